@@ -1,0 +1,197 @@
+/**
+ * A live queue: takes tickets, makes matches the moment they can be made, and tells the nodes that
+ * hold the tickets. The queue decides synchronously; opening and filling rooms is work it hands out.
+ */
+import { matchmaking } from "#rpc/limits"
+import type { Watcher } from "../watch.ts"
+import type { QueueInput, QueueItem, QueueSettings } from "./protocol.ts"
+import {
+  cancel,
+  emptyQueue,
+  enqueue,
+  fillDeadline,
+  type Match,
+  nextMatch,
+  noteOpen,
+  putBack,
+  type QueueState,
+  type Ticket,
+  waiting
+} from "./state.ts"
+
+/** What the actor asks of its surroundings. */
+export interface QueuePort {
+  readonly now: () => number
+  readonly wakeAt: (millis: number) => void
+  /** Opens or fills a room, then answers through `matched`, `refused` and `pump`. */
+  readonly make: (match: Match, settings: QueueSettings) => void
+  /** Looks for rooms with free seats, then calls `found`. */
+  readonly look: () => void
+}
+
+export class QueueActor {
+  readonly epoch: number
+  readonly #port: QueuePort
+  readonly #state: QueueState = emptyQueue({ minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0 })
+  readonly #watchers = new Map<
+    string,
+    { readonly watcher: Watcher<QueueItem>; batch: Array<QueueItem> }
+  >()
+  /** Recent matches, for a gateway that enqueues a matched ticket again. */
+  readonly #made = new Map<string, { readonly roomId: string; readonly at: number }>()
+  #settings: QueueSettings | undefined
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #looking = false
+
+  constructor(epoch: number, port: QueuePort) {
+    this.epoch = epoch
+    this.#port = port
+  }
+
+  get waiting(): number {
+    return waiting(this.#state)
+  }
+
+  submit(node: string, inputs: ReadonlyArray<QueueInput>): void {
+    for (const { command, seq } of inputs) {
+      if (command.t === "cancel") {
+        const cancelled = cancel(this.#state, command.ticketId)
+        if (seq > 0) this.#watchers.get(node)?.batch.push({ k: "cancelled", seq, cancelled })
+      } else {
+        const { settings, ticketId } = command
+        this.#configure(settings)
+        this.#enqueue({
+          ticketId,
+          newcomer: { ...command.newcomer, node },
+          queuedAt: this.#port.now()
+        })
+      }
+    }
+    this.pump()
+  }
+
+  attach(node: string, watcher: Watcher<QueueItem>): void {
+    this.#watchers.set(node, { watcher, batch: [] })
+    watcher.tell([])
+  }
+
+  /** The node is gone or has lost touch: its tickets go, it brings them again if it can. */
+  detach(node: string, watcher: Watcher<QueueItem>): void {
+    if (this.#watchers.get(node)?.watcher !== watcher) return
+    this.#watchers.delete(node)
+    for (const line of [this.#state.returned, this.#state.tickets]) {
+      for (const ticket of line.values()) {
+        if (ticket.newcomer.node === node) line.delete(ticket.ticketId)
+      }
+    }
+  }
+
+  /** The queue moves: the nodes look for it and bring their tickets again. */
+  end(): void {
+    for (const { watcher } of this.#watchers.values()) watcher.end()
+    this.#watchers.clear()
+  }
+
+  /** Makes every match there is to make, and asks to be woken for the next. */
+  pump(): void {
+    const now = this.#port.now()
+    const settings = this.#settings
+    if (settings !== undefined && this.waiting > 0 && !this.#looking) {
+      if (now - this.#lookedAt >= matchmaking.openRoomsRefreshMillis) {
+        this.#looking = true
+        this.#port.look()
+      } else {
+        this.#match(settings, now)
+      }
+    }
+    this.#flush()
+  }
+
+  /** Rooms with free seats, as the list has them. */
+  found(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
+    this.#looking = false
+    this.#lookedAt = this.#port.now()
+    for (const room of rooms) {
+      noteOpen(this.#state, room.id, room.free, matchmaking.openRoomsMax)
+    }
+    this.pump()
+  }
+
+  /** Seats were given in a room that has this many left. */
+  matched(tickets: ReadonlyArray<Ticket>, roomId: string, free: number): void {
+    for (const ticket of tickets) {
+      this.#remember(ticket.ticketId, roomId)
+      this.#tellMatch(ticket, roomId)
+    }
+    noteOpen(this.#state, roomId, free, matchmaking.openRoomsMax)
+    this.pump()
+  }
+
+  /** A room took none, or not all: its tickets wait on. */
+  refused(tickets: ReadonlyArray<Ticket>, roomId: string | undefined): void {
+    if (roomId !== undefined) this.#state.open.delete(roomId)
+    putBack(
+      this.#state,
+      tickets.filter((ticket) => this.#watchers.has(ticket.newcomer.node))
+    )
+    this.pump()
+  }
+
+  #configure(settings: QueueSettings): void {
+    this.#settings = settings
+    this.#state.mode = {
+      minPlayers: settings.minPlayers,
+      maxPlayers: settings.room.maxPlayers,
+      fillTimeoutSeconds: settings.fillTimeoutSeconds
+    }
+  }
+
+  #enqueue(ticket: Ticket): void {
+    const made = this.#made.get(ticket.ticketId)
+    if (made !== undefined) {
+      this.#tellMatch(ticket, made.roomId)
+    } else if (this.waiting >= matchmaking.ticketsPerQueue) {
+      const { ticketId } = ticket
+      this.#watchers.get(ticket.newcomer.node)?.batch.push({ k: "full", ticketId })
+    } else {
+      enqueue(this.#state, ticket)
+    }
+  }
+
+  #match(settings: QueueSettings, now: number): void {
+    for (
+      let match = nextMatch(this.#state, now);
+      match !== undefined;
+      match = nextMatch(this.#state, now)
+    ) {
+      this.#port.make(match, settings)
+    }
+    if (this.waiting === 0) return
+    const refresh = this.#lookedAt + matchmaking.openRoomsRefreshMillis
+    this.#port.wakeAt(Math.min(fillDeadline(this.#state), refresh))
+  }
+
+  #tellMatch(ticket: Ticket, roomId: string): void {
+    const { ticketId } = ticket
+    this.#watchers.get(ticket.newcomer.node)?.batch.push({ k: "matched", ticketId, roomId })
+  }
+
+  #remember(ticketId: string, roomId: string): void {
+    const now = this.#port.now()
+    this.#made.set(ticketId, { roomId, at: now })
+    const oldest = now - matchmaking.matchMemorySeconds * 1000
+    for (const [id, made] of this.#made) {
+      if (made.at >= oldest && this.#made.size <= matchmaking.matchMemoryMax) break
+      this.#made.delete(id)
+    }
+  }
+
+  #flush(): void {
+    for (const entry of this.#watchers.values()) {
+      if (entry.batch.length === 0) continue
+      const batch = entry.batch
+      entry.batch = []
+      entry.watcher.tell(batch)
+    }
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * The matchmaking queue entity: gives the actor its time and its rooms. Calls go one way, from the
+ * queue to rooms; what the rooms decide is final (a full or locked room refuses, and its tickets wait
+ * on).
+ */
+import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
+import { Entity, type Sharding } from "effect/cluster"
+import type { SecureRandom } from "effect/crypto"
+import { newId } from "#rpc/ids"
+import { matchmaking } from "#rpc/limits"
+import { RoomRows } from "#sql/rooms"
+import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
+import { Room } from "../room/protocol.ts"
+import { makeTimer, watchQueue } from "../watch.ts"
+import { QueueActor, type QueuePort } from "./actor.ts"
+import { MatchmakingQueue, type QueueItem, type QueueSettings } from "./protocol.ts"
+import type { Match, Ticket } from "./state.ts"
+
+/** The queues that live on this node. */
+export class LocalQueues extends Context.Service<LocalQueues, LocalActors<QueueActor, QueueItem>>()(
+  "entities/matchmaking-queue/LocalQueues"
+) {
+  static readonly layer = Layer.sync(LocalQueues, () => makeLocalActors<QueueActor, QueueItem>())
+}
+
+const patience = Schedule.spaced(100)
+const openAttempts = 20
+
+/** What became of a match: the room, and who got a seat in it. */
+interface Outcome {
+  readonly roomId: string
+  readonly seated: ReadonlySet<string>
+  readonly free: number
+}
+
+const newcomersOf = (tickets: ReadonlyArray<Ticket>) => tickets.map((ticket) => ticket.newcomer)
+
+/** Opens a room for its first players. */
+const openRoom = Effect.fnUntraced(function* (
+  tickets: ReadonlyArray<Ticket>,
+  settings: QueueSettings
+) {
+  const client = yield* Room.client
+  const roomId = yield* newId.room
+  const newcomers = newcomersOf(tickets)
+  yield* client(roomId).Open({ open: { ...settings.room, newcomers } })
+  const outcome: Outcome = {
+    roomId,
+    seated: new Set(newcomers.map((newcomer) => newcomer.playerId)),
+    free: settings.room.maxPlayers - newcomers.length
+  }
+  return outcome
+})
+
+/** Offers free seats of an open room; the room may have fewer than thought, or be gone. */
+const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyArray<Ticket>) {
+  const client = yield* Room.client
+  const seated = yield* client(roomId).Seat({ newcomers: newcomersOf(tickets) })
+  const outcome: Outcome = { roomId, seated: new Set(seated.seated), free: seated.free }
+  return outcome
+})
+
+/** Seats the tickets of a match. Opening is tried again; a room that refuses has its reasons. */
+const makeMatch = Effect.fnUntraced(function* (match: Match, settings: QueueSettings) {
+  if (match.k === "fill") return yield* fillRoom(match.roomId, match.tickets)
+  return yield* Effect.retry(openRoom(match.tickets, settings), {
+    times: openAttempts,
+    schedule: patience
+  })
+})
+
+const makeActor = Effect.fnUntraced(function* (entityId: string) {
+  const clock = yield* Clock.Clock
+  const rows = yield* RoomRows
+  const local = yield* LocalQueues
+  const context = yield* Effect.context<SecureRandom.SecureRandom | Sharding.Sharding>()
+  const scope = yield* Effect.scope
+  const fork = <A>(
+    effect: Effect.Effect<A, never, SecureRandom.SecureRandom | Sharding.Sharding>
+  ) => Effect.runForkWith(context)(Effect.forkIn(effect, scope))
+  const [environmentId = "", mode = ""] = entityId.split("/")
+  const wakeAt = yield* makeTimer(() => actor.pump())
+
+  const make = (match: Match, settings: QueueSettings): void => {
+    const refusedBy = match.k === "fill" ? match.roomId : undefined
+    const settle = ({ free, roomId, seated }: Outcome): void => {
+      const isSeated = (ticket: Ticket) => seated.has(ticket.newcomer.playerId)
+      const others = match.tickets.filter((ticket) => !isSeated(ticket))
+      if (others.length > 0) actor.refused(others, roomId)
+      actor.matched(match.tickets.filter(isSeated), roomId, free)
+    }
+    fork(
+      makeMatch(match, settings).pipe(
+        Effect.tapCause((cause) => Effect.logDebug("A match could not be made", cause)),
+        Effect.matchCause({
+          onFailure: () => actor.refused(match.tickets, refusedBy),
+          onSuccess: settle
+        })
+      )
+    )
+  }
+  const look = (): void => {
+    fork(
+      rows.listOpen(environmentId, mode, matchmaking.openRoomsMax).pipe(
+        Effect.catchCause((cause) =>
+          Effect.as(Effect.logWarning("Open rooms could not be listed", cause), [])
+        ),
+        Effect.map((found) => actor.found(found))
+      )
+    )
+  }
+
+  const port: QueuePort = { now: () => clock.currentTimeMillisUnsafe(), wakeAt, make, look }
+  const actor: QueueActor = new QueueActor(yield* rows.nextEpoch, port)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => local.actors.set(entityId, actor)),
+    () =>
+      Effect.sync(() => {
+        if (local.actors.get(entityId) === actor) local.actors.delete(entityId)
+        actor.end()
+      })
+  )
+  return actor
+})
+
+/** The queue's behaviour. */
+export const MatchmakingQueueLive = MatchmakingQueue.toLayer(
+  Effect.gen(function* () {
+    const { entityId } = yield* Entity.CurrentAddress
+    const actor = yield* makeActor(entityId)
+    const local = yield* LocalQueues
+    const node = yield* ThisNode
+    return MatchmakingQueue.of({
+      Input: ({ payload }) => Effect.sync(() => actor.submit(payload.node, payload.inputs)),
+      Watch: ({ payload }) =>
+        Stream.unwrap(
+          Effect.map(
+            watchQueue({
+              id: entityId,
+              epoch: actor.epoch,
+              local: payload.node === node.id ? local : undefined,
+              attach: (watcher) => actor.attach(payload.node, watcher),
+              detach: (watcher) => actor.detach(payload.node, watcher)
+            }),
+            Stream.fromQueue
+          )
+        )
+    })
+  }),
+  { concurrency: "unbounded", maxIdleTime: "5 minutes", mailboxCapacity: 100_000 }
+)

@@ -1,0 +1,64 @@
+/** What a gateway can ask of a matchmaking queue. The id is `<environment id>/<mode>`. */
+import { Schema } from "effect"
+import { ClusterSchema, Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { Unavailable } from "#rpc/errors"
+import { NewcomerSchema, OpenRoom } from "../room/protocol.ts"
+
+/** How rooms of the mode are opened, and when. */
+export const QueueSettings = Schema.Struct({
+  minPlayers: Schema.Int,
+  fillTimeoutSeconds: Schema.Int,
+  room: OpenRoom
+})
+export type QueueSettings = typeof QueueSettings.Type
+
+export const QueueCommand = Schema.Union([
+  Schema.Struct({
+    t: Schema.Literal("enqueue"),
+    ticketId: Schema.String,
+    newcomer: NewcomerSchema,
+    settings: QueueSettings
+  }),
+  Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String })
+])
+export type QueueCommand = typeof QueueCommand.Type
+
+/** A command and the number its reply carries; 0 wants none. */
+export const QueueInput = Schema.Struct({ seq: Schema.Int, command: QueueCommand })
+export type QueueInput = typeof QueueInput.Type
+
+/** What a queue tells a node. */
+export const QueueItem = Schema.Union([
+  Schema.Struct({
+    k: Schema.Literal("matched"),
+    ticketId: Schema.String,
+    roomId: Schema.String
+  }),
+  Schema.Struct({ k: Schema.Literal("full"), ticketId: Schema.String }),
+  Schema.Struct({ k: Schema.Literal("cancelled"), seq: Schema.Int, cancelled: Schema.Boolean })
+])
+export type QueueItem = typeof QueueItem.Type
+
+export const QueueBatch = Schema.Struct({
+  epoch: Schema.Int,
+  items: Schema.fromJsonString(Schema.Array(QueueItem))
+})
+export type QueueBatch = typeof QueueBatch.Type
+
+export const MatchmakingQueue = Entity.make("MatchmakingQueue", [
+  Rpc.make("Input", {
+    payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(QueueInput)) },
+    error: Unavailable
+  }),
+  /** The matches of this node's tickets; the tickets leave the queue with the stream. */
+  Rpc.make("Watch", {
+    payload: { node: Schema.String },
+    success: QueueBatch,
+    error: Unavailable,
+    stream: true
+  }).annotate(ClusterSchema.InterruptOnTermination, true)
+])
+
+/** The entity id of a mode's queue. */
+export const queueId = (environmentId: string, mode: string): string => `${environmentId}/${mode}`

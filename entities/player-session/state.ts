@@ -1,0 +1,105 @@
+/**
+ * A player's session as a pure state machine: which connection is the newest, and the one place the
+ * player has, a seat in a room or a ticket in a queue. It is the judge of both, so that a player is
+ * never in two rooms nor matched twice, whatever gateways and queues believe (decisions 3.6.8, 3.8.3).
+ */
+import { Result } from "effect"
+import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors"
+
+export type Place =
+  | { readonly k: "none" }
+  | { readonly k: "ticket"; readonly ticketId: string }
+  | { readonly k: "seat"; readonly roomId: string }
+
+export interface SessionState {
+  /** The newest connection; ids are time-ordered, so the greatest is the newest. */
+  readonly connectionId: string | null
+  readonly place: Place
+}
+
+export const nowhere: Place = { k: "none" }
+
+export type SessionCommand =
+  /** A connection opens, or finds the session again after it moved and tells what it holds. */
+  | { readonly t: "attach"; readonly connectionId: string; readonly place: Place }
+  | { readonly t: "detach"; readonly connectionId: string }
+  | { readonly t: "claim"; readonly connectionId: string; readonly place: Place }
+  /** The queue found a room for a ticket. */
+  | { readonly t: "settle"; readonly ticketId: string; readonly roomId: string }
+  | { readonly t: "release"; readonly place: Place }
+
+export interface SessionDecision {
+  readonly state: SessionState
+  /** The connection that a newer one replaced. */
+  readonly replaced: string | null
+}
+
+const same = (a: Place, b: Place): boolean =>
+  a.k === "seat"
+    ? b.k === "seat" && a.roomId === b.roomId
+    : a.k === "ticket"
+      ? b.k === "ticket" && a.ticketId === b.ticketId
+      : b.k === "none"
+
+const kept = (state: SessionState): Result.Result<SessionDecision, never> =>
+  Result.succeed({ state, replaced: null })
+
+const attach = (
+  state: SessionState,
+  connectionId: string,
+  place: Place
+): Result.Result<SessionDecision, never> => {
+  const current = state.connectionId
+  if (current !== null && current > connectionId) {
+    return Result.succeed({ state, replaced: connectionId })
+  }
+  const replaced = current === connectionId ? null : current
+  const fallback = state.place.k === "ticket" && replaced !== null ? nowhere : state.place
+  return Result.succeed({
+    state: { connectionId, place: place.k === "none" ? fallback : place },
+    replaced
+  })
+}
+
+const claim = (
+  state: SessionState,
+  connectionId: string,
+  place: Place
+): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
+  if (state.connectionId !== connectionId) return Result.fail(new Unavailable())
+  if (same(state.place, place)) return kept(state)
+  switch (state.place.k) {
+    case "none":
+      return kept({ ...state, place })
+    case "ticket":
+      return Result.fail(new AlreadyMatching())
+    case "seat":
+      return Result.fail(new AlreadyInRoom({ details: { roomId: state.place.roomId } }))
+  }
+}
+
+/** What the session makes of a command. */
+export const decide = (
+  state: SessionState,
+  command: SessionCommand
+): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
+  switch (command.t) {
+    case "attach":
+      return attach(state, command.connectionId, command.place)
+    case "detach":
+      if (state.connectionId !== command.connectionId) return kept(state)
+      return kept({
+        connectionId: null,
+        place: state.place.k === "ticket" ? nowhere : state.place
+      })
+    case "claim":
+      return claim(state, command.connectionId, command.place)
+    case "settle":
+      if (!same(state.place, { k: "ticket", ticketId: command.ticketId })) {
+        return Result.fail(new Unavailable())
+      }
+      return kept({ ...state, place: { k: "seat", roomId: command.roomId } })
+    case "release":
+      return kept(same(state.place, command.place) ? { ...state, place: nowhere } : state)
+  }
+}

@@ -1,0 +1,262 @@
+/**
+ * A live room: holds the state, asks the state machine to decide, and tells the watching nodes. All
+ * of it is synchronous, so a batch is one step that nothing can interleave. Each event is encoded to
+ * JSON once, whoever hears it.
+ */
+import { Result } from "effect"
+import { RoomNotFound, toWire } from "#rpc/errors"
+import { rooms } from "#rpc/limits"
+import type { CloseReason, JsonMembers } from "#rpc/rooms"
+import type { Emission, Newcomer, RoomCommand, RoomError, RoomState } from "./model.ts"
+import type { Watcher } from "../watch.ts"
+import type { RoomInput, RoomItem } from "./protocol.ts"
+import { nextDeadline } from "./seats.ts"
+import { decide } from "./state.ts"
+
+/** What the actor asks of its surroundings. */
+export interface RoomPort {
+  readonly now: () => number
+  /** Call `tick` at this time (Unix milliseconds), or earlier. */
+  readonly wakeAt: (millis: number) => void
+  /** The state is worth a snapshot. */
+  readonly changed: () => void
+  /** The room is over. */
+  readonly closed: (reason: CloseReason) => void
+}
+
+const absenceMillis = rooms.watchAbsenceSeconds * 1000
+
+export class RoomActor {
+  readonly id: string
+  readonly epoch: number
+  state: RoomState | undefined
+  /** A newer activation owns the room: this one is deaf and dumb. */
+  fenced = false
+  readonly #port: RoomPort
+  readonly #watchers = new Map<
+    string,
+    { readonly watcher: Watcher<RoomItem>; batch: Array<RoomItem> }
+  >()
+  /** Nodes with members that do not watch (any more), and since when. */
+  readonly #absentNodes = new Map<string, number>()
+
+  constructor(id: string, epoch: number, state: RoomState | undefined, port: RoomPort) {
+    this.id = id
+    this.epoch = epoch
+    this.state = state
+    this.#port = port
+  }
+
+  /** The commands of one node in one turn. */
+  submit(node: string, inputs: ReadonlyArray<RoomInput>): void {
+    const now = this.#port.now()
+    for (const { seq, command } of inputs) {
+      const result = this.#decide(this.#placed(node, command), now)
+      const batch = this.#watchers.get(node)?.batch
+      if (Result.isFailure(result)) {
+        batch?.push({
+          k: "refuse",
+          seq,
+          player: command.playerId,
+          error: toWire(result.failure)
+        })
+      } else if (seq > 0) {
+        batch?.push({ k: "reply", seq, data: result.success })
+      }
+    }
+    this.#flush()
+  }
+
+  /**
+   * Seats newcomers on the queue's word, as many as fit; they count as connected until their node
+   * says otherwise. Answers who now has a seat.
+   */
+  seat(
+    newcomers: ReadonlyArray<Newcomer>
+  ): Result.Result<ReadonlyArray<string>, RoomError | RoomNotFound> {
+    const now = this.#port.now()
+    const result = this.#decide({ t: "seat", newcomers }, now)
+    for (const { node } of newcomers) this.#expect(node, now)
+    this.#flush()
+    return Result.map(result, () =>
+      newcomers.map((newcomer) => newcomer.playerId).filter((id) => this.#seats(id))
+    )
+  }
+
+  /** The room begins, with the seats it was opened with. */
+  open(state: RoomState): void {
+    this.state = state
+    this.expectNodes()
+  }
+
+  /** A newer activation owns the room: from now on this one says and takes nothing. */
+  fence(): void {
+    this.fenced = true
+    const watchers = Array.from(this.#watchers.values())
+    this.#watchers.clear()
+    for (const { watcher } of watchers) watcher.end()
+  }
+
+  /** Starts telling a node. With a state it has not heard, its members get the room anew. */
+  attach(
+    node: string,
+    watcher: Watcher<RoomItem>,
+    heardEpoch: number,
+    present: ReadonlyArray<Newcomer>
+  ): void {
+    this.#watchers.set(node, { watcher, batch: [] })
+    this.#absentNodes.delete(node)
+    if (this.state !== undefined && heardEpoch !== this.epoch && heardEpoch !== 0) {
+      this.#reunite(node, present)
+    }
+    watcher.tell([])
+    this.#flush()
+  }
+
+  /** A node stopped watching; its members have until the absence is noticed to come back. */
+  detach(node: string, watcher: Watcher<RoomItem>): void {
+    if (this.#watchers.get(node)?.watcher !== watcher) return
+    this.#watchers.delete(node)
+    this.#expect(node, this.#port.now())
+  }
+
+  /** After a wake: every node named by the snapshot is expected back. */
+  expectNodes(): void {
+    const now = this.#port.now()
+    for (const member of this.state?.members.values() ?? []) {
+      if (member.attachment !== null) this.#expect(member.attachment.node, now)
+    }
+    this.#reschedule()
+  }
+
+  tick(): void {
+    const now = this.#port.now()
+    for (const [node, since] of this.#absentNodes) {
+      if (now < since + absenceMillis) continue
+      this.#absentNodes.delete(node)
+      this.#decide({ t: "dropNode", node }, now)
+    }
+    this.#decide({ t: "tick" }, now)
+    this.#flush()
+    this.#reschedule()
+  }
+
+  /** Ends the room for its members. */
+  close(reason: CloseReason): void {
+    this.#decide({ t: "close", reason }, this.#port.now())
+    this.#flush()
+  }
+
+  #seats(playerId: string): boolean {
+    return this.state?.members.has(playerId) === true
+  }
+
+  #placed(node: string, command: RoomInput["command"]): RoomCommand {
+    return command.t === "join" || command.t === "resume" ? { ...command, node } : command
+  }
+
+  #expect(node: string, now: number): void {
+    if (this.#watchers.has(node) || this.#absentNodes.has(node)) return
+    this.#absentNodes.set(node, now)
+    this.#reschedule()
+  }
+
+  /** Members that the snapshot does not know are seated again; those the node lost are dropped. */
+  #reunite(node: string, present: ReadonlyArray<Newcomer>): void {
+    const now = this.#port.now()
+    const here = new Set(present.map((member) => member.playerId))
+    for (const member of this.state?.members.values() ?? []) {
+      if (member.attachment?.node !== node || here.has(member.id)) continue
+      const connectionId = member.attachment.connectionId
+      this.#decide({ t: "disconnect", playerId: member.id, connectionId, replaced: false }, now)
+    }
+    for (const member of present) {
+      const seated = this.#seats(member.playerId)
+      const result = this.#decide(
+        seated ? { t: "resume", ...member } : { t: "join", ...member },
+        now
+      )
+      if (Result.isFailure(result)) {
+        this.#watchers.get(node)?.batch.push({ k: "exit", player: member.playerId })
+      }
+    }
+  }
+
+  #decide(command: RoomCommand, now: number): Result.Result<JsonMembers, RoomError | RoomNotFound> {
+    const before = this.state
+    if (before === undefined || before.closed !== null || this.fenced) {
+      return Result.fail(new RoomNotFound())
+    }
+    const result = decide(before, command, now)
+    if (Result.isFailure(result)) return Result.fail(result.failure)
+    const { state, emissions, data } = result.success
+    this.state = state
+    for (const emission of emissions) this.#emit(before, emission)
+    if (state !== before) this.#settle(state)
+    return Result.succeed(data)
+  }
+
+  #settle(state: RoomState): void {
+    if (state.closed !== null) {
+      for (const watcher of this.#watchers.values()) watcher.batch.push({ k: "end" })
+      this.#port.closed(state.closed)
+      return
+    }
+    this.#port.changed()
+    this.#reschedule()
+  }
+
+  #reschedule(): void {
+    if (this.state === undefined || this.state.closed !== null) return
+    const absence = Math.min(...this.#absentNodes.values()) + absenceMillis
+    this.#port.wakeAt(Math.min(nextDeadline(this.state), absence))
+  }
+
+  #emit(before: RoomState, { event, except, to, turn }: Emission): void {
+    const frame = JSON.stringify(event)
+    if (turn === "enter" && to !== null) {
+      for (const id of to) this.#enter(id, frame)
+      return
+    }
+    const item: RoomItem = { k: "event", to, except, frame }
+    const nodes = to === null ? undefined : this.#nodesOf(to)
+    for (const [node, watcher] of this.#watchers) {
+      if (nodes === undefined || nodes.has(node)) watcher.batch.push(item)
+    }
+    if (turn === "exit" && except !== null) {
+      const node = before.members.get(except)?.attachment?.node
+      if (node !== undefined) {
+        this.#watchers.get(node)?.batch.push({ k: "exit", player: except })
+      }
+    }
+  }
+
+  #enter(player: string, frame: string): void {
+    const attachment = this.state?.members.get(player)?.attachment
+    if (attachment === undefined || attachment === null) return
+    this.#watchers.get(attachment.node)?.batch.push({
+      k: "enter",
+      player,
+      connection: attachment.connectionId,
+      frame
+    })
+  }
+
+  #nodesOf(players: ReadonlyArray<string>): ReadonlySet<string> {
+    const nodes = new Set<string>()
+    for (const id of players) {
+      const node = this.state?.members.get(id)?.attachment?.node
+      if (node !== undefined) nodes.add(node)
+    }
+    return nodes
+  }
+
+  #flush(): void {
+    for (const entry of this.#watchers.values()) {
+      if (entry.batch.length === 0) continue
+      const batch = entry.batch
+      entry.batch = []
+      entry.watcher.tell(batch)
+    }
+  }
+}

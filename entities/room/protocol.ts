@@ -1,0 +1,142 @@
+/**
+ * What can be asked of a room (design: one volatile call per room, node and turn; one stream per node
+ * and room). Commands and items travel as one JSON text per batch, decoded once.
+ */
+import { Schema } from "effect"
+import { ClusterSchema, Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
+import { HeldSeat } from "#rpc/realtime"
+import { JsonMembers, RoomRef, Transport } from "#rpc/rooms"
+
+const Attachment = { node: Schema.String, connectionId: Schema.String }
+
+export const NewcomerSchema = Schema.Struct({
+  playerId: Schema.String,
+  displayName: Schema.String,
+  ...Attachment
+})
+
+const command = <const T extends string, const Fields extends Schema.Struct.Fields>(
+  t: T,
+  fields: Fields
+) => Schema.Struct({ t: Schema.Literal(t), playerId: Schema.String, ...fields })
+
+/** What a gateway may ask for one of its players. */
+export const PlayerCommand = Schema.Union([
+  command("join", { displayName: Schema.String, ...Attachment }),
+  command("resume", Attachment),
+  command("leave", { reason: Schema.Literals(["left", "banned", "deleted"]) }),
+  command("send", {
+    type: Schema.String,
+    data: Schema.optionalKey(Schema.Unknown),
+    to: Schema.optionalKey(Schema.Array(Schema.String))
+  }),
+  command("setState", { patch: JsonMembers }),
+  command("setMyState", { patch: JsonMembers }),
+  command("lock", { locked: Schema.Boolean }),
+  command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })
+])
+export type PlayerCommand = typeof PlayerCommand.Type
+
+/** A command and the number its reply carries; 0 wants no reply unless it fails. */
+export const RoomInput = Schema.Struct({ seq: Schema.Int, command: PlayerCommand })
+export type RoomInput = typeof RoomInput.Type
+
+const item = <const K extends string, const Fields extends Schema.Struct.Fields>(
+  k: K,
+  fields: Fields
+) => Schema.Struct({ k: Schema.Literal(k), ...fields })
+
+/** What a room tells a node: events for its members, turns of membership, replies. */
+export const RoomItem = Schema.Union([
+  item("event", {
+    to: Schema.NullOr(Schema.Array(Schema.String)),
+    except: Schema.NullOr(Schema.String),
+    frame: Schema.String
+  }),
+  item("enter", { player: Schema.String, connection: Schema.String, frame: Schema.String }),
+  item("exit", { player: Schema.String }),
+  item("reply", { seq: Schema.Int, data: JsonMembers }),
+  item("refuse", {
+    seq: Schema.Int,
+    player: Schema.String,
+    error: Schema.Struct({
+      code: Schema.String,
+      message: Schema.String,
+      details: Schema.optionalKey(Schema.Unknown)
+    })
+  }),
+  item("end", {})
+])
+export type RoomItem = typeof RoomItem.Type
+
+/** A batch of items, and the activation of the room that tells them. */
+export const RoomBatch = Schema.Struct({
+  epoch: Schema.Int,
+  items: Schema.fromJsonString(Schema.Array(RoomItem))
+})
+export type RoomBatch = typeof RoomBatch.Type
+
+/** How a room is opened: the mode's settings as they are now, and who sits in it from the start. */
+export const OpenRoom = Schema.Struct({
+  environmentId: Schema.String,
+  mode: Schema.String,
+  private: Schema.Boolean,
+  transport: Transport,
+  p2p: Schema.NullOr(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
+  hostOnlyState: Schema.Boolean,
+  maxPlayers: Schema.Int,
+  metadata: JsonMembers,
+  graceSeconds: Schema.Int,
+  matched: Schema.Boolean,
+  code: Schema.NullOr(Schema.String),
+  newcomers: Schema.Array(NewcomerSchema)
+})
+export type OpenRoom = typeof OpenRoom.Type
+
+/** A member that a gateway still holds after the room moved. */
+export const Present = Schema.Struct({
+  playerId: Schema.String,
+  displayName: Schema.String,
+  connectionId: Schema.String
+})
+
+export const Room = Entity.make("Room", [
+  /** Opens the room; opening an open room answers the same. */
+  Rpc.make("Open", {
+    payload: { open: Schema.fromJsonString(OpenRoom) },
+    success: RoomRef,
+    error: Schema.Union([CodeTaken, Unavailable])
+  }),
+  /** Seats for newcomers, as many as fit: matchmaking fills a room. */
+  Rpc.make("Seat", {
+    payload: { newcomers: Schema.Array(NewcomerSchema) },
+    success: Schema.Struct({
+      ...RoomRef.fields,
+      seated: Schema.Array(Schema.String),
+      free: Schema.Int
+    }),
+    error: Schema.Union([RoomNotFound, RoomLocked, Unavailable])
+  }),
+  /** The commands of one node in one turn; replies come through `Watch`. */
+  Rpc.make("Input", {
+    payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(RoomInput)) },
+    error: Schema.Union([RoomNotFound, Unavailable])
+  }),
+  /** Everything the room tells this node, from the first batch (empty: attached) to its end. */
+  Rpc.make("Watch", {
+    payload: {
+      environmentId: Schema.String,
+      node: Schema.String,
+      /** The activation last heard, 0 for none. */
+      epoch: Schema.Int,
+      present: Schema.Array(Present)
+    },
+    success: RoomBatch,
+    error: Schema.Union([RoomNotFound, Unavailable]),
+    stream: true
+  }).annotate(ClusterSchema.InterruptOnTermination, true),
+  /** The seat a player has here, if any. */
+  Rpc.make("Peek", { payload: { playerId: Schema.String }, success: Schema.NullOr(HeldSeat) })
+])

@@ -1,0 +1,358 @@
+/**
+ * Seats, host and time (decisions 3.7.1 to 3.7.3): joining, leaving, the grace after a drop, host
+ * migration, and what is due when. Pure; part of the room's state machine.
+ */
+import { Result } from "effect"
+import { P2pRoomFull, ResumeExpired, RoomFull, RoomLocked } from "#rpc/errors"
+import { rooms } from "#rpc/limits"
+import type { LeaveReason, RoomEvent } from "#rpc/rooms"
+import {
+  type Attachment,
+  type Decision,
+  decided,
+  iso,
+  type Emission,
+  type Member,
+  type Newcomer,
+  playerView,
+  type RoomState,
+  roomView,
+  toAll,
+  toOthers,
+  withMember
+} from "./model.ts"
+import { noValues } from "./values.ts"
+
+const seconds = 1000
+
+/** The end of a member's grace, Unix milliseconds; null while connected. */
+export const graceEnd = (state: RoomState, member: Member): number | null =>
+  member.absentSince === null ? null : member.absentSince + state.settings.graceSeconds * seconds
+
+const hostEvent = (
+  hostId: string,
+  previousHostId: string | null,
+  reason: LeaveReason
+): RoomEvent => ({ t: "host_changed", hostId, previousHostId, reason })
+
+const earliestConnected = (state: RoomState): Member | undefined => {
+  for (const member of state.members.values()) {
+    if (member.attachment !== null) return member
+  }
+  return undefined
+}
+
+const hostIsOverdue = (state: RoomState, now: number): boolean => {
+  const host = state.hostId === null ? undefined : state.members.get(state.hostId)
+  if (host === undefined) return true
+  return host.absentSince !== null && now >= host.absentSince + rooms.hostGraceSeconds * seconds
+}
+
+/** Hands the host's role on when it is free or the host has been away too long. */
+const migrateHost = (
+  state: RoomState,
+  now: number,
+  reason: LeaveReason
+): readonly [RoomState, ReadonlyArray<Emission>] => {
+  if (!hostIsOverdue(state, now)) return [state, []]
+  const next = earliestConnected(state)
+  if (next === undefined) return [state, []]
+  return [{ ...state, hostId: next.id }, [toAll(hostEvent(next.id, state.hostId, reason))]]
+}
+
+const entering = (state: RoomState, playerId: string, resumed: boolean): Emission => ({
+  event: { t: "room_joined", room: roomView(state), playerId, resumed },
+  to: [playerId],
+  except: null,
+  turn: "enter"
+})
+
+const ref = (state: RoomState) => ({ roomId: state.settings.id, code: state.settings.code })
+
+const newMember = (newcomer: Newcomer, now: number, enterBy: number | null): Member => ({
+  id: newcomer.playerId,
+  displayName: newcomer.displayName,
+  joinedAt: now,
+  values: noValues,
+  attachment: { node: newcomer.node, connectionId: newcomer.connectionId },
+  enterBy,
+  absentSince: null,
+  announceAt: null,
+  announced: false
+})
+
+/** A seated member's socket is here (again): the snapshot for it, the news for the others. */
+const attach = (
+  state: RoomState,
+  member: Member,
+  attachment: Attachment,
+  now: number
+): Decision => {
+  const back = withMember(state, {
+    ...member,
+    attachment,
+    enterBy: null,
+    absentSince: null,
+    announceAt: null,
+    announced: false
+  })
+  const [hosted, news] = migrateHost(back, now, "timeout")
+  const returned: ReadonlyArray<Emission> = member.announced
+    ? [toOthers({ t: "player_reconnected", playerId: member.id }, member.id)]
+    : []
+  return {
+    state: hosted,
+    emissions: [
+      ...returned,
+      ...news.map((emission) => ({ ...emission, except: member.id })),
+      entering(hosted, member.id, member.absentSince !== null)
+    ],
+    data: ref(state)
+  }
+}
+
+const admit = (
+  state: RoomState,
+  newcomer: Newcomer,
+  now: number,
+  enterBy: number | null
+): RoomState => {
+  const admitted = withMember(state, newMember(newcomer, now, enterBy))
+  return state.hostId === null && state.members.size === 0
+    ? { ...admitted, hostId: newcomer.playerId }
+    : admitted
+}
+
+/** Takes a seat, or enters with the seat already taken. */
+export const join = (
+  state: RoomState,
+  newcomer: Newcomer,
+  now: number
+): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked> => {
+  const seated = state.members.get(newcomer.playerId)
+  if (seated !== undefined) return Result.succeed(attach(state, seated, newcomer, now))
+  if (state.locked) return Result.fail(new RoomLocked())
+  if (state.members.size >= state.settings.maxPlayers) {
+    return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())
+  }
+  const [joined, news] = migrateHost(admit(state, newcomer, now, null), now, "timeout")
+  const member = joined.members.get(newcomer.playerId)
+  if (member === undefined) return Result.fail(new RoomFull())
+  return decided(
+    joined,
+    [
+      toOthers({ t: "player_joined", player: playerView(member) }, member.id),
+      ...news.map((emission) => ({ ...emission, except: member.id })),
+      entering(joined, member.id, false)
+    ],
+    ref(joined)
+  )
+}
+
+/** Seats for as many newcomers as there is room for, in order; `data.seated` names them. */
+export const seat = (
+  state: RoomState,
+  newcomers: ReadonlyArray<Newcomer>,
+  now: number
+): Result.Result<Decision, RoomLocked> => {
+  if (state.locked) return Result.fail(new RoomLocked())
+  let next = state
+  const seated: Array<string> = []
+  const emissions: Array<Emission> = []
+  for (const newcomer of newcomers) {
+    if (next.members.has(newcomer.playerId)) continue
+    if (next.members.size >= next.settings.maxPlayers) break
+    next = admit(next, newcomer, now, now + rooms.enterSeconds * seconds)
+    seated.push(newcomer.playerId)
+  }
+  for (const id of seated) {
+    const member = next.members.get(id)
+    if (member !== undefined) {
+      emissions.push(toOthers({ t: "player_joined", player: playerView(member) }, id))
+    }
+  }
+  return decided(next, state.members.size === 0 ? [] : emissions, { seated, ...ref(next) })
+}
+
+/** Returns to the seat that was kept. */
+export const resume = (
+  state: RoomState,
+  command: Attachment & { readonly playerId: string },
+  now: number
+): Result.Result<Decision, ResumeExpired> => {
+  const member = state.members.get(command.playerId)
+  if (member === undefined) return Result.fail(new ResumeExpired())
+  const decision = attach(state, member, command, now)
+  return Result.succeed({
+    ...decision,
+    emissions: decision.emissions.map((emission) =>
+      emission.event.t === "room_joined"
+        ? { ...emission, event: { ...emission.event, resumed: true } }
+        : emission
+    )
+  })
+}
+
+const without = (state: RoomState, playerId: string): RoomState => {
+  const members = new Map(state.members)
+  members.delete(playerId)
+  return {
+    ...state,
+    members,
+    hostId: state.hostId === playerId ? null : state.hostId,
+    closed: members.size === 0 ? "empty" : state.closed
+  }
+}
+
+/** Frees a seat; the last one to go closes the room, a host who goes hands on the role. */
+const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision => {
+  const remaining = without(state, member.id)
+  const emissions: Array<Emission> = [
+    {
+      event: { t: "player_left", playerId: member.id, reason },
+      to: null,
+      except: member.id,
+      turn: "exit"
+    }
+  ]
+  if (state.hostId !== member.id) return { state: remaining, emissions, data: {} }
+  const next = earliestConnected(remaining)
+  if (next === undefined) return { state: remaining, emissions, data: {} }
+  return {
+    state: { ...remaining, hostId: next.id },
+    emissions: [...emissions, toOthers(hostEvent(next.id, member.id, reason), member.id)],
+    data: {}
+  }
+}
+
+export const leave = (
+  state: RoomState,
+  member: Member,
+  reason: LeaveReason
+): Result.Result<Decision, never> => Result.succeed(remove(state, member, reason))
+
+/** Marks a member absent and tells the others when that is due. */
+const absent = (state: RoomState, member: Member, quietSeconds: number, now: number): Decision => {
+  const away: Member = {
+    ...member,
+    attachment: null,
+    enterBy: null,
+    absentSince: now,
+    announceAt: now + quietSeconds * seconds,
+    announced: false
+  }
+  return announce(withMember(state, away), now)
+}
+
+/** A socket is gone. Only the connection that holds the seat can lose it. */
+export const disconnect = (
+  state: RoomState,
+  command: {
+    readonly playerId: string
+    readonly connectionId: string
+    readonly replaced: boolean
+  },
+  now: number
+): Result.Result<Decision, never> => {
+  const member = state.members.get(command.playerId)
+  if (member?.attachment?.connectionId !== command.connectionId) return decided(state)
+  const quiet = command.replaced ? rooms.replacedQuietSeconds : 0
+  return Result.succeed(absent(state, member, quiet, now))
+}
+
+/** A node is gone, and with it every socket it held. */
+export const drop = (
+  state: RoomState,
+  node: string,
+  now: number
+): Result.Result<Decision, never> => {
+  let next = state
+  const emissions: Array<Emission> = []
+  for (const member of state.members.values()) {
+    if (member.attachment?.node !== node) continue
+    const decision = absent(next, member, 0, now)
+    next = decision.state
+    emissions.push(...decision.emissions)
+  }
+  return decided(next, emissions)
+}
+
+/** Matched players that never came in are absent. */
+const dropUnentered = (state: RoomState, now: number): Decision => {
+  let next = state
+  const emissions: Array<Emission> = []
+  for (const member of state.members.values()) {
+    if (member.enterBy === null || now < member.enterBy) continue
+    const decision = absent(next, member, 0, now)
+    next = decision.state
+    emissions.push(...decision.emissions)
+  }
+  return { state: next, emissions, data: {} }
+}
+
+/** Tells of absences whose quiet time is over. */
+const announce = (state: RoomState, now: number): Decision => {
+  let next = state
+  const emissions: Array<Emission> = []
+  for (const member of state.members.values()) {
+    const until = graceEnd(state, member)
+    if (until === null || member.announced || now < (member.announceAt ?? now)) continue
+    next = withMember(next, { ...member, announced: true })
+    emissions.push(
+      toOthers(
+        {
+          t: "player_disconnected",
+          playerId: member.id,
+          graceUntil: iso(until)
+        },
+        member.id
+      )
+    )
+  }
+  return { state: next, emissions, data: {} }
+}
+
+/** Everything that time alone brings: announcements, ended graces, a new host, the end. */
+export const tick = (state: RoomState, now: number): Result.Result<Decision, never> => {
+  if (state.closed !== null) return decided(state)
+  if (now >= roomEnd(state)) {
+    return decided({ ...state, closed: "idle", members: new Map(), hostId: null }, [
+      toAll({ t: "room_closed", roomId: state.settings.id, reason: "idle" })
+    ])
+  }
+  const entered = dropUnentered(state, now)
+  const announced = announce(entered.state, now)
+  const emissions = [...entered.emissions, ...announced.emissions]
+  let next = announced.state
+  for (const member of next.members.values()) {
+    const until = graceEnd(next, member)
+    if (until === null || now < until) continue
+    const decision = remove(next, member, "timeout")
+    next = decision.state
+    emissions.push(...decision.emissions)
+  }
+  const [hosted, news] = migrateHost(next, now, "timeout")
+  return decided(hosted, [...emissions, ...news])
+}
+
+const roomEnd = (state: RoomState): number =>
+  Math.min(
+    state.lastFrameAt + rooms.idleSeconds * seconds,
+    state.settings.createdAt + rooms.lifetimeSeconds * seconds
+  )
+
+/** When `tick` next has something to do, Unix milliseconds. */
+export const nextDeadline = (state: RoomState): number => {
+  let due = roomEnd(state)
+  for (const member of state.members.values()) {
+    const until = graceEnd(state, member)
+    if (member.enterBy !== null) due = Math.min(due, member.enterBy)
+    if (until === null || member.absentSince === null) continue
+    due = Math.min(due, until)
+    if (!member.announced) due = Math.min(due, member.announceAt ?? until)
+    if (member.id === state.hostId && earliestConnected(state) !== undefined) {
+      due = Math.min(due, member.absentSince + rooms.hostGraceSeconds * seconds)
+    }
+  }
+  return due
+}

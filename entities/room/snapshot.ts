@@ -1,0 +1,95 @@
+/**
+ * The stored form of a room: what it wakes from after a move (design section 5). Decoded by a Schema
+ * like every document; attachments are kept, so that members whose gateway survives are not dropped.
+ */
+import { Schema } from "effect"
+import type { RoomRow } from "#sql/rooms"
+import { CloseReason, JsonMembers, Transport } from "#rpc/rooms"
+import { iso, isListed, type RoomState } from "./model.ts"
+import { nextDeadline } from "./seats.ts"
+import { valuesFromJson, valuesToJson } from "./values.ts"
+
+const Settings = Schema.Struct({
+  id: Schema.String,
+  environmentId: Schema.String,
+  code: Schema.String,
+  mode: Schema.String,
+  private: Schema.Boolean,
+  transport: Transport,
+  p2p: Schema.NullOr(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
+  hostOnlyState: Schema.Boolean,
+  maxPlayers: Schema.Int,
+  metadata: JsonMembers,
+  graceSeconds: Schema.Int,
+  matched: Schema.Boolean,
+  createdAt: Schema.Int
+})
+
+const StoredMember = Schema.Struct({
+  id: Schema.String,
+  displayName: Schema.String,
+  joinedAt: Schema.Int,
+  values: JsonMembers,
+  attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
+  enterBy: Schema.NullOr(Schema.Int),
+  absentSince: Schema.NullOr(Schema.Int),
+  announceAt: Schema.NullOr(Schema.Int),
+  announced: Schema.Boolean
+})
+
+const Stored = Schema.fromJsonString(
+  Schema.Struct({
+    settings: Settings,
+    locked: Schema.Boolean,
+    hostId: Schema.NullOr(Schema.String),
+    values: JsonMembers,
+    version: Schema.Int,
+    members: Schema.Array(StoredMember),
+    lastFrameAt: Schema.Int,
+    closed: Schema.NullOr(CloseReason)
+  })
+)
+
+const decodeStored = Schema.decodeUnknownEffect(Stored)
+
+/** The state of a snapshot's text. */
+export const decodeSnapshot = (text: string) => decodeStored(text)
+
+type StoredRoom = typeof Stored.Type
+
+export const fromStored = (stored: StoredRoom): RoomState => ({
+  ...stored,
+  values: valuesFromJson(stored.values),
+  members: new Map(
+    stored.members.map((member) => [
+      member.id,
+      { ...member, values: valuesFromJson(member.values) }
+    ])
+  )
+})
+
+const toStored = (state: RoomState): StoredRoom => ({
+  ...state,
+  values: valuesToJson(state.values),
+  members: Array.from(state.members.values(), (member) => ({
+    ...member,
+    values: valuesToJson(member.values)
+  }))
+})
+
+/** The row of a room as it is now. */
+export const toRow = (state: RoomState, epoch: number): RoomRow => ({
+  id: state.settings.id,
+  environmentId: state.settings.environmentId,
+  epoch,
+  code: state.settings.code,
+  mode: state.settings.mode,
+  listed: isListed(state),
+  matched: state.settings.matched,
+  maxPlayers: state.settings.maxPlayers,
+  metadata: JSON.stringify(state.settings.metadata),
+  createdAt: iso(state.settings.createdAt),
+  dueAt: iso(nextDeadline(state)),
+  members: Array.from(state.members.keys()),
+  snapshot: JSON.stringify(toStored(state))
+})

@@ -1,0 +1,137 @@
+/**
+ * The room as a pure state machine: `(state, command, now) => Result<Decision, error>`. No services,
+ * no clock, no randomness. Spec section 4.4, decisions 3.7.
+ *
+ * Invariants: a player has at most one seat; seats never exceed `maxPlayers`; the host is a member or
+ * null; a member is connected (`attachment` set) or in its grace (`absentSince` set); events leave in
+ * the order in which the state changed.
+ */
+import { Result } from "effect"
+import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors"
+import { rooms } from "#rpc/limits"
+import type { CloseReason, RoomEvent } from "#rpc/rooms"
+import {
+  type Decision,
+  decided,
+  type Member,
+  type RoomCommand,
+  type RoomError,
+  type RoomState,
+  toAll,
+  toOthers,
+  withMember
+} from "./model.ts"
+import { disconnect, drop, join, leave, resume, seat, tick } from "./seats.ts"
+import { patchValues } from "./values.ts"
+
+const send = (
+  state: RoomState,
+  command: Extract<RoomCommand, { t: "send" }>,
+  now: number
+): Result.Result<Decision, NotInRoom> => {
+  const event: RoomEvent = {
+    t: "message",
+    from: command.playerId,
+    type: command.type,
+    ...("data" in command ? { data: command.data } : {}),
+    at: now
+  }
+  if (command.to === undefined) {
+    return decided(state, [toOthers(event, command.playerId)])
+  }
+  const targets = Array.from(new Set(command.to)).filter(
+    (id) => (state.members.get(id)?.attachment ?? null) !== null
+  )
+  const emissions =
+    targets.length === 0 ? [] : [{ event, to: targets, except: null, turn: null } as const]
+  return decided(state, emissions, { delivered: targets.length })
+}
+
+const setState = (
+  state: RoomState,
+  command: Extract<RoomCommand, { t: "setState" }>
+): Result.Result<Decision, HostOnly | StateTooLarge> => {
+  if (state.settings.hostOnlyState && state.hostId !== command.playerId) {
+    return Result.fail(new HostOnly())
+  }
+  return Result.map(patchValues(state.values, command.patch, rooms.stateMaxBytes), (values) => {
+    const version = state.version + 1
+    return {
+      state: { ...state, values, version },
+      emissions: [toAll({ t: "state", patch: command.patch, from: command.playerId, version })],
+      data: {}
+    }
+  })
+}
+
+const setMyState = (
+  state: RoomState,
+  member: Member,
+  command: Extract<RoomCommand, { t: "setMyState" }>
+): Result.Result<Decision, StateTooLarge> =>
+  Result.map(patchValues(member.values, command.patch, rooms.playerStateMaxBytes), (values) => ({
+    state: withMember(state, { ...member, values }),
+    emissions: [toAll({ t: "player_state", playerId: member.id, patch: command.patch })],
+    data: {}
+  }))
+
+const lock = (
+  state: RoomState,
+  command: Extract<RoomCommand, { t: "lock" }>
+): Result.Result<Decision, HostOnly> => {
+  if (state.hostId !== command.playerId) return Result.fail(new HostOnly())
+  if (state.locked === command.locked) return decided(state)
+  return decided({ ...state, locked: command.locked }, [
+    toAll({ t: "locked", locked: command.locked })
+  ])
+}
+
+const close = (state: RoomState, reason: CloseReason): Result.Result<Decision, never> =>
+  decided({ ...state, closed: reason, members: new Map(), hostId: null }, [
+    toAll({ t: "room_closed", roomId: state.settings.id, reason })
+  ])
+
+const lastFrameResolution = 60_000
+
+/** Frames keep a room from going idle; noted to the minute, so that messages leave the state be. */
+const touched = (state: RoomState, now: number): RoomState =>
+  now - state.lastFrameAt < lastFrameResolution ? state : { ...state, lastFrameAt: now }
+
+/** What a room makes of a command. A closed room knows nobody. */
+export const decide = (
+  before: RoomState,
+  command: RoomCommand,
+  now: number
+): Result.Result<Decision, RoomError> => {
+  switch (command.t) {
+    case "join":
+      return join(touched(before, now), command, now)
+    case "resume":
+      return resume(touched(before, now), command, now)
+    case "seat":
+      return seat(before, command.newcomers, now)
+    case "disconnect":
+      return disconnect(before, command, now)
+    case "dropNode":
+      return drop(before, command.node, now)
+    case "close":
+      return close(before, command.reason)
+    case "tick":
+      return tick(before, now)
+  }
+  const state = touched(before, now)
+  const member = state.members.get(command.playerId)
+  if (member === undefined) return Result.fail(new NotInRoom())
+  switch (command.t) {
+    case "leave":
+      return leave(state, member, command.reason)
+    case "send":
+      return send(state, command, now)
+    case "setState":
+      return setState(state, command)
+    case "setMyState":
+      return setMyState(state, member, command)
+    case "lock":
+      return lock(state, command)
+  }
+}

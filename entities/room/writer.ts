@@ -1,0 +1,87 @@
+/**
+ * Writes snapshots behind the rooms of one node: all rooms that changed within the last interval go
+ * out in one statement (a few, when there are very many). A room whose row belongs to a newer
+ * activation is told so and falls silent. When the database is away the newest state of each room
+ * waits, so the backlog is bounded by the number of rooms.
+ */
+import { Context, Effect, Layer, Schedule } from "effect"
+import { rooms } from "#rpc/limits"
+import { RoomRows } from "#sql/rooms"
+import type { RoomActor } from "./actor.ts"
+import { toRow } from "./snapshot.ts"
+
+/** The write-behind of room snapshots. */
+export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/RoomWriter", {
+  make: Effect.gen(function* () {
+    const rows = yield* RoomRows
+    const dirty = new Set<RoomActor>()
+
+    const save = Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>) {
+      const batch = actors.flatMap((actor) =>
+        actor.state === undefined || actor.state.closed !== null || actor.fenced
+          ? []
+          : [toRow(actor.state, actor.epoch)]
+      )
+      if (batch.length === 0) return
+      const saved = yield* rows.save(batch)
+      const wanted = new Set(batch.map((row) => row.id))
+      for (const actor of actors) {
+        if (wanted.has(actor.id) && !saved.has(actor.id)) actor.fence()
+      }
+    })
+
+    const take = (actors: Iterable<RoomActor>): ReadonlyArray<RoomActor> => {
+      const taken: Array<RoomActor> = []
+      for (const actor of actors) {
+        if (taken.length === rooms.snapshotsPerStatement) break
+        if (dirty.delete(actor)) taken.push(actor)
+      }
+      return taken
+    }
+
+    /** Saves what is dirty of these; what fails stays dirty. */
+    const flush = Effect.fnUntraced(function* (actors: Iterable<RoomActor>) {
+      for (let batch = take(actors); batch.length > 0; batch = take(actors)) {
+        yield* save(batch).pipe(
+          Effect.tapError(() =>
+            Effect.sync(() => {
+              for (const actor of batch) dirty.add(actor)
+            })
+          )
+        )
+      }
+    })
+
+    yield* flush(dirty).pipe(
+      Effect.catchCause((cause) => Effect.logWarning("Room snapshots could not be written", cause)),
+      Effect.repeat(Schedule.spaced(rooms.snapshotMillis)),
+      Effect.forkScoped
+    )
+
+    return {
+      /** The room's state is worth a snapshot. */
+      changed: (actor: RoomActor): void => {
+        dirty.add(actor)
+      },
+      /** Writes a room now, if it changed: it is about to move. */
+      flush: (actor: RoomActor) =>
+        flush([actor]).pipe(
+          Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
+          Effect.catchCause((cause) =>
+            Effect.logError("The last snapshot of a room could not be written", cause)
+          )
+        ),
+      /** Forgets a room that is over. */
+      remove: (actor: RoomActor) =>
+        Effect.suspend(() => {
+          dirty.delete(actor)
+          return rows.remove(actor.id, actor.epoch)
+        }).pipe(
+          Effect.retry({ times: 5, schedule: Schedule.exponential(200) }),
+          Effect.catchCause((cause) => Effect.logError("A closed room was not removed", cause))
+        )
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(RoomWriter, this.make)
+}

@@ -1,0 +1,75 @@
+/**
+ * How an entity tells nodes, and keeps time: parts that every actor of a hub shares. A watching node
+ * holds one stream per entity; on the entity's own node the items take the short cut and the stream
+ * is only the sign of life.
+ */
+import { Cause, Clock, Effect, FiberHandle, Queue, type Scope } from "effect"
+import { Unavailable } from "#rpc/errors"
+import { rooms } from "#rpc/limits"
+import type { LocalActors } from "./local-actors.ts"
+
+/** A node that hears an entity. */
+export interface Watcher<Item> {
+  readonly tell: (items: ReadonlyArray<Item>) => void
+  /** This activation has nothing more to say: look for the entity again. */
+  readonly end: () => void
+}
+
+/** Items of one step, and the activation that tells them. */
+export interface Batch<Item> {
+  readonly epoch: number
+  readonly items: ReadonlyArray<Item>
+}
+
+/**
+ * What a watching node is told, from the first batch (empty: attached). A node that takes too little
+ * is cut off and attaches again.
+ */
+export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
+  readonly id: string
+  readonly epoch: number
+  /** The registry of this node when the watching node is this one. */
+  readonly local: LocalActors<Actor, Item> | undefined
+  readonly attach: (watcher: Watcher<Item>) => void
+  readonly detach: (watcher: Watcher<Item>) => void
+}): Effect.fn.Return<Queue.Dequeue<Batch<Item>, Unavailable>, never, Scope.Scope> {
+  const { epoch, id, local } = options
+  const queue = yield* Queue.bounded<Batch<Item>, Unavailable>(rooms.watchBufferItems)
+  const end = (): void => {
+    Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
+  }
+  const overWire = (items: ReadonlyArray<Item>): void => {
+    if (!Queue.offerUnsafe(queue, { epoch, items })) end()
+  }
+  const here = (items: ReadonlyArray<Item>): void => {
+    if (items.length === 0) Queue.offerUnsafe(queue, { epoch, items })
+    local?.deliver(id, epoch, items)
+  }
+  const watcher: Watcher<Item> = { tell: local === undefined ? overWire : here, end }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => options.attach(watcher)),
+    () => Effect.sync(() => options.detach(watcher))
+  )
+  return queue
+})
+
+/** A timer that fires at the earliest time it was asked for (Unix milliseconds). */
+export const makeTimer = Effect.fnUntraced(function* (fire: () => void) {
+  const clock = yield* Clock.Clock
+  const run = yield* FiberHandle.makeRuntime<never>()
+  let due = Number.POSITIVE_INFINITY
+  return (millis: number): void => {
+    if (millis >= due) return
+    due = millis
+    const wait = Math.max(0, millis - clock.currentTimeMillisUnsafe())
+    run(
+      Effect.delay(
+        Effect.sync(() => {
+          due = Number.POSITIVE_INFINITY
+          fire()
+        }),
+        wait
+      )
+    )
+  }
+})

@@ -1,0 +1,21 @@
+/** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
+import { HttpApi, OpenApi } from "effect/http-api"
+import { ConfigApi } from "./config.ts"
+import { PlayersApi } from "./players.ts"
+import { RoomsApi } from "./rooms.ts"
+import { SessionsApi } from "./sessions.ts"
+import { SystemApi } from "./system.ts"
+
+export class Api extends HttpApi.make("player-backend")
+  .add(SessionsApi)
+  .add(PlayersApi)
+  .add(RoomsApi)
+  .add(ConfigApi)
+  .add(SystemApi)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Player backend",
+      version: "1",
+      description: "Sign-in, rooms, matchmaking and config for web and mobile games."
+    })
+  ) {}

@@ -1,0 +1,111 @@
+/**
+ * The callers (spec section 5) as HttpApi middleware tags, and what each provides to a handler.
+ * Order of checks for every request: key, origin, token, feature gate, payload, ownership. The
+ * middleware added last to an endpoint runs first, so endpoints list them in reverse.
+ */
+import { Context, Schema } from "effect"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import {
+  FeatureDisabled,
+  InternalError,
+  InvalidJson,
+  InvalidKey,
+  InvalidRequest,
+  OriginNotAllowed,
+  PayloadTooLarge,
+  RateLimited,
+  SecretKeyRequired,
+  TokenExpired,
+  Unauthorized,
+  Unavailable,
+  UnsupportedMediaType,
+  wire
+} from "./errors.ts"
+import type { EnvironmentId, KeyId, PlayerId, ProjectId, SessionId } from "./ids.ts"
+
+/** `development` or `production`; nothing else names an environment. */
+export const EnvironmentName = Schema.Literals(["development", "production"])
+export type EnvironmentName = typeof EnvironmentName.Type
+
+export const KeyKind = Schema.Literals(["publishable", "secret"])
+export type KeyKind = typeof KeyKind.Type
+
+/** The environment that the caller's key belongs to; every tenant query names its id. */
+export interface EnvironmentCaller {
+  readonly environmentId: EnvironmentId
+  readonly projectId: ProjectId
+  readonly name: EnvironmentName
+  readonly keyId: KeyId
+  readonly keyKind: KeyKind
+}
+
+/** The signed-in player behind an access token. */
+export interface PlayerCaller {
+  readonly playerId: PlayerId
+  readonly environmentId: EnvironmentId
+  readonly sessionId: SessionId
+  readonly isGuest: boolean
+  /** End of the access token, Unix milliseconds. */
+  readonly expiresAt: number
+}
+
+export class CurrentEnvironment extends Context.Service<CurrentEnvironment, EnvironmentCaller>()(
+  "rpc/auth/CurrentEnvironment"
+) {}
+
+export class CurrentPlayer extends Context.Service<CurrentPlayer, PlayerCaller>()(
+  "rpc/auth/CurrentPlayer"
+) {}
+
+const svcKey = HttpApiSecurity.apiKey({ key: "X-Svc-Key", in: "header" })
+
+/** `X-Svc-Key: pk_...`: a page or an app. */
+export class PublishableKey extends HttpApiMiddleware.Service<
+  PublishableKey,
+  { provides: CurrentEnvironment }
+>()("rpc/auth/PublishableKey", {
+  security: { publishableKey: svcKey },
+  error: [wire(InvalidKey), wire(OriginNotAllowed)]
+}) {}
+
+/** `X-Svc-Key: sk_...`: a server, the CLI, CI. */
+export class SecretKey extends HttpApiMiddleware.Service<
+  SecretKey,
+  { provides: CurrentEnvironment }
+>()("rpc/auth/SecretKey", {
+  security: { secretKey: svcKey },
+  error: [wire(InvalidKey), wire(SecretKeyRequired), wire(OriginNotAllowed)]
+}) {}
+
+/** `Authorization: Bearer <access token>`, beside the publishable key. */
+export class PlayerToken extends HttpApiMiddleware.Service<
+  PlayerToken,
+  { provides: CurrentPlayer; requires: CurrentEnvironment }
+>()("rpc/auth/PlayerToken", {
+  security: { playerToken: HttpApiSecurity.bearer },
+  error: [wire(Unauthorized), wire(TokenExpired)]
+}) {}
+
+/** The feature an endpoint belongs to; read by {@link FeatureGate}. */
+export const RequiredFeature = Context.Reference<string | undefined>("rpc/auth/RequiredFeature", {
+  defaultValue: () => undefined
+})
+
+/** 403 `feature_disabled` before anything is read or written (spec section 1, rule 2). */
+export class FeatureGate extends HttpApiMiddleware.Service<
+  FeatureGate,
+  { requires: CurrentEnvironment }
+>()("rpc/auth/FeatureGate", { error: wire(FeatureDisabled) }) {}
+
+/** What every endpoint may answer, whatever it does: malformed input, pace, faults. */
+export class Requests extends HttpApiMiddleware.Service<Requests>()("rpc/auth/Requests", {
+  error: [
+    wire(InvalidRequest),
+    wire(InvalidJson),
+    wire(PayloadTooLarge),
+    wire(UnsupportedMediaType),
+    wire(RateLimited),
+    wire(InternalError),
+    wire(Unavailable)
+  ]
+}) {}

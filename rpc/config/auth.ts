@@ -1,0 +1,91 @@
+/**
+ * The section `auth` of the environment config (spec section 2.2): the external sign-in providers,
+ * and `auth.redirectUrls`, the addresses that email links and OAuth may return to. Sign-in codes
+ * travel to those addresses, so a URL counts only in its one normal form: what the URL parser would
+ * rewrite is refused, not repaired.
+ */
+import { Schema } from "effect"
+import { config } from "../limits.ts"
+import { list, optional, section, string, toggle } from "./fields.ts"
+import { isLoopback } from "./origins.ts"
+
+/** Printable ASCII without the number sign (a fragment) and the backslash (a slash to a parser). */
+const plain = /^[!"$-[\]-~]+$/
+const hiddenSeparator = /%(?:00|25|2f|5c)/i
+const runsOrReads = /^(?:about|blob|data|file|javascript|vbscript):/
+
+/** The URL of a text without its query, if the text is that URL's normal form. */
+const parse = (text: string): URL | undefined => {
+  const [base = ""] = text.split("?", 1)
+  const url = plain.test(text) ? URL.parse(base) : null
+  if (url === null || url.username !== "" || url.password !== "") return undefined
+  if (runsOrReads.test(url.protocol) || hiddenSeparator.test(url.pathname)) return undefined
+  return url.href === base || url.href === `${base}/` ? url : undefined
+}
+
+/** `prefix`: every path that begins with the URL's path. */
+const parseEntry = (entry: string) => {
+  const prefix = entry.endsWith("*")
+  const base = prefix ? entry.slice(0, -1) : entry
+  const url = base.includes("*") ? undefined : parse(base)
+  if (url === undefined || !/^[^:]+:\//.test(base)) return undefined
+  // Without a slash before it, the star would belong to the host or to the query.
+  return prefix && (url.href !== base || !url.pathname.startsWith("/"))
+    ? undefined
+    : { url, prefix }
+}
+
+const RedirectUrl = string("A return address.").check(
+  Schema.makeFilter((entry) => parseEntry(entry) !== undefined, {
+    message:
+      "must be a URL in its normal form, without user name and fragment, like https://example.com/signed-in," +
+      " https://example.com/app/* or myapp://signed-in"
+  })
+)
+
+const provider = (title: string, credentials: string) =>
+  optional(
+    section(`Sign-in with ${title}.`, {
+      enabled: toggle(`Needs ${credentials}, entered in the dashboard.`)
+    })
+  )
+
+const Providers = section(
+  "External sign-in; credentials are never stored in this file.",
+  {
+    google: provider("Google", "the OAuth client"),
+    discord: provider("Discord", "the OAuth client"),
+    apple: provider("Apple", "Services ID, Team ID, Key ID and private key"),
+    x: provider("X", "the app's Client ID and Secret")
+  },
+  "provider"
+)
+
+/** The section `auth`. */
+export const Auth = section("Sign-in.", {
+  redirectUrls: list(
+    "Return addresses for email links and OAuth: an exact URL (any query), or a trailing * for a" +
+      " path prefix. In development, localhost is always allowed.",
+    RedirectUrl,
+    config.redirectUrlsMax
+  ),
+  providers: optional(Providers)
+})
+
+/** Whether sign-in may return to this URL; the service's own URLs are the caller's to check. */
+export const redirectUrlAllowed = (
+  { auth: { redirectUrls } }: { readonly auth: typeof Auth.Type },
+  redirectUrl: string,
+  { development }: { readonly development: boolean }
+): boolean => {
+  const url = parse(redirectUrl)
+  if (url === undefined) return false
+  if (development && /^https?:$/.test(url.protocol) && isLoopback(url.hostname)) return true
+  return redirectUrls.some((text) => {
+    const entry = parseEntry(text)
+    if (entry?.url.protocol !== url.protocol || entry.url.host !== url.host) return false
+    return entry.prefix
+      ? url.pathname.startsWith(entry.url.pathname)
+      : url.pathname === entry.url.pathname
+  })
+}

@@ -1,0 +1,79 @@
+/**
+ * The public part of an environment's config, for pages and apps (decisions 3.5.4): nothing of
+ * integrity checks, origins, return addresses and caps.
+ */
+import { Schema, Struct } from "effect"
+import type { EnvironmentConfig } from "./document.ts"
+import { Features } from "./features.ts"
+import { modesOf } from "./multiplayer.ts"
+import { text } from "./text.ts"
+
+const Title = text("Shown to people: one text, or one for each language code.")
+
+/** A stat as apps see it. */
+const StatDefinition = Schema.Struct({
+  key: Schema.String,
+  title: Title,
+  aggregation: Schema.Literals(["sum", "max", "min", "latest"])
+})
+
+/** A mode as apps see it; `p2p` is there in peer-to-peer modes. */
+const ModeDefinition = Schema.Struct({
+  key: Schema.String,
+  title: Title,
+  minPlayers: Schema.Int,
+  maxPlayers: Schema.Int,
+  fillTimeoutSeconds: Schema.Int,
+  transport: Schema.Literals(["server", "p2p"]),
+  p2p: Schema.optionalKey(Schema.Struct({ maxPlayers: Schema.Int, relayOnly: Schema.Boolean }))
+})
+
+/** What `GET /v1/gamedata/definitions` answers. */
+export const Definitions = Schema.Struct({
+  configVersion: Schema.Int,
+  resetTimeZone: Schema.String,
+  features: Schema.toType(Features),
+  stats: Schema.Array(StatDefinition),
+  modes: Schema.Array(ModeDefinition),
+  providers: Schema.Array(Schema.String),
+  share: Schema.Struct({
+    images: Schema.Boolean,
+    links: Schema.Boolean,
+    tracking: Schema.Boolean,
+    inAppBrowser: Schema.Boolean
+  }),
+  audience: Schema.Literals(["general", "mixed", "kids"]),
+  news: Schema.Struct({ optIn: Schema.Boolean })
+})
+export type Definitions = typeof Definitions.Type
+
+const modeFields = [
+  "key",
+  "title",
+  "minPlayers",
+  "maxPlayers",
+  "fillTimeoutSeconds",
+  "transport"
+] as const
+
+/** The definitions of a config; the news box is never offered to kids (spec section 2.2). */
+export const publicConfig = (config: EnvironmentConfig, configVersion: number): Definitions => ({
+  configVersion,
+  resetTimeZone: config.resetTimeZone,
+  features: config.features,
+  stats: config.stats.map(Struct.pick(["key", "title", "aggregation"])),
+  modes: modesOf(config).map((mode) =>
+    Struct.pick(mode, mode.transport === "p2p" ? [...modeFields, "p2p"] : modeFields)
+  ),
+  providers: Object.entries(config.auth.providers).flatMap(([name, { enabled }]) =>
+    enabled ? [name] : []
+  ),
+  share: {
+    images: config.share.images.enabled,
+    links: config.share.links.enabled,
+    tracking: config.share.tracking.enabled,
+    inAppBrowser: config.share.inAppBrowser.enabled
+  },
+  audience: config.audience,
+  news: { optIn: config.svcNews.optIn && config.audience !== "kids" }
+})

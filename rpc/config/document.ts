@@ -1,0 +1,75 @@
+/**
+ * The environment config document, `svc.config.json` (spec section 2.2). Decoding is pure, refuses
+ * what it does not know, fills in every default and reports all problems at once, each with its JSON
+ * path. A rule between fields is checked once those fields are right for themselves.
+ */
+import { Result, Schema, SchemaIssue } from "effect"
+import { InvalidConfig, type Issue } from "../errors.ts"
+import { Auth } from "./auth.ts"
+import { Features } from "./features.ts"
+import { choice, optional, section, string, toggle, withDefault } from "./fields.ts"
+import { Multiplayer } from "./multiplayer.ts"
+import { Web } from "./origins.ts"
+import { jsonPath } from "./paths.ts"
+import { Share } from "./share.ts"
+import { Integrity, Stats } from "./stats.ts"
+import { TimeZone } from "./time-zone.ts"
+
+const News = section("The news opt-in box on email sign-up screens.", {
+  optIn: toggle("Offer the box; it is never shown in apps for kids.", true)
+})
+
+/** The whole document; decoded, every section and every default is there. */
+export const EnvironmentConfig = section("Master data of one environment.", {
+  $schema: Schema.optionalKey(string("For editors; ignored.")),
+  version: withDefault(
+    Schema.Literal(1).annotate({
+      message: "must be 1",
+      description: "The format version.",
+      default: 1
+    }),
+    1
+  ),
+  resetTimeZone: withDefault(TimeZone, "UTC"),
+  features: optional(Features),
+  stats: Stats,
+  multiplayer: optional(Multiplayer),
+  auth: optional(Auth),
+  web: optional(Web),
+  share: optional(Share),
+  audience: choice(
+    "kids: every user counts as under 13; mixed: users of unknown age do until they declare it.",
+    ["general", "mixed", "kids"]
+  ),
+  integrity: optional(Integrity),
+  svcNews: optional(News)
+})
+export type EnvironmentConfig = typeof EnvironmentConfig.Type
+
+const decode = Schema.decodeUnknownResult(EnvironmentConfig, {
+  errors: "all",
+  onExcessProperty: "error"
+})
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) =>
+    issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue)
+})
+
+const lineOf = ({ path, message }: Issue) => `${path === "" ? "the config" : path}: ${message}`
+
+const issuesOf = (error: Schema.SchemaError): ReadonlyArray<Issue> => {
+  const issues = format(error.issue).issues.map(({ path = [], message }) => ({
+    path: jsonPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))),
+    message
+  }))
+  // Two checks of one field that say the same are one problem.
+  return Array.from(new Map(issues.map((issue) => [lineOf(issue), issue])).values())
+}
+
+/** The config of a raw document, or every problem that it has. */
+export const decodeConfig = (document: unknown): Result.Result<EnvironmentConfig, InvalidConfig> =>
+  Result.mapError(decode(document), (error) => {
+    const issues = issuesOf(error)
+    return new InvalidConfig({ message: issues.map(lineOf).join("; "), details: { issues } })
+  })

@@ -1,0 +1,97 @@
+/**
+ * The section `multiplayer` of the environment config (spec section 2.2, decisions 3.5.3, 3.7.2):
+ * the modes that a room is created in. With none defined there is one built-in mode; once any is
+ * defined, only defined modes work.
+ */
+import { Schema, SchemaGetter } from "effect"
+import { config, rooms } from "../limits.ts"
+import { choice, integer, keyedList, optional, section, toggle } from "./fields.ts"
+import { key, text } from "./text.ts"
+
+const players = (value: number, description: string) =>
+  integer(description, { minimum: 1, maximum: rooms.playersMax, default: value })
+
+const PeerToPeer = section('Settings of a mode whose transport is "p2p".', {
+  maxPlayers: integer(
+    "Mesh size limit: the mode's maxPlayers is capped to it, minPlayers must not exceed it.",
+    { minimum: config.p2pPlayersMin, maximum: config.p2pPlayersMax, default: 4 }
+  ),
+  relayOnly: toggle(
+    "Route everyone through a relay, so that players never see an IP address.",
+    true
+  )
+})
+
+const ModeFields = section("A mode.", {
+  key: key("Used to create or quick-match in this mode."),
+  title: text("The mode's name for people."),
+  minPlayers: players(2, "Quick match starts when this many wait."),
+  maxPlayers: players(4, "The seats of a room; must be >= minPlayers."),
+  fillTimeoutSeconds: integer("Start with fewer players after this time; 0 = wait forever.", {
+    minimum: 0,
+    maximum: config.fillTimeoutSecondsMax,
+    default: 15
+  }),
+  transport: choice("p2p: players exchange game messages directly (WebRTC); no referee.", [
+    "server",
+    "p2p"
+  ]),
+  p2p: optional(PeerToPeer),
+  reconnectSeconds: integer("How long a dropped player's seat is kept, in seconds.", {
+    minimum: 0,
+    maximum: rooms.graceSecondsMax,
+    default: rooms.graceSeconds
+  })
+})
+
+const playersFit = ({ minPlayers, maxPlayers, transport, p2p }: typeof ModeFields.Type) => [
+  ...(maxPlayers < minPlayers
+    ? [{ path: ["maxPlayers"], issue: `must be >= minPlayers (${minPlayers})` }]
+    : []),
+  ...(transport === "p2p" && minPlayers > p2p.maxPlayers
+    ? [{ path: ["minPlayers"], issue: `must be <= p2p.maxPlayers (${p2p.maxPlayers})` }]
+    : [])
+]
+
+/** A mode; in a peer-to-peer mode `maxPlayers` is already capped to `p2p.maxPlayers`. */
+export const Mode = ModeFields.check(Schema.makeFilter(playersFit)).pipe(
+  Schema.decode({
+    decode: SchemaGetter.transform((mode) =>
+      mode.transport === "p2p"
+        ? { ...mode, maxPlayers: Math.min(mode.maxPlayers, mode.p2p.maxPlayers) }
+        : mode
+    ),
+    encode: SchemaGetter.passthrough()
+  })
+)
+export type Mode = typeof Mode.Type
+
+/** The section `multiplayer`. */
+export const Multiplayer = section("Rooms and matchmaking.", {
+  modes: keyedList(
+    "The modes that a room is created in; with none, there is a mode named default.",
+    Mode,
+    config.modesMax,
+    "multiplayer.modes"
+  )
+})
+
+interface WithModes {
+  readonly multiplayer: typeof Multiplayer.Type
+}
+
+/** The mode there is as long as the config defines none. */
+export const builtInMode: Mode = Schema.decodeSync(Mode)({
+  key: "default",
+  minPlayers: 2,
+  maxPlayers: 8,
+  fillTimeoutSeconds: 15
+})
+
+/** The modes that work in an environment. */
+export const modesOf = ({ multiplayer: { modes } }: WithModes): ReadonlyArray<Mode> =>
+  modes.length === 0 ? [builtInMode] : modes
+
+/** The mode of a key; `undefined` when the environment has none of that name. */
+export const findMode = (config: WithModes, key: string): Mode | undefined =>
+  modesOf(config).find((mode) => mode.key === key)

@@ -1,0 +1,73 @@
+/**
+ * `web.allowedOrigins` (spec section 2.2): which pages may call with an environment's key. Both
+ * sides are read by one strict parser, which takes only what a browser writes into `Origin`:
+ * scheme, ASCII host, port, and nothing before, between or after.
+ */
+import { Schema } from "effect"
+import { config } from "../limits.ts"
+import { list, section, string } from "./fields.ts"
+
+const form =
+  /^[a-z][a-z0-9+.-]*:\/\/(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::[1-9][0-9]{0,4})?$/i
+const wildcardForm = /^(https?:\/\/)\*\.(.+\..+)$/i
+
+const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
+
+/** Whether a host name is the caller's own machine. */
+export const isLoopback = (hostname: string): boolean => loopback.includes(hostname)
+
+/** A host that the URL parser would rewrite (`0x7f.1`, a full-width letter) is no origin. */
+const parse = (origin: string): URL | undefined => {
+  const host = form.exec(origin)?.[1]
+  const url = host === undefined ? null : URL.parse(origin.toLowerCase())
+  return url?.hostname === host?.toLowerCase() ? (url ?? undefined) : undefined
+}
+
+/** `wildcard`: any subdomain of the URL's host, and not the host itself. */
+const parseEntry = (entry: string) => {
+  const [, scheme, base] = wildcardForm.exec(entry) ?? []
+  const wildcard = scheme !== undefined && base !== undefined
+  const url = parse(wildcard ? `${scheme}${base}` : entry)
+  return url === undefined ? undefined : { url, wildcard }
+}
+
+/** An entry of `web.allowedOrigins`. */
+const AllowedOrigin = string("An origin without a path.").check(
+  Schema.makeFilter((entry) => parseEntry(entry) !== undefined, {
+    message:
+      "must be an origin without a path, like https://app.example.com, https://*.example.com," +
+      " http://localhost:3000 or capacitor://localhost (international names in their xn-- form)"
+  })
+)
+
+/** The section `web`. */
+export const Web = section("The pages that use the service.", {
+  allowedOrigins: list(
+    "Origins whose pages may use the service; empty = any. https://*.example.com: any subdomain." +
+      " In development, localhost is always allowed.",
+    AllowedOrigin,
+    config.allowedOriginsMax
+  )
+})
+
+/**
+ * Whether a request with this `Origin` header may proceed. A request without one always may, and so
+ * may the service's own origin: both are the caller's to check.
+ */
+export const originAllowed = (
+  { web: { allowedOrigins } }: { readonly web: typeof Web.Type },
+  origin: string,
+  { development }: { readonly development: boolean }
+): boolean => {
+  if (allowedOrigins.length === 0) return true
+  const url = parse(origin)
+  if (url === undefined) return false
+  if (development && /^https?:$/.test(url.protocol) && isLoopback(url.hostname)) return true
+  return allowedOrigins.some((text) => {
+    const entry = parseEntry(text)
+    if (entry?.url.protocol !== url.protocol || entry.url.port !== url.port) return false
+    return entry.wildcard
+      ? url.hostname.endsWith(`.${entry.url.hostname}`)
+      : url.hostname === entry.url.hostname
+  })
+}

@@ -1,0 +1,84 @@
+/** The sections `stats` and `integrity.stats` of the environment config (spec section 2.2). */
+import { Schema } from "effect"
+import { config } from "../limits.ts"
+import { choice, integer, keyedList, list, optional, section, string } from "./fields.ts"
+import { isLoopback } from "./origins.ts"
+import { key, text } from "./text.ts"
+
+/** One stat that players may report. */
+export const Stat = section("A stat.", {
+  key: key("Names the stat in reports."),
+  title: text("The stat's name for people."),
+  aggregation: choice("How reports combine.", ["sum", "max", "min", "latest"]),
+  maxPerSubmit: Schema.optionalKey(
+    Schema.Finite.annotate({
+      message: "must be a number above 0",
+      description: "The largest value accepted in one report."
+    }).check(Schema.isGreaterThan(0, { message: "must be a number above 0" }))
+  )
+})
+export type Stat = typeof Stat.Type
+
+/** The section `stats`. */
+export const Stats = keyedList("The stats that players may report.", Stat, config.statsMax, "stats")
+
+const bound = (description: string) =>
+  Schema.optionalKey(Schema.Finite.annotate({ message: "must be a number", description }))
+
+const Rule = section("The range of values that a stat may take in a report.", {
+  stat: key("The key of a stat."),
+  min: bound("The smallest value allowed."),
+  max: bound("The largest value allowed.")
+}).check(
+  Schema.makeFilter(({ min, max }) =>
+    min !== undefined && max !== undefined && max < min
+      ? { path: ["max"], issue: `must be >= min (${min})` }
+      : undefined
+  )
+)
+
+/** `http` is for a server on the developer's own machine. */
+const isWebhookUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  if (url === null || url.username !== "" || url.password !== "") return false
+  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))
+}
+
+const Webhook = section("Asks the developer's server before a stat is stored.", {
+  url: Schema.optionalKey(
+    string("An https URL, or in development one of http://localhost.").check(
+      Schema.makeFilter(isWebhookUrl, {
+        message:
+          "must be an https URL without user name and password (in development, http://localhost)"
+      })
+    )
+  ),
+  timeoutMs: integer("How long the developer's server may take, in milliseconds.", {
+    minimum: config.webhookTimeoutMillisMin,
+    maximum: config.webhookTimeoutMillisMax,
+    default: config.webhookTimeoutMillisDefault
+  }),
+  onFailure: choice("What happens to values when the developer's server is down or slow.", [
+    "accept",
+    "reject"
+  ])
+})
+
+/** The section `integrity`. */
+export const Integrity = section("Checks against cheating.", {
+  stats: optional(
+    section("Checks that run before a stat is stored.", {
+      rules: list(
+        "The allowed value ranges of stats; they need features.statsVerification.",
+        Rule,
+        config.integrityRulesMax
+      ),
+      maxSubmitsPerMinute: integer("Reports per player per minute; always applies.", {
+        minimum: 1,
+        maximum: config.submitsPerMinuteMax,
+        default: config.submitsPerMinuteDefault
+      }),
+      webhook: optional(Webhook)
+    })
+  )
+})

@@ -1,0 +1,77 @@
+/** Errors that any request can meet: shape, size, pace, faults (spec section 7). */
+import { Schema } from "effect"
+import { coded, detailed } from "./wire.ts"
+
+/** One problem of a request or document: where (`modes[0].maxPlayers`) and what. */
+export const Issue = Schema.Struct({ path: Schema.String, message: Schema.String })
+export type Issue = typeof Issue.Type
+
+/** The request does not have the shape the endpoint takes; mend the fields named in `issues`. */
+export class InvalidRequest extends detailed<InvalidRequest>()(
+  "invalid_request",
+  400,
+  "The request is not valid.",
+  { issues: Schema.Array(Issue) }
+) {}
+
+/** The body is not JSON. */
+export class InvalidJson extends coded<InvalidJson>()(
+  "invalid_json",
+  400,
+  "The request body is not valid JSON."
+) {}
+
+/** No such path or no such resource of the caller's; existence is never revealed. */
+export class NotFound extends coded<NotFound>()("not_found", 404, "Not found.") {}
+
+/** The path exists, not with this method; the `Allow` header lists those that do. */
+export class MethodNotAllowed extends coded<MethodNotAllowed>()(
+  "method_not_allowed",
+  405,
+  "This path does not take this method."
+) {}
+
+/** The body, or a field with a size limit, is too large. */
+export class PayloadTooLarge extends detailed<PayloadTooLarge>()(
+  "payload_too_large",
+  413,
+  "The payload is too large.",
+  { limit: Schema.Number }
+) {}
+
+/** The body is not JSON by its `Content-Type`. */
+export class UnsupportedMediaType extends coded<UnsupportedMediaType>()(
+  "unsupported_media_type",
+  415,
+  "Send the body as application/json."
+) {}
+
+/** The path is a WebSocket; connect with an upgrade. */
+export class UpgradeRequired extends coded<UpgradeRequired>()(
+  "upgrade_required",
+  426,
+  "Connect to this path with a WebSocket."
+) {}
+
+/** Too many requests; wait `retryAfterSeconds` (also the `Retry-After` header). */
+export class RateLimited extends detailed<RateLimited>()(
+  "rate_limited",
+  429,
+  "Too many requests; slow down.",
+  { retryAfterSeconds: Schema.Number }
+) {}
+
+/** A fault of the service; `requestId` finds it in the logs. */
+export class InternalError extends detailed<InternalError>()(
+  "internal_error",
+  500,
+  "Something went wrong on our side.",
+  { requestId: Schema.String }
+) {}
+
+/** The service cannot answer right now (starting, draining, a part is moving); try again. */
+export class Unavailable extends coded<Unavailable>()(
+  "unavailable",
+  503,
+  "Temporarily unavailable; try again."
+) {}

@@ -1,0 +1,98 @@
+/**
+ * The ids of the interface: opaque, prefixed, time-ordered. Each is a prefix and 26 characters of
+ * Crockford base32 that hold 48 bits of time (milliseconds) and 80 random bits, so an id sorts by
+ * age and cannot be guessed (the id of a private room is enough to join it).
+ */
+import { Clock, Effect, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+const randomBytes = 10
+const timeDigits = 10
+
+const id = (prefix: string) =>
+  Schema.String.check(
+    Schema.isPattern(new RegExp(`^${prefix}_[0-9A-HJKMNP-TV-Z]{26}$`), {
+      message: `Expected an id of the form ${prefix}_...`
+    })
+  )
+
+export const PlayerId = id("pl").pipe(Schema.brand("PlayerId"))
+export type PlayerId = typeof PlayerId.Type
+
+export const RoomId = id("rm").pipe(Schema.brand("RoomId"))
+export type RoomId = typeof RoomId.Type
+
+export const ProjectId = id("prj").pipe(Schema.brand("ProjectId"))
+export type ProjectId = typeof ProjectId.Type
+
+export const EnvironmentId = id("env").pipe(Schema.brand("EnvironmentId"))
+export type EnvironmentId = typeof EnvironmentId.Type
+
+export const KeyId = id("key").pipe(Schema.brand("KeyId"))
+export type KeyId = typeof KeyId.Type
+
+/** One sign-in on one device: the chain of refresh tokens that descends from it. */
+export const SessionId = id("ses").pipe(Schema.brand("SessionId"))
+export type SessionId = typeof SessionId.Type
+
+/** One realtime connection, on whichever node. */
+export const ConnectionId = id("con").pipe(Schema.brand("ConnectionId"))
+export type ConnectionId = typeof ConnectionId.Type
+
+/** One running process of the service, new at each start. */
+export const NodeId = id("nod").pipe(Schema.brand("NodeId"))
+export type NodeId = typeof NodeId.Type
+
+/** One wait in a matchmaking queue. */
+export const TicketId = id("tkt").pipe(Schema.brand("TicketId"))
+export type TicketId = typeof TicketId.Type
+
+const encodeTime = (millis: number): string => {
+  let digits = ""
+  let rest = millis
+  for (let i = 0; i < timeDigits; i++) {
+    digits = alphabet.charAt(rest % 32) + digits
+    rest = Math.floor(rest / 32)
+  }
+  return digits
+}
+
+/** Base32 of bytes whose bit count is a multiple of five. */
+const encodeBytes = (bytes: Uint8Array): string => {
+  let digits = ""
+  let bits = 0
+  let held = 0
+  for (const byte of bytes) {
+    held = (held << 8) | byte
+    bits += 8
+    while (bits >= 5) {
+      bits -= 5
+      digits += alphabet.charAt((held >>> bits) & 31)
+    }
+    held &= (1 << bits) - 1
+  }
+  return digits
+}
+
+const generate =
+  <A>(prefix: string, schema: { readonly make: (input: string) => A }) =>
+  (random: SecureRandom.SecureRandom["Service"]): Effect.Effect<A> =>
+    Effect.flatMap(Clock.currentTimeMillis, (millis) =>
+      Effect.map(random.randomBytes(randomBytes), (bytes) =>
+        schema.make(`${prefix}_${encodeTime(millis)}${encodeBytes(bytes)}`)
+      )
+    )
+
+/** Generators of new ids: `yield* newId.room`. */
+export const newId = {
+  player: Effect.flatMap(SecureRandom.SecureRandom, generate("pl", PlayerId)),
+  room: Effect.flatMap(SecureRandom.SecureRandom, generate("rm", RoomId)),
+  project: Effect.flatMap(SecureRandom.SecureRandom, generate("prj", ProjectId)),
+  environment: Effect.flatMap(SecureRandom.SecureRandom, generate("env", EnvironmentId)),
+  key: Effect.flatMap(SecureRandom.SecureRandom, generate("key", KeyId)),
+  session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
+  connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
+  node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
+  ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
+}

@@ -1,0 +1,179 @@
+/**
+ * Every limit of the interface (spec section 8) and every bound of a queue, cache or buffer that a
+ * caller can meet, each once, with its unit in the name.
+ */
+
+const KiB = 1024
+const MiB = 1024 * KiB
+const secondsPerHour = 3600
+const secondsPerDay = 24 * secondsPerHour
+
+/** Sessions and single-use codes (spec sections 4.1, 5 and 8). */
+export const sessions = {
+  accessTokenSeconds: 15 * 60,
+  refreshTokenSeconds: 90 * secondsPerDay,
+  /** How long the immediate parent of a refresh token answers `refresh_race` instead of revoking. */
+  refreshRaceSeconds: 10,
+  verificationLinkSeconds: secondsPerDay,
+  resetLinkSeconds: 30 * 60,
+  oauthCodeSeconds: 60,
+  transferCodeSeconds: 600,
+  passwordMinCharacters: 8,
+  passwordMaxCharacters: 256,
+  displayNameMaxCharacters: 32
+} as const
+
+/** HTTP requests. */
+export const http = {
+  bodyMaxBytes: 1.5 * MiB,
+  idempotencyKeyMaxCharacters: 128,
+  pageDefault: 50,
+  pageMax: 100,
+  corsMaxAgeSeconds: secondsPerDay
+} as const
+
+/** The realtime socket (spec section 4.4 and 8). */
+export const socket = {
+  authFrameSeconds: 5,
+  frameMaxBytes: 64 * KiB,
+  fragmentsMax: 64,
+  bufferedChunksMax: 1024,
+  ridMaxCharacters: 64,
+  heartbeatSeconds: 20,
+  idleSeconds: 45,
+  tokenWarningSeconds: 60,
+  tokenGraceSeconds: 30,
+  /** Unsent bytes of one socket; beyond it the consumer is slow and is closed with 1013. */
+  outboxMaxBytes: MiB,
+  framesPerSecond: 100,
+  framesBurst: 200,
+  /** What a frame that cannot be decoded costs in the bucket. */
+  brokenFrameCost: 5,
+  dropsUntilAbuse: 200,
+  dropsWindowSeconds: 10,
+  anonymousFramesPerSecond: 5,
+  connectionsPerNode: 50_000,
+  /** Sockets of one address that have not authenticated yet. */
+  pendingPerAddress: 200
+} as const
+
+/** Rooms (spec sections 4.4 and 8, decisions on seats, state and life cycle). */
+export const rooms = {
+  playersMax: 64,
+  typeMaxCharacters: 64,
+  sendDataMaxBytes: 16 * KiB,
+  sendTargetsMax: 64,
+  signalDataMaxBytes: 8 * KiB,
+  metadataMaxBytes: 4 * KiB,
+  stateMaxBytes: 64 * KiB,
+  playerStateMaxBytes: 16 * KiB,
+  stateKeysMax: 256,
+  stateKeyMaxCharacters: 64,
+  stateDepthMax: 32,
+  graceSeconds: 30,
+  graceSecondsMax: 300,
+  /** A replaced socket is told to the others only when its successor takes longer than this. */
+  replacedQuietSeconds: 1,
+  hostGraceSeconds: 5,
+  /** How long a seat given by matchmaking waits for its player to come in. */
+  enterSeconds: 10,
+  /** A gateway that stops watching loses its members' seats to the grace after this. */
+  watchAbsenceSeconds: 5,
+  idleSeconds: 2 * secondsPerHour,
+  lifetimeSeconds: secondsPerDay,
+  codeCharacters: 6,
+  customCodeMinCharacters: 4,
+  customCodeMaxCharacters: 12,
+  listDefault: 50,
+  /** Longest time between a change and its snapshot (the promise is one second). */
+  snapshotMillis: 400,
+  snapshotsPerStatement: 200,
+  inputBatchMax: 4096,
+  watchBufferItems: 16_384,
+  detachedInputsMax: 1024
+} as const
+
+/** Matchmaking queues. */
+export const matchmaking = {
+  ticketsPerQueue: 200_000,
+  /** How often a queue looks again for rooms with free seats while tickets wait. */
+  openRoomsRefreshMillis: 1000,
+  openRoomsMax: 200,
+  /** How long a queue remembers a match, for a gateway that asks again. */
+  matchMemorySeconds: 60,
+  matchMemoryMax: 50_000
+} as const
+
+/** The environment config document (spec section 2.2). */
+export const config = {
+  keyMaxCharacters: 48,
+  textMaxCharacters: 120,
+  longTextMaxCharacters: 500,
+  statsMax: 128,
+  modesMax: 16,
+  redirectUrlsMax: 32,
+  allowedOriginsMax: 32,
+  hashtagsMax: 5,
+  integrityRulesMax: 128,
+  cardTitleMaxCharacters: 60,
+  linksTextMaxCharacters: 200,
+  fillTimeoutSecondsMax: 300,
+  p2pPlayersMin: 2,
+  p2pPlayersMax: 8,
+  submitsPerMinuteMax: 600,
+  submitsPerMinuteDefault: 60,
+  webhookTimeoutMillisMin: 100,
+  webhookTimeoutMillisMax: 5000,
+  webhookTimeoutMillisDefault: 1500,
+  documentMaxBytes: 256 * KiB
+} as const
+
+/** Caches of one node. */
+export const caches = {
+  verifiedTokens: 50_000,
+  environments: 1000,
+  keys: 10_000
+} as const
+
+/** Limits of modules that are declared by the interface and enforced where those modules stand. */
+export const declared = {
+  statsPerReport: 64,
+  blobMaxBytes: 50 * MiB,
+  channelsPerConnection: 8,
+  voicePeersMax: 8,
+  voiceMembersMax: 100,
+  channelMessagesPerMinutePerKey: 600,
+  channelManagementPerMinutePerKey: 300,
+  xProfilesLookupMax: 100,
+  banReasonMaxCharacters: 500,
+  banHoursMax: 8784,
+  appealMessageMaxCharacters: 2000,
+  functionCpuMillisMax: 30_000,
+  functionSubRequestsMax: 1000,
+  checkoutCentsMin: 500,
+  checkoutCentsMax: 1_000_000,
+  inviteCreditCents: 500,
+  projectNameMaxCharacters: 80,
+  projectRenamesPerHour: 20,
+  shareStatsDaysDefault: 30,
+  shareStatsDaysMax: 366,
+  cardBackgroundMaxBytes: 2 * MiB,
+  cardFontMaxBytes: 10 * MiB,
+  cardWidthPixels: 1200,
+  cardHeightPixels: 600
+} as const
+
+/** One token bucket: `burst` requests at once, refilled evenly over `seconds`. */
+export interface Throttle {
+  readonly burst: number
+  readonly seconds: number
+}
+
+/** Request throttles shared by all nodes; `SVC_THROTTLES=off` lifts them. */
+export const throttles = {
+  guestPerAddress: { burst: 30, seconds: 60 },
+  refreshPerSession: { burst: 30, seconds: 60 },
+  playerApi: { burst: 300, seconds: 60 },
+  secretKey: { burst: 6000, seconds: 60 },
+  socketsPerAddress: { burst: 600, seconds: 60 }
+} as const satisfies Record<string, Throttle>

@@ -1,0 +1,61 @@
+/** Players: the people who use an app (spec sections 2.1 and 4.1). */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
+import { NotFound, wire } from "./errors.ts"
+import { PlayerId } from "./ids.ts"
+import { sessions } from "./limits.ts"
+
+const controlCharacters = /\p{Cc}/u
+
+/**
+ * The name others see: 1 to 32 characters after NFC normalization and trimming, no control
+ * characters, not unique.
+ */
+export const DisplayName = Schema.String.check(
+  Schema.makeFilter((text: string) => {
+    const name = normalizeDisplayName(text)
+    if (name.length === 0) return "Expected a name that is not blank"
+    if ([...name].length > sessions.displayNameMaxCharacters) {
+      return `Expected at most ${sessions.displayNameMaxCharacters} characters`
+    }
+    return controlCharacters.test(name) ? "Expected no control characters" : undefined
+  })
+)
+
+/** The stored form of a display name. */
+export const normalizeDisplayName = (text: string): string => text.normalize("NFC").trim()
+
+/** A way to sign in; a guest has the single entry `guest`. */
+export const Identity = Schema.Struct({ provider: Schema.String })
+
+/** A player as the player's own client sees it. Timestamps are ISO 8601 UTC. */
+export const Player = Schema.Struct({
+  id: PlayerId,
+  displayName: Schema.String,
+  isGuest: Schema.Boolean,
+  createdAt: Schema.String,
+  identities: Schema.Array(Identity),
+  emailVerified: Schema.Boolean
+})
+export type Player = typeof Player.Type
+
+const PlayerAnswer = Schema.Struct({ player: Player })
+
+/** `/v1/players`: the signed-in player's own account. */
+export class PlayersApi extends HttpApiGroup.make("players")
+  .add(
+    HttpApiEndpoint.get("me", "/me", { success: PlayerAnswer, error: wire(NotFound) }).annotate(
+      OpenApi.Summary,
+      "The signed-in player"
+    ),
+    HttpApiEndpoint.patch("update", "/me", {
+      payload: Schema.Struct({ displayName: DisplayName }),
+      success: PlayerAnswer,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Rename the signed-in player")
+  )
+  .prefix("/v1/players")
+  .middleware(Requests)
+  .middleware(PlayerToken)
+  .middleware(PublishableKey) {}

@@ -1,0 +1,148 @@
+/**
+ * The realtime interface (spec sections 4.4, 4.5 and 6, decisions 3.6): one `RpcGroup` whose
+ * procedures are the client frames and whose `events` stream is everything the service tells.
+ *
+ * Two doors stand on it. `/v1/realtime` speaks the spec's JSON: `{ t, rid?, ...payload }` up,
+ * `{ t: "reply", rid, ok, data | error }` and events down. `/v1/rpc` speaks Effect RPC with the same
+ * handlers.
+ */
+import { Schema } from "effect"
+import { Rpc } from "effect/rpc"
+import {
+  FeatureDisabled,
+  InvalidKey,
+  OriginNotAllowed,
+  PlayerBanned,
+  PlayerRequired,
+  RateLimited,
+  TokenExpired,
+  Unauthorized,
+  Unavailable
+} from "./errors.ts"
+import { socket } from "./limits.ts"
+import { MatchmakingFrames } from "./matchmaking.ts"
+import { RoomEvent, RoomFrames } from "./rooms.ts"
+
+// Opening --------------------------------------------------------------------------------------
+
+/** The first frame of a socket, within five seconds; later, `{ t: "auth", token }` renews. */
+export const AuthFrame = Schema.Struct({
+  t: Schema.Literal("auth"),
+  rid: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(socket.ridMaxCharacters))),
+  key: Schema.optionalKey(Schema.String),
+  token: Schema.optionalKey(Schema.String),
+  anon: Schema.optionalKey(Schema.Boolean)
+})
+export type AuthFrame = typeof AuthFrame.Type
+
+/** A seat that waits for `resume`. */
+export const HeldSeat = Schema.Struct({
+  roomId: Schema.String,
+  code: Schema.String,
+  mode: Schema.String,
+  graceUntil: Schema.String
+})
+export type HeldSeat = typeof HeldSeat.Type
+
+/** The answer to `auth`. `serverTime` is Unix milliseconds. */
+export const Welcome = Schema.Struct({
+  t: Schema.Literal("welcome"),
+  connectionId: Schema.String,
+  playerId: Schema.NullOr(Schema.String),
+  serverTime: Schema.Int,
+  heartbeatSeconds: Schema.Int,
+  tokenExpiresAt: Schema.NullOr(Schema.String),
+  rooms: Schema.Array(HeldSeat)
+})
+export type Welcome = typeof Welcome.Type
+
+/** Something the client should know: a failed frame without `rid`, a token about to expire. */
+export const Warn = Schema.Struct({
+  t: Schema.Literal("warn"),
+  code: Schema.String,
+  message: Schema.String,
+  details: Schema.optionalKey(Schema.Unknown)
+})
+export type Warn = typeof Warn.Type
+
+/** Everything the service tells a connection, except replies. */
+export const ServerEvent = Schema.Union([Welcome, Warn, ...RoomEvent.members])
+export type ServerEvent = typeof ServerEvent.Type
+
+/** A reply as it stands on the JSON wire. */
+export const Reply = Schema.Struct({
+  t: Schema.Literal("reply"),
+  rid: Schema.String,
+  ok: Schema.Boolean,
+  data: Schema.optionalKey(Schema.Unknown),
+  error: Schema.optionalKey(
+    Schema.Struct({
+      code: Schema.String,
+      message: Schema.String,
+      details: Schema.optionalKey(Schema.Unknown)
+    })
+  )
+})
+export type Reply = typeof Reply.Type
+
+// Closing --------------------------------------------------------------------------------------
+
+/** Why a socket closes, and what the client does next. */
+export const closeCodes = {
+  /** Bad or late first frame, foreign token, session revoked: sign in again. */
+  unauthorized: 4001,
+  /** The access token expired: refresh and reconnect. */
+  tokenExpired: 4002,
+  /** Banned, feature off, origin not allowed: do not reconnect. */
+  forbidden: 4003,
+  /** A newer connection of this player took over: do not reconnect. */
+  replaced: 4004,
+  /** Neither pong nor frame for 45 seconds: reconnect. */
+  idle: 4008,
+  /** Far too many frames: back off, then reconnect. */
+  abuse: 4029,
+  /** The node is draining; the seat is kept: reconnect at once. */
+  draining: 1012,
+  /** The client reads too slowly: reconnect. */
+  slowConsumer: 1013,
+  /** Binary frames are not spoken here. */
+  unsupported: 1003
+} as const
+export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
+
+// Group ----------------------------------------------------------------------------------------
+
+/** What any frame may answer beside its own errors. */
+export const FrameFault = Schema.Union([
+  RateLimited,
+  PlayerRequired,
+  PlayerBanned,
+  FeatureDisabled,
+  Unauthorized,
+  Unavailable
+])
+
+/** The service's clock, for measuring round trips where a browser cannot ping. */
+export const ping = Rpc.make("ping", { success: Schema.Struct({ at: Schema.Int }) })
+
+/** Every client frame of spec section 4.4. */
+export class ClientFrames extends RoomFrames.merge(MatchmakingFrames).add(ping) {}
+
+/**
+ * Native RPC only: open the connection and receive its events. The stream is the connection: the
+ * other procedures act for it, and ending it drops the player as a closed socket would.
+ */
+export const events = Rpc.make("events", {
+  success: ServerEvent,
+  error: Schema.Union([
+    InvalidKey,
+    Unauthorized,
+    TokenExpired,
+    PlayerRequired,
+    PlayerBanned,
+    OriginNotAllowed,
+    FeatureDisabled,
+    Unavailable
+  ]),
+  stream: true
+})

@@ -1,0 +1,268 @@
+/**
+ * Rooms: what clients send, what the service tells, what the list shows (spec sections 4.4 and 6,
+ * decisions 3.7). One `Rpc` per frame: from these come the decoder of the JSON frames, the typed
+ * client, the frame tables of the API page and the native RPC endpoint.
+ *
+ * Timestamps of fields are ISO 8601 UTC; `at` is Unix milliseconds.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Rpc, RpcGroup } from "effect/rpc"
+import { FeatureGate, PublishableKey, RequiredFeature, Requests } from "./auth.ts"
+import {
+  AlreadyInRoom,
+  AlreadyMatching,
+  CodeTaken,
+  HostOnly,
+  ModeNotFound,
+  NotInRoom,
+  P2pRoomFull,
+  PayloadTooLarge,
+  ResumeExpired,
+  RoomFull,
+  RoomLocked,
+  RoomNotFound,
+  StateTooLarge,
+  wire
+} from "./errors.ts"
+import { http, rooms } from "./limits.ts"
+
+const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+/** The first reason why a JSON value may not be stored, with its path. */
+const refusal = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  if (path.length > rooms.stateDepthMax) return `Expected at most ${rooms.stateDepthMax} levels`
+  for (const [key, member] of Object.entries(value)) {
+    if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
+    const inner = refusal(member, [...path, key])
+    if (inner !== undefined) return inner
+  }
+  return undefined
+}
+
+/**
+ * A JSON object with members of any kind. Keys that could reach an object's prototype are refused at
+ * any depth, as is nesting beyond 32 levels.
+ */
+export const JsonMembers = Schema.Record(Schema.String, Schema.Unknown).check(
+  Schema.makeFilter((members) => refusal(members, []))
+)
+export type JsonMembers = typeof JsonMembers.Type
+
+const ShortText = Schema.String.check(Schema.isBetweenLength(1, 64))
+
+/** Where the player now has a seat. */
+export const RoomRef = Schema.Struct({ roomId: Schema.String, code: Schema.String })
+export type RoomRef = typeof RoomRef.Type
+
+const Done = Schema.Struct({})
+
+// Frames ---------------------------------------------------------------------------------------
+
+/** Open a room and take its first seat as host. */
+export const create = Rpc.make("create", {
+  payload: {
+    mode: ShortText,
+    private: Schema.optionalKey(Schema.Boolean),
+    maxPlayers: Schema.optionalKey(
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rooms.playersMax }))
+    ),
+    metadata: Schema.optionalKey(JsonMembers),
+    code: Schema.optionalKey(
+      Schema.String.check(
+        Schema.isPattern(/^[A-Za-z0-9]{4,12}$/, { message: "Expected 4 to 12 letters or digits" })
+      )
+    ),
+    hostOnlyState: Schema.optionalKey(Schema.Boolean)
+  },
+  success: RoomRef,
+  error: Schema.Union([ModeNotFound, CodeTaken, AlreadyInRoom, AlreadyMatching, PayloadTooLarge])
+})
+
+/** Take a seat in the room of an id or a code. */
+export const join = Rpc.make("join", {
+  payload: Schema.Struct({
+    roomId: Schema.optionalKey(ShortText),
+    code: Schema.optionalKey(ShortText)
+  }).check(
+    Schema.makeFilter((frame) =>
+      (frame.roomId === undefined) === (frame.code === undefined)
+        ? "Give either roomId or code"
+        : undefined
+    )
+  ),
+  success: RoomRef,
+  error: Schema.Union([
+    RoomNotFound,
+    RoomFull,
+    P2pRoomFull,
+    RoomLocked,
+    AlreadyInRoom,
+    AlreadyMatching
+  ])
+})
+
+/** Give the seat up. */
+export const leave = Rpc.make("leave", { success: Done, error: NotInRoom })
+
+/** Return to the seat kept after a drop. */
+export const resume = Rpc.make("resume", {
+  payload: { roomId: ShortText },
+  success: RoomRef,
+  error: Schema.Union([ResumeExpired, AlreadyInRoom])
+})
+
+/** A message to everybody else, or to exactly the members named in `to`. */
+export const send = Rpc.make("send", {
+  payload: {
+    type: Schema.String.check(Schema.isBetweenLength(1, rooms.typeMaxCharacters)),
+    data: Schema.optionalKey(Schema.Unknown),
+    to: Schema.optionalKey(
+      Schema.Array(Schema.String).check(Schema.isMaxLength(rooms.sendTargetsMax))
+    )
+  },
+  success: Schema.Struct({ delivered: Schema.optionalKey(Schema.Int) }),
+  error: Schema.Union([NotInRoom, PayloadTooLarge])
+})
+
+/** Merge top-level keys into the room's state; null deletes a key. */
+export const setState = Rpc.make("setState", {
+  payload: { patch: JsonMembers },
+  success: Done,
+  error: Schema.Union([NotInRoom, HostOnly, StateTooLarge])
+})
+
+/** Merge top-level keys into the player's own state; null deletes a key. */
+export const setMyState = Rpc.make("setMyState", {
+  payload: { patch: JsonMembers },
+  success: Done,
+  error: Schema.Union([NotInRoom, StateTooLarge])
+})
+
+/** Close the room to newcomers, or open it again. */
+export const lock = Rpc.make("lock", {
+  payload: { locked: Schema.Boolean },
+  success: Done,
+  error: Schema.Union([NotInRoom, HostOnly])
+})
+
+export class RoomFrames extends RpcGroup.make(
+  create,
+  join,
+  leave,
+  resume,
+  send,
+  setState,
+  setMyState,
+  lock
+) {}
+
+// Events ---------------------------------------------------------------------------------------
+
+export const Transport = Schema.Literals(["server", "p2p"])
+
+/** A member of a room; `state` is what it set with `setMyState`. */
+export const RoomPlayer = Schema.Struct({
+  id: Schema.String,
+  displayName: Schema.String,
+  connected: Schema.Boolean,
+  joinedAt: Schema.String,
+  state: JsonMembers
+})
+export type RoomPlayer = typeof RoomPlayer.Type
+
+/** A room as its members see it; `version` counts the changes of `state`. */
+export const RoomSnapshot = Schema.Struct({
+  id: Schema.String,
+  code: Schema.String,
+  mode: Schema.String,
+  private: Schema.Boolean,
+  locked: Schema.Boolean,
+  transport: Transport,
+  hostId: Schema.NullOr(Schema.String),
+  hostOnlyState: Schema.Boolean,
+  maxPlayers: Schema.Int,
+  metadata: JsonMembers,
+  state: JsonMembers,
+  version: Schema.Int,
+  createdAt: Schema.String,
+  players: Schema.Array(RoomPlayer),
+  p2p: Schema.optionalKey(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int }))
+})
+export type RoomSnapshot = typeof RoomSnapshot.Type
+
+export const LeaveReason = Schema.Literals(["left", "timeout", "banned", "deleted"])
+export type LeaveReason = typeof LeaveReason.Type
+
+export const CloseReason = Schema.Literals(["empty", "idle", "feature_disabled", "lost"])
+export type CloseReason = typeof CloseReason.Type
+
+const event = <const T extends string, const Fields extends Schema.Struct.Fields>(
+  t: T,
+  fields: Fields
+) => Schema.Struct({ t: Schema.Literal(t), ...fields })
+
+/** The events of a room, in the one order that all members see (spec section 6). */
+export const RoomEvent = Schema.Union([
+  event("room_joined", {
+    room: RoomSnapshot,
+    playerId: Schema.String,
+    resumed: Schema.Boolean
+  }),
+  event("player_joined", { player: RoomPlayer }),
+  event("player_left", { playerId: Schema.String, reason: LeaveReason }),
+  event("player_disconnected", { playerId: Schema.String, graceUntil: Schema.String }),
+  event("player_reconnected", { playerId: Schema.String }),
+  event("host_changed", {
+    hostId: Schema.String,
+    previousHostId: Schema.NullOr(Schema.String),
+    reason: Schema.Literals(["left", "timeout", "banned", "deleted"])
+  }),
+  event("state", { patch: JsonMembers, from: Schema.String, version: Schema.Int }),
+  event("player_state", { playerId: Schema.String, patch: JsonMembers }),
+  event("message", {
+    from: Schema.String,
+    type: Schema.String,
+    data: Schema.optionalKey(Schema.Unknown),
+    at: Schema.Int
+  }),
+  event("locked", { locked: Schema.Boolean }),
+  event("room_closed", { roomId: Schema.String, reason: CloseReason })
+])
+export type RoomEvent = typeof RoomEvent.Type
+
+// List -----------------------------------------------------------------------------------------
+
+/** A room as `GET /v1/rooms` shows it; `players` is a count. */
+export const PublicRoom = Schema.Struct({
+  id: Schema.String,
+  code: Schema.String,
+  mode: Schema.String,
+  players: Schema.Int,
+  maxPlayers: Schema.Int,
+  metadata: JsonMembers,
+  createdAt: Schema.String
+})
+export type PublicRoom = typeof PublicRoom.Type
+
+const Limit = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
+)
+
+/** `/v1/rooms`: public, unlocked rooms with a free seat, newest first, at most a second old. */
+export class RoomsApi extends HttpApiGroup.make("rooms")
+  .add(
+    HttpApiEndpoint.get("list", "/rooms", {
+      query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Limit) },
+      success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }),
+      error: wire(ModeNotFound)
+    })
+      .annotate(OpenApi.Summary, "Open public rooms")
+      .annotate(RequiredFeature, "multiplayer")
+  )
+  .prefix("/v1")
+  .middleware(Requests)
+  .middleware(FeatureGate)
+  .middleware(PublishableKey) {}

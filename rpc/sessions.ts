@@ -1,0 +1,56 @@
+/**
+ * Sessions (spec sections 4.1 and 5): a short access token checked by signature, and a refresh token
+ * that rotates on every use. A chain of refresh tokens is one sign-in on one device; presenting a
+ * used token revokes its chain, save for the race of two tabs within ten seconds.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { PublishableKey, Requests } from "./auth.ts"
+import { InvalidRefreshToken, RefreshRace, SessionRevoked, wire } from "./errors.ts"
+import { DisplayName, Player } from "./players.ts"
+
+/** A signed-in player and its tokens; `expiresIn` is the access token's life in seconds. */
+export const Session = Schema.Struct({
+  player: Player,
+  accessToken: Schema.String,
+  expiresIn: Schema.Int,
+  refreshToken: Schema.String
+})
+export type Session = typeof Session.Type
+
+const RefreshToken = Schema.Struct({
+  refreshToken: Schema.String.check(Schema.isBetweenLength(1, 512))
+})
+
+/** The claims of an access token (ES256; `aud` is the environment, `sub` the player). */
+export const AccessClaims = Schema.Struct({
+  iss: Schema.String,
+  aud: Schema.String,
+  sub: Schema.String,
+  sid: Schema.String,
+  guest: Schema.Boolean,
+  iat: Schema.Int,
+  exp: Schema.Int
+})
+export type AccessClaims = typeof AccessClaims.Type
+
+/** `/v1/auth`: sign in as a guest, refresh, sign out. */
+export class SessionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.post("guest", "/guest", {
+      payload: Schema.Struct({ displayName: Schema.optionalKey(DisplayName) }),
+      success: Session
+    }).annotate(OpenApi.Summary, "Create a guest player and sign it in"),
+    HttpApiEndpoint.post("refresh", "/refresh", {
+      payload: RefreshToken,
+      success: Session,
+      error: [wire(InvalidRefreshToken), wire(SessionRevoked), wire(RefreshRace)]
+    }).annotate(OpenApi.Summary, "Rotate the refresh token"),
+    HttpApiEndpoint.post("logout", "/logout", {
+      payload: RefreshToken,
+      success: Schema.Struct({})
+    }).annotate(OpenApi.Summary, "End the session of a refresh token")
+  )
+  .prefix("/v1/auth")
+  .middleware(Requests)
+  .middleware(PublishableKey) {}

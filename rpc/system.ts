@@ -1,0 +1,31 @@
+/** What operators and other servers ask of the process itself. No key is needed. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { Requests } from "./auth.ts"
+
+/** One condition of readiness. */
+const Readiness = Schema.Struct({
+  ready: Schema.Boolean,
+  database: Schema.Boolean,
+  shards: Schema.Boolean,
+  draining: Schema.Boolean
+})
+
+/** A public key of the access tokens (RFC 7517). */
+const JsonWebKeySet = Schema.Struct({
+  keys: Schema.Array(Schema.Record(Schema.String, Schema.Json))
+})
+
+export class SystemApi extends HttpApiGroup.make("system")
+  .add(
+    HttpApiEndpoint.get("health", "/healthz", {
+      success: Schema.Struct({ status: Schema.Literal("ok") })
+    }).annotate(OpenApi.Summary, "The process is up"),
+    HttpApiEndpoint.get("ready", "/readyz", {
+      success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
+    }).annotate(OpenApi.Summary, "Database reachable, shards assigned, not draining"),
+    HttpApiEndpoint.get("jwks", "/.well-known/jwks.json", {
+      success: HttpApiSchema.WithHeaders(JsonWebKeySet, { "cache-control": Schema.String })
+    }).annotate(OpenApi.Summary, "Public keys of the access tokens")
+  )
+  .middleware(Requests) {}

@@ -1,0 +1,195 @@
+/**
+ * What is remembered of living rooms: one row each, written behind (at most a second after a change)
+ * to an unlogged table. It is the snapshot a room wakes from on another runner, and the list that
+ * `GET /v1/rooms`, join by code and matchmaking read.
+ *
+ * Every activation of a room takes a growing epoch; a row is only written by the newest, so a runner
+ * that lost the room without noticing cannot overwrite its successor (design section 5).
+ */
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+
+/** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
+export const RoomRow = Schema.Struct({
+  id: Schema.String,
+  environmentId: Schema.String,
+  epoch: Schema.Number,
+  code: Schema.String,
+  mode: Schema.String,
+  listed: Schema.Boolean,
+  matched: Schema.Boolean,
+  maxPlayers: Schema.Int,
+  metadata: Schema.String,
+  createdAt: Schema.String,
+  /** When the room next has something to do by itself. */
+  dueAt: Schema.String,
+  members: Schema.Array(Schema.String),
+  snapshot: Schema.String
+})
+export type RoomRow = typeof RoomRow.Type
+
+const ListedRow = Schema.Struct({
+  id: Schema.String,
+  code: Schema.String,
+  mode: Schema.String,
+  players: Schema.Int,
+  maxPlayers: Schema.Int,
+  metadata: Schema.fromJsonString(Schema.Record(Schema.String, Schema.Unknown)),
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const EpochRow = Schema.Struct({ epoch: Schema.Number })
+
+const OpenRow = Schema.Struct({ id: Schema.String, free: Schema.Int })
+
+const Claim = Schema.Struct({ epoch: Schema.Number, snapshot: Schema.NullOr(Schema.String) })
+
+const IdRow = Schema.Struct({ id: Schema.String })
+
+const InMode = Schema.Struct({
+  environmentId: Schema.String,
+  mode: Schema.NullOr(Schema.String),
+  limit: Schema.Int
+})
+
+const columns = (sql: SqlClient.SqlClient) =>
+  sql.literal(`id text, "environmentId" text, epoch bigint, code text, mode text, listed boolean,
+    matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
+    "dueAt" timestamptz, members text[], snapshot text`)
+
+/** The statements that write rows; a batch is one JSON parameter, so the text never varies. */
+const writes = (sql: SqlClient.SqlClient) => {
+  const rows = (json: string) => sql`
+    select r.id, r."environmentId", r.epoch, r.code, r.mode, r.listed, r.matched,
+      cardinality(r.members), r."maxPlayers", r.metadata, r."createdAt", r."dueAt", r.members,
+      r.snapshot
+    from jsonb_to_recordset(${json}::text::jsonb) as r(${columns(sql)}) order by r.id`
+  const into = sql.literal(`insert into rooms as stored (id, environment_id, epoch, code, mode,
+    listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot)`)
+  return {
+    claim: SqlSchema.findOne({
+      Request: Schema.String,
+      Result: Claim,
+      execute: (id) => sql`
+        with activation as materialized (select nextval('entity_epochs') as epoch),
+        claimed as (
+          update rooms set epoch = activation.epoch from activation where id = ${id}
+          returning snapshot
+        )
+        select activation.epoch::float8 as epoch, claimed.snapshot
+        from activation left join claimed on true`
+    }),
+    epoch: SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: EpochRow,
+      execute: () => sql`select nextval('entity_epochs')::float8 as epoch`
+    }),
+    insert: SqlSchema.findAll({
+      Request: RoomRow,
+      Result: IdRow,
+      execute: (row) =>
+        sql`${into} ${rows(JSON.stringify([row]))} on conflict do nothing returning id`
+    }),
+    save: SqlSchema.findAll({
+      Request: Schema.Array(RoomRow),
+      Result: IdRow,
+      execute: (batch) => sql`
+        ${into} ${rows(JSON.stringify(batch))}
+        on conflict (id) do update set epoch = excluded.epoch, listed = excluded.listed,
+          players = excluded.players, due_at = excluded.due_at, members = excluded.members,
+          snapshot = excluded.snapshot
+        where stored.epoch <= excluded.epoch
+        returning id`
+    })
+  }
+}
+
+const reads = (sql: SqlClient.SqlClient) => ({
+  seat: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: Schema.String, playerId: Schema.String }),
+    Result: IdRow,
+    execute: ({ environmentId, playerId }) => sql`
+      select id from rooms
+      where environment_id = ${environmentId} and members @> array[${playerId}::text]
+      order by created_at desc limit 1`
+  }),
+  byCode: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: Schema.String, code: Schema.String }),
+    Result: IdRow,
+    execute: ({ code, environmentId }) => sql`
+      select id from rooms where environment_id = ${environmentId} and code = ${code}`
+  }),
+  byId: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: Schema.String, id: Schema.String }),
+    Result: IdRow,
+    execute: ({ environmentId, id }) => sql`
+      select id from rooms where environment_id = ${environmentId} and id = ${id}`
+  }),
+  list: SqlSchema.findAll({
+    Request: InMode,
+    Result: ListedRow,
+    execute: ({ environmentId, limit, mode }) => sql`
+      select id, code, mode, players, max_players, metadata, created_at from rooms
+      where environment_id = ${environmentId} and listed
+        and (${mode}::text is null or mode = ${mode}::text)
+      order by created_at desc limit ${limit}`
+  }),
+  open: SqlSchema.findAll({
+    Request: InMode,
+    Result: OpenRow,
+    execute: ({ environmentId, limit, mode }) => sql`
+      select id, max_players - players as free from rooms
+      where environment_id = ${environmentId} and listed and matched and mode = ${mode}
+      order by created_at limit ${limit}`
+  }),
+  overdue: SqlSchema.findAll({
+    Request: Schema.Struct({ before: Schema.String, limit: Schema.Int }),
+    Result: IdRow,
+    execute: ({ before, limit }) => sql`
+      select id from rooms where due_at < ${before}::text::timestamptz
+      order by due_at limit ${limit}`
+  })
+})
+
+const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr(rows[0]?.id)
+
+/** Rows in and out of `rooms`. */
+export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { claim, epoch, insert, save } = writes(sql)
+    const { byCode, byId, list, open, overdue, seat } = reads(sql)
+    return {
+      /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
+      claim: (id: string) => Effect.orDie(claim(id)),
+      /** The next epoch, for an entity without a row. */
+      nextEpoch: Effect.map(Effect.orDie(epoch(undefined)), (row) => row.epoch),
+      /** A new room's row; false when its id or its code (in this environment) is taken. */
+      insert: (row: RoomRow) => Effect.map(Effect.orDie(insert(row)), (rows) => rows.length === 1),
+      /** Writes snapshots; answers the ids written. Those missing belong to a newer activation. */
+      save: (rows: ReadonlyArray<RoomRow>) =>
+        Effect.map(save(rows), (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))),
+      /** Forgets a room that is over. */
+      remove: (id: string, epoch: number) =>
+        Effect.asVoid(sql`delete from rooms where id = ${id} and epoch <= ${epoch}::float8`),
+      /** The room a player has a seat in, as of the last snapshot. */
+      seatOf: (environmentId: string, playerId: string) =>
+        Effect.map(Effect.orDie(seat({ environmentId, playerId })), firstId),
+      findByCode: (environmentId: string, code: string) =>
+        Effect.map(Effect.orDie(byCode({ environmentId, code })), firstId),
+      findById: (environmentId: string, id: string) =>
+        Effect.map(Effect.orDie(byId({ environmentId, id })), firstId),
+      /** Listed rooms, newest first. */
+      list: (environmentId: string, mode: string | undefined, limit: number) =>
+        Effect.orDie(list({ environmentId, mode: mode ?? null, limit })),
+      /** Rooms that matchmaking opened and may still fill, oldest first. */
+      listOpen: (environmentId: string, mode: string, limit: number) =>
+        Effect.orDie(open({ environmentId, mode, limit })),
+      /** Rooms that should have acted by now: nobody keeps their time. */
+      overdue: (before: string, limit: number) =>
+        Effect.map(Effect.orDie(overdue({ before, limit })), (rows) => rows.map((row) => row.id))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(RoomRows, this.make)
+}

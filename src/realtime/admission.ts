@@ -1,0 +1,152 @@
+/**
+ * Who may come in: the checks of the first frame, in their order (key, origin, token, feature), and
+ * the place of the connection with the player's session. The same for both doors.
+ */
+import { Clock, Deferred, Effect, Option, Schedule, Stream } from "effect"
+import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
+import { originAllowed } from "#rpc/config/origins"
+import { FeatureDisabled, InvalidKey, OriginNotAllowed, Unauthorized } from "#rpc/errors"
+import { newId } from "#rpc/ids"
+import { socket as limits } from "#rpc/limits"
+import { closeCodes, type HeldSeat, type Welcome } from "#rpc/realtime"
+import { PlayerRows } from "#sql/players"
+import { Configs } from "../config.ts"
+import { Environments } from "../projects.ts"
+import { AccessTokens } from "../sessions/tokens.ts"
+import { Settings } from "../settings.ts"
+import { type Door, PlayerConnection } from "./connection.ts"
+import { Hub } from "./hub.ts"
+
+/** What a connection shows of itself. */
+export interface Credentials {
+  readonly key: string | undefined
+  readonly token: string | undefined
+  readonly origin: string | undefined
+  readonly anonymous: boolean
+}
+
+/** Is there anything for a socket to do in this environment? */
+export const offersRealtime = Effect.fnUntraced(function* (
+  environmentId: EnvironmentCaller["environmentId"]
+) {
+  const configs = yield* Configs
+  const { features } = (yield* configs.current(environmentId)).config
+  return { rooms: features.multiplayer, any: features.multiplayer || features.realtimeChannels }
+})
+
+const checkOrigin = Effect.fnUntraced(function* (
+  environment: EnvironmentCaller,
+  origin: string | undefined
+) {
+  if (origin === undefined) return
+  const settings = yield* Settings
+  const configs = yield* Configs
+  const { config } = yield* configs.current(environment.environmentId)
+  const development = environment.name === "development"
+  const own = origin === new URL(settings.baseUrl).origin
+  if (own || originAllowed(config, origin, { development })) return
+  return yield* new OriginNotAllowed()
+})
+
+/** Checks the credentials; answers who it is. Without a player the connection is anonymous. */
+export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
+  const environments = yield* Environments
+  const tokens = yield* AccessTokens
+  const environment = yield* environments.byKey(credentials.key ?? "")
+  if (environment.keyKind !== "publishable") return yield* new InvalidKey()
+  yield* checkOrigin(environment, credentials.origin)
+  const { environmentId } = environment
+  const player: PlayerCaller | undefined = credentials.anonymous
+    ? undefined
+    : yield* tokens.verify(credentials.token ?? "", environmentId)
+  const offers = yield* offersRealtime(environmentId)
+  if (!offers.any) {
+    const details = { feature: "multiplayer", configPath: "features.multiplayer" }
+    return yield* new FeatureDisabled({ details })
+  }
+  return { environment, player }
+})
+
+const heldSeat = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
+  const hub = yield* Hub
+  const { environmentId, playerId } = connection
+  const seat = yield* hub
+    .roomClient(roomId)
+    .Peek({ playerId })
+    .pipe(Effect.catch(() => Effect.succeed(null)))
+  if (seat === null) {
+    const release = hub.session(environmentId, playerId).Release({ place: { k: "seat", roomId } })
+    yield* Effect.ignore(release)
+  }
+  return seat
+})
+
+const reattach = Schedule.min([Schedule.exponential(50, 2), Schedule.spaced(1000)])
+
+/**
+ * Keeps the connection attached to the player's session, wherever that lives. The first answer tells
+ * of a seat that is kept; a newer connection of the player closes this one.
+ */
+const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
+  const hub = yield* Hub
+  const first = yield* Deferred.make<string | null>()
+  const { connectionId, environmentId, playerId } = connection
+  const watching = Effect.suspend(() => {
+    const { room, ticket } = connection
+    const place =
+      room !== undefined
+        ? ({ k: "seat", roomId: room.roomId } as const)
+        : ticket !== undefined
+          ? ({ k: "ticket", ticketId: ticket.ticketId } as const)
+          : ({ k: "none" } as const)
+    return Stream.runForEach(
+      hub.session(environmentId, playerId).Attach({ connectionId, place }),
+      (signal) => {
+        if (signal.k === "attached") return Deferred.succeed(first, signal.roomId)
+        return Effect.sync(() => connection.dismiss(closeCodes.replaced, "replaced"))
+      }
+    )
+  })
+  connection.start(Effect.exit(watching).pipe(Effect.repeat(reattach), Effect.asVoid))
+  return yield* Deferred.await(first)
+})
+
+/** Opens the connection of a player: the session knows it, and the client is welcome. */
+export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
+  const hub = yield* Hub
+  const players = yield* PlayerRows
+  const connectionId = yield* newId.connection
+  const { environmentId, playerId } = player
+  const row = yield* players.find(environmentId, playerId)
+  if (Option.isNone(row)) return yield* new Unauthorized()
+  const connection = new PlayerConnection({
+    player: { connectionId, environmentId, playerId, displayName: row.value.displayName },
+    door,
+    run: hub.run,
+    released: (roomId) =>
+      Effect.ignore(hub.session(environmentId, playerId).Release({ place: { k: "seat", roomId } }))
+  })
+  hub.connections.set(connectionId, connection)
+  const roomId = yield* attach(connection)
+  const seat = roomId === null ? null : yield* heldSeat(connection, roomId)
+  return { connection, seat }
+})
+
+/** The answer to `auth`. */
+export const welcome = Effect.fnUntraced(function* (options: {
+  readonly connectionId: string
+  readonly player: PlayerCaller | undefined
+  readonly tokenExpiresAt: string | null
+  readonly seat: HeldSeat | null
+}) {
+  const event: Welcome = {
+    t: "welcome",
+    connectionId: options.connectionId,
+    playerId: options.player?.playerId ?? null,
+    serverTime: yield* Clock.currentTimeMillis,
+    heartbeatSeconds: limits.heartbeatSeconds,
+    tokenExpiresAt: options.tokenExpiresAt,
+    rooms: options.seat === null ? [] : [options.seat]
+  }
+  return event
+})

@@ -1,0 +1,46 @@
+/** A token bucket of one connection (decisions 3.6.4): so many frames a second, with a burst. */
+import { socket as limits } from "#rpc/limits"
+
+export class FrameBucket {
+  readonly #perMilli: number
+  readonly #burst: number
+  #tokens: number
+  #at: number
+  #drops = 0
+  #dropsSince = 0
+
+  constructor(
+    now: number,
+    perSecond: number = limits.framesPerSecond,
+    burst: number = limits.framesBurst
+  ) {
+    this.#perMilli = perSecond / 1000
+    this.#burst = burst
+    this.#tokens = burst
+    this.#at = now
+  }
+
+  /** Takes the price of a frame; false when the frame is to be dropped. */
+  take(now: number, cost = 1): boolean {
+    this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMilli)
+    this.#at = now
+    if (this.#tokens < cost) return false
+    this.#tokens -= cost
+    return true
+  }
+
+  /** Counts a dropped frame; true when there were so many lately that it is abuse. */
+  drop(now: number): boolean {
+    if (now - this.#dropsSince > limits.dropsWindowSeconds * 1000) {
+      this.#dropsSince = now
+      this.#drops = 0
+    }
+    this.#drops++
+    return this.#drops >= limits.dropsUntilAbuse
+  }
+
+  /** Seconds until a frame fits again. */
+  get retryAfterSeconds(): number {
+    return Math.max(1, Math.ceil((1 - this.#tokens) / this.#perMilli / 1000))
+  }
+}

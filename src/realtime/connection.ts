@@ -1,0 +1,102 @@
+/**
+ * A player's connection, whichever door it came through: the room it is in, the ticket it holds, the
+ * work it has under way. When it closes, its seat waits for the player and its ticket is cancelled.
+ */
+import { type Effect, Fiber } from "effect"
+import { type CodedError, toWire } from "#rpc/errors"
+import type { CloseCode, Warn } from "#rpc/realtime"
+import { Frame } from "./outbox.ts"
+import type { RoomLine, Subscriber } from "./subscriber.ts"
+
+/** Where a connection's frames go: a socket, or the events stream of native RPC. */
+export interface Door {
+  readonly push: (frame: Frame) => void
+  /** The way out is closed from our side. */
+  readonly close: (code: CloseCode, reason: string) => void
+}
+
+/** Who is behind the connection. */
+export interface ConnectionPlayer {
+  readonly connectionId: string
+  readonly environmentId: string
+  readonly playerId: string
+  readonly displayName: string
+}
+
+/** A wait in a queue. */
+export interface HeldTicket {
+  readonly ticketId: string
+  readonly mode: string
+}
+
+export class PlayerConnection implements Subscriber {
+  readonly connectionId: string
+  readonly environmentId: string
+  readonly playerId: string
+  displayName: string
+  room: RoomLine | undefined
+  ticket: HeldTicket | undefined
+  closed = false
+  readonly #door: Door
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly #released: (roomId: string) => Effect.Effect<void>
+  readonly #work = new Set<Fiber.Fiber<void>>()
+
+  constructor(options: {
+    readonly player: ConnectionPlayer
+    readonly door: Door
+    readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+    /** The player's session learns that a seat is free. */
+    readonly released: (roomId: string) => Effect.Effect<void>
+  }) {
+    this.connectionId = options.player.connectionId
+    this.environmentId = options.player.environmentId
+    this.playerId = options.player.playerId
+    this.displayName = options.player.displayName
+    this.#door = options.door
+    this.#run = options.run
+    this.#released = options.released
+  }
+
+  push(frame: Frame): void {
+    this.#door.push(frame)
+  }
+
+  warn(error: CodedError): void {
+    const warning: Warn = { t: "warn", ...toWire(error) }
+    this.#door.push(Frame.of(warning))
+  }
+
+  seated(line: RoomLine): void {
+    this.room = line
+  }
+
+  unseated(roomId: string): void {
+    if (this.room?.roomId === roomId) this.room = undefined
+    if (!this.closed) this.start(this.#released(roomId))
+  }
+
+  /** Work that ends with the connection. */
+  start(effect: Effect.Effect<void>): void {
+    if (this.closed) return
+    const fiber = this.#run(effect)
+    if (fiber.pollUnsafe() !== undefined) return
+    this.#work.add(fiber)
+    fiber.addObserver(() => this.#work.delete(fiber))
+  }
+
+  /** Closes the door on the player. */
+  dismiss(code: CloseCode, reason: string): void {
+    this.#door.close(code, reason)
+  }
+
+  /** The way out is closed; `replaced` when a newer connection of the player took over. */
+  close(replaced: boolean): void {
+    if (this.closed) return
+    this.closed = true
+    this.room?.disconnect(this, replaced)
+    this.room = undefined
+    for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
+    this.#work.clear()
+  }
+}

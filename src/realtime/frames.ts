@@ -1,0 +1,159 @@
+/**
+ * The spec's JSON frames, decoded by the definitions of the RpcGroup: `{ t, rid?, ...payload }`. A
+ * frame that does not fit is answered, never fatal (decisions 3.6.2, 3.6.3).
+ */
+import { Result, Schema, SchemaIssue } from "effect"
+import type { Rpc, RpcGroup } from "effect/rpc"
+import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors"
+import { socket } from "#rpc/limits"
+import { quickMatch } from "#rpc/matchmaking"
+import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
+import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
+import type { PlayerConnection } from "./connection.ts"
+import type { Answer, Answered } from "./link.ts"
+import { Frame } from "./outbox.ts"
+
+/** Every frame as its `Rpc`. */
+export type FrameRpc = RpcGroup.Rpcs<typeof ClientFrames>
+export type FrameType = FrameRpc["_tag"]
+export type FramePayload<T extends FrameType> = Rpc.Payload<Extract<FrameRpc, { _tag: T }>>
+export type FrameData<T extends FrameType> = Rpc.Success<Extract<FrameRpc, { _tag: T }>>
+
+/** Does what a frame asks; without `answered`, a failure comes as a warning. */
+export type Handler<T extends FrameType> = (
+  connection: PlayerConnection,
+  payload: FramePayload<T>,
+  answered: Answered<FrameData<T>> | undefined
+) => void
+
+export type FrameHandlers = { readonly [T in FrameType]: Handler<T> }
+
+/** A frame that was not understood, and as far as it was readable, whom to answer. */
+export interface Broken {
+  readonly rid: string | undefined
+  readonly error: CodedError
+}
+
+type Decoder<T extends FrameType> = (
+  input: unknown
+) => Result.Result<FramePayload<T>, Schema.SchemaError>
+
+const strict = { errors: "all" } as const
+
+/** A frame without fields takes whatever else stands beside its type. */
+const noFields = (): Result.Result<void, never> => Result.succeed(undefined)
+
+const decoders: { readonly [T in FrameType]: Decoder<T> } = {
+  create: Schema.decodeUnknownResult(create.payloadSchema, strict),
+  join: Schema.decodeUnknownResult(join.payloadSchema, strict),
+  leave: noFields,
+  resume: Schema.decodeUnknownResult(resume.payloadSchema, strict),
+  send: Schema.decodeUnknownResult(send.payloadSchema, strict),
+  setState: Schema.decodeUnknownResult(setState.payloadSchema, strict),
+  setMyState: Schema.decodeUnknownResult(setMyState.payloadSchema, strict),
+  lock: Schema.decodeUnknownResult(lock.payloadSchema, strict),
+  quickMatch: Schema.decodeUnknownResult(quickMatch.payloadSchema, strict),
+  cancelMatch: noFields,
+  ping: noFields
+}
+
+const isFrameType = (t: string): t is FrameType => Object.hasOwn(decoders, t)
+
+const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The problems of a value in the form of `details.issues`. */
+export const issuesOf = (error: Schema.SchemaError) =>
+  formatIssues(error.issue).issues.map((issue) => ({
+    path: (issue.path ?? [])
+      .map((segment) => String(typeof segment === "object" ? segment.key : segment))
+      .join("."),
+    message: issue.message
+  }))
+
+const invalid = (rid: string | undefined, path: string, message: string): Broken => ({
+  rid,
+  error: new InvalidFrame({ message, details: { issues: [{ path, message }] } })
+})
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Members =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The members of a frame, or what is wrong with it. */
+export const parseFrame = (text: string): Result.Result<Members, Broken> => {
+  const value = parse(text)
+  return isObject(value)
+    ? Result.succeed(value)
+    : Result.fail(invalid(undefined, "", "Expected a JSON object"))
+}
+
+/** The type of a frame and the number its reply carries. */
+export const frameHead = (
+  members: Members
+): Result.Result<{ readonly t: string; readonly rid: string | undefined }, Broken> => {
+  const { rid, t } = members
+  if (rid !== undefined && (typeof rid !== "string" || rid.length > socket.ridMaxCharacters)) {
+    const limit = socket.ridMaxCharacters
+    return Result.fail(
+      invalid(undefined, "rid", `Expected a string of at most ${limit} characters`)
+    )
+  }
+  if (typeof t !== "string") return Result.fail(invalid(rid, "t", "Expected the frame's type"))
+  return Result.succeed({ t, rid })
+}
+
+const dispatchKnown = <T extends FrameType>(
+  handlers: FrameHandlers,
+  t: T,
+  rid: string | undefined,
+  members: Members,
+  connection: PlayerConnection
+): Broken | undefined => {
+  const payload = decoders[t](members)
+  if (Result.isFailure(payload)) {
+    const issues = issuesOf(payload.failure)
+    const message = issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
+    return { rid, error: new InvalidFrame({ message, details: { issues } }) }
+  }
+  const answered: Answered<FrameData<T>> | undefined =
+    rid === undefined ? undefined : (answer) => connection.push(replyFrame(rid, answer))
+  handlers[t](connection, payload.success, answered)
+  return undefined
+}
+
+/** Has a frame done; answers what is wrong with it, if it cannot be. */
+export const dispatch = (
+  handlers: FrameHandlers,
+  head: { readonly t: string; readonly rid: string | undefined },
+  members: Members,
+  connection: PlayerConnection
+): Broken | undefined =>
+  isFrameType(head.t)
+    ? dispatchKnown(handlers, head.t, head.rid, members, connection)
+    : {
+        rid: head.rid,
+        error: new UnknownType({ message: `No frame has the type "${head.t.slice(0, 64)}".` })
+      }
+
+/** A reply as it goes over the wire. */
+export const replyFrame = (rid: string, answer: Answer<unknown>): Frame => {
+  const reply: Reply = answer.ok
+    ? { t: "reply", rid, ok: true, data: answer.data }
+    : { t: "reply", rid, ok: false, error: toWire(answer.error) }
+  return Frame.of(reply)
+}
+
+/** How a failure without `rid` is told. */
+export const warnFrame = (error: CodedError): Frame => {
+  const warning: Warn = { t: "warn", ...toWire(error) }
+  return Frame.of(warning)
+}

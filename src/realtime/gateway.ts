@@ -1,0 +1,199 @@
+/**
+ * The door `/v1/realtime`: takes WebSocket upgrades, admits sockets, keeps their time, and closes
+ * them all with 1012 when the node drains (their seats are kept).
+ */
+import type { IncomingMessage } from "node:http"
+import type { Duplex } from "node:stream"
+import { Clock, Context, DateTime, Effect, Layer, Result, Schedule, Schema, Stream } from "effect"
+import { WebSocketServer } from "ws"
+import { type CodedError, InvalidKey, Unauthorized } from "#rpc/errors"
+import { socket as limits } from "#rpc/limits"
+import { AuthFrame, closeCodes } from "#rpc/realtime"
+import { Configs } from "../config.ts"
+import { addressOf } from "../http/address.ts"
+import { HttpServerHandle } from "../http/server.ts"
+import { AccessTokens } from "../sessions/tokens.ts"
+import { Settings } from "../settings.ts"
+import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
+import { Frames } from "./handlers.ts"
+import { Hub } from "./hub.ts"
+import { Frame } from "./outbox.ts"
+import { type Admitted, RealtimeSocket, type SocketGateway } from "./socket.ts"
+
+const drainMillis = 1500
+const sweepMillis = 1000
+
+const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
+
+const iso = (millis: number) => DateTime.formatIso(DateTime.makeUnsafe(millis))
+
+/** The first frame, checked; on success the socket has its connection and its welcome. */
+const admitSocket = Effect.fnUntraced(function* (
+  socket: RealtimeSocket,
+  members: Readonly<Record<string, unknown>>
+) {
+  const hub = yield* Hub
+  const frame = decodeAuth(members)
+  if (Result.isFailure(frame)) return yield* new Unauthorized()
+  const { environment, player } = yield* admit({
+    key: frame.success.key,
+    token: frame.success.token,
+    origin: socket.origin,
+    anonymous: frame.success.anon === true
+  })
+  const { environmentId } = environment
+  socket.roomsOffered = (yield* offersRealtime(environmentId)).rooms
+  const opened = player === undefined ? undefined : yield* openConnection(player, socket)
+  const event = yield* welcome({
+    connectionId: opened?.connection.connectionId ?? hub.node,
+    player,
+    tokenExpiresAt: player === undefined ? null : iso(player.expiresAt),
+    seat: opened?.seat ?? null
+  })
+  const admitted: Admitted = {
+    environmentId,
+    player,
+    connection: opened?.connection,
+    welcome: Frame.of(event)
+  }
+  return admitted
+})
+
+/** A new token for an open socket, of the same player. */
+const renewSocket = Effect.fnUntraced(function* (
+  admitted: Admitted,
+  members: Readonly<Record<string, unknown>>
+) {
+  const tokens = yield* AccessTokens
+  const { connection, player: before } = admitted
+  const frame = decodeAuth(members)
+  if (before === undefined || connection === undefined || Result.isFailure(frame)) {
+    return yield* new Unauthorized()
+  }
+  const player = yield* tokens.verify(frame.success.token ?? "", before.environmentId)
+  if (player.playerId !== before.playerId) return yield* new Unauthorized()
+  const event = yield* welcome({
+    connectionId: connection.connectionId,
+    player,
+    tokenExpiresAt: iso(player.expiresAt),
+    seat: null
+  })
+  const renewed: Admitted = { ...admitted, player, welcome: Frame.of(event) }
+  return renewed
+})
+
+const refuseUpgrade = (stream: Duplex, status: string, code: string, message: string): void => {
+  const body = JSON.stringify({ error: { code, message } })
+  stream.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nConnection: close\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  )
+}
+
+/** The sockets of this node. */
+export class Gateway extends Context.Service<Gateway, { readonly sockets: Set<RealtimeSocket> }>()(
+  "src/realtime/Gateway"
+) {
+  static readonly layer = Layer.effect(
+    Gateway,
+    Effect.gen(function* () {
+      const sockets = new Set<RealtimeSocket>()
+      const gateway = yield* makeSocketGateway(sockets)
+      const clock = yield* Clock.Clock
+      yield* acceptUpgrades(sockets, gateway)
+      yield* Effect.sync(() => {
+        const now = clock.currentTimeMillisUnsafe()
+        for (const socket of sockets) socket.sweep(now)
+      }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
+      yield* followConfig(sockets)
+      return Gateway.of({ sockets })
+    })
+  )
+}
+
+const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
+  const hub = yield* Hub
+  const handlers = yield* Frames
+  const clock = yield* Clock.Clock
+  const services = yield* Effect.context<
+    Effect.Services<ReturnType<typeof admitSocket>> | AccessTokens | Settings
+  >()
+  const plain = <A>(effect: Effect.Effect<A, CodedError, Context.Services<typeof services>>) =>
+    effect.pipe(
+      Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
+      Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey())),
+      Effect.provideContext(services)
+    )
+  const gateway: SocketGateway = {
+    turn: hub.turn,
+    handlers,
+    now: () => clock.currentTimeMillisUnsafe(),
+    run: hub.run,
+    admit: (socket, frame) => plain(admitSocket(socket, frame)),
+    renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
+    gone: (socket) => {
+      sockets.delete(socket)
+      const connection = socket.admitted?.connection
+      if (connection !== undefined) hub.connections.delete(connection.connectionId)
+    }
+  }
+  return gateway
+})
+
+const acceptUpgrades = Effect.fnUntraced(function* (
+  sockets: Set<RealtimeSocket>,
+  gateway: SocketGateway
+) {
+  const http = yield* HttpServerHandle
+  const settings = yield* Settings
+  let draining = false
+  const wss = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    clientTracking: false,
+    maxPayload: limits.frameMaxBytes,
+    maxFragments: limits.fragmentsMax,
+    maxBufferedChunks: limits.bufferedChunksMax
+  })
+  const accept = (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
+    if (draining || sockets.size >= limits.connectionsPerNode) {
+      refuseUpgrade(stream, "503 Service Unavailable", "unavailable", "Try another node.")
+      return
+    }
+    wss.handleUpgrade(request, stream, head, (ws) => {
+      const { origin } = request.headers
+      const address = addressOf(request, settings.trustedProxies)
+      sockets.add(new RealtimeSocket({ ws, stream, origin, address, gateway }))
+    })
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => http.onUpgrade("/v1/realtime", accept)),
+    () =>
+      Effect.gen(function* () {
+        draining = true
+        for (const socket of sockets) socket.close(closeCodes.draining, "draining")
+        yield* Effect.sleep(50).pipe(
+          Effect.repeat({ until: () => sockets.size === 0 }),
+          Effect.timeoutOption(drainMillis)
+        )
+        wss.close()
+      })
+  )
+})
+
+/** A config push may close sockets or take rooms away from them. */
+const followConfig = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
+  const configs = yield* Configs
+  yield* configs.changes.pipe(
+    Stream.runForEach((environmentId) =>
+      Effect.map(offersRealtime(environmentId), (offers) => {
+        for (const socket of sockets) {
+          if (socket.admitted?.environmentId !== environmentId) continue
+          socket.roomsOffered = offers.rooms
+          if (!offers.any) socket.close(closeCodes.forbidden, "feature_disabled")
+        }
+      })
+    ),
+    Effect.forkScoped
+  )
+})

@@ -1,0 +1,126 @@
+/**
+ * What each client frame does (spec section 4.4), once for both doors. Frames that only speak to the
+ * room are handed to its line and cost no fiber; those that move the player are effects that end with
+ * the connection.
+ */
+import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
+import type { SecureRandom } from "effect/crypto"
+import type { PlayerCommand } from "#entities/room/protocol"
+import { type CodedError, NotInRoom, Unavailable } from "#rpc/errors"
+import type { JsonMembers } from "#rpc/rooms"
+import type { RoomRows } from "#sql/rooms"
+import type { Configs } from "../config.ts"
+import { cancelMatch, quickMatch } from "../matchmaking.ts"
+import { createRoom, joinRoom, leaveRoom, resumeRoom } from "../rooms.ts"
+import type { PlayerConnection } from "./connection.ts"
+import type { FrameData, FrameHandlers, FramePayload, FrameType, Handler } from "./frames.ts"
+import type { Hub } from "./hub.ts"
+import type { Answered } from "./link.ts"
+
+/** What the effects behind the frames stand on. */
+type FrameServices = Hub | Configs | RoomRows | SecureRandom.SecureRandom
+
+const refuse = (
+  connection: PlayerConnection,
+  answered: Answered<never> | undefined,
+  error: CodedError
+): void => {
+  if (answered === undefined) connection.warn(error)
+  else answered({ ok: false, error })
+}
+
+/** Hands a command to the room the connection is in. */
+const tell = <Data>(
+  connection: PlayerConnection,
+  command: PlayerCommand,
+  answered: Answered<Data> | undefined,
+  read: (data: JsonMembers) => Data
+): void => {
+  if (connection.room === undefined) return refuse(connection, answered, new NotInRoom())
+  connection.room.send(
+    command,
+    answered === undefined
+      ? undefined
+      : (answer) => answered(answer.ok ? { ok: true, data: read(answer.data) } : answer)
+  )
+}
+
+const nothing = () => ({})
+
+const delivered = ({ delivered: count }: JsonMembers) =>
+  typeof count === "number" ? { delivered: count } : {}
+
+/** Frames for the room, without a fiber. */
+const toRoom: Pick<FrameHandlers, "send" | "setState" | "setMyState" | "lock"> = {
+  send: (connection, frame, answered) => {
+    const { playerId } = connection
+    tell(connection, { t: "send", playerId, ...frame }, answered, delivered)
+  },
+  setState: (connection, { patch }, answered) => {
+    const { playerId } = connection
+    tell(connection, { t: "setState", playerId, patch }, answered, nothing)
+  },
+  setMyState: (connection, { patch }, answered) => {
+    const { playerId } = connection
+    tell(connection, { t: "setMyState", playerId, patch }, answered, nothing)
+  },
+  lock: (connection, { locked }, answered) => {
+    const { playerId } = connection
+    tell(connection, { t: "lock", playerId, locked }, answered, nothing)
+  }
+}
+
+/** Leaves the room, or the queue. */
+const leave = Effect.fnUntraced(function* (connection: PlayerConnection) {
+  if (connection.room !== undefined) return yield* leaveRoom(connection, connection.room)
+  if (connection.ticket === undefined) return yield* new NotInRoom()
+  yield* cancelMatch(connection)
+  return {}
+})
+
+/** Runs an effect for a connection and answers with its outcome. */
+const answerWith =
+  (services: Context.Context<FrameServices>) =>
+  <T extends FrameType>(
+    effect: (
+      connection: PlayerConnection,
+      payload: FramePayload<T>
+    ) => Effect.Effect<FrameData<T>, CodedError, FrameServices>
+  ): Handler<T> =>
+  (connection, payload, answered) =>
+    connection.start(
+      effect(connection, payload).pipe(
+        Effect.tapDefect((defect) => Effect.logError("A frame failed", defect)),
+        Effect.matchCause({
+          onSuccess: (data) => answered?.({ ok: true, data }),
+          onFailure: (cause) => {
+            const error = Option.getOrElse(
+              Cause.findErrorOption(cause),
+              (): CodedError => new Unavailable()
+            )
+            if (!Cause.hasInterruptsOnly(cause)) refuse(connection, answered, error)
+          }
+        }),
+        Effect.provideContext(services)
+      )
+    )
+
+/** The frames' behaviour on this node. */
+export class Frames extends Context.Service<Frames, FrameHandlers>()("src/realtime/Frames") {
+  static readonly layer = Layer.effect(
+    Frames,
+    Effect.gen(function* () {
+      const effectful = answerWith(yield* Effect.context<FrameServices>())
+      return Frames.of({
+        ...toRoom,
+        create: effectful<"create">(createRoom),
+        join: effectful<"join">(joinRoom),
+        resume: effectful<"resume">((connection, { roomId }) => resumeRoom(connection, roomId)),
+        leave: effectful<"leave">(leave),
+        quickMatch: effectful<"quickMatch">(quickMatch),
+        cancelMatch: effectful<"cancelMatch">(cancelMatch),
+        ping: effectful<"ping">(() => Effect.map(Clock.currentTimeMillis, (at) => ({ at })))
+      })
+    })
+  )
+}

@@ -1,0 +1,90 @@
+/**
+ * The node's hub: one line to each room and queue that its players are in, and the connections it
+ * holds. Batching, order and fan-out happen here; deciding does not.
+ */
+import { Context, Effect, Fiber, Layer } from "effect"
+import { LocalQueues } from "#entities/matchmaking-queue/entity"
+import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
+import { PlayerSession, sessionId } from "#entities/player-session/protocol"
+import { LocalRooms } from "#entities/room/entity"
+import { Room } from "#entities/room/protocol"
+import { ThisNode } from "#entities/local-actors"
+import { QueueLink } from "./queue-link.ts"
+import { RoomLink } from "./room-link.ts"
+import type { PlayerConnection } from "./connection.ts"
+import { EventTurn } from "./turn.ts"
+
+export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
+  make: Effect.gen(function* () {
+    const { id: node } = yield* ThisNode
+    const localRooms = yield* LocalRooms
+    const localQueues = yield* LocalQueues
+    const roomClient = yield* Room.client
+    const queueClient = yield* MatchmakingQueue.client
+    const sessionClient = yield* PlayerSession.client
+    const scope = yield* Effect.scope
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
+    const run = (effect: Effect.Effect<void>): Fiber.Fiber<void> =>
+      Fiber.runIn(runFork(effect), scope)
+    const turn = new EventTurn()
+    const surroundings = { node, turn, run }
+    const rooms = new Map<string, RoomLink>()
+    const queues = new Map<string, QueueLink>()
+    const connections = new Map<string, PlayerConnection>()
+
+    localRooms.deliver = (id, epoch, items) => rooms.get(id)?.receive(epoch, items)
+    localQueues.deliver = (id, epoch, items) => queues.get(id)?.receive(epoch, items)
+
+    return {
+      node,
+      turn,
+      run,
+      connections,
+      rooms,
+      queues,
+      roomClient,
+      /** The session that judges where a player is. */
+      session: (environmentId: string, playerId: string) =>
+        sessionClient(sessionId(environmentId, playerId)),
+      /** The line to a room, opened when there is none. */
+      room: (environmentId: string, roomId: string): RoomLink => {
+        const known = rooms.get(roomId)
+        if (known !== undefined && !known.ended) return known
+        const link = new RoomLink({
+          roomId,
+          environmentId,
+          client: roomClient,
+          local: localRooms,
+          surroundings,
+          findConnection: (connectionId) => connections.get(connectionId),
+          ended: (ended) => {
+            if (rooms.get(roomId) === ended) rooms.delete(roomId)
+          }
+        })
+        rooms.set(roomId, link)
+        link.start()
+        return link
+      },
+      /** The line to a mode's queue. */
+      queue: (environmentId: string, mode: string): QueueLink => {
+        const id = queueId(environmentId, mode)
+        const known = queues.get(id)
+        if (known !== undefined && !known.ended) return known
+        const link = new QueueLink({
+          queueId: id,
+          client: queueClient,
+          local: localQueues,
+          surroundings,
+          ended: (ended) => {
+            if (queues.get(id) === ended) queues.delete(id)
+          }
+        })
+        queues.set(id, link)
+        link.start()
+        return link
+      }
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(Hub, this.make)
+}

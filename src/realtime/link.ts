@@ -1,0 +1,227 @@
+/**
+ * A gateway's line to one entity: commands go out in a batch per turn, what the entity tells comes
+ * back through one stream per node. When the entity moves the stream ends; the link attaches again
+ * with back-off, and commands wait meanwhile (bounded). Commands whose fate is unknown are sent again
+ * when doing them twice does no harm, and answered `unavailable` when it might.
+ */
+import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
+import { type CodedError, Unavailable } from "#rpc/errors"
+import { rooms } from "#rpc/limits"
+import type { Batch } from "#entities/watch"
+import type { EventTurn } from "./turn.ts"
+
+/** The outcome of a command. */
+export type Answer<Data> =
+  | { readonly ok: true; readonly data: Data }
+  | { readonly ok: false; readonly error: CodedError }
+
+export type Answered<Data> = (answer: Answer<Data>) => void
+
+/** A command on its way; `seq` 0 wants no answer. */
+export interface Numbered<Command> {
+  readonly seq: number
+  readonly command: Command
+}
+
+/** What makes a link a link to a room or to a queue. */
+export interface LinkTarget<Command, Item> {
+  /** The entity when it lives on this node. */
+  readonly local: () =>
+    | { submit(node: string, inputs: ReadonlyArray<Numbered<Command>>): void }
+    | undefined
+  readonly input: (inputs: ReadonlyArray<Numbered<Command>>) => Effect.Effect<void, CodedError>
+  /** Told with the epoch last heard, 0 at first. */
+  readonly watch: (epoch: number) => Stream.Stream<Batch<Item>, CodedError>
+  readonly receive: (items: ReadonlyArray<Item>) => void
+  /** May the command be sent again when it is unknown whether it was done? */
+  readonly repeatable: (command: Command) => boolean
+  /** The stream stands (again). */
+  readonly attached?: () => void
+  /** The entity does not exist: the link ends. */
+  readonly lost: (error: CodedError) => void
+}
+
+interface Pending<Command, Data> {
+  readonly command: Command
+  readonly answered: Answered<Data>
+}
+
+const backOffMillis = 20
+const backOffMaxMillis = 500
+const backOffSteps = 6
+/** How long commands wait for an entity that is nowhere. */
+const patienceMillis = 10_000
+
+const notFound = (exit: Exit.Exit<void, CodedError>): CodedError | undefined => {
+  if (Exit.isSuccess(exit)) return undefined
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  return error?._tag === "room_not_found" ? error : undefined
+}
+
+export class Link<Command, Item, Data> {
+  readonly #node: string
+  readonly #turn: EventTurn
+  readonly #target: LinkTarget<Command, Item>
+  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly #pending = new Map<number, Pending<Command, Data>>()
+  #waiting: Array<Numbered<Command>> = []
+  #seq = 0
+  #epoch = 0
+  #attached = false
+  #sending = false
+  #ended = false
+  #fiber: Fiber.Fiber<void> | undefined
+
+  constructor(options: {
+    readonly node: string
+    readonly turn: EventTurn
+    readonly target: LinkTarget<Command, Item>
+    readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  }) {
+    this.#node = options.node
+    this.#turn = options.turn
+    this.#target = options.target
+    this.#run = options.run
+  }
+
+  start(): void {
+    this.#fiber = this.#run(this.#watching())
+  }
+
+  get attached(): boolean {
+    return this.#attached
+  }
+
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** Nobody waits for an answer and nothing waits to be sent. */
+  get idle(): boolean {
+    return this.#pending.size === 0 && this.#waiting.length === 0
+  }
+
+  /** Sends a command; without `answered`, only a refusal comes back, through `receive`. */
+  send(command: Command, answered?: Answered<Data>): void {
+    if (this.#ended || this.#waiting.length >= rooms.detachedInputsMax) {
+      answered?.({ ok: false, error: new Unavailable() })
+      return
+    }
+    const seq = answered === undefined ? 0 : ++this.#seq
+    if (answered !== undefined) this.#pending.set(seq, { command, answered })
+    this.#waiting.push({ seq, command })
+    this.#turn.collector(this)
+  }
+
+  /** The same, as an effect. */
+  request(command: Command): Effect.Effect<Data, CodedError> {
+    return Effect.callback((resume) => {
+      this.send(command, (answer) =>
+        resume(answer.ok ? Effect.succeed(answer.data) : Effect.fail(answer.error))
+      )
+    })
+  }
+
+  /** Hands the turn's batch over: to an actor on this node directly, else in one call at a time. */
+  flush(): void {
+    if (!this.#attached || this.#sending || this.#waiting.length === 0) return
+    const batch = this.#waiting.splice(0, rooms.inputBatchMax)
+    const local = this.#target.local()
+    if (local !== undefined) {
+      local.submit(this.#node, batch)
+      if (this.#waiting.length > 0) this.#turn.collector(this)
+      return
+    }
+    this.#sending = true
+    this.#run(
+      this.#target.input(batch).pipe(
+        Effect.catchCause((cause) => Effect.logDebug("A batch did not reach its entity", cause)),
+        Effect.ensuring(
+          Effect.sync(() => {
+            this.#sending = false
+            if (this.#waiting.length > 0) this.#turn.collector(this)
+          })
+        )
+      )
+    )
+  }
+
+  /** What the entity tells; older activations are not heard. */
+  receive(epoch: number, items: ReadonlyArray<Item>): void {
+    if (epoch < this.#epoch || this.#ended) return
+    this.#epoch = epoch
+    if (!this.#attached) {
+      this.#attached = true
+      this.#target.attached?.()
+      this.#turn.collector(this)
+    }
+    if (items.length > 0) this.#target.receive(items)
+  }
+
+  /** The answer to a numbered command. */
+  answer(seq: number, answer: Answer<Data>): void {
+    const pending = this.#pending.get(seq)
+    this.#pending.delete(seq)
+    pending?.answered(answer)
+  }
+
+  /** Ends the link; what still waits is answered with this error. */
+  end(error: CodedError = new Unavailable()): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#attached = false
+    this.#failAll(error)
+    if (this.#fiber !== undefined) this.#run(Fiber.interrupt(this.#fiber))
+  }
+
+  /** Watches for as long as the link lives; the entity may move any number of times. */
+  #watching(): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      let attempts = 0
+      let heardAt = yield* Clock.currentTimeMillis
+      while (!this.#ended) {
+        const exit = yield* Effect.exit(this.#watchOnce())
+        const now = yield* Clock.currentTimeMillis
+        if (this.#attached) {
+          attempts = 0
+          heardAt = now
+        }
+        this.#attached = false
+        const gone = notFound(exit)
+        if (gone !== undefined) return this.#target.lost(gone)
+        this.#requeue()
+        if (now - heardAt > patienceMillis) this.#failAll(new Unavailable())
+        yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * 2 ** attempts))
+        attempts = Math.min(attempts + 1, backOffSteps)
+      }
+    })
+  }
+
+  #watchOnce(): Effect.Effect<void, CodedError> {
+    return Stream.runForEach(this.#target.watch(this.#epoch), (batch) =>
+      Effect.sync(() => this.receive(batch.epoch, batch.items))
+    )
+  }
+
+  #requeue(): void {
+    const again: Array<Numbered<Command>> = []
+    const queued = new Set(this.#waiting.map((input) => input.seq))
+    for (const [seq, { answered, command }] of this.#pending) {
+      if (queued.has(seq)) continue
+      if (this.#target.repeatable(command)) {
+        again.push({ seq, command })
+      } else {
+        this.#pending.delete(seq)
+        answered({ ok: false, error: new Unavailable() })
+      }
+    }
+    this.#waiting = [...again, ...this.#waiting]
+  }
+
+  #failAll(error: CodedError): void {
+    const pending = Array.from(this.#pending.values())
+    this.#pending.clear()
+    this.#waiting = []
+    for (const { answered } of pending) answered({ ok: false, error })
+  }
+}

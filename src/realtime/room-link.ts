@@ -1,0 +1,190 @@
+/**
+ * The line to one room for all of a node's players in it: one stream in, one batch out a turn. The
+ * link knows which connection hears for which player; the room says when that starts and stops.
+ */
+import { Effect, type Fiber, Stream } from "effect"
+import type { Room, RoomInput, RoomItem } from "#entities/room/protocol"
+import type { LocalRooms } from "#entities/room/entity"
+import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors"
+import type { JsonMembers } from "#rpc/rooms"
+import { type Answered, Link } from "./link.ts"
+import { Frame } from "./outbox.ts"
+import type { RoomLine, Subscriber } from "./subscriber.ts"
+import type { EventTurn } from "./turn.ts"
+
+export type RoomClient = Effect.Success<typeof Room.client>
+type Command = RoomInput["command"]
+
+/** What every link needs of its node. */
+export interface LinkSurroundings {
+  readonly node: string
+  readonly turn: EventTurn
+  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+}
+
+export class RoomLink implements RoomLine {
+  readonly roomId: string
+  readonly environmentId: string
+  readonly #link: Link<Command, RoomItem, JsonMembers>
+  readonly #members = new Map<string, Subscriber>()
+  readonly #findConnection: (connectionId: string) => Subscriber | undefined
+  readonly #ended: (link: RoomLink) => void
+
+  constructor(options: {
+    readonly roomId: string
+    readonly environmentId: string
+    readonly client: RoomClient
+    readonly local: LocalRooms["Service"]
+    readonly surroundings: LinkSurroundings
+    readonly findConnection: (connectionId: string) => Subscriber | undefined
+    readonly ended: (link: RoomLink) => void
+  }) {
+    const { client, environmentId, local, roomId, surroundings } = options
+    const { node } = surroundings
+    this.roomId = roomId
+    this.environmentId = environmentId
+    this.#findConnection = options.findConnection
+    this.#ended = options.ended
+    this.#link = new Link({
+      ...surroundings,
+      target: {
+        local: () => {
+          const actor = local.actors.get(roomId)
+          return actor === undefined || actor.fenced ? undefined : actor
+        },
+        input: (inputs) =>
+          Effect.mapError(client(roomId).Input({ node, inputs }), () => new Unavailable()),
+        watch: (epoch) => {
+          const present = Array.from(this.#members.values(), (member) => ({
+            playerId: member.playerId,
+            displayName: member.displayName,
+            connectionId: member.connectionId
+          }))
+          return client(roomId)
+            .Watch({ environmentId, node, epoch, present })
+            .pipe(Stream.mapError((error) => coded(error)))
+        },
+        receive: (items) => this.#receive(items),
+        repeatable: (command) => command.t !== "send",
+        lost: (error) => this.#lost(error)
+      }
+    })
+  }
+
+  /** Begins to watch; the link is in the hub's map by now. */
+  start(): void {
+    this.#link.start()
+  }
+
+  get ended(): boolean {
+    return this.#link.ended
+  }
+
+  receive(epoch: number, items: ReadonlyArray<RoomItem>): void {
+    this.#link.receive(epoch, items)
+  }
+
+  send(command: Command, answered?: Answered<JsonMembers>): void {
+    this.#link.send(command, answered)
+  }
+
+  request(command: Command): Effect.Effect<JsonMembers, CodedError> {
+    return this.#link.request(command)
+  }
+
+  /** A connection is gone: its seat waits for the player's return. */
+  disconnect(subscriber: Subscriber, replaced: boolean): void {
+    const { connectionId, playerId } = subscriber
+    if (this.#members.get(playerId) === subscriber) this.#members.delete(playerId)
+    this.#link.send({ t: "disconnect", playerId, connectionId, replaced }, () => this.rest())
+  }
+
+  /** Ends the link when nobody is left to hear or be heard. */
+  rest(): void {
+    if (this.#members.size > 0 || !this.#link.idle || this.#link.ended) return
+    this.#link.end()
+    this.#ended(this)
+  }
+
+  #receive(items: ReadonlyArray<RoomItem>): void {
+    for (const item of items) {
+      switch (item.k) {
+        case "event":
+          this.#event(item.to, item.except, item.frame)
+          break
+        case "enter":
+          this.#enter(item.player, item.connection, item.frame)
+          break
+        case "exit":
+          this.#exit(item.player)
+          break
+        case "reply":
+          this.#link.answer(item.seq, { ok: true, data: item.data })
+          break
+        case "refuse":
+          this.#refuse(item.seq, item.player, {
+            _tag: item.error.code,
+            message: item.error.message,
+            ...(item.error.details === undefined ? {} : { details: item.error.details })
+          })
+          break
+        case "end":
+          this.#lost(new RoomNotFound(), false)
+          return
+      }
+    }
+  }
+
+  #event(to: ReadonlyArray<string> | null, except: string | null, text: string): void {
+    const frame = new Frame(text)
+    if (to !== null) {
+      for (const id of to) this.#members.get(id)?.push(frame)
+      return
+    }
+    for (const [id, member] of this.#members) {
+      if (id !== except) member.push(frame)
+    }
+  }
+
+  /** A player comes in: from here on its connection hears the room. */
+  #enter(playerId: string, connectionId: string, text: string): void {
+    const subscriber = this.#findConnection(connectionId)
+    if (subscriber === undefined) {
+      this.#link.send({ t: "disconnect", playerId, connectionId, replaced: false }, () =>
+        this.rest()
+      )
+      return
+    }
+    this.#members.set(playerId, subscriber)
+    subscriber.seated(this)
+    subscriber.push(new Frame(text))
+  }
+
+  #exit(playerId: string): void {
+    const subscriber = this.#members.get(playerId)
+    this.#members.delete(playerId)
+    subscriber?.unseated(this.roomId)
+    this.rest()
+  }
+
+  #refuse(seq: number, playerId: string, error: CodedError): void {
+    if (seq > 0) this.#link.answer(seq, { ok: false, error })
+    else this.#members.get(playerId)?.warn(error)
+  }
+
+  /** The room is no more: closed, as its members have been told, or lost, as they are told now. */
+  #lost(error: CodedError, tell = true): void {
+    const members = Array.from(this.#members.values())
+    this.#members.clear()
+    const closed = Frame.of({ t: "room_closed", roomId: this.roomId, reason: "lost" })
+    for (const member of members) {
+      if (tell) member.push(closed)
+      member.unseated(this.roomId)
+    }
+    this.#link.end(error)
+    this.#ended(this)
+  }
+}
+
+const coded = (error: CodedError): CodedError =>
+  error._tag === "room_not_found" ? error : new Unavailable()

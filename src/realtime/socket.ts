@@ -1,0 +1,282 @@
+/**
+ * One WebSocket of `/v1/realtime`: the first frame within five seconds, then the spec's JSON frames
+ * (decisions 3.6). It authenticates, limits and decodes; deciding is the room's. Time comes in from
+ * the gateway's sweep, once a second for all sockets.
+ */
+import type { Duplex } from "node:stream"
+import { DateTime, Effect, Fiber, Result } from "effect"
+import type { WebSocket } from "ws"
+import type { PlayerCaller } from "#rpc/auth"
+import {
+  type CodedError,
+  FeatureDisabled,
+  PlayerRequired,
+  RateLimited,
+  Unauthorized
+} from "#rpc/errors"
+import { socket as limits } from "#rpc/limits"
+import { type CloseCode, closeCodes } from "#rpc/realtime"
+import { FrameBucket } from "./bucket.ts"
+import type { Door, PlayerConnection } from "./connection.ts"
+import {
+  type Broken,
+  dispatch,
+  type FrameHandlers,
+  frameHead,
+  parseFrame,
+  replyFrame,
+  warnFrame
+} from "./frames.ts"
+import { Frame, Outbox, type Turn } from "./outbox.ts"
+
+/** An admitted socket, as the gateway found it. */
+export interface Admitted {
+  readonly environmentId: string
+  readonly player: PlayerCaller | undefined
+  readonly connection: PlayerConnection | undefined
+  readonly welcome: Frame
+}
+
+/** What a socket asks of the gateway. */
+export interface SocketGateway {
+  readonly turn: Turn
+  readonly handlers: FrameHandlers
+  readonly now: () => number
+  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Checks the first frame. */
+  readonly admit: (
+    socket: RealtimeSocket,
+    frame: Readonly<Record<string, unknown>>
+  ) => Effect.Effect<Admitted, CodedError>
+  /** Checks a new token of an open socket. */
+  readonly renew: (
+    admitted: Admitted,
+    frame: Readonly<Record<string, unknown>>
+  ) => Effect.Effect<Admitted, CodedError>
+  readonly gone: (socket: RealtimeSocket) => void
+}
+
+const second = 1000
+/** How long the other side has to answer a close before the socket is cut. */
+const closeMillis = 2 * second
+
+const closeCodeOf = (error: CodedError): CloseCode => {
+  switch (error._tag) {
+    case "token_expired":
+      return closeCodes.tokenExpired
+    case "origin_not_allowed":
+    case "feature_disabled":
+    case "player_banned":
+      return closeCodes.forbidden
+    case "unavailable":
+      return closeCodes.draining
+    default:
+      return closeCodes.unauthorized
+  }
+}
+
+export class RealtimeSocket implements Door {
+  readonly origin: string | undefined
+  readonly address: string
+  admitted: Admitted | undefined
+  /** Rooms are offered; kept by the gateway as the config changes. */
+  roomsOffered = true
+  readonly #ws: WebSocket
+  readonly #outbox: Outbox
+  readonly #gateway: SocketGateway
+  readonly #bucket: FrameBucket
+  readonly #openedAt: number
+  #admitting: Fiber.Fiber<void> | undefined
+  #heardAt: number
+  #pingedAt: number
+  #warned = false
+  #closedAt: number | undefined
+
+  constructor(options: {
+    readonly ws: WebSocket
+    readonly stream: Duplex
+    readonly origin: string | undefined
+    readonly address: string
+    readonly gateway: SocketGateway
+  }) {
+    const now = options.gateway.now()
+    this.origin = options.origin
+    this.address = options.address
+    this.#ws = options.ws
+    this.#gateway = options.gateway
+    this.#openedAt = now
+    this.#heardAt = now
+    this.#pingedAt = now
+    this.#bucket = new FrameBucket(now)
+    this.#outbox = new Outbox(options.stream, options.gateway.turn, () =>
+      this.close(closeCodes.slowConsumer, "slow_consumer")
+    )
+    this.#ws.on("message", (data: Buffer, isBinary) => this.#message(data, isBinary))
+    this.#ws.on("pong", () => {
+      this.#heardAt = this.#gateway.now()
+    })
+    this.#ws.on("error", () => this.#ws.terminate())
+    this.#ws.on("close", () => this.#gone(false))
+  }
+
+  push(frame: Frame): void {
+    this.#outbox.push(frame)
+  }
+
+  /** Closes with a code of spec section 6; the reason is the error's code. */
+  close(code: CloseCode, reason: string): void {
+    if (this.#closedAt !== undefined) return
+    this.#closedAt = this.#gateway.now()
+    this.#outbox.flush()
+    this.#outbox.close()
+    this.#gone(code === closeCodes.replaced || code === closeCodes.draining)
+    this.#ws.close(code, reason)
+  }
+
+  /** What time alone brings: late first frames, silence, tokens that end. */
+  sweep(now: number): void {
+    if (this.#closedAt !== undefined) {
+      if (now - this.#closedAt >= closeMillis) this.#ws.terminate()
+      return
+    }
+    if (this.admitted === undefined) {
+      if (now - this.#openedAt >= limits.authFrameSeconds * second) {
+        this.close(closeCodes.unauthorized, "unauthorized")
+      }
+      return
+    }
+    if (now - this.#heardAt >= limits.idleSeconds * second) {
+      return this.close(closeCodes.idle, "idle")
+    }
+    if (now - this.#pingedAt >= limits.heartbeatSeconds * second) {
+      this.#pingedAt = now
+      this.#ws.ping()
+    }
+    this.#sweepToken(now, this.admitted.player)
+  }
+
+  #sweepToken(now: number, player: PlayerCaller | undefined): void {
+    if (player === undefined) return
+    if (now >= player.expiresAt + limits.tokenGraceSeconds * second) {
+      return this.close(closeCodes.tokenExpired, "token_expired")
+    }
+    if (this.#warned || now < player.expiresAt - limits.tokenWarningSeconds * second) return
+    this.#warned = true
+    const at = DateTime.formatIso(DateTime.makeUnsafe(player.expiresAt))
+    this.push(
+      Frame.of({
+        t: "warn",
+        code: "token_expiring",
+        message: "Send auth with a new access token.",
+        details: { tokenExpiresAt: at }
+      })
+    )
+  }
+
+  #message(data: Buffer, isBinary: boolean): void {
+    if (this.#closedAt !== undefined) return
+    if (isBinary) return this.close(closeCodes.unsupported, "binary_not_supported")
+    const now = this.#gateway.now()
+    this.#heardAt = now
+    const parsed = parseFrame(data.toString())
+    if (this.admitted === undefined) {
+      if (Result.isFailure(parsed) || parsed.success["t"] !== "auth") {
+        return this.close(closeCodes.unauthorized, "unauthorized")
+      }
+      return this.#authenticate(parsed.success)
+    }
+    if (Result.isFailure(parsed)) return this.#broken(parsed.failure, now)
+    const head = frameHead(parsed.success)
+    if (Result.isFailure(head)) return this.#broken(head.failure, now)
+    if (!this.#bucket.take(now)) return this.#dropped(head.success.rid, now)
+    if (head.success.t === "auth") return this.#renew(parsed.success, head.success.rid)
+    this.#act(head.success, parsed.success, this.admitted, now)
+  }
+
+  #act(
+    head: { readonly t: string; readonly rid: string | undefined },
+    members: Readonly<Record<string, unknown>>,
+    { connection }: Admitted,
+    now: number
+  ): void {
+    if (connection === undefined) {
+      return this.#fail({ rid: head.rid, error: new PlayerRequired() })
+    }
+    if (!this.roomsOffered && head.t !== "ping") {
+      const details = { feature: "multiplayer", configPath: "features.multiplayer" }
+      return this.#fail({ rid: head.rid, error: new FeatureDisabled({ details }) })
+    }
+    const broken = dispatch(this.#gateway.handlers, head, members, connection)
+    if (broken !== undefined) this.#broken(broken, now, limits.brokenFrameCost - 1)
+  }
+
+  #authenticate(frame: Readonly<Record<string, unknown>>): void {
+    if (this.#admitting !== undefined) {
+      return this.close(closeCodes.unauthorized, "unauthorized")
+    }
+    this.#admitting = this.#gateway.run(
+      this.#gateway.admit(this, frame).pipe(
+        Effect.match({
+          onFailure: (error) => this.close(closeCodeOf(error), error._tag),
+          onSuccess: (admitted) => this.#admit(admitted)
+        })
+      )
+    )
+  }
+
+  #admit(admitted: Admitted): void {
+    if (this.#closedAt !== undefined) {
+      admitted.connection?.close(false)
+      return
+    }
+    this.admitted = admitted
+    this.push(admitted.welcome)
+  }
+
+  #renew(frame: Readonly<Record<string, unknown>>, rid: string | undefined): void {
+    if (this.admitted === undefined) return
+    this.#gateway.run(
+      this.#gateway.renew(this.admitted, frame).pipe(
+        Effect.match({
+          onFailure: (error) => {
+            this.#fail({ rid, error })
+            if (error instanceof Unauthorized) this.close(closeCodeOf(error), error._tag)
+          },
+          onSuccess: (renewed) => {
+            this.admitted = renewed
+            this.#warned = false
+            this.push(renewed.welcome)
+            if (rid !== undefined) this.push(replyFrame(rid, { ok: true, data: {} }))
+          }
+        })
+      )
+    )
+  }
+
+  /** A frame that does not fit: answered, and dear. */
+  #broken(broken: Broken, now: number, cost: number = limits.brokenFrameCost): void {
+    if (this.#bucket.take(now, cost)) this.#fail(broken)
+    else this.#dropped(broken.rid, now)
+  }
+
+  #dropped(rid: string | undefined, now: number): void {
+    if (this.#bucket.drop(now)) return this.close(closeCodes.abuse, "rate_limited")
+    const details = { retryAfterSeconds: this.#bucket.retryAfterSeconds }
+    this.#fail({ rid, error: new RateLimited({ details }) })
+  }
+
+  #fail({ error, rid }: Broken): void {
+    this.push(rid === undefined ? warnFrame(error) : replyFrame(rid, { ok: false, error }))
+  }
+
+  /** The socket is over; a replaced or draining one expects its player back at once. */
+  #gone(quiet: boolean): void {
+    this.#closedAt ??= this.#gateway.now()
+    this.#outbox.close()
+    if (this.#admitting !== undefined && this.admitted === undefined) {
+      this.#gateway.run(Fiber.interrupt(this.#admitting))
+    }
+    this.admitted?.connection?.close(quiet)
+    this.#gateway.gone(this)
+  }
+}

@@ -1,0 +1,32 @@
+/** A connection as rooms and queues see it, whichever door it came through. */
+import type { Effect } from "effect"
+import type { PlayerCommand } from "#entities/room/protocol"
+import type { CodedError } from "#rpc/errors"
+import type { JsonMembers } from "#rpc/rooms"
+import type { Answered } from "./link.ts"
+import type { Frame } from "./outbox.ts"
+
+/** The line to the room a connection is in. */
+export interface RoomLine {
+  readonly roomId: string
+  /** Without `answered`, only a refusal comes back, as a warning. */
+  send(command: PlayerCommand, answered?: Answered<JsonMembers>): void
+  request(command: PlayerCommand): Effect.Effect<JsonMembers, CodedError>
+  /** The connection is gone: its seat waits for the player's return. */
+  disconnect(subscriber: Subscriber, replaced: boolean): void
+}
+
+export interface Subscriber {
+  readonly connectionId: string
+  readonly environmentId: string
+  readonly playerId: string
+  readonly displayName: string
+  /** Something to be told now, in order. */
+  readonly push: (frame: Frame) => void
+  /** A frame without `rid` failed. */
+  readonly warn: (error: CodedError) => void
+  /** The connection has come into this room. */
+  readonly seated: (line: RoomLine) => void
+  /** The seat in this room is gone, without the connection having asked. */
+  readonly unseated: (roomId: string) => void
+}

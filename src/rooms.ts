@@ -1,0 +1,212 @@
+/**
+ * Rooms from a gateway's side (spec section 4.4): opening, joining, returning, leaving, and the list.
+ * Each first asks the player's session, the judge of where a player may be, then the room.
+ */
+import { DateTime, Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { OpenRoom } from "#entities/room/protocol"
+import { jsonBytes } from "#entities/room/values"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment } from "#rpc/auth"
+import { findMode, type Mode } from "#rpc/config/multiplayer"
+import {
+  type CodedError,
+  ModeNotFound,
+  PayloadTooLarge,
+  ResumeExpired,
+  RoomNotFound,
+  Unavailable
+} from "#rpc/errors"
+import { newId } from "#rpc/ids"
+import { rooms as limits } from "#rpc/limits"
+import type { JsonMembers, PublicRoom } from "#rpc/rooms"
+import { RoomRows } from "#sql/rooms"
+import { Configs } from "./config.ts"
+import type { PlayerConnection } from "./realtime/connection.ts"
+import type { FramePayload } from "./realtime/frames.ts"
+import { Hub } from "./realtime/hub.ts"
+import type { RoomLine } from "./realtime/subscriber.ts"
+
+/** How a room of a mode is opened. */
+export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
+  environmentId,
+  mode: mode.key,
+  private: false,
+  transport: mode.transport,
+  p2p:
+    mode.transport === "p2p"
+      ? { relayOnly: mode.p2p.relayOnly, maxPlayers: mode.p2p.maxPlayers }
+      : null,
+  hostOnlyState: false,
+  maxPlayers: mode.maxPlayers,
+  metadata: {},
+  graceSeconds: mode.reconnectSeconds,
+  matched: false,
+  code: null,
+  newcomers: []
+})
+
+/** The mode of a key, as the environment's config has it now. */
+export const modeOf = Effect.fnUntraced(function* (environmentId: string, key: string) {
+  const configs = yield* Configs
+  const { config } = yield* configs.current(environmentId)
+  return findMode(config, key) ?? (yield* new ModeNotFound())
+})
+
+const roomRef = (data: JsonMembers) => ({
+  roomId: String(data["roomId"]),
+  code: String(data["code"])
+})
+
+const clusterErrors: ReadonlySet<string> = new Set([
+  "MailboxFull",
+  "AlreadyProcessingMessage",
+  "PersistenceError",
+  "EntityNotAssignedToRunner"
+])
+
+/** The cluster's own errors mean nothing to a player. */
+export const asUnavailable = (error: CodedError): CodedError =>
+  clusterErrors.has(error._tag) ? new Unavailable() : error
+
+/** The player of a connection, as a room seats it. */
+export const newcomerOf = (node: string, connection: PlayerConnection) => ({
+  playerId: connection.playerId,
+  displayName: connection.displayName,
+  node,
+  connectionId: connection.connectionId
+})
+
+/** Comes into a room in which the player may (or does) have a seat. */
+export const enterRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  roomId: string,
+  t: "join" | "resume" = "join"
+) {
+  const hub = yield* Hub
+  const line = hub.room(connection.environmentId, roomId)
+  return roomRef(yield* line.request({ t, ...newcomerOf(hub.node, connection) }))
+})
+
+/** Does something under the claim of a seat; a failure gives the claim back. */
+const claimed = Effect.fnUntraced(function* <A, R>(
+  connection: PlayerConnection,
+  roomId: string,
+  effect: Effect.Effect<A, CodedError, R>
+) {
+  const hub = yield* Hub
+  const { connectionId, environmentId, playerId } = connection
+  const judge = hub.session(environmentId, playerId)
+  const place = { k: "seat", roomId } as const
+  yield* Effect.mapError(judge.Claim({ connectionId, place }), asUnavailable)
+  return yield* Effect.tapError(effect, () =>
+    connection.room?.roomId === roomId ? Effect.void : Effect.ignore(judge.Release({ place }))
+  )
+})
+
+/** Opens a room and takes its first seat. */
+export const createRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  frame: FramePayload<"create">
+) {
+  const hub = yield* Hub
+  const mode = yield* modeOf(connection.environmentId, frame.mode)
+  const metadata = frame.metadata ?? {}
+  if (jsonBytes(metadata) > limits.metadataMaxBytes) {
+    return yield* new PayloadTooLarge({ details: { limit: limits.metadataMaxBytes } })
+  }
+  const roomId = yield* newId.room
+  const open: OpenRoom = {
+    ...roomOfMode(connection.environmentId, mode),
+    private: frame.private ?? false,
+    hostOnlyState: frame.hostOnlyState ?? false,
+    maxPlayers: Math.min(frame.maxPlayers ?? mode.maxPlayers, mode.maxPlayers),
+    metadata,
+    code: frame.code?.toUpperCase() ?? null,
+    newcomers: [newcomerOf(hub.node, connection)]
+  }
+  const opened = Effect.mapError(hub.roomClient(roomId).Open({ open }), asUnavailable)
+  return yield* claimed(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
+})
+
+/** Only rooms that are there are woken: a made-up id never costs an entity. */
+const findRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  { code, roomId = "" }: FramePayload<"join">
+) {
+  const hub = yield* Hub
+  const rows = yield* RoomRows
+  const { environmentId } = connection
+  if (code !== undefined) return yield* rows.findByCode(environmentId, code.toUpperCase())
+  if (hub.rooms.get(roomId)?.environmentId === environmentId) return Option.some(roomId)
+  return yield* rows.findById(environmentId, roomId)
+})
+
+/** Takes a seat in the room of an id or code. */
+export const joinRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  frame: FramePayload<"join">
+) {
+  const roomId = yield* findRoom(connection, frame)
+  if (Option.isNone(roomId)) return yield* new RoomNotFound()
+  return yield* claimed(connection, roomId.value, enterRoom(connection, roomId.value))
+})
+
+/** Returns to the seat that was kept. */
+export const resumeRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  roomId: string
+) {
+  const found = yield* findRoom(connection, { roomId })
+  if (Option.isNone(found)) return yield* new ResumeExpired()
+  return yield* claimed(
+    connection,
+    roomId,
+    Effect.mapError(enterRoom(connection, roomId, "resume"), (error) =>
+      error._tag === "room_not_found" ? new ResumeExpired() : error
+    )
+  )
+})
+
+/** Gives the seat up. */
+export const leaveRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  room: RoomLine
+) {
+  const hub = yield* Hub
+  const { environmentId, playerId } = connection
+  yield* room.request({ t: "leave", playerId, reason: "left" })
+  connection.room = undefined
+  const place = { k: "seat", roomId: room.roomId } as const
+  yield* Effect.ignore(hub.session(environmentId, playerId).Release({ place }))
+  return {}
+})
+
+/** `GET /v1/rooms`. */
+export const RoomsHttp = HttpApiBuilder.group(
+  Api,
+  "rooms",
+  Effect.fn(function* (handlers) {
+    const rows = yield* RoomRows
+    const configs = yield* Configs
+    return handlers.handle(
+      "list",
+      Effect.fn("Rooms.list")(function* ({ query }) {
+        const { environmentId } = yield* CurrentEnvironment
+        if (query.mode !== undefined) {
+          yield* Effect.provideService(modeOf(environmentId, query.mode), Configs, configs)
+        }
+        const listed = yield* rows.list(
+          environmentId,
+          query.mode,
+          query.limit ?? limits.listDefault
+        )
+        const rooms: ReadonlyArray<PublicRoom> = listed.map((room) => ({
+          ...room,
+          createdAt: DateTime.formatIso(room.createdAt)
+        }))
+        return { rooms }
+      })
+    )
+  })
+)
