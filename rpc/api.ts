@@ -2,6 +2,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ConfigApi } from "./config.ts"
 import { PlayersApi } from "./players.ts"
+import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SessionsApi } from "./sessions.ts"
 import { SystemApi } from "./system.ts"
@@ -16,6 +17,6 @@ export class Api extends HttpApi.make("player-backend")
     OpenApi.annotations({
       title: "Player backend",
       version: "1",
-      description: "Sign-in, rooms, matchmaking and config for web and mobile games."
+      description: `Sign-in, rooms, matchmaking and config for web and mobile games.\n${realtimeReference()}`
     })
   ) {}

@@ -43,7 +43,8 @@ export interface EnvironmentCaller {
 export interface PlayerCaller {
   readonly playerId: PlayerId
   readonly environmentId: EnvironmentId
-  readonly sessionId: SessionId
+  /** Absent when a secret key acts for the player. */
+  readonly sessionId: SessionId | undefined
   readonly isGuest: boolean
   /** End of the access token, Unix milliseconds. */
   readonly expiresAt: number

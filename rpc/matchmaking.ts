@@ -4,6 +4,7 @@
  * `minPlayers` wait, or after `fillTimeoutSeconds` with whoever waits.
  */
 import { Schema } from "effect"
+import { OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
 import {
   AlreadyInRoom,
@@ -12,19 +13,25 @@ import {
   ModeNotFound,
   NotMatching
 } from "./errors.ts"
-import { RoomRef } from "./rooms.ts"
+import { frameFaults, RoomRef } from "./rooms.ts"
 
 /** Wait for a match; the reply comes when seated, after `room_joined`. */
 export const quickMatch = Rpc.make("quickMatch", {
   payload: { mode: Schema.String.check(Schema.isBetweenLength(1, 64)) },
   success: RoomRef,
-  error: Schema.Union([ModeNotFound, AlreadyInRoom, AlreadyMatching, MatchCancelled])
-})
+  error: Schema.Union([
+    ...frameFaults,
+    ModeNotFound,
+    AlreadyInRoom,
+    AlreadyMatching,
+    MatchCancelled
+  ])
+}).annotate(OpenApi.Summary, "Wait for a match; the reply comes when seated")
 
 /** Stop waiting; `cancelled` is false when the match was already made. */
 export const cancelMatch = Rpc.make("cancelMatch", {
   success: Schema.Struct({ cancelled: Schema.Boolean }),
-  error: NotMatching
-})
+  error: Schema.Union([...frameFaults, NotMatching])
+}).annotate(OpenApi.Summary, "Stop waiting")
 
 export class MatchmakingFrames extends RpcGroup.make(quickMatch, cancelMatch) {}

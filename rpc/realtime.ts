@@ -7,6 +7,7 @@
  * handlers.
  */
 import { Schema } from "effect"
+import { OpenApi } from "effect/http-api"
 import { Rpc } from "effect/rpc"
 import {
   FeatureDisabled,
@@ -14,14 +15,13 @@ import {
   OriginNotAllowed,
   PlayerBanned,
   PlayerRequired,
-  RateLimited,
   TokenExpired,
   Unauthorized,
   Unavailable
 } from "./errors.ts"
 import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
-import { RoomEvent, RoomFrames } from "./rooms.ts"
+import { frameFaults, RoomEvent, RoomFrames } from "./rooms.ts"
 
 // Opening --------------------------------------------------------------------------------------
 
@@ -112,20 +112,13 @@ export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 
 // Group ----------------------------------------------------------------------------------------
 
-/** What any frame may answer beside its own errors. */
-export const FrameFault = Schema.Union([
-  RateLimited,
-  PlayerRequired,
-  PlayerBanned,
-  FeatureDisabled,
-  Unauthorized,
-  Unavailable
-])
-
 /** The service's clock, for measuring round trips where a browser cannot ping. */
-export const ping = Rpc.make("ping", { success: Schema.Struct({ at: Schema.Int }) })
+export const ping = Rpc.make("ping", {
+  success: Schema.Struct({ at: Schema.Int }),
+  error: Schema.Union([...frameFaults])
+}).annotate(OpenApi.Summary, "The service's clock")
 
-/** Every client frame of spec section 4.4. */
+/** Every client frame of spec section 4.4 that needs no peer-to-peer room. */
 export class ClientFrames extends RoomFrames.merge(MatchmakingFrames).add(ping) {}
 
 /**
@@ -146,3 +139,6 @@ export const events = Rpc.make("events", {
   ]),
   stream: true
 })
+
+/** Everything of `/v1/rpc`. */
+export class RealtimeRpcs extends ClientFrames.add(events) {}

@@ -13,16 +13,22 @@ import {
   AlreadyInRoom,
   AlreadyMatching,
   CodeTaken,
+  FeatureDisabled,
   HostOnly,
   ModeNotFound,
   NotInRoom,
   P2pRoomFull,
   PayloadTooLarge,
+  PlayerBanned,
+  PlayerRequired,
+  RateLimited,
   ResumeExpired,
   RoomFull,
   RoomLocked,
   RoomNotFound,
   StateTooLarge,
+  Unauthorized,
+  Unavailable,
   wire
 } from "./errors.ts"
 import { http, rooms } from "./limits.ts"
@@ -58,6 +64,16 @@ export type RoomRef = typeof RoomRef.Type
 
 const Done = Schema.Struct({})
 
+/** What any frame may answer beside its own errors. */
+export const frameFaults = [
+  RateLimited,
+  PlayerRequired,
+  PlayerBanned,
+  FeatureDisabled,
+  Unauthorized,
+  Unavailable
+] as const
+
 // Frames ---------------------------------------------------------------------------------------
 
 /** Open a room and take its first seat as host. */
@@ -77,8 +93,15 @@ export const create = Rpc.make("create", {
     hostOnlyState: Schema.optionalKey(Schema.Boolean)
   },
   success: RoomRef,
-  error: Schema.Union([ModeNotFound, CodeTaken, AlreadyInRoom, AlreadyMatching, PayloadTooLarge])
-})
+  error: Schema.Union([
+    ...frameFaults,
+    ModeNotFound,
+    CodeTaken,
+    AlreadyInRoom,
+    AlreadyMatching,
+    PayloadTooLarge
+  ])
+}).annotate(OpenApi.Summary, "Open a room and take its first seat as host")
 
 /** Take a seat in the room of an id or a code. */
 export const join = Rpc.make("join", {
@@ -94,6 +117,7 @@ export const join = Rpc.make("join", {
   ),
   success: RoomRef,
   error: Schema.Union([
+    ...frameFaults,
     RoomNotFound,
     RoomFull,
     P2pRoomFull,
@@ -101,17 +125,20 @@ export const join = Rpc.make("join", {
     AlreadyInRoom,
     AlreadyMatching
   ])
-})
+}).annotate(OpenApi.Summary, "Take a seat in the room of an id or a code")
 
 /** Give the seat up. */
-export const leave = Rpc.make("leave", { success: Done, error: NotInRoom })
+export const leave = Rpc.make("leave", {
+  success: Done,
+  error: Schema.Union([...frameFaults, NotInRoom])
+}).annotate(OpenApi.Summary, "Give the seat up")
 
 /** Return to the seat kept after a drop. */
 export const resume = Rpc.make("resume", {
   payload: { roomId: ShortText },
   success: RoomRef,
-  error: Schema.Union([ResumeExpired, AlreadyInRoom])
-})
+  error: Schema.Union([...frameFaults, ResumeExpired, AlreadyInRoom])
+}).annotate(OpenApi.Summary, "Return to the seat kept after a drop")
 
 /** A message to everybody else, or to exactly the members named in `to`. */
 export const send = Rpc.make("send", {
@@ -123,29 +150,29 @@ export const send = Rpc.make("send", {
     )
   },
   success: Schema.Struct({ delivered: Schema.optionalKey(Schema.Int) }),
-  error: Schema.Union([NotInRoom, PayloadTooLarge])
-})
+  error: Schema.Union([...frameFaults, NotInRoom, PayloadTooLarge])
+}).annotate(OpenApi.Summary, "Tell everybody else, or exactly those in `to`")
 
 /** Merge top-level keys into the room's state; null deletes a key. */
 export const setState = Rpc.make("setState", {
   payload: { patch: JsonMembers },
   success: Done,
-  error: Schema.Union([NotInRoom, HostOnly, StateTooLarge])
-})
+  error: Schema.Union([...frameFaults, NotInRoom, HostOnly, StateTooLarge])
+}).annotate(OpenApi.Summary, "Merge keys into the room's state; null deletes")
 
 /** Merge top-level keys into the player's own state; null deletes a key. */
 export const setMyState = Rpc.make("setMyState", {
   payload: { patch: JsonMembers },
   success: Done,
-  error: Schema.Union([NotInRoom, StateTooLarge])
-})
+  error: Schema.Union([...frameFaults, NotInRoom, StateTooLarge])
+}).annotate(OpenApi.Summary, "Merge keys into the player's own state; null deletes")
 
 /** Close the room to newcomers, or open it again. */
 export const lock = Rpc.make("lock", {
   payload: { locked: Schema.Boolean },
   success: Done,
-  error: Schema.Union([NotInRoom, HostOnly])
-})
+  error: Schema.Union([...frameFaults, NotInRoom, HostOnly])
+}).annotate(OpenApi.Summary, "Close the room to newcomers, or open it again")
 
 export class RoomFrames extends RpcGroup.make(
   create,

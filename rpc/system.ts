@@ -5,6 +5,8 @@ import { Requests } from "./auth.ts"
 
 /** One condition of readiness. */
 const Readiness = Schema.Struct({
+  /** The process, named anew at each start. */
+  node: Schema.String,
   ready: Schema.Boolean,
   database: Schema.Boolean,
   shards: Schema.Boolean,

@@ -14,6 +14,8 @@ export const RoomRow = Schema.Struct({
   id: Schema.String,
   environmentId: Schema.String,
   epoch: Schema.Number,
+  /** The process that wrote the row. */
+  node: Schema.String,
   code: Schema.String,
   mode: Schema.String,
   listed: Schema.Boolean,
@@ -53,18 +55,19 @@ const InMode = Schema.Struct({
 })
 
 const columns = (sql: SqlClient.SqlClient) =>
-  sql.literal(`id text, "environmentId" text, epoch bigint, code text, mode text, listed boolean,
+  sql.literal(`id text, "environmentId" text, epoch bigint, node text, code text, mode text, listed boolean,
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
     "dueAt" timestamptz, members text[], snapshot text`)
 
 /** The statements that write rows; a batch is one JSON parameter, so the text never varies. */
 const writes = (sql: SqlClient.SqlClient) => {
   const rows = (json: string) => sql`
-    select r.id, r."environmentId", r.epoch, r.code, r.mode, r.listed, r.matched,
+    select r.id, r."environmentId", r.epoch, r.node, r.code, r.mode, r.listed, r.matched,
       cardinality(r.members), r."maxPlayers", r.metadata, r."createdAt", r."dueAt", r.members,
       r.snapshot
     from jsonb_to_recordset(${json}::text::jsonb) as r(${columns(sql)}) order by r.id`
-  const into = sql.literal(`insert into rooms as stored (id, environment_id, epoch, code, mode,
+  const into =
+    sql.literal(`insert into rooms as stored (id, environment_id, epoch, node, code, mode,
     listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot)`)
   return {
     claim: SqlSchema.findOne({
@@ -95,7 +98,7 @@ const writes = (sql: SqlClient.SqlClient) => {
       Result: IdRow,
       execute: (batch) => sql`
         ${into} ${rows(JSON.stringify(batch))}
-        on conflict (id) do update set epoch = excluded.epoch, listed = excluded.listed,
+        on conflict (id) do update set epoch = excluded.epoch, node = excluded.node, listed = excluded.listed,
           players = excluded.players, due_at = excluded.due_at, members = excluded.members,
           snapshot = excluded.snapshot
         where stored.epoch <= excluded.epoch

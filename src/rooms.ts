@@ -17,7 +17,7 @@ import {
   RoomNotFound,
   Unavailable
 } from "#rpc/errors"
-import { newId } from "#rpc/ids"
+import { type EnvironmentId, newId } from "#rpc/ids"
 import { rooms as limits } from "#rpc/limits"
 import type { JsonMembers, PublicRoom } from "#rpc/rooms"
 import { RoomRows } from "#sql/rooms"
@@ -47,7 +47,7 @@ export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
 })
 
 /** The mode of a key, as the environment's config has it now. */
-export const modeOf = Effect.fnUntraced(function* (environmentId: string, key: string) {
+export const modeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
   const configs = yield* Configs
   const { config } = yield* configs.current(environmentId)
   return findMode(config, key) ?? (yield* new ModeNotFound())

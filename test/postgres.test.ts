@@ -7,7 +7,18 @@ import { DatabaseSync } from "node:sqlite"
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, FileSystem, Path, Redacted, Scope, Stream } from "effect"
+import {
+  Context,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Path,
+  Redacted,
+  Scope,
+  Stream
+} from "effect"
 import { ChildProcess } from "effect/process"
 import { SqlClient } from "effect/sql"
 import { embeddedPostgres } from "#src/postgres/embedded"
@@ -30,6 +41,14 @@ const join = Effect.fnUntraced(function* (dataDir: string) {
   const url = yield* Scope.provide(embeddedPostgres({ dataDir }), scope)
   return { url, leave: Scope.close(scope, Exit.void) }
 })
+
+/** A data directory with a stopped server, shared by the tests that need no first start. */
+class Existing extends Context.Service<Existing, string>()("test/postgres/Existing") {
+  static readonly layer = Layer.effect(
+    Existing,
+    Effect.tap(makeDataDir, (dataDir) => Effect.scoped(join(dataDir)))
+  )
+}
 
 /** A process that prints a line and then stays until it is killed. */
 const spawnNode = Effect.fnUntraced(function* (program: string, argument: string) {
@@ -89,10 +108,12 @@ const postmasterPid = Effect.fnUntraced(function* (dataDir: string) {
   return { file, pid: Number(pid), rest }
 })
 
-layer(NodeServices.layer, { excludeTestServices: true })("embedded Postgres", (it) => {
+const services = Layer.provideMerge(Existing.layer, NodeServices.layer)
+
+layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
   it.effect("keeps its data, its settings and its password from one start to the next", () =>
     Effect.gen(function* () {
-      const dataDir = yield* makeDataDir
+      const dataDir = yield* Existing
       const first = yield* join(dataDir)
       yield* ask(first.url, "create table note as select 'kept' as text")
       yield* first.leave
@@ -125,19 +146,21 @@ layer(NodeServices.layer, { excludeTestServices: true })("embedded Postgres", (i
 
   it.effect("is stopped by the last to leave, and not before", () =>
     Effect.gen(function* () {
-      const dataDir = yield* makeDataDir
+      const dataDir = yield* Existing
       const [first, second] = yield* Effect.all([join(dataDir), join(dataDir)], {
         concurrency: "unbounded"
       })
       assert.strictEqual(portOf(first.url), portOf(second.url))
       yield* first.leave
       yield* assertRuns(second.url)
+      // What a leaving service has forgotten to close does not count as another service.
+      yield* Layer.build(PgClient.layer({ url: second.url, minConnections: 1 }))
       yield* second.leave
       yield* assertStopped(second.url)
 
-      const services = yield* Effect.all([join(dataDir), join(dataDir), join(dataDir)])
-      yield* Effect.forEach(services, ({ leave }) => leave, { concurrency: "unbounded" })
-      yield* Effect.forEach(services, ({ url }) => assertStopped(url))
+      const all = yield* Effect.all([join(dataDir), join(dataDir), join(dataDir)])
+      yield* Effect.forEach(all, ({ leave }) => leave, { concurrency: "unbounded" })
+      yield* Effect.forEach(all, ({ url }) => assertStopped(url))
     })
   )
 
@@ -163,16 +186,16 @@ layer(NodeServices.layer, { excludeTestServices: true })("embedded Postgres", (i
   it.effect("starts after a crash, even when another program has the server's old pid", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const dataDir = yield* makeDataDir
+      const dataDir = yield* Existing
       const crashed = yield* spawnService(dataDir)
-      yield* ask(crashed.url, "create table note as select 'kept' as text")
+      yield* ask(crashed.url, "create table letter as select 'kept' as text")
       yield* crashed.kill
       const { file, pid, rest } = yield* postmasterPid(dataDir)
       process.kill(pid, "SIGKILL")
-      yield* fs.writeFileString(file, [process.pid, ...rest].join("\n"))
+      yield* fs.writeFileString(file, [process.ppid, ...rest].join("\n"))
 
       const next = yield* join(dataDir)
-      assert.deepStrictEqual(yield* ask(next.url, "select text from note"), [{ text: "kept" }])
+      assert.deepStrictEqual(yield* ask(next.url, "select text from letter"), [{ text: "kept" }])
     })
   )
 

@@ -92,11 +92,12 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
     return { roomId: actor.id, code: actor.state.settings.code }
   }
   const rows = yield* RoomRows
+  const node = yield* ThisNode
   const now = yield* Clock.currentTimeMillis
   for (let attempt = 0; attempt < codeAttempts; attempt++) {
     const code = request.code ?? (yield* randomCode())
     const state = seatedRoom(request, actor.id, code, now)
-    if (yield* rows.insert(toRow(state, actor.epoch))) {
+    if (yield* rows.insert(toRow(state, actor.epoch, node.id))) {
       actor.open(state)
       return { roomId: actor.id, code }
     }
@@ -167,6 +168,7 @@ export const RoomLive = Room.toLayer(
             return Effect.map(queue, Stream.fromQueue)
           })
         ),
+      Close: ({ payload }) => Effect.sync(() => actor.close(payload.reason)),
       Peek: ({ payload }) => held(actor, payload.playerId)
     })
   }),

@@ -7,7 +7,7 @@ import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
 import { HeldSeat } from "#rpc/realtime"
-import { JsonMembers, RoomRef, Transport } from "#rpc/rooms"
+import { CloseReason, JsonMembers, RoomRef, Transport } from "#rpc/rooms"
 
 const Attachment = { node: Schema.String, connectionId: Schema.String }
 
@@ -137,6 +137,8 @@ export const Room = Entity.make("Room", [
     error: Schema.Union([RoomNotFound, Unavailable]),
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),
+  /** Ends the room for its members. */
+  Rpc.make("Close", { payload: { reason: CloseReason } }),
   /** The seat a player has here, if any. */
   Rpc.make("Peek", { payload: { playerId: Schema.String }, success: Schema.NullOr(HeldSeat) })
 ])

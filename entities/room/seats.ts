@@ -90,7 +90,7 @@ const attach = (
 ): Decision => {
   const back = withMember(state, {
     ...member,
-    attachment,
+    attachment: { node: attachment.node, connectionId: attachment.connectionId },
     enterBy: null,
     absentSince: null,
     announceAt: null,

@@ -78,10 +78,11 @@ const toStored = (state: RoomState): StoredRoom => ({
 })
 
 /** The row of a room as it is now. */
-export const toRow = (state: RoomState, epoch: number): RoomRow => ({
+export const toRow = (state: RoomState, epoch: number, node: string): RoomRow => ({
   id: state.settings.id,
   environmentId: state.settings.environmentId,
   epoch,
+  node,
   code: state.settings.code,
   mode: state.settings.mode,
   listed: isListed(state),

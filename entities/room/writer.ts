@@ -7,6 +7,7 @@
 import { Context, Effect, Layer, Schedule } from "effect"
 import { rooms } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"
+import { ThisNode } from "../local-actors.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
@@ -14,13 +15,14 @@ import { toRow } from "./snapshot.ts"
 export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/RoomWriter", {
   make: Effect.gen(function* () {
     const rows = yield* RoomRows
+    const node = yield* ThisNode
     const dirty = new Set<RoomActor>()
 
     const save = Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>) {
       const batch = actors.flatMap((actor) =>
         actor.state === undefined || actor.state.closed !== null || actor.fenced
           ? []
-          : [toRow(actor.state, actor.epoch)]
+          : [toRow(actor.state, actor.epoch, node.id)]
       )
       if (batch.length === 0) return
       const saved = yield* rows.save(batch)

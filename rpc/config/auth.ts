@@ -38,8 +38,8 @@ const parseEntry = (entry: string) => {
 const RedirectUrl = string("A return address.").check(
   Schema.makeFilter((entry) => parseEntry(entry) !== undefined, {
     message:
-      "must be a URL in its normal form, without user name and fragment, like https://example.com/signed-in," +
-      " https://example.com/app/* or myapp://signed-in"
+      "must be a URL in its normal form, without user name and fragment, like" +
+      " https://example.com/signed-in, https://example.com/app/* or myapp://signed-in"
   })
 )
 

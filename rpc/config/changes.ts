@@ -2,9 +2,11 @@
 import { Predicate } from "effect"
 import { memberPath } from "./paths.ts"
 
-const entriesOf = (value: unknown): ReadonlyArray<readonly [string | number, unknown]> => {
-  if (Array.isArray(value)) return Array.from(value, (item: unknown, index) => [index, item])
-  return Predicate.isObject(value) ? Object.entries(value) : []
+type Members = ReadonlyMap<string | number, unknown>
+
+const membersOf = (value: unknown): Members => {
+  if (Array.isArray(value)) return new Map<number, unknown>(value.entries())
+  return new Map(Predicate.isObject(value) ? Object.entries(value) : [])
 }
 
 const kindOf = (value: unknown) =>
@@ -12,23 +14,23 @@ const kindOf = (value: unknown) =>
 
 const compare = (path: string, before: unknown, after: unknown): ReadonlyArray<string> => {
   if (Object.is(before, after)) return []
-  const whole = before === undefined || after === undefined
-  // A whole entry of a list came or went: its fields say nothing more.
-  if (whole && path.endsWith("]")) return [path]
-  if (!whole && kindOf(before) !== kindOf(after)) return [path]
-  const left = new Map(entriesOf(before))
-  const right = new Map(entriesOf(after))
-  if (left.size === 0 && right.size === 0) {
-    return kindOf(before) !== "value" && kindOf(before) === kindOf(after) ? [] : [path]
-  }
-  return Array.from(new Set([...left.keys(), ...right.keys()])).flatMap((key) =>
-    compare(memberPath(path, key), left.get(key), right.get(key))
-  )
+  const present = [before, after].filter((value) => value !== undefined)
+  const [kind, ...others] = new Set(present.map(kindOf))
+  if (kind === "value" || others.length > 0) return [path]
+  const left = membersOf(before)
+  const right = membersOf(after)
+  const keys = Array.from(new Set([...left.keys(), ...right.keys()]))
+  if (keys.length === 0) return present.length === 1 ? [path] : []
+  return keys.flatMap((key) => {
+    const at = memberPath(path, key)
+    const cameOrWent = left.has(key) !== right.has(key)
+    return kind === "list" && cameOrWent ? [at] : compare(at, left.get(key), right.get(key))
+  })
 }
 
 /**
- * The paths that differ, leaves first come from `before`: `features.saves`, `stats[2]`. A section
- * that came or went counts by its fields, an entry of a list as a whole.
+ * The paths at which two documents differ: `features.saves`, `stats[2]`. A section that came or
+ * went counts by its fields, an entry of a list as a whole.
  */
 export const changedPaths = (before: unknown, after: unknown): ReadonlyArray<string> =>
   compare("", before, after)

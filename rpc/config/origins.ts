@@ -3,7 +3,7 @@
  * sides are read by one strict parser, which takes only what a browser writes into `Origin`:
  * scheme, ASCII host, port, and nothing before, between or after.
  */
-import { Schema } from "effect"
+import { Function, Schema } from "effect"
 import { config } from "../limits.ts"
 import { list, section, string } from "./fields.ts"
 
@@ -18,9 +18,9 @@ export const isLoopback = (hostname: string): boolean => loopback.includes(hostn
 
 /** A host that the URL parser would rewrite (`0x7f.1`, a full-width letter) is no origin. */
 const parse = (origin: string): URL | undefined => {
-  const host = form.exec(origin)?.[1]
-  const url = host === undefined ? null : URL.parse(origin.toLowerCase())
-  return url?.hostname === host?.toLowerCase() ? (url ?? undefined) : undefined
+  const host = form.exec(origin)?.[1]?.toLowerCase()
+  const url = URL.parse(origin.toLowerCase())
+  return url !== null && url.hostname === host ? url : undefined
 }
 
 /** `wildcard`: any subdomain of the URL's host, and not the host itself. */
@@ -50,6 +50,11 @@ export const Web = section("The pages that use the service.", {
   )
 })
 
+/** Read once per config: every browser request is checked. */
+const entriesOf = Function.memoize((origins: ReadonlyArray<string>) =>
+  origins.flatMap((origin) => parseEntry(origin) ?? [])
+)
+
 /**
  * Whether a request with this `Origin` header may proceed. A request without one always may, and so
  * may the service's own origin: both are the caller's to check.
@@ -63,11 +68,8 @@ export const originAllowed = (
   const url = parse(origin)
   if (url === undefined) return false
   if (development && /^https?:$/.test(url.protocol) && isLoopback(url.hostname)) return true
-  return allowedOrigins.some((text) => {
-    const entry = parseEntry(text)
-    if (entry?.url.protocol !== url.protocol || entry.url.port !== url.port) return false
-    return entry.wildcard
-      ? url.hostname.endsWith(`.${entry.url.hostname}`)
-      : url.hostname === entry.url.hostname
+  return entriesOf(allowedOrigins).some(({ url: { protocol, hostname, port }, wildcard }) => {
+    if (protocol !== url.protocol || port !== url.port) return false
+    return wildcard ? url.hostname.endsWith(`.${hostname}`) : url.hostname === hostname
   })
 }

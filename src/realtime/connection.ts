@@ -4,6 +4,7 @@
  */
 import { type Effect, Fiber } from "effect"
 import { type CodedError, toWire } from "#rpc/errors"
+import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
 import { Frame } from "./outbox.ts"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
@@ -18,8 +19,8 @@ export interface Door {
 /** Who is behind the connection. */
 export interface ConnectionPlayer {
   readonly connectionId: string
-  readonly environmentId: string
-  readonly playerId: string
+  readonly environmentId: EnvironmentId
+  readonly playerId: PlayerId
   readonly displayName: string
 }
 
@@ -31,12 +32,14 @@ export interface HeldTicket {
 
 export class PlayerConnection implements Subscriber {
   readonly connectionId: string
-  readonly environmentId: string
-  readonly playerId: string
-  displayName: string
+  readonly environmentId: EnvironmentId
+  readonly playerId: PlayerId
+  readonly displayName: string
   room: RoomLine | undefined
   ticket: HeldTicket | undefined
   closed = false
+  /** Size of the frame being handled: no part of it is larger. */
+  frameBytes = Number.POSITIVE_INFINITY
   readonly #door: Door
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #released: (roomId: string) => Effect.Effect<void>

@@ -14,7 +14,13 @@ import { addressOf } from "../http/address.ts"
 import { HttpServerHandle } from "../http/server.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
-import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
+import {
+  admit,
+  type AdmissionServices,
+  offersRealtime,
+  openConnection,
+  welcome
+} from "./admission.ts"
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
 import { Frame } from "./outbox.ts"
@@ -115,10 +121,8 @@ const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSock
   const hub = yield* Hub
   const handlers = yield* Frames
   const clock = yield* Clock.Clock
-  const services = yield* Effect.context<
-    Effect.Services<ReturnType<typeof admitSocket>> | AccessTokens | Settings
-  >()
-  const plain = <A>(effect: Effect.Effect<A, CodedError, Context.Services<typeof services>>) =>
+  const services = yield* Effect.context<AdmissionServices>()
+  const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
     effect.pipe(
       Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
       Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey())),

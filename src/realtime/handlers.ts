@@ -6,7 +6,9 @@
 import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { PlayerCommand } from "#entities/room/protocol"
-import { type CodedError, NotInRoom, Unavailable } from "#rpc/errors"
+import { jsonBytes } from "#entities/room/values"
+import { type CodedError, NotInRoom, PayloadTooLarge, Unavailable } from "#rpc/errors"
+import { rooms } from "#rpc/limits"
 import type { JsonMembers } from "#rpc/rooms"
 import type { RoomRows } from "#sql/rooms"
 import type { Configs } from "../config.ts"
@@ -53,7 +55,11 @@ const delivered = ({ delivered: count }: JsonMembers) =>
 /** Frames for the room, without a fiber. */
 const toRoom: Pick<FrameHandlers, "send" | "setState" | "setMyState" | "lock"> = {
   send: (connection, frame, answered) => {
-    const { playerId } = connection
+    const { frameBytes, playerId } = connection
+    const limit = rooms.sendDataMaxBytes
+    if (frameBytes > limit && jsonBytes(frame.data) > limit) {
+      return refuse(connection, answered, new PayloadTooLarge({ details: { limit } }))
+    }
     tell(connection, { t: "send", playerId, ...frame }, answered, delivered)
   },
   setState: (connection, { patch }, answered) => {

@@ -133,6 +133,7 @@ export class RoomLink implements RoomLine {
           return
       }
     }
+    this.rest()
   }
 
   #event(to: ReadonlyArray<string> | null, except: string | null, text: string): void {

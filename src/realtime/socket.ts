@@ -190,6 +190,9 @@ export class RealtimeSocket implements Door {
     if (Result.isFailure(head)) return this.#broken(head.failure, now)
     if (!this.#bucket.take(now)) return this.#dropped(head.success.rid, now)
     if (head.success.t === "auth") return this.#renew(parsed.success, head.success.rid)
+    if (this.admitted.connection !== undefined) {
+      this.admitted.connection.frameBytes = data.length
+    }
     this.#act(head.success, parsed.success, this.admitted, now)
   }
 

@@ -1,0 +1,117 @@
+/**
+ * The reference of the realtime interface as Markdown, derived from the definitions: frames with
+ * their fields, replies and error codes, events, close codes. It stands on the API page and in the
+ * OpenAPI document.
+ */
+import { Context, Schema, SchemaAST } from "effect"
+import type { Rpc } from "effect/rpc"
+import { OpenApi } from "effect/http-api"
+import { ClientFrames, type CloseCode, closeCodes, ServerEvent } from "./realtime.ts"
+import { frameFaults } from "./rooms.ts"
+
+type Json = Readonly<Record<string, unknown>>
+
+const isJson = (value: unknown): value is Json => typeof value === "object" && value !== null
+
+const member = (value: unknown, key: string): unknown => (isJson(value) ? value[key] : undefined)
+
+const typeName = (schema: unknown): string => {
+  const choices = member(schema, "enum")
+  if (Array.isArray(choices)) return choices.map((choice) => `\`${String(choice)}\``).join(" or ")
+  const either = member(schema, "anyOf")
+  if (Array.isArray(either)) return either.map(typeName).join(" or ")
+  const type = member(schema, "type")
+  if (type === "array") return `array of ${typeName(member(schema, "items"))}`
+  return typeof type === "string" ? type : "any"
+}
+
+const fields = (schema: Schema.Constraint, without: ReadonlySet<string> = new Set()): string => {
+  const document = Schema.toJsonSchemaDocument(schema).schema
+  const properties = member(document, "properties")
+  if (!isJson(properties)) return "none"
+  const required = member(document, "required")
+  const isRequired = (name: string) => Array.isArray(required) && required.includes(name)
+  const listed = Object.entries(properties)
+    .filter(([name]) => !without.has(name))
+    .map(([name, type]) => `\`${name}${isRequired(name) ? "" : "?"}\` ${typeName(type)}`)
+  return listed.length === 0 ? "none" : listed.join(", ")
+}
+
+const identifiers = (ast: SchemaAST.AST): ReadonlyArray<string> => {
+  if (SchemaAST.isUnion(ast)) return ast.types.flatMap(identifiers)
+  const name = ast.annotations?.["identifier"]
+  return typeof name === "string" ? [name] : []
+}
+
+const common: ReadonlySet<string> = new Set(frameFaults.map((fault) => fault.identifier))
+
+const codes = (names: Iterable<string>): string =>
+  Array.from(names, (name) => `\`${name}\``).join(", ")
+
+const frameRow = (rpc: Rpc.AnyWithProps): string => {
+  const summary = Context.getOption(rpc.annotations, OpenApi.Summary)
+  const own = identifiers(rpc.errorSchema.ast).filter((code) => !common.has(code))
+  return [
+    `\`${rpc._tag}\``,
+    summary._tag === "Some" ? summary.value : "",
+    fields(rpc.payloadSchema),
+    fields(rpc.successSchema),
+    codes(own) || "none"
+  ].join(" | ")
+}
+
+const type = new Set(["t"])
+
+const eventRow = (event: (typeof ServerEvent.members)[number]): string =>
+  `\`${event.fields.t.literal}\` | ${fields(event, type)}`
+
+const closeMeanings: Readonly<Record<CloseCode, string>> = {
+  [closeCodes.unauthorized]:
+    "Bad or late first frame, foreign token, session revoked: sign in again.",
+  [closeCodes.tokenExpired]: "The access token expired: refresh and reconnect.",
+  [closeCodes.forbidden]: "Banned, origin not allowed, or feature off: do not reconnect.",
+  [closeCodes.replaced]: "A newer connection of this player took over: do not reconnect.",
+  [closeCodes.idle]: "Neither pong nor frame for 45 seconds: reconnect.",
+  [closeCodes.abuse]: "Far too many frames: back off, then reconnect.",
+  [closeCodes.draining]: "The node is draining and the seat is kept: reconnect at once.",
+  [closeCodes.slowConsumer]: "The client reads too slowly: reconnect.",
+  [closeCodes.unsupported]: "Binary frames are not spoken here."
+}
+
+const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<string>): string =>
+  [
+    `| ${head.join(" | ")} |`,
+    `|${head.map(() => " --- |").join("")}`,
+    ...rows.map((row) => `| ${row} |`)
+  ].join("\n")
+
+/** The Markdown text. */
+export const realtimeReference = (): string => `
+## Realtime: \`GET /v1/realtime\` (WebSocket)
+
+The first frame, within five seconds: \`{ "t": "auth", "key": "pk_...", "token": "<access token>" }\`.
+The answer is \`welcome\`. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of
+up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
+success is silent and failure comes as \`warn\`. TypeScript servers may speak the same procedures as
+Effect RPC over WebSocket at \`/v1/rpc\`.
+
+### Frames
+
+Any frame may answer ${codes(common)}, and \`invalid_frame\` or \`unknown_type\` when it cannot be read.
+
+${table(
+  ["`t`", "what it does", "fields", "reply data", "own error codes"],
+  Array.from(ClientFrames.requests.values(), frameRow)
+)}
+
+### Events
+
+${table(["`t`", "fields"], ServerEvent.members.map(eventRow))}
+
+### Close codes
+
+${table(
+  ["code", "meaning, and what to do"],
+  Object.entries(closeMeanings).map((row) => row.join(" | "))
+)}
+`

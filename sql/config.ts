@@ -1,0 +1,51 @@
+/** The config documents of environments: every version that was ever in force (spec section 9). */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { settled } from "./database.ts"
+
+/** The document exactly as it was pushed, so that a pull gives back what a push gave. */
+const Document = Schema.fromJsonString(Schema.Json)
+
+const NewestRow = Schema.Struct({ version: Schema.Int, document: Document })
+
+const VersionRow = Schema.Struct({
+  environmentId: Schema.String,
+  version: Schema.Int,
+  document: Document,
+  pushedBy: Schema.String,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  newest: SqlSchema.findOneOption({
+    Request: Schema.String,
+    Result: NewestRow,
+    execute: (environmentId) => sql`
+      select version, document from configs where environment_id = ${environmentId}
+      order by version desc limit 1`
+  }),
+  insert: SqlSchema.void({
+    Request: VersionRow,
+    execute: (row) => sql`insert into configs ${sql.insert(row)}`
+  })
+})
+
+/** Rows in and out of `configs`. */
+export class ConfigRows extends Context.Service<ConfigRows>()("sql/config/ConfigRows", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { insert, newest } = statements(sql)
+    return {
+      /** The version in force; none before the first push. */
+      newest: (environmentId: string) => settled(newest(environmentId)),
+      insert: (row: typeof VersionRow.Type) => settled(insert(row)),
+      /** Within a transaction: pushes to this environment come one after the other. */
+      serialize: (environmentId: string) =>
+        Effect.asVoid(
+          settled(sql`select id from environments where id = ${environmentId} for update`)
+        )
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(ConfigRows, this.make)
+}

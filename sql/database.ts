@@ -1,0 +1,87 @@
+/**
+ * The connection to Postgres: a pool of sessions whose rows come in camelCase, brought up to the
+ * newest migration before anybody uses it. Several processes may start at once; the migrator holds a
+ * table lock, so each migration runs exactly once.
+ *
+ * Time is never the database's: expiry and order use the time of Effect's Clock, passed as a
+ * parameter, so that tests run on virtual time.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Path, type Redacted, Schedule, String } from "effect"
+import { type SqlClient, SqlError } from "effect/sql"
+import * as Migrator from "effect/sql/Migrator"
+import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
+
+/** How to reach the database. */
+export interface DatabaseOptions {
+  readonly url: Redacted.Redacted
+  /** The most sessions for statements; a listener has one of its own. */
+  readonly connections: number
+}
+
+/** A statement that has no answer after this long, the wait for a session included, has failed. */
+const statementMillis = 5000
+
+/** How often a database that does not answer yet is tried at start, a second apart. */
+const startAttempts = 30
+
+/** Whether a failure says that the database cannot be reached, rather than that it refused. */
+export const isUnreachable = (failure: unknown): boolean =>
+  SqlError.isSqlError(failure) && failure.reason._tag === "ConnectionError"
+
+const noAnswer = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({
+    cause: undefined,
+    message: `Postgres did not answer within ${statementMillis} ms`
+  })
+})
+
+/**
+ * A statement whose failure no caller can mend: it dies, and at the edge a lost connection becomes
+ * 503 `unavailable`, anything else 500. It never hangs, not even on a frozen server.
+ */
+export const settled = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
+  Effect.timeoutOrElse(Effect.orDie(statement), {
+    duration: statementMillis,
+    orElse: () => Effect.die(noAnswer)
+  })
+
+/** Brings the database to the newest migration. */
+export const migrate = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const directory = yield* path.fromFileUrl(new URL("migrations", import.meta.url))
+  const loader = MigratorFileSystem.fromFileSystem(directory)
+  yield* Migrator.make({})({ loader, table: "migrations" })
+}).pipe(Effect.provide(NodeServices.layer))
+
+/** The pool, without migrations. */
+export const poolLayer = ({
+  connections,
+  url
+}: DatabaseOptions): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> =>
+  Layer.orDie(
+    PgClient.layer({
+      url,
+      maxConnections: connections,
+      connectTimeout: 3000,
+      keepAlive: 5000,
+      transformResultNames: String.snakeToCamel,
+      transformQueryNames: String.camelToSnake,
+      transformJson: false
+    })
+  )
+
+/** The pool on a database that is up to date. */
+export const databaseLayer = (
+  options: DatabaseOptions
+): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> =>
+  Layer.effectDiscard(
+    migrate.pipe(
+      Effect.tapError((error) =>
+        isUnreachable(error) ? Effect.logWarning("Waiting for Postgres", error.message) : Effect.void
+      ),
+      Effect.retry({ while: isUnreachable, schedule: Schedule.spaced(1000), times: startAttempts }),
+      Effect.orDie
+    )
+  ).pipe(Layer.provideMerge(poolLayer(options)))

@@ -1,0 +1,107 @@
+/** Projects, their two environments and the keys of each (design section 6). */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentName, KeyKind } from "#rpc/auth"
+import { EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
+import { settled } from "./database.ts"
+
+export const ProjectRow = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  slug: Schema.String,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+export type ProjectRow = typeof ProjectRow.Type
+
+export const EnvironmentRow = Schema.Struct({
+  id: EnvironmentId,
+  projectId: ProjectId,
+  name: EnvironmentName,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+export type EnvironmentRow = typeof EnvironmentRow.Type
+
+/** A key; only its hash is kept, save for a publishable one, which may be shown again. */
+export const KeyRow = Schema.Struct({
+  id: KeyId,
+  environmentId: EnvironmentId,
+  kind: KeyKind,
+  hash: Schema.String,
+  prefix: Schema.String,
+  plain: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtcFromDate
+})
+export type KeyRow = typeof KeyRow.Type
+
+/** What a valid key opens. */
+const Opened = Schema.Struct({
+  environmentId: EnvironmentId,
+  projectId: ProjectId,
+  name: EnvironmentName,
+  keyId: KeyId,
+  keyKind: KeyKind
+})
+
+const HashRow = Schema.Struct({ hash: Schema.String })
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  insertProject: SqlSchema.void({
+    Request: ProjectRow,
+    execute: (row) => sql`insert into projects ${sql.insert(row)}`
+  }),
+  insertEnvironment: SqlSchema.void({
+    Request: EnvironmentRow,
+    execute: (row) => sql`insert into environments ${sql.insert(row)}`
+  }),
+  insertKey: SqlSchema.void({
+    Request: KeyRow,
+    execute: (row) => sql`insert into keys ${sql.insert(row)}`
+  }),
+  open: SqlSchema.findOneOption({
+    Request: Schema.String,
+    Result: Opened,
+    execute: (hash) => sql`
+      select k.id as key_id, k.kind as key_kind, e.id as environment_id, e.project_id, e.name
+      from keys k join environments e on e.id = k.environment_id
+      where k.hash = ${hash} and k.revoked_at is null`
+  }),
+  revoke: SqlSchema.findOneOption({
+    Request: Schema.Struct({
+      environmentId: EnvironmentId,
+      keyId: KeyId,
+      now: Schema.DateTimeUtcFromDate
+    }),
+    Result: HashRow,
+    execute: ({ environmentId, keyId, now }) => sql`
+      update keys set revoked_at = coalesce(revoked_at, ${now})
+      where environment_id = ${environmentId} and id = ${keyId}
+      returning hash`
+  }),
+  any: SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Schema.Struct({ id: ProjectId }),
+    execute: () => sql`select id from projects limit 1`
+  })
+})
+
+/** Rows in and out of `projects`, `environments` and `keys`. */
+export class ProjectRows extends Context.Service<ProjectRows>()("sql/projects/ProjectRows", {
+  make: Effect.gen(function* () {
+    const { any, insertEnvironment, insertKey, insertProject, open, revoke } = statements(
+      yield* SqlClient.SqlClient
+    )
+    return {
+      insertProject: (row: ProjectRow) => settled(insertProject(row)),
+      insertEnvironment: (row: EnvironmentRow) => settled(insertEnvironment(row)),
+      insertKey: (row: KeyRow) => settled(insertKey(row)),
+      /** What the key of a hash opens; none when it is unknown or revoked. */
+      open: (hash: string) => settled(open(hash)),
+      /** Revokes a key and answers its hash; none when the environment has no such key. */
+      revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
+      /** Whether there is no project at all. */
+      isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0)
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(ProjectRows, this.make)
+}

@@ -1,0 +1,157 @@
+/**
+ * Sessions and the keys that sign their tokens (spec section 5, decisions 3.1.7-8).
+ *
+ * A session is one sign-in on one device and one row: the hash of its current refresh token and of
+ * that token's immediate parent. A rotation rewrites the row in one statement that only the holder
+ * of the current token passes, so of many that come at once exactly one wins.
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
+import { settled } from "./database.ts"
+import { PlayerRow } from "./players.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+/** A player who signs in for the first time, with the session of it. */
+const Opening = Schema.Struct({
+  player: PlayerRow,
+  sessionId: SessionId,
+  tokenHash: Schema.String,
+  now: Time,
+  expiresAt: Time
+})
+
+const Rotation = Schema.Struct({
+  environmentId: EnvironmentId,
+  sessionId: SessionId,
+  tokenHash: Schema.String,
+  nextHash: Schema.String,
+  now: Time,
+  expiresAt: Time
+})
+
+const Named = Schema.Struct({ environmentId: EnvironmentId, sessionId: SessionId })
+
+const SessionRow = Schema.Struct({
+  tokenHash: Schema.String,
+  parentHash: Schema.NullOr(Schema.String),
+  rotatedAt: Time,
+  expiresAt: Time,
+  revokedAt: Schema.NullOr(Time)
+})
+export type SessionRow = typeof SessionRow.Type
+
+const SigningKeyRow = Schema.Struct({
+  kid: Schema.String,
+  publicJwk: Schema.String,
+  privateJwkSealed: Schema.String,
+  createdAt: Time
+})
+export type SigningKeyRow = typeof SigningKeyRow.Type
+
+const chains = (sql: SqlClient.SqlClient) => ({
+  open: SqlSchema.void({
+    Request: Opening,
+    execute: ({ expiresAt, now, player, sessionId, tokenHash }) => sql`
+      with signed_up as (insert into players ${sql.insert(player)} returning id, environment_id)
+      insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
+        created_at)
+      select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
+      from signed_up`
+  }),
+  rotate: SqlSchema.findOneOption({
+    Request: Rotation,
+    Result: PlayerRow,
+    execute: ({ environmentId, expiresAt, nextHash, now, sessionId, tokenHash }) => sql`
+      update sessions s set token_hash = ${nextHash}, parent_hash = s.token_hash,
+        rotated_at = ${now}, expires_at = ${expiresAt}
+      from players p
+      where s.id = ${sessionId} and s.environment_id = ${environmentId}
+        and s.token_hash = ${tokenHash} and s.revoked_at is null and s.expires_at > ${now}
+        and p.id = s.player_id
+      returning p.id, p.environment_id, p.display_name, p.is_guest, p.created_at`
+  }),
+  find: SqlSchema.findOneOption({
+    Request: Named,
+    Result: SessionRow,
+    execute: ({ environmentId, sessionId }) => sql`
+      select token_hash, parent_hash, rotated_at, expires_at, revoked_at from sessions
+      where id = ${sessionId} and environment_id = ${environmentId}`
+  }),
+  revoke: SqlSchema.void({
+    Request: Schema.Struct({ ...Named.fields, now: Time }),
+    execute: ({ environmentId, now, sessionId }) => sql`
+      update sessions set revoked_at = ${now}
+      where id = ${sessionId} and environment_id = ${environmentId} and revoked_at is null`
+  }),
+  sweep: SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`delete from sessions where expires_at < ${before}`
+  })
+})
+
+const signing = (sql: SqlClient.SqlClient) => ({
+  keys: SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: SigningKeyRow,
+    execute: () => sql`
+      select kid, public_jwk, private_jwk_sealed, created_at from signing_keys
+      order by created_at desc, kid`
+  }),
+  insertKey: SqlSchema.void({
+    Request: SigningKeyRow,
+    execute: (row) => sql`
+      insert into signing_keys ${sql.insert(row)}`
+  })
+})
+
+/** Rows in and out of `sessions`. */
+export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
+  make: Effect.gen(function* () {
+    const { find, open, revoke, rotate, sweep } = chains(yield* SqlClient.SqlClient)
+    return {
+      /** A new player and its session, both or neither. */
+      open: (request: typeof Opening.Type) => settled(open(request)),
+      /** The player, when the token was current and its session alive; then the next is current. */
+      rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
+      find: (request: typeof Named.Type) => settled(find(request)),
+      revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
+      /** Forgets the sessions that ended before a time. */
+      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(SessionRows, this.make)
+}
+
+/** Rows in and out of `signing_keys`. */
+export class SigningKeyRows extends Context.Service<SigningKeyRows>()(
+  "sql/sessions/SigningKeyRows",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { insertKey, keys } = signing(sql)
+      return {
+        /** The keys, newest first. */
+        all: settled(keys(undefined)),
+        /** The keys; when there is none, the one that is made. Of many callers one makes it. */
+        allOrMake: <E, R>(make: Effect.Effect<SigningKeyRow, E, R>) =>
+          settled(
+            sql.withTransaction(
+              Effect.gen(function* () {
+                yield* sql`lock table signing_keys in share row exclusive mode`
+                const found = yield* keys(undefined)
+                if (found.length > 0) return found
+                const made = yield* make
+                yield* insertKey(made)
+                return [made]
+              })
+            )
+          )
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(SigningKeyRows, this.make)
+}

@@ -1,0 +1,102 @@
+/**
+ * The JSON frames of `/v1/realtime`, derived from the definitions: `{ t, rid?, ...payload }` up,
+ * replies and events down (spec sections 4.4 and 6). Pure: text in, values out.
+ */
+import { Option, Predicate, Result, Schema } from "effect"
+import type { RpcGroup } from "effect/rpc"
+import { InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors"
+import { socket } from "#rpc/limits"
+import { type ClientFrames, Reply, ServerEvent } from "#rpc/realtime"
+import { issuesOf, ServiceError } from "./errors.ts"
+
+/** The definition of any client frame. */
+export type Frame = RpcGroup.Rpcs<typeof ClientFrames>
+
+/** What a frame carries. */
+export type FramePayload<R extends Frame> = R["payloadSchema"]["Type"]
+
+/** What the reply to a frame carries. */
+export type FrameData<R extends Frame> = R["successSchema"]["Type"]
+
+/** What the reply to a frame may be instead. */
+export type FrameError<R extends Frame> =
+  | R["errorSchema"]["Type"]
+  | InvalidFrame
+  | PayloadTooLarge
+  | UnknownType
+  | ServiceError
+
+const bytes = new TextEncoder()
+
+const stringify = (members: object): Result.Result<string, InvalidFrame> =>
+  Result.try({
+    try: () => JSON.stringify(members),
+    catch: (cause) => new InvalidFrame({ message: `Not JSON: ${cause}`, details: { issues: [] } })
+  })
+
+/** The text of a frame, or why the service would refuse it. */
+export const encodeFrame = <R extends Frame>(
+  frame: R,
+  payload: FramePayload<R>,
+  rid?: string
+): Result.Result<string, InvalidFrame | PayloadTooLarge> => {
+  const encoded = Schema.encodeUnknownResult(frame.payloadSchema)(payload)
+  if (Result.isFailure(encoded)) {
+    const issues = issuesOf(encoded.failure)
+    const message = issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
+    return Result.fail(new InvalidFrame({ message, details: { issues } }))
+  }
+  const members = Predicate.isObject(encoded.success) ? encoded.success : {}
+  return Result.flatMap(stringify({ ...members, t: frame._tag, rid }), (text) =>
+    // A character has three bytes at most, so short texts need no counting.
+    text.length * 3 > socket.frameMaxBytes && bytes.encode(text).length > socket.frameMaxBytes
+      ? Result.fail(new PayloadTooLarge({ details: { limit: socket.frameMaxBytes } }))
+      : Result.succeed(text)
+  )
+}
+
+/** A frame that cannot be read: the service is newer than this client. */
+export interface Unread {
+  readonly t: "unread"
+  /** The type that it names, if it names one. */
+  readonly type: string | undefined
+}
+
+const decodeKnown = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Union([Reply, ...ServerEvent.members]))
+)
+const decodeType = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ t: Schema.String }))
+)
+
+/** Reads a frame of the service. Unknown frames and values are no error (decisions 3.1.16). */
+export const decodeFrame = (text: string): Reply | ServerEvent | Unread =>
+  Option.getOrElse(decodeKnown(text), (): Unread => {
+    const type = Option.getOrUndefined(decodeType(text))?.t
+    return { t: "unread", type }
+  })
+
+const decodeGeneral = Schema.decodeUnknownOption(
+  Schema.Union([InvalidFrame, PayloadTooLarge, UnknownType])
+)
+
+const readError = <R extends Frame>(frame: R, error: Reply["error"]): FrameError<R> => {
+  const { code = "unknown", message = "The service gave no reason.", ...rest } = error ?? {}
+  const tagged = { _tag: code, message, ...rest }
+  return Schema.decodeUnknownOption(frame.errorSchema)(tagged).pipe(
+    Option.orElse((): Option.Option<FrameError<R>> => decodeGeneral(tagged)),
+    Option.getOrElse(() => new ServiceError({ code, message, ...rest }))
+  )
+}
+
+/** What a reply says: the data of the frame, or the error as an instance of its class. */
+export const readReply = <R extends Frame>(
+  frame: R,
+  reply: Reply
+): Result.Result<FrameData<R>, FrameError<R>> => {
+  if (!reply.ok) return Result.fail(readError(frame, reply.error))
+  return Result.mapError(
+    Schema.decodeUnknownResult(frame.successSchema)(reply.data),
+    ({ message }) => new ServiceError({ code: "unreadable_reply", message })
+  )
+}

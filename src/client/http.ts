@@ -1,0 +1,122 @@
+/**
+ * The HTTP part of the interface, derived from the groups of `rpc` that a page may call. Failures
+ * are those of the definitions; what the definitions do not name becomes a {@link ServiceError}.
+ */
+import { Context, Effect, Schema } from "effect"
+import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
+import { HttpApi, HttpApiClient } from "effect/http-api"
+import { InvalidRequest } from "#rpc/errors"
+import { PlayersApi } from "#rpc/players"
+import { RoomsApi } from "#rpc/rooms"
+import { SessionsApi } from "#rpc/sessions"
+import { issuesOf, NetworkError, ServiceError, TimedOut } from "./errors.ts"
+
+/** What a publishable key opens; the whole interface would not be worth its bytes to a browser. */
+class PublicApi extends HttpApi.make("player-backend")
+  .add(SessionsApi)
+  .add(PlayersApi)
+  .add(RoomsApi) {}
+
+/** The access token of a request; without one, only the key is sent. */
+export const AccessToken = Context.Reference<string | undefined>("client/http/AccessToken", {
+  defaultValue: () => undefined
+})
+
+/** How long an answer may take. */
+const patience = "10 seconds"
+
+const Refusal = Schema.Struct({
+  error: Schema.Struct({
+    code: Schema.String,
+    message: Schema.String,
+    details: Schema.optionalKey(Schema.Unknown)
+  })
+})
+
+/** The service was not reached, or it answered with a code that the definitions do not name. */
+const readFailure = Effect.fnUntraced(function* (failure: HttpClientError.HttpClientError) {
+  const { response } = failure
+  if (response === undefined) {
+    const message = "The service could not be reached."
+    return yield* new NetworkError({ message, cause: failure })
+  }
+  const { error } = yield* response.json.pipe(
+    Effect.flatMap(Schema.decodeUnknownEffect(Refusal)),
+    Effect.orElseSucceed(() => ({ error: { code: "unknown", message: failure.message } }))
+  )
+  return yield* new ServiceError(error)
+})
+
+const unreadable = (error: unknown) =>
+  error instanceof Schema.SchemaError
+    ? new ServiceError({ code: "unreadable_answer", message: error.message })
+    : error
+
+/** Makes the failures of a request what the client rejects with. */
+const settle = <A, E>(
+  request: Effect.Effect<A, E | HttpClientError.HttpClientError | Schema.SchemaError>
+) =>
+  request.pipe(
+    Effect.catch((error): Effect.Effect<never, E | InvalidRequest | NetworkError | ServiceError> => {
+      if (error instanceof HttpClientError.HttpClientError) return readFailure(error)
+      if (!(error instanceof Schema.SchemaError)) return Effect.fail(error)
+      // Answers are read in `transformResponse`, so this is about what was asked.
+      const details = { issues: issuesOf(error) }
+      return Effect.fail(new InvalidRequest({ message: error.message, details }))
+    }),
+    Effect.timeoutOrElse({
+      duration: patience,
+      orElse: () => Effect.fail(new TimedOut({ message: `No answer within ${patience}.` }))
+    })
+  )
+
+const authorize = (key: string) => (request: HttpClientRequest.HttpClientRequest) =>
+  Effect.map(AccessToken, (token) => {
+    const keyed = HttpClientRequest.setHeader(request, "X-Svc-Key", key)
+    return token === undefined ? keyed : HttpClientRequest.bearerToken(keyed, token)
+  })
+
+/** What a player says of itself. */
+export interface Profile {
+  /** 1 to 32 characters. */
+  readonly displayName?: string
+}
+
+interface RefreshToken {
+  readonly refreshToken: string
+}
+
+/** Which open rooms to list. */
+export interface RoomFilter {
+  /** Only rooms of this mode. */
+  readonly mode?: string
+  /** 1 to 100, 50 when absent. */
+  readonly limit?: number
+}
+
+/** The requests of the interface, as effects. */
+export const makeHttp = Effect.fnUntraced(
+  function* (options: { readonly baseUrl: string; readonly key: string }) {
+    const api = yield* HttpApiClient.make(PublicApi, {
+      baseUrl: options.baseUrl,
+      transformClient: (client) =>
+        client.pipe(
+          HttpClient.mapRequestEffect(authorize(options.key)),
+          // A page's request with headers that CORS does not allow would not be sent.
+          HttpClient.transform(Effect.provideService(HttpClient.TracerPropagationEnabled, false))
+        ),
+      transformResponse: Effect.mapError(unreadable)
+    })
+    return {
+      guest: (payload: Profile) => settle(api.sessions.guest({ payload })),
+      refresh: (payload: RefreshToken) => settle(api.sessions.refresh({ payload })),
+      logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),
+      me: settle(api.players.me({})),
+      update: (payload: Required<Profile>) => settle(api.players.update({ payload })),
+      listRooms: (query: RoomFilter) => settle(api.rooms.list({ query }))
+    }
+  },
+  Effect.provide(FetchHttpClient.layer)
+)
+
+export type Http = Effect.Success<ReturnType<typeof makeHttp>>

@@ -1,0 +1,68 @@
+/**
+ * Where the session is kept between visits: `localStorage` in a page that may use it, else memory. A
+ * storage that fails never fails the client: the session then lives as long as the client does.
+ */
+import { Effect } from "effect"
+
+/**
+ * A place for one text by name. `localStorage` fits, and so do the asynchronous stores of mobile
+ * frameworks.
+ *
+ * @example
+ * createClient({ baseUrl, key, storage: window.sessionStorage })
+ */
+export interface SessionStorage {
+  getItem(name: string): string | null | Promise<string | null>
+  setItem(name: string, value: string): void | Promise<void>
+  removeItem(name: string): void | Promise<void>
+}
+
+/**
+ * Keeps texts for as long as the client lives.
+ *
+ * @example
+ * createClient({ baseUrl, key, storage: memoryStorage() }) // a new guest on every visit
+ */
+export const memoryStorage = (): SessionStorage => {
+  const texts = new Map<string, string>()
+  return {
+    getItem: (name) => texts.get(name) ?? null,
+    setItem: (name, value) => {
+      texts.set(name, value)
+    },
+    removeItem: (name) => {
+      texts.delete(name)
+    }
+  }
+}
+
+/** The page's `localStorage`; a sandboxed frame may not even look at it. */
+export const defaultStorage = (): SessionStorage => {
+  try {
+    return typeof document === "undefined" ? memoryStorage() : globalThis.localStorage
+  } catch {
+    return memoryStorage()
+  }
+}
+
+/** One text of a storage, kept in memory too from the first failure on. */
+export interface StoredText {
+  readonly read: Effect.Effect<string | null>
+  readonly write: (text: string | null) => Effect.Effect<void>
+}
+
+export const storedText = (storage: SessionStorage, name: string): StoredText => {
+  let current = storage
+  const attempt = <A>(use: (storage: SessionStorage) => A | Promise<A>): Effect.Effect<A> =>
+    Effect.tryPromise(async () => use(current)).pipe(
+      Effect.catch(() => {
+        current = memoryStorage()
+        return Effect.promise(async () => use(current))
+      })
+    )
+  return {
+    read: attempt((it) => it.getItem(name)),
+    write: (text) =>
+      attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text)))
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * The config of environments (spec sections 2.2 and 4.7, decisions 3.5): versions and their history.
+ * A push validates the whole document first and changes nothing when it has a problem; pushes to one
+ * environment are serialized, so none is lost. Reading is a cache hit on a warm node, and a push is
+ * in force on all nodes within a second.
+ */
+import { Cache, Context, DateTime, Effect, Layer, Option, PubSub, Record, Stream } from "effect"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import type { Schema } from "effect"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment } from "#rpc/auth"
+import type { ConfigPushed } from "#rpc/config"
+import { changedPaths } from "#rpc/config/changes"
+import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
+import type { FeatureName } from "#rpc/config/features"
+import { configWarnings } from "#rpc/config/warnings"
+import {
+  ConfigConflict,
+  FeatureUnavailable,
+  type InvalidConfig,
+  PayloadTooLarge
+} from "#rpc/errors"
+import type { EnvironmentId } from "#rpc/ids"
+import { caches, config as limits } from "#rpc/limits"
+import { ConfigRows } from "#sql/config"
+import { Invalidation } from "./invalidation.ts"
+import { Settings } from "./settings.ts"
+
+/** The config of an environment as it is in force; version 0 is the empty one of a new environment. */
+export interface CurrentConfig {
+  readonly version: number
+  readonly config: EnvironmentConfig
+  readonly document: Schema.Json
+}
+
+/** A document to put in force. */
+export interface ConfigPush {
+  readonly environmentId: EnvironmentId
+  readonly document: Schema.Json
+  /** Who pushes: the id of a key or a developer, or `system`. */
+  readonly pushedBy: string
+  /** The `If-Match` header: push only onto one of these versions. */
+  readonly ifMatch?: string | undefined
+}
+
+type PushError = InvalidConfig | FeatureUnavailable | ConfigConflict | PayloadTooLarge
+
+/** The second line of defence behind the invalidation: nothing is believed for longer. */
+const trust = "60 seconds"
+
+/** Changes that wait for a slow consumer; beyond it the listener waits too. */
+const changesCapacity = 1024
+
+const etagOf = (version: number): string => `"${version}"`
+
+/** Whether a version is among the entity tags of an `If-Match` header. */
+const matches = (ifMatch: string, version: number): boolean =>
+  ifMatch.split(",").some((tag) => {
+    const bare = tag.trim().replace(/^W\//, "")
+    return bare === "*" || bare === etagOf(version)
+  })
+
+/** The configs of all environments. */
+export class Configs extends Context.Service<
+  Configs,
+  {
+    readonly current: (environmentId: EnvironmentId) => Effect.Effect<CurrentConfig>
+    readonly push: (push: ConfigPush) => Effect.Effect<ConfigPushed, PushError>
+    /** Environments whose config may have changed, on whichever node; `current` is new by then. */
+    readonly changes: Stream.Stream<EnvironmentId>
+  }
+>()("src/config/Configs") {
+  static readonly layer = Layer.effect(
+    Configs,
+    Effect.gen(function* () {
+      const { cached, changes } = yield* currentConfigs
+      const push = yield* makePush
+      return Configs.of({
+        current: (environmentId) => Cache.get(cached, environmentId),
+        push: (options) =>
+          Effect.tap(push(options), () => Cache.invalidate(cached, options.environmentId)),
+        changes: Stream.fromPubSub(changes)
+      })
+    })
+  )
+}
+
+/** The configs in force, and the environments whose config changes. */
+const currentConfigs = Effect.gen(function* () {
+  const rows = yield* ConfigRows
+  const invalidation = yield* Invalidation
+  const changes = yield* PubSub.bounded<EnvironmentId>(changesCapacity)
+  const cached = yield* Cache.make({
+    capacity: caches.environments,
+    timeToLive: trust,
+    lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+      const { document, version } = yield* newest(rows, environmentId)
+      // Only what decoded is ever stored.
+      const config = yield* Effect.orDie(Effect.fromResult(decodeConfig(document)))
+      return { version, config, document } satisfies CurrentConfig
+    })
+  })
+  yield* invalidation.hear(
+    Effect.fnUntraced(function* ({ id, kind }) {
+      if (kind === "key") return
+      const known = Array.from(yield* Cache.keys(cached))
+      const changed = kind === "everything" ? known : known.filter((it) => it === id)
+      yield* Effect.forEach(changed, (it) => Cache.invalidate(cached, it), { discard: true })
+      yield* PubSub.publishAll(changes, changed)
+    })
+  )
+  return { cached, changes }
+})
+
+const newest = (rows: ConfigRows["Service"], environmentId: string) =>
+  Effect.map(
+    rows.newest(environmentId),
+    Option.getOrElse(() => ({ version: 0, document: {} }))
+  )
+
+/** The features that a config turns on although this deployment does not offer them. */
+const notOffered = (
+  { features }: EnvironmentConfig,
+  offered: ReadonlySet<FeatureName>
+): ReadonlyArray<FeatureName> =>
+  Record.keys(features).filter((name) => features[name] && !offered.has(name))
+
+const makePush = Effect.gen(function* () {
+  const rows = yield* ConfigRows
+  const invalidation = yield* Invalidation
+  const settings = yield* Settings
+  const sql = yield* SqlClient.SqlClient
+
+  const store = Effect.fnUntraced(function* (push: ConfigPush) {
+    const { document, environmentId, ifMatch, pushedBy } = push
+    yield* rows.serialize(environmentId)
+    const before = yield* newest(rows, environmentId)
+    if (ifMatch !== undefined && !matches(ifMatch, before.version)) {
+      return yield* new ConfigConflict({ details: { currentVersion: before.version } })
+    }
+    const changed = changedPaths(before.document, document)
+    if (changed.length === 0) return { configVersion: before.version, changed }
+    const version = before.version + 1
+    const createdAt = yield* DateTime.now
+    yield* rows.insert({ environmentId, version, document, pushedBy, createdAt })
+    yield* invalidation.publish({ kind: "config", id: environmentId })
+    return { configVersion: version, changed }
+  })
+
+  return Effect.fn("Configs.push")(function* (push: ConfigPush) {
+    const { document } = push
+    if (Buffer.byteLength(JSON.stringify(document)) > limits.documentMaxBytes) {
+      return yield* new PayloadTooLarge({ details: { limit: limits.documentMaxBytes } })
+    }
+    const config = yield* Effect.fromResult(decodeConfig(document))
+    const features = notOffered(config, settings.features)
+    if (features.length > 0) return yield* new FeatureUnavailable({ details: { features } })
+    const stored = yield* Effect.catchTag(sql.withTransaction(store(push)), "SqlError", Effect.die)
+    return { ...stored, warnings: configWarnings(config, document) }
+  })
+})
+
+/** `GET` and `PUT /v1/config`. */
+export const ConfigHandlers = HttpApiBuilder.group(
+  Api,
+  "config",
+  Effect.fn(function* (handlers) {
+    const configs = yield* Configs
+    return handlers.handleAll({
+      read: Effect.fnUntraced(function* () {
+        const { environmentId } = yield* CurrentEnvironment
+        const { document, version } = yield* configs.current(environmentId)
+        return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
+      }),
+      push: Effect.fnUntraced(function* ({ headers, payload }) {
+        const { environmentId, keyId } = yield* CurrentEnvironment
+        return yield* configs.push({
+          environmentId,
+          document: payload,
+          pushedBy: keyId,
+          ifMatch: headers["if-match"]
+        })
+      })
+    })
+  })
+)

@@ -1,0 +1,81 @@
+/**
+ * What any node changed: a message on one Postgres channel for every cached thing that is no longer
+ * true, so that a change is in force on all nodes within a second (design section 6).
+ *
+ * A node hears its own messages too. Whatever is lost while the listening session is down is made up
+ * for when it is back: then everything counts as changed.
+ */
+import { PgClient, PgConnection } from "@effect/sql-pg"
+import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { settled } from "#sql/database"
+
+/** The config of an environment, a key (by its hash), or possibly everything. */
+const Change = Schema.Struct({
+  kind: Schema.Literals(["config", "key", "everything"]),
+  id: Schema.String
+})
+export type Change = typeof Change.Type
+
+const channel = "svc_invalidation"
+
+const everything: Change = { kind: "everything", id: "" }
+
+const Message = Schema.fromJsonString(Change)
+const encode = Schema.encodeSync(Message)
+const decode = Schema.decodeUnknownOption(Message)
+
+/** How long to wait before the listening session is opened again. */
+const retryMillis = 250
+
+type Hearer = (change: Change) => Effect.Effect<void>
+
+export class Invalidation extends Context.Service<
+  Invalidation,
+  {
+    /** Tells all nodes; inside a transaction, once that is committed. */
+    readonly publish: (change: Change) => Effect.Effect<void>
+    /** From now on `hearer` runs for every change that any node tells of. */
+    readonly hear: (hearer: Hearer) => Effect.Effect<void>
+  }
+>()("src/invalidation/Invalidation") {
+  static readonly layer: Layer.Layer<Invalidation, never, PgClient.PgClient | SqlClient.SqlClient> =
+    Layer.effect(
+      Invalidation,
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const hearers = new Set<Hearer>()
+        yield* listenForEver((change) =>
+          Effect.forEach(hearers, (hearer) => hearer(change), { discard: true })
+        )
+        return Invalidation.of({
+          publish: (change) =>
+            Effect.asVoid(settled(sql`select pg_notify(${channel}, ${encode(change)})`)),
+          hear: (hearer) => Effect.sync(() => hearers.add(hearer))
+        })
+      })
+    )
+}
+
+/** Listens in a session of its own, anew whenever that is lost; returns once it listens. */
+const listenForEver = Effect.fnUntraced(function* (tell: Hearer) {
+  const { config } = yield* PgClient.PgClient
+  const listening = yield* Deferred.make<void>()
+  const session = Effect.gen(function* () {
+    const connection = yield* PgConnection.make(config)
+    const notifications = yield* connection.listen(channel)
+    yield* Deferred.succeed(listening, undefined)
+    yield* tell(everything)
+    return yield* Effect.forever(
+      Effect.flatMap(Queue.take(notifications), ({ payload }) =>
+        Option.match(decode(payload), { onNone: () => tell(everything), onSome: tell })
+      )
+    )
+  }).pipe(Effect.scoped)
+  yield* session.pipe(
+    Effect.tapError((error) => Effect.logWarning("Listening for changes again", error.message)),
+    Effect.retry(Schedule.spaced(retryMillis)),
+    Effect.forkScoped
+  )
+  yield* Deferred.await(listening)
+})

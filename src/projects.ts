@@ -1,0 +1,176 @@
+/**
+ * Projects, environments and keys (spec section 5, decisions 3.1.5, 3.13.3). A key opens exactly one
+ * environment. Looking one up is a cache hit on a warm node; a revoked key stops working on all nodes
+ * within a second.
+ */
+import { Cache, Cause, Context, DateTime, Effect, Exit, Layer, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import type { EnvironmentCaller, EnvironmentName, KeyKind } from "#rpc/auth"
+import { InvalidKey } from "#rpc/errors"
+import { type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
+import { caches } from "#rpc/limits"
+import { ProjectRows } from "#sql/projects"
+import { Invalidation } from "./invalidation.ts"
+import { randomSecret, sha256 } from "./secrets.ts"
+
+const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
+
+const keyPrefixes: Readonly<Record<KeyKind, string>> = { publishable: "pk_", secret: "sk_" }
+
+/** How many characters of a key may be shown to tell it from others. */
+const shownCharacters = 8
+
+/** The second line of defence behind the invalidation: nothing is believed for longer. */
+const trustSeconds = 60
+const refusalSeconds = 5
+
+/** The keys of an environment in plain text, as they are shown once. */
+export interface PlainKeys {
+  readonly publishableKey: string
+  readonly secretKey: string
+}
+
+/** A project that has just been created. */
+export interface CreatedProject {
+  readonly projectId: ProjectId
+  readonly slug: string
+  readonly environments: Readonly<Record<EnvironmentName, EnvironmentId>>
+  readonly keys: Readonly<Record<EnvironmentName, PlainKeys>>
+}
+
+/** `Café Royale` becomes `cafe-royale-x7k2`: a label of a host name that is nobody else's. */
+const slugOf = (name: string, suffix: string): string => {
+  const kebab = name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/\p{M}/gu, "")
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, "")
+  return `${kebab === "" ? "project" : kebab}-${suffix}`
+}
+
+/** The environments that keys open, and how keys come and go. */
+export class Environments extends Context.Service<
+  Environments,
+  {
+    /** The environment of a key; `invalid_key` when it is missing, unknown or revoked. */
+    readonly byKey: (key: string) => Effect.Effect<EnvironmentCaller, InvalidKey>
+    /** A new key in plain text; it is not kept. */
+    readonly createKey: (
+      environmentId: EnvironmentId,
+      kind: KeyKind
+    ) => Effect.Effect<{ readonly keyId: KeyId; readonly plain: string }>
+    /** Revokes a key, on all nodes within a second; false when the environment has no such key. */
+    readonly revokeKey: (environmentId: EnvironmentId, keyId: KeyId) => Effect.Effect<boolean>
+    /** A project with both environments and a pair of keys for each, all or nothing. */
+    readonly createProject: (name: string) => Effect.Effect<CreatedProject>
+  }
+>()("src/projects/Environments") {
+  static readonly layer = Layer.effect(
+    Environments,
+    Effect.gen(function* () {
+      const rows = yield* ProjectRows
+      const invalidation = yield* Invalidation
+      const random = yield* SecureRandom.SecureRandom
+      const sql = yield* SqlClient.SqlClient
+      const opened = yield* openedKeys
+      const createKey = Effect.fn("Environments.createKey")(
+        function* (environmentId: EnvironmentId, kind: KeyKind) {
+          const plain = `${keyPrefixes[kind]}${yield* randomSecret}`
+          const keyId = yield* newId.key
+          yield* rows.insertKey({
+            id: keyId,
+            environmentId,
+            kind,
+            hash: sha256(plain),
+            prefix: plain.slice(0, shownCharacters),
+            plain: kind === "publishable" ? plain : null,
+            createdAt: yield* DateTime.now
+          })
+          return { keyId, plain }
+        },
+        Effect.provideService(SecureRandom.SecureRandom, random)
+      )
+      return Environments.of({
+        byKey: (key) =>
+          keyForm.test(key) ? Cache.get(opened, sha256(key)) : Effect.fail(new InvalidKey()),
+        createKey,
+        createProject: makeCreateProject(rows, sql, random, createKey),
+        revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
+          const now = yield* DateTime.now
+          const revoked = yield* rows.revoke({ environmentId, keyId, now })
+          if (Option.isNone(revoked)) return false
+          yield* Cache.invalidate(opened, revoked.value.hash)
+          yield* invalidation.publish({ kind: "key", id: revoked.value.hash })
+          return true
+        })
+      })
+    })
+  )
+}
+
+/** What keys open, by hash; refusals are kept for a moment, so that guessing costs no database. */
+const openedKeys = Effect.gen(function* () {
+  const rows = yield* ProjectRows
+  const invalidation = yield* Invalidation
+  const opened = yield* Cache.makeWith(
+    (hash: string) =>
+      Effect.flatMap(
+        rows.open(hash),
+        Option.match({
+          onNone: () => Effect.fail(new InvalidKey()),
+          onSome: (caller: EnvironmentCaller) => Effect.succeed(caller)
+        })
+      ),
+    {
+      capacity: caches.keys,
+      timeToLive: Exit.match({
+        onSuccess: () => `${trustSeconds} seconds` as const,
+        // A fault of the database says nothing about the key.
+        onFailure: (cause) => (Cause.hasFails(cause) ? `${refusalSeconds} seconds` : 0)
+      })
+    }
+  )
+  yield* invalidation.hear(({ id, kind }) => {
+    if (kind === "key") return Cache.invalidate(opened, id)
+    return kind === "everything" ? Cache.invalidateAll(opened) : Effect.void
+  })
+  return opened
+})
+
+const makeCreateProject = (
+  rows: ProjectRows["Service"],
+  sql: SqlClient.SqlClient,
+  random: SecureRandom.SecureRandom["Service"],
+  createKey: Environments["Service"]["createKey"]
+) =>
+  Effect.fn("Environments.createProject")(
+    function* (name: string) {
+      const projectId = yield* newId.project
+      const createdAt = yield* DateTime.now
+      const suffix = (yield* randomSecret).toLowerCase().replace(/[^a-z0-9]/g, "").slice(0, 4)
+      const slug = slugOf(name, suffix)
+      const environment = Effect.fnUntraced(function* (which: EnvironmentName) {
+        const id = yield* newId.environment
+        yield* rows.insertEnvironment({ id, projectId, name: which, createdAt })
+        const publishable = yield* createKey(id, "publishable")
+        const secret = yield* createKey(id, "secret")
+        const keys: PlainKeys = { publishableKey: publishable.plain, secretKey: secret.plain }
+        return { id, keys }
+      })
+      yield* rows.insertProject({ id: projectId, name, slug, createdAt })
+      const development = yield* environment("development")
+      const production = yield* environment("production")
+      return {
+        projectId,
+        slug,
+        environments: { development: development.id, production: production.id },
+        keys: { development: development.keys, production: production.keys }
+      }
+    },
+    sql.withTransaction,
+    Effect.orDie,
+    Effect.provideService(SecureRandom.SecureRandom, random)
+  )

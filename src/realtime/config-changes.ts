@@ -1,0 +1,45 @@
+/**
+ * What a config push means for what is alive (decisions 3.7.18): with multiplayer off rooms close and
+ * tickets end; tickets of a removed mode fail. Living rooms keep the mode they started with.
+ */
+import { Effect, Layer, Stream } from "effect"
+import { findMode } from "#rpc/config/multiplayer"
+import { MatchCancelled, ModeNotFound } from "#rpc/errors"
+import type { EnvironmentId } from "#rpc/ids"
+import { Configs } from "../config.ts"
+import { failTicket } from "../matchmaking.ts"
+import { Hub } from "./hub.ts"
+
+const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
+  const hub = yield* Hub
+  const lines = Array.from(hub.rooms.values()).filter(
+    (line) => line.environmentId === environmentId
+  )
+  yield* Effect.forEach(
+    lines,
+    ({ roomId }) => Effect.ignore(hub.roomClient(roomId).Close({ reason: "feature_disabled" })),
+    { concurrency: 16, discard: true }
+  )
+})
+
+const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+  const hub = yield* Hub
+  const configs = yield* Configs
+  const { config } = yield* configs.current(environmentId)
+  const offered = config.features.multiplayer
+  for (const connection of hub.connections.values()) {
+    if (connection.environmentId !== environmentId || connection.ticket === undefined) continue
+    if (!offered) yield* failTicket(connection, new MatchCancelled())
+    else if (findMode(config, connection.ticket.mode) === undefined) {
+      yield* failTicket(connection, new ModeNotFound())
+    }
+  }
+  if (!offered) yield* closeRooms(environmentId)
+})
+
+export const ConfigChanges = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const configs = yield* Configs
+    yield* configs.changes.pipe(Stream.runForEach(apply), Effect.forkScoped)
+  })
+)

@@ -1,0 +1,169 @@
+/**
+ * The native door `/v1/rpc`: Effect RPC over WebSocket for TypeScript game servers, with the same
+ * handlers as the JSON door. `events` opens the connection; the other procedures of the same client
+ * act for it. A publishable key comes with the player's token in `Authorization`; a secret key names
+ * the player it acts for in `X-Svc-Player`.
+ */
+import { Cause, Clock, Effect, Layer, Option, Queue, Schema, Stream } from "effect"
+import type { Headers } from "effect/http"
+import { type Rpc, RpcSerialization, RpcServer } from "effect/rpc"
+import {
+  type CodedError,
+  FeatureDisabled,
+  PlayerRequired,
+  RateLimited,
+  Unauthorized,
+  Unavailable
+} from "#rpc/errors"
+import { rooms } from "#rpc/limits"
+import { cancelMatch, quickMatch } from "#rpc/matchmaking"
+import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
+import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
+import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
+import { FrameBucket } from "./bucket.ts"
+import type { Door, PlayerConnection } from "./connection.ts"
+import type { FrameData, FrameHandlers, FramePayload, FrameRpc, FrameType } from "./frames.ts"
+import { Frames } from "./handlers.ts"
+import { Hub } from "./hub.ts"
+import type { Answered } from "./link.ts"
+import type { Frame } from "./outbox.ts"
+
+type EventError = Unauthorized | Unavailable
+
+/** An open client of the native door. */
+interface RpcConnection {
+  readonly connection: PlayerConnection
+  readonly bucket: FrameBucket
+}
+
+const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ServerEvent))
+
+/** A door onto a bounded queue; a client that reads too slowly loses its connection. */
+const queueDoor = (queue: Queue.Queue<ServerEvent, EventError>): Door => ({
+  push: (frame: Frame) => {
+    if (!Queue.offerUnsafe(queue, decodeEvent(frame.text))) {
+      Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
+    }
+  },
+  close: (_, reason) => {
+    Queue.failCauseUnsafe(queue, Cause.fail(new Unauthorized({ message: reason })))
+  }
+})
+
+const bearer = (headers: Headers.Headers): string | undefined => {
+  const value = headers["authorization"]
+  return value?.toLowerCase().startsWith("bearer ") === true ? value.slice(7).trim() : undefined
+}
+
+/** Opens the connection of a client and streams what it is told. */
+const openEvents = Effect.fnUntraced(function* (
+  clients: Map<number, RpcConnection>,
+  clientId: number,
+  headers: Headers.Headers
+) {
+  const hub = yield* Hub
+  const { environment, player } = yield* admit({
+    key: headers["x-svc-key"],
+    token: bearer(headers),
+    actsFor: headers["x-svc-player"],
+    origin: headers["origin"],
+    anonymous: false
+  })
+  if (player === undefined) return yield* new PlayerRequired()
+  const offers = yield* offersRealtime(environment.environmentId)
+  if (!offers.rooms) {
+    const details = { feature: "multiplayer", configPath: "features.multiplayer" }
+    return yield* new FeatureDisabled({ details })
+  }
+  const queue = yield* Queue.bounded<ServerEvent, EventError>(rooms.watchBufferItems)
+  const { connection, seat } = yield* openConnection(player, queueDoor(queue))
+  const bucket = new FrameBucket(yield* Clock.currentTimeMillis)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => clients.set(clientId, { connection, bucket })),
+    () =>
+      Effect.sync(() => {
+        if (clients.get(clientId)?.connection === connection) clients.delete(clientId)
+        hub.connections.delete(connection.connectionId)
+        connection.close(false)
+      })
+  )
+  const first = yield* welcome({
+    connectionId: connection.connectionId,
+    player,
+    tokenExpiresAt: null,
+    seat
+  })
+  return Stream.concat(Stream.make(first), Stream.fromQueue(queue))
+})
+
+type FrameError<T extends FrameType> = Rpc.Error<Extract<FrameRpc, { _tag: T }>>
+
+/** An answer's error as its class, so that the client gets it typed. */
+const typed: {
+  readonly [T in FrameType]: (error: CodedError) => Option.Option<FrameError<T>>
+} = {
+  create: Schema.decodeUnknownOption(create.errorSchema),
+  join: Schema.decodeUnknownOption(join.errorSchema),
+  leave: Schema.decodeUnknownOption(leave.errorSchema),
+  resume: Schema.decodeUnknownOption(resume.errorSchema),
+  send: Schema.decodeUnknownOption(send.errorSchema),
+  setState: Schema.decodeUnknownOption(setState.errorSchema),
+  setMyState: Schema.decodeUnknownOption(setMyState.errorSchema),
+  lock: Schema.decodeUnknownOption(lock.errorSchema),
+  quickMatch: Schema.decodeUnknownOption(quickMatch.errorSchema),
+  cancelMatch: Schema.decodeUnknownOption(cancelMatch.errorSchema),
+  ping: Schema.decodeUnknownOption(ping.errorSchema)
+}
+
+/** Hands a procedure to the frame handler of its name, for the connection of its client. */
+const forward =
+  (clients: ReadonlyMap<number, RpcConnection>, handlers: FrameHandlers, now: () => number) =>
+  <T extends FrameType>(t: T) =>
+  (payload: FramePayload<T>, { client }: { readonly client: Rpc.ServerClient }) =>
+    Effect.callback<FrameData<T>, FrameError<T>>((resume) => {
+      const answered: Answered<FrameData<T>> = (answer) => {
+        if (answer.ok) return resume(Effect.succeed(answer.data))
+        const error = typed[t](answer.error)
+        resume(Option.isSome(error) ? Effect.fail(error.value) : Effect.die(answer.error))
+      }
+      const open = clients.get(client.id)
+      if (open === undefined) {
+        const message = "Open the events stream first."
+        return answered({ ok: false, error: new Unauthorized({ message }) })
+      }
+      if (!open.bucket.take(now())) {
+        const { retryAfterSeconds } = open.bucket
+        return answered({ ok: false, error: new RateLimited({ details: { retryAfterSeconds } }) })
+      }
+      handlers[t](open.connection, payload, answered)
+    })
+
+const RealtimeHandlers = RealtimeRpcs.toLayer(
+  Effect.gen(function* () {
+    const handlers = yield* Frames
+    const clock = yield* Clock.Clock
+    const clients = new Map<number, RpcConnection>()
+    const frame = forward(clients, handlers, () => clock.currentTimeMillisUnsafe())
+    return RealtimeRpcs.of({
+      events: (_, { client, headers }) => Stream.unwrap(openEvents(clients, client.id, headers)),
+      create: frame("create"),
+      join: frame("join"),
+      leave: frame("leave"),
+      resume: frame("resume"),
+      send: frame("send"),
+      setState: frame("setState"),
+      setMyState: frame("setMyState"),
+      lock: frame("lock"),
+      quickMatch: frame("quickMatch"),
+      cancelMatch: frame("cancelMatch"),
+      ping: frame("ping")
+    })
+  })
+)
+
+/** The native endpoint, for the HTTP router. */
+export const RpcDoor = RpcServer.layer(RealtimeRpcs, { concurrency: "unbounded" }).pipe(
+  Layer.provide(RealtimeHandlers),
+  Layer.provide(RpcServer.layerProtocolWebsocket({ path: "/v1/rpc" })),
+  Layer.provide(RpcSerialization.layerJson)
+)

@@ -1,0 +1,115 @@
+/**
+ * Secrets: how they are made, remembered and kept. Keys and tokens that the service hands out are
+ * 256 random bits and are remembered as their SHA-256; what it must read again (signing keys,
+ * providers' credentials) is sealed with AES-256-GCM under the master key.
+ *
+ * In development the master key is made once, in the data directory; in production it comes from
+ * `SVC_MASTER_KEY` (design section 6).
+ */
+import { createHmac, hash, timingSafeEqual } from "node:crypto"
+import { Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
+import { Aead, SecureRandom } from "effect/crypto"
+import { Settings } from "./settings.ts"
+
+/** A stored secret cannot be opened: it was sealed under another master key, or changed. */
+export class SecretError extends Schema.TaggedError<SecretError>()("SecretError", {
+  message: Schema.String
+}) {}
+
+/** What is remembered of a secret: its SHA-256 in base64url. */
+export const sha256 = (text: string): string => hash("sha256", text, "base64url")
+
+const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64url")
+
+/** 256 random bits in 43 characters. */
+export const randomSecret: Effect.Effect<string, never, SecureRandom.SecureRandom> = Effect.flatMap(
+  SecureRandom.SecureRandom,
+  (random) => Effect.map(random.randomBytes(32), base64url)
+)
+
+const keyFile = "master.key"
+const nonceBytes = 12
+const macBytes = 16
+
+/** The key of development: made at the first start, then found again. */
+const keyInDataDirectory = Effect.fnUntraced(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const random = yield* SecureRandom.SecureRandom
+  const file = path.join(dataDir, keyFile)
+  yield* fs.makeDirectory(dataDir, { recursive: true })
+  const made = Buffer.from(yield* random.randomBytes(32)).toString("base64")
+  const draft = `${file}.${yield* random.uuidV4()}`
+  yield* fs.writeFileString(draft, made, { mode: 0o600 })
+  // Two processes may start at once: whoever links the file first has chosen for both.
+  yield* Effect.ignore(fs.link(draft, file))
+  yield* fs.remove(draft)
+  const bytes = Buffer.from(yield* fs.readFileString(file), "base64")
+  if (bytes.length === 32) return new Uint8Array(bytes)
+  return yield* new SecretError({
+    message: `${file} does not hold 32 bytes in base64. Restore it, or set SVC_MASTER_KEY.`
+  })
+})
+
+/** What the master key can do. */
+export class Secrets extends Context.Service<
+  Secrets,
+  {
+    /** Seals a text. `purpose` binds it to its place: it opens only under the same purpose. */
+    readonly seal: (text: string, purpose: string) => Effect.Effect<string>
+    readonly open: (sealed: string, purpose: string) => Effect.Effect<string, SecretError>
+    /** A keyed code of a text, 22 characters, by which the service knows its own. */
+    readonly mark: (text: string) => string
+    readonly isMark: (text: string, mark: string) => boolean
+  }
+>()("src/secrets/Secrets") {
+  static readonly layer = Layer.effect(
+    Secrets,
+    Effect.gen(function* () {
+      const settings = yield* Settings
+      const master =
+        settings.masterKey === undefined
+          ? yield* keyInDataDirectory(settings.dataDir)
+          : Redacted.value(settings.masterKey)
+      return yield* makeSecrets(master)
+    })
+  ).pipe(Layer.provide(Aead.layerWebCrypto))
+}
+
+const makeSecrets = Effect.fnUntraced(function* (master: Uint8Array) {
+  const aead = yield* Aead.Aead
+  const random = yield* SecureRandom.SecureRandom
+  const key = yield* Effect.orDie(Aead.key(Aead.aes256Gcm, master))
+  const macKey = createHmac("sha256", master).update("marks").digest()
+  const mark = (text: string) =>
+    base64url(createHmac("sha256", macKey).update(text).digest().subarray(0, macBytes))
+  return Secrets.of({
+    seal: Effect.fnUntraced(function* (text, purpose) {
+      const nonce = yield* random.randomBytes(nonceBytes)
+      const aad = Buffer.from(purpose)
+      const sealed = yield* Effect.orDie(aead.encrypt(key, Buffer.from(text), { nonce, aad }))
+      return base64url(Buffer.concat([nonce, sealed]))
+    }),
+    open: (sealed, purpose) => {
+      const bytes = Buffer.from(sealed, "base64url")
+      const options = { nonce: bytes.subarray(0, nonceBytes), aad: Buffer.from(purpose) }
+      return aead.decrypt(key, bytes.subarray(nonceBytes), options).pipe(
+        Effect.map((text) => Buffer.from(text).toString("utf8")),
+        Effect.mapError(
+          () =>
+            new SecretError({
+              message:
+                `A stored secret (${purpose}) was sealed under another master key. ` +
+                "Set the SVC_MASTER_KEY of the service that made this database."
+            })
+        )
+      )
+    },
+    mark,
+    isMark: (text, given) => {
+      const expected = Buffer.from(mark(text))
+      const actual = Buffer.from(given)
+      return actual.length === expected.length && timingSafeEqual(actual, expected)
+    }
+  })
+})

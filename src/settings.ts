@@ -1,0 +1,217 @@
+/**
+ * The settings of a process: every environment variable, once, with its default for a laptop (design
+ * section 7). They are read through Effect's Config, so a test gives them as a record.
+ */
+import {
+  Config,
+  Context,
+  Effect,
+  Layer,
+  Option,
+  Record,
+  Redacted,
+  Schema,
+  SchemaGetter,
+  SchemaIssue
+} from "effect"
+import type { IpNetwork } from "effect/net"
+import { type FeatureName, featureTable } from "#rpc/config/features"
+
+/** An environment variable as the README lists it; without a default it may be absent. */
+export interface Variable {
+  readonly description: string
+  readonly default?: string
+}
+
+/** Every environment variable that the service reads. */
+export const variables = {
+  PORT: { default: "8080", description: "The port to listen on; 0 takes a free one." },
+  HOST: { default: "0.0.0.0", description: "The address to listen on." },
+  DATABASE_URL: {
+    description:
+      "A Postgres of your own (14 or newer): postgres://user:password@host/database. " +
+      "Absent, the service runs one in the data directory."
+  },
+  SVC_DATABASE_CONNECTIONS: {
+    default: "10",
+    description: "The most connections that the process opens to Postgres for statements."
+  },
+  SVC_DATA_DIR: {
+    default: ".svc",
+    description: "Where the embedded Postgres and the keys of development are kept."
+  },
+  SVC_BASE_URL: {
+    description:
+      "The address that players reach the service at, also the issuer of access tokens. " +
+      "Absent, http://localhost:<PORT>."
+  },
+  SVC_MASTER_KEY: {
+    description:
+      "32 random bytes in base64 (openssl rand -base64 32), the same for all runners: they " +
+      "encrypt stored secrets. Required in production; in development one is made in the data " +
+      "directory."
+  },
+  SVC_RUNNER_HOST: {
+    description: "The address at which other runners reach this one; joins a cluster."
+  },
+  SVC_RUNNER_PORT: { description: "The port at which other runners reach this one." },
+  SVC_SHARD_GROUPS: {
+    default: "",
+    description: "The shard groups that this runner takes, by comma; empty takes the default one."
+  },
+  SVC_THROTTLES: {
+    default: "on",
+    description: "off lifts the request throttles, for benchmarks and tests."
+  },
+  SVC_TRUSTED_PROXIES: {
+    default: "",
+    description:
+      "Addresses and networks (10.0.0.0/8), by comma, whose X-Forwarded-For names the client."
+  },
+  SVC_FEATURES: {
+    default: Object.keys(featureTable).join(","),
+    description: "The features that this deployment offers, by comma; others cannot be turned on."
+  },
+  NODE_ENV: { default: "development", description: "production seeds nothing." }
+} as const satisfies Record<string, Variable>
+
+/** The environment is not one that the service can run in; the message says what to mend. */
+export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
+  message: Schema.String
+}) {}
+
+const whole = (minimum: number, maximum: number) =>
+  Schema.NumberFromString.check(
+    Schema.makeFilter((n) => Number.isInteger(n) && n >= minimum && n <= maximum, {
+      expected: `a whole number from ${minimum} to ${maximum}`
+    })
+  )
+
+/** Items by comma. */
+const listOf = <Item extends Schema.Constraint>(item: Item) =>
+  Schema.String.pipe(
+    Schema.decodeTo(Schema.Array(item), {
+      decode: SchemaGetter.transform((text: string) =>
+        text.split(",").flatMap((part) => (part.trim() === "" ? [] : [part.trim()]))
+      ),
+      encode: SchemaGetter.transform((items: ReadonlyArray<unknown>) => items.join(","))
+    })
+  )
+
+/** `10.0.0.1` is the network of that address alone. */
+const Network = Schema.String.pipe(
+  Schema.decodeTo(Schema.IpNetworkFromString, {
+    decode: SchemaGetter.transform((text) =>
+      text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`
+    ),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+const MasterKey = Schema.Uint8ArrayFromBase64.check(
+  Schema.makeFilter((bytes) => bytes.length === 32, { expected: "32 bytes in base64" })
+)
+
+const Environment = Schema.Struct({
+  PORT: whole(0, 65_535),
+  HOST: Schema.String,
+  DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
+  SVC_DATABASE_CONNECTIONS: whole(1, 1000),
+  SVC_DATA_DIR: Schema.String,
+  SVC_BASE_URL: Schema.optionalKey(Schema.URLFromString),
+  SVC_MASTER_KEY: Schema.optionalKey(Schema.RedactedFromValue(MasterKey)),
+  SVC_RUNNER_HOST: Schema.optionalKey(Schema.String),
+  SVC_RUNNER_PORT: Schema.optionalKey(whole(1, 65_535)),
+  SVC_SHARD_GROUPS: listOf(Schema.String),
+  SVC_THROTTLES: Schema.Literals(["on", "off"]),
+  SVC_TRUSTED_PROXIES: listOf(Network),
+  SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
+  NODE_ENV: Schema.String
+}).check(
+  Schema.makeFilter((env) =>
+    (env.SVC_RUNNER_HOST === undefined) === (env.SVC_RUNNER_PORT === undefined)
+      ? undefined
+      : { path: ["SVC_RUNNER_PORT"], issue: "must be set together with SVC_RUNNER_HOST" }
+  ),
+  Schema.makeFilter((env) =>
+    env.NODE_ENV === "production" && env.SVC_MASTER_KEY === undefined
+      ? { path: ["SVC_MASTER_KEY"], issue: "is required in production: openssl rand -base64 32" }
+      : undefined
+  )
+)
+
+const decode = Schema.decodeUnknownEffect(Environment, { errors: "all" })
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The variables as text, defaults in; an empty one counts as absent. */
+const environment = Config.all(
+  Record.map(variables, (variable: Variable, name) =>
+    Config.map(Config.option(Config.String(name)), (value) =>
+      Option.getOrElse(
+        Option.filter(value, (text) => text.trim() !== ""),
+        () => variable.default
+      )
+    )
+  )
+)
+
+/** The settings of this process. */
+export class Settings extends Context.Service<
+  Settings,
+  {
+    readonly production: boolean
+    readonly port: number
+    readonly host: string
+    /** Absent: the service runs a Postgres of its own in `dataDir`. */
+    readonly databaseUrl: Redacted.Redacted | undefined
+    readonly databaseConnections: number
+    readonly dataDir: string
+    /** Without a slash at the end. */
+    readonly baseUrl: string
+    readonly masterKey: Redacted.Redacted<Uint8Array> | undefined
+    /** Present: one of several processes. */
+    readonly runner:
+      | { readonly host: string; readonly port: number; readonly shardGroups: ReadonlyArray<string> }
+      | undefined
+    readonly throttles: boolean
+    readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
+    readonly features: ReadonlySet<FeatureName>
+  }
+>()("src/settings/Settings") {
+  static readonly layer: Layer.Layer<Settings, SettingsError> = Layer.effect(
+    Settings,
+    Effect.gen(function* () {
+      const env = yield* decode(Record.filter(yield* environment, (text) => text !== undefined))
+      const host = env.SVC_RUNNER_HOST
+      const port = env.SVC_RUNNER_PORT
+      return Settings.of({
+        production: env.NODE_ENV === "production",
+        port: env.PORT,
+        host: env.HOST,
+        databaseUrl: env.DATABASE_URL,
+        databaseConnections: env.SVC_DATABASE_CONNECTIONS,
+        dataDir: env.SVC_DATA_DIR,
+        baseUrl: (env.SVC_BASE_URL?.href ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ""),
+        masterKey: env.SVC_MASTER_KEY,
+        runner:
+          host === undefined || port === undefined
+            ? undefined
+            : { host, port, shardGroups: env.SVC_SHARD_GROUPS },
+        throttles: env.SVC_THROTTLES === "on",
+        trustedProxies: env.SVC_TRUSTED_PROXIES,
+        features: new Set(env.SVC_FEATURES)
+      })
+    }).pipe(
+      Effect.mapError((error) =>
+        error._tag === "ConfigError"
+          ? new SettingsError({ message: error.message })
+          : new SettingsError({
+              message: format(error.issue)
+                .issues.map(({ path = [], message }) => `${path.map(String).join(".")}: ${message}`)
+                .join("; ")
+            })
+      )
+    )
+  )
+}

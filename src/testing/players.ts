@@ -1,0 +1,134 @@
+/**
+ * Players for tests: raw HTTP requests, guests, and sockets that are already welcome. Works against
+ * any running service, in this process or another.
+ */
+import { Effect, type Scope } from "effect"
+import { connectSocket, type SocketClient } from "./socket-client.ts"
+
+/** Where a service listens, and the keys of the environment to use. */
+export interface TestTarget {
+  readonly url: string
+  readonly publishableKey: string
+  readonly secretKey: string
+}
+
+/** An answer as it came. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+/** A signed-in guest. */
+export interface TestPlayer {
+  readonly id: string
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+/** A guest with an open socket. */
+export interface OnlinePlayer extends TestPlayer {
+  readonly socket: SocketClient
+}
+
+/** A member of a JSON object, however deep; undefined when it is not there. */
+export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+  path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined,
+    value
+  )
+
+const parse = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** A request as a client would send it; a body that is not a string is sent as JSON. */
+export const request = (
+  url: string,
+  options: {
+    readonly method?: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: unknown
+  } = {}
+): Effect.Effect<Answer> =>
+  Effect.promise(async () => {
+    const { body, headers, method = body === undefined ? "GET" : "POST" } = options
+    const response = await fetch(url, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers
+      },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === "string" ? body : JSON.stringify(body) })
+    })
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: parse(await response.text())
+    }
+  })
+
+const expectStatus = (answer: Answer, status: number): Effect.Effect<Answer> =>
+  answer.status === status
+    ? Effect.succeed(answer)
+    : Effect.die(new Error(`Expected ${status}: ${answer.status} ${JSON.stringify(answer.body)}`))
+
+/** Signs a guest in. */
+export const guest = (
+  { publishableKey, url }: TestTarget,
+  displayName?: string
+): Effect.Effect<TestPlayer> =>
+  request(`${url}/v1/auth/guest`, {
+    headers: { "x-svc-key": publishableKey },
+    body: displayName === undefined ? {} : { displayName }
+  }).pipe(
+    Effect.flatMap((answer) => expectStatus(answer, 200)),
+    Effect.map(({ body }) => ({
+      id: String(at(body, "player", "id")),
+      accessToken: String(at(body, "accessToken")),
+      refreshToken: String(at(body, "refreshToken"))
+    }))
+  )
+
+/** Opens a socket for a player and says who it is; `welcome` is still to come. */
+export const authenticate = (
+  { publishableKey, url }: TestTarget,
+  { accessToken, id, refreshToken }: TestPlayer
+): Effect.Effect<OnlinePlayer, Error, Scope.Scope> =>
+  Effect.gen(function* () {
+    const socket = yield* connectSocket(`${url.replace("http", "ws")}/v1/realtime`)
+    yield* socket.say({ t: "auth", key: publishableKey, token: accessToken })
+    return { id, accessToken, refreshToken, socket }
+  })
+
+/** Opens a socket for a player and takes its welcome. */
+export const goOnline = (
+  target: TestTarget,
+  player: TestPlayer
+): Effect.Effect<OnlinePlayer, Error, Scope.Scope> =>
+  Effect.tap(authenticate(target, player), ({ socket }) => socket.next("welcome"))
+
+/** A new guest, online. */
+export const newPlayer = (
+  target: TestTarget,
+  displayName?: string
+): Effect.Effect<OnlinePlayer, Error, Scope.Scope> =>
+  Effect.flatMap(guest(target, displayName), (player) => goOnline(target, player))
+
+/** Puts a config document in force. */
+export const configure = (
+  { secretKey, url }: TestTarget,
+  document: object
+): Effect.Effect<Answer> =>
+  request(`${url}/v1/config`, {
+    method: "PUT",
+    headers: { "x-svc-key": secretKey },
+    body: document
+  }).pipe(Effect.flatMap((answer) => expectStatus(answer, 200)))

@@ -1,0 +1,170 @@
+/**
+ * Runner processes for tests: start, stop, kill, and who owns a room. Each is the real service in a
+ * process of its own, on one Postgres, so that what survives here survives a deploy and a crash.
+ */
+import { type ChildProcess, spawn } from "node:child_process"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Data, Effect, Schedule, Schema, type Scope } from "effect"
+import type { TestTarget } from "./players.ts"
+
+/** A runner did not do what a test needs of it; the message ends with what it printed. */
+export class RunnerError extends Data.TaggedError("RunnerError")<{ readonly message: string }> {}
+
+export interface Runner {
+  readonly url: string
+  readonly socketUrl: string
+  /** The name of the process in `rooms.node` and `GET /readyz`. */
+  readonly node: string
+  readonly pid: number
+  /** SIGTERM, and waits for the end: shards are handed over. */
+  readonly stop: Effect.Effect<void>
+  /** SIGKILL: the process is gone at once. */
+  readonly kill: Effect.Effect<void>
+  readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
+  /** What it printed so far. */
+  readonly output: () => string
+}
+
+const main = fileURLToPath(new URL("../main.ts", import.meta.url))
+const outputMax = 64 * 1024
+const startPatience = { times: 400, schedule: Schedule.spaced(50) } as const
+
+/** A port that was free a moment ago. */
+export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
+  const server = createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const exited = (child: ChildProcess): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resume(Effect.void)
+    child.once("exit", () => resume(Effect.void))
+  })
+
+const signalled = (child: ChildProcess, signal: NodeJS.Signals): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    child.kill(signal)
+    return exited(child)
+  })
+
+const readiness = (url: string) =>
+  Effect.tryPromise({
+    try: async () => {
+      const response = await fetch(`${url}/readyz`)
+      const body: unknown = await response.json()
+      const node = typeof body === "object" && body !== null && "node" in body ? body.node : ""
+      return { ready: response.status === 200, node: String(node) }
+    },
+    catch: () => new RunnerError({ message: "not listening yet" })
+  }).pipe(
+    Effect.filterOrFail(
+      ({ ready }) => ready,
+      () => new RunnerError({ message: "not ready yet" })
+    )
+  )
+
+/** Starts a runner of a cluster on this database and waits until it is ready. */
+export const startRunner = (options: {
+  readonly databaseUrl: string
+  readonly dataDir: string
+  readonly env?: Readonly<Record<string, string>>
+}): Effect.Effect<Runner, RunnerError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const port = yield* freePort
+    const runnerPort = yield* freePort
+    const url = `http://127.0.0.1:${port}`
+    let printed = ""
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const process = spawn("node", [main], {
+          stdio: ["ignore", "pipe", "pipe"],
+          env: {
+            PATH: [`${fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))}`].join(),
+            HOST: "127.0.0.1",
+            PORT: String(port),
+            DATABASE_URL: options.databaseUrl,
+            SVC_DATA_DIR: options.dataDir,
+            SVC_BASE_URL: "http://localhost:8080",
+            SVC_RUNNER_HOST: "127.0.0.1",
+            SVC_RUNNER_PORT: String(runnerPort),
+            SVC_THROTTLES: "off",
+            ...options.env
+          }
+        })
+        const keep = (chunk: Buffer): void => {
+          printed = (printed + chunk.toString()).slice(-outputMax)
+        }
+        process.stdout.on("data", keep)
+        process.stderr.on("data", keep)
+        return process
+      }),
+      (process) => signalled(process, "SIGKILL")
+    )
+    const { node } = yield* readiness(url).pipe(
+      Effect.retry(startPatience),
+      Effect.mapError(
+        (error) => new RunnerError({ message: `The runner is ${error.message}:\n${printed}` })
+      )
+    )
+    return {
+      url,
+      socketUrl: url.replace("http", "ws"),
+      node,
+      pid: child.pid ?? 0,
+      stop: signalled(child, "SIGTERM"),
+      kill: signalled(child, "SIGKILL"),
+      signal: (signal) => Effect.sync(() => void child.kill(signal)),
+      output: () => printed
+    }
+  })
+
+const DevKeys = Schema.fromJsonString(
+  Schema.Struct({
+    development: Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+  })
+)
+
+const keysOf = (dataDir: string) =>
+  Effect.flatMap(
+    Effect.tryPromise(() => readFile(join(dataDir, "dev-keys.json"), "utf8")),
+    Schema.decodeUnknownEffect(DevKeys)
+  )
+
+/** Several runners on one empty database, with the keys of its seeded development environment. */
+export const startCluster = (options: {
+  readonly databaseUrl: string
+  readonly size: number
+  readonly env?: Readonly<Record<string, string>>
+}): Effect.Effect<
+  { readonly runners: ReadonlyArray<Runner>; readonly target: TestTarget },
+  RunnerError,
+  Scope.Scope
+> =>
+  Effect.gen(function* () {
+    const dataDir = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "runners-"))),
+      (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
+    )
+    const { databaseUrl, env = {}, size } = options
+    const first = yield* startRunner({ databaseUrl, dataDir, env })
+    const others = yield* Effect.all(
+      Array.from({ length: size - 1 }, () => startRunner({ databaseUrl, dataDir, env })),
+      { concurrency: "unbounded" }
+    )
+    const keys = yield* Effect.mapError(
+      keysOf(dataDir),
+      () => new RunnerError({ message: `No keys were seeded:\n${first.output()}` })
+    )
+    return {
+      runners: [first, ...others],
+      target: { url: first.url, ...keys.development }
+    }
+  })
