@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           name: "service",
           include: ["test/**/*.test.ts"],
-          exclude: [house, "test/bench/**"],
+          exclude: [house, "test/bench/peers/**"],
           globalSetup: existsSync(globalSetup) ? [globalSetup] : []
         }
       }

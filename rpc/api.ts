@@ -13,6 +13,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(RoomsApi)
   .add(ConfigApi)
   .add(SystemApi)
+  .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Player backend",

@@ -5,8 +5,10 @@
  */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import type { FeatureName } from "./config/features.ts"
 import {
   FeatureDisabled,
+  FeatureUnavailable,
   InternalError,
   InvalidJson,
   InvalidKey,
@@ -75,7 +77,7 @@ export class SecretKey extends HttpApiMiddleware.Service<
   { provides: CurrentEnvironment }
 >()("rpc/auth/SecretKey", {
   security: { secretKey: svcKey },
-  error: [wire(InvalidKey), wire(SecretKeyRequired), wire(OriginNotAllowed)]
+  error: [wire(InvalidKey), wire(SecretKeyRequired), wire(OriginNotAllowed), wire(RateLimited)]
 }) {}
 
 /** `Authorization: Bearer <access token>`, beside the publishable key. */
@@ -84,19 +86,23 @@ export class PlayerToken extends HttpApiMiddleware.Service<
   { provides: CurrentPlayer; requires: CurrentEnvironment }
 >()("rpc/auth/PlayerToken", {
   security: { playerToken: HttpApiSecurity.bearer },
-  error: [wire(Unauthorized), wire(TokenExpired)]
+  error: [wire(Unauthorized), wire(TokenExpired), wire(RateLimited)]
 }) {}
 
 /** The feature an endpoint belongs to; read by {@link FeatureGate}. */
-export const RequiredFeature = Context.Reference<string | undefined>("rpc/auth/RequiredFeature", {
-  defaultValue: () => undefined
-})
+export const RequiredFeature = Context.Reference<FeatureName | undefined>(
+  "rpc/auth/RequiredFeature",
+  { defaultValue: () => undefined }
+)
 
-/** 403 `feature_disabled` before anything is read or written (spec section 1, rule 2). */
+/**
+ * 403 `feature_disabled`, or `feature_unavailable` where it is not offered, before anything is read
+ * or written (spec section 1, rule 2).
+ */
 export class FeatureGate extends HttpApiMiddleware.Service<
   FeatureGate,
   { requires: CurrentEnvironment }
->()("rpc/auth/FeatureGate", { error: wire(FeatureDisabled) }) {}
+>()("rpc/auth/FeatureGate", { error: [wire(FeatureDisabled), wire(FeatureUnavailable)] }) {}
 
 /** What every endpoint may answer, whatever it does: malformed input, pace, faults. */
 export class Requests extends HttpApiMiddleware.Service<Requests>()("rpc/auth/Requests", {

@@ -45,6 +45,8 @@ export const socket = {
   tokenGraceSeconds: 30,
   /** Unsent bytes of one socket; beyond it the consumer is slow and is closed with 1013. */
   outboxMaxBytes: MiB,
+  /** A busy node writes to its sockets at most this often; a quiet one at once. */
+  coalesceMillis: 4,
   framesPerSecond: 100,
   framesBurst: 200,
   /** What a frame that cannot be decoded costs in the bucket. */
@@ -132,7 +134,9 @@ export const config = {
 export const caches = {
   verifiedTokens: 50_000,
   environments: 1000,
-  keys: 10_000
+  keys: 10_000,
+  /** Throttle buckets that a node holds tokens of. */
+  leases: 50_000
 } as const
 
 /** Limits of modules that are declared by the interface and enforced where those modules stand. */

@@ -3,15 +3,16 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Requests } from "./auth.ts"
 
-/** One condition of readiness. */
-const Readiness = Schema.Struct({
-  /** The process, named anew at each start. */
-  node: Schema.String,
-  ready: Schema.Boolean,
-  database: Schema.Boolean,
-  shards: Schema.Boolean,
-  draining: Schema.Boolean
-})
+/** Whether the process can take players, and what that depends on. */
+const readiness = <const Ready extends boolean>(ready: Ready) =>
+  Schema.Struct({
+    /** The process, named anew at each start. */
+    node: Schema.String,
+    ready: Schema.Literal(ready),
+    database: Schema.Boolean,
+    shards: Schema.Boolean,
+    draining: Schema.Boolean
+  })
 
 /** A public key of the access tokens (RFC 7517). */
 const JsonWebKeySet = Schema.Struct({
@@ -24,7 +25,7 @@ export class SystemApi extends HttpApiGroup.make("system")
       success: Schema.Struct({ status: Schema.Literal("ok") })
     }).annotate(OpenApi.Summary, "The process is up"),
     HttpApiEndpoint.get("ready", "/readyz", {
-      success: [Readiness, Readiness.pipe(HttpApiSchema.status(503))]
+      success: [readiness(true), readiness(false).pipe(HttpApiSchema.status(503))]
     }).annotate(OpenApi.Summary, "Database reachable, shards assigned, not draining"),
     HttpApiEndpoint.get("jwks", "/.well-known/jwks.json", {
       success: HttpApiSchema.WithHeaders(JsonWebKeySet, { "cache-control": Schema.String })

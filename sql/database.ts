@@ -79,7 +79,9 @@ export const databaseLayer = (
   Layer.effectDiscard(
     migrate.pipe(
       Effect.tapError((error) =>
-        isUnreachable(error) ? Effect.logWarning("Waiting for Postgres", error.message) : Effect.void
+        isUnreachable(error)
+          ? Effect.logWarning("Waiting for Postgres", error.message)
+          : Effect.void
       ),
       Effect.retry({ while: isUnreachable, schedule: Schedule.spaced(1000), times: startAttempts }),
       Effect.orDie

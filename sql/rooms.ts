@@ -8,6 +8,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { settled } from "./database.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
 export const RoomRow = Schema.Struct({
@@ -164,11 +165,11 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
     const { byCode, byId, list, open, overdue, seat } = reads(sql)
     return {
       /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
-      claim: (id: string) => Effect.orDie(claim(id)),
+      claim: (id: string) => settled(claim(id)),
       /** The next epoch, for an entity without a row. */
-      nextEpoch: Effect.map(Effect.orDie(epoch(undefined)), (row) => row.epoch),
+      nextEpoch: Effect.map(settled(epoch(undefined)), (row) => row.epoch),
       /** A new room's row; false when its id or its code (in this environment) is taken. */
-      insert: (row: RoomRow) => Effect.map(Effect.orDie(insert(row)), (rows) => rows.length === 1),
+      insert: (row: RoomRow) => Effect.map(settled(insert(row)), (rows) => rows.length === 1),
       /** Writes snapshots; answers the ids written. Those missing belong to a newer activation. */
       save: (rows: ReadonlyArray<RoomRow>) =>
         Effect.map(save(rows), (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))),
@@ -177,20 +178,20 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
         Effect.asVoid(sql`delete from rooms where id = ${id} and epoch <= ${epoch}::float8`),
       /** The room a player has a seat in, as of the last snapshot. */
       seatOf: (environmentId: string, playerId: string) =>
-        Effect.map(Effect.orDie(seat({ environmentId, playerId })), firstId),
+        Effect.map(settled(seat({ environmentId, playerId })), firstId),
       findByCode: (environmentId: string, code: string) =>
-        Effect.map(Effect.orDie(byCode({ environmentId, code })), firstId),
+        Effect.map(settled(byCode({ environmentId, code })), firstId),
       findById: (environmentId: string, id: string) =>
-        Effect.map(Effect.orDie(byId({ environmentId, id })), firstId),
+        Effect.map(settled(byId({ environmentId, id })), firstId),
       /** Listed rooms, newest first. */
       list: (environmentId: string, mode: string | undefined, limit: number) =>
-        Effect.orDie(list({ environmentId, mode: mode ?? null, limit })),
+        settled(list({ environmentId, mode: mode ?? null, limit })),
       /** Rooms that matchmaking opened and may still fill, oldest first. */
       listOpen: (environmentId: string, mode: string, limit: number) =>
-        Effect.orDie(open({ environmentId, mode, limit })),
+        settled(open({ environmentId, mode, limit })),
       /** Rooms that should have acted by now: nobody keeps their time. */
       overdue: (before: string, limit: number) =>
-        Effect.map(Effect.orDie(overdue({ before, limit })), (rows) => rows.map((row) => row.id))
+        Effect.map(settled(overdue({ before, limit })), (rows) => rows.map((row) => row.id))
     }
   })
 }) {

@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
+import { EnvironmentId, SessionId } from "#rpc/ids"
 import { settled } from "./database.ts"
 import { PlayerRow } from "./players.ts"
 

@@ -11,6 +11,7 @@ import {
   RunnerHealth,
   Runners,
   RunnerStorage,
+  ShardId,
   Sharding,
   ShardingConfig,
   SocketRunner,
@@ -18,6 +19,7 @@ import {
 } from "effect/cluster"
 import { RpcSerialization } from "effect/rpc"
 import { Settings } from "./settings.ts"
+import { Readiness } from "./system.ts"
 
 /**
  * Intervals for hand-over within seconds. The lock of a runner that froze ends with its database
@@ -67,6 +69,26 @@ const together = (host: string, port: number, shardGroups: ReadonlyArray<string>
     ),
     Layer.provide(RpcSerialization.layerSchemaBinary())
   )
+
+const shardsPerGroup = ShardingConfig.defaults.shardsPerGroup
+
+/** Whether this runner has its share of the shards, and keeps them. */
+export const ReadinessLive = Layer.effect(
+  Readiness,
+  Effect.gen(function* () {
+    const sharding = yield* Sharding.Sharding
+    const { runner } = yield* Settings
+    const groups =
+      runner === undefined || runner.shardGroups.length === 0 ? ["default"] : runner.shardGroups
+    const shards = groups.flatMap((group) =>
+      Array.from({ length: shardsPerGroup }, (_, i) => ShardId.make(group, i + 1))
+    )
+    return Readiness.of({
+      shards: Effect.sync(() => shards.some((shard) => sharding.hasShardId(shard))),
+      draining: sharding.isShutdown
+    })
+  })
+)
 
 /** Sharding as the settings want it. */
 export const ClusterLive = Layer.unwrap(

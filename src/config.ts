@@ -162,7 +162,7 @@ const makePush = Effect.gen(function* () {
 })
 
 /** `GET` and `PUT /v1/config`. */
-export const ConfigHandlers = HttpApiBuilder.group(
+export const ConfigHttp = HttpApiBuilder.group(
   Api,
   "config",
   Effect.fn(function* (handlers) {

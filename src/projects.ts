@@ -150,7 +150,10 @@ const makeCreateProject = (
     function* (name: string) {
       const projectId = yield* newId.project
       const createdAt = yield* DateTime.now
-      const suffix = (yield* randomSecret).toLowerCase().replace(/[^a-z0-9]/g, "").slice(0, 4)
+      const suffix = (yield* randomSecret)
+        .toLowerCase()
+        .replace(/[^a-z0-9]/g, "")
+        .slice(0, 4)
       const slug = slugOf(name, suffix)
       const environment = Effect.fnUntraced(function* (which: EnvironmentName) {
         const id = yield* newId.environment

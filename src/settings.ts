@@ -172,7 +172,11 @@ export class Settings extends Context.Service<
     readonly masterKey: Redacted.Redacted<Uint8Array> | undefined
     /** Present: one of several processes. */
     readonly runner:
-      | { readonly host: string; readonly port: number; readonly shardGroups: ReadonlyArray<string> }
+      | {
+          readonly host: string
+          readonly port: number
+          readonly shardGroups: ReadonlyArray<string>
+        }
       | undefined
     readonly throttles: boolean
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>

@@ -6,7 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { TestDatabase } from "#src/testing/database"
+import { TestDatabase } from "#src/testing/app"
+import { DatabaseLive } from "./service.ts"
 import {
   at,
   authenticate,
@@ -85,7 +86,7 @@ describe("two runners", { timeout: 90_000 }, () => {
       yield* far.socket.ask({ t: "leave" })
       const left = yield* near.socket.next("player_left")
       assert.strictEqual(left["playerId"], far.id)
-    }).pipe(Effect.provide(TestDatabase.layer), Effect.scoped)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
   it.live("when the room's runner is killed the room wakes elsewhere and both go on", () =>
@@ -109,7 +110,7 @@ describe("two runners", { timeout: 90_000 }, () => {
       yield* hears(far, back, "and again")
       const joins = far.socket.heard.filter((frame) => frame.t === "player_joined")
       assert.isAtMost(joins.length, 1)
-    }).pipe(Effect.provide(TestDatabase.layer), Effect.scoped)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
   it.live("a graceful stop hands the room over with nothing lost", () =>
@@ -124,6 +125,6 @@ describe("two runners", { timeout: 90_000 }, () => {
       assert.strictEqual(closed.code, 1012)
       const still = yield* far.socket.ask({ t: "setState", patch: { next: 1 } })
       assert.strictEqual(at(still, "ok"), true)
-    }).pipe(Effect.provide(TestDatabase.layer), Effect.scoped)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

@@ -2,6 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#src/testing/app"
+import { AppLive } from "./service.ts"
 import { at, configure, newPlayer } from "#src/testing/players"
 
 const modes = {
@@ -17,7 +18,7 @@ const modes = {
   }
 }
 
-layer(TestApp.layer, { timeout: "60 seconds", excludeTestServices: true })("matchmaking", (it) => {
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmaking", (it) => {
   it.effect("two players meet: room_joined, then the reply, in the same room", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

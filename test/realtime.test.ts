@@ -2,10 +2,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#src/testing/app"
+import { AppLive } from "./service.ts"
 import { at, configure, goOnline, guest, newPlayer, request } from "#src/testing/players"
 import { connectSocket } from "#src/testing/socket-client"
 
-layer(TestApp.layer, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
   it.effect("welcome tells who one is and the service's time", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

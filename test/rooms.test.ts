@@ -2,9 +2,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#src/testing/app"
+import { AppLive } from "./service.ts"
 import { at, newPlayer, request } from "#src/testing/players"
 
-layer(TestApp.layer, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("the creator gets room_joined before the reply and is host", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -7,9 +7,11 @@ import type { Watcher } from "../watch.ts"
 import type { QueueInput, QueueItem, QueueSettings } from "./protocol.ts"
 import {
   cancel,
+  dropNode,
   emptyQueue,
   enqueue,
   fillDeadline,
+  isWaiting,
   type Match,
   nextMatch,
   noteOpen,
@@ -39,6 +41,8 @@ export class QueueActor {
   >()
   /** Recent matches, for a gateway that enqueues a matched ticket again. */
   readonly #made = new Map<string, { readonly roomId: string; readonly at: number }>()
+  /** Tickets whose match is in the making, each with the cancellations that wait for its outcome. */
+  readonly #making = new Map<string, Array<{ readonly node: string; readonly seq: number }>>()
   #settings: QueueSettings | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking = false
@@ -55,8 +59,7 @@ export class QueueActor {
   submit(node: string, inputs: ReadonlyArray<QueueInput>): void {
     for (const { command, seq } of inputs) {
       if (command.t === "cancel") {
-        const cancelled = cancel(this.#state, command.ticketId)
-        if (seq > 0) this.#watchers.get(node)?.batch.push({ k: "cancelled", seq, cancelled })
+        this.#cancel(node, command.ticketId, seq)
       } else {
         const { settings, ticketId } = command
         this.#configure(settings)
@@ -79,11 +82,7 @@ export class QueueActor {
   detach(node: string, watcher: Watcher<QueueItem>): void {
     if (this.#watchers.get(node)?.watcher !== watcher) return
     this.#watchers.delete(node)
-    for (const line of [this.#state.returned, this.#state.tickets]) {
-      for (const ticket of line.values()) {
-        if (ticket.newcomer.node === node) line.delete(ticket.ticketId)
-      }
-    }
+    dropNode(this.#state, node)
   }
 
   /** The queue moves: the nodes look for it and bring their tickets again. */
@@ -120,6 +119,7 @@ export class QueueActor {
   /** Seats were given in a room that has this many left. */
   matched(tickets: ReadonlyArray<Ticket>, roomId: string, free: number): void {
     for (const ticket of tickets) {
+      this.#settle(ticket.ticketId, false)
       this.#remember(ticket.ticketId, roomId)
       this.#tellMatch(ticket, roomId)
     }
@@ -127,14 +127,31 @@ export class QueueActor {
     this.pump()
   }
 
-  /** A room took none, or not all: its tickets wait on. */
+  /** A room took none, or not all: its tickets wait on, save those cancelled or lost meanwhile. */
   refused(tickets: ReadonlyArray<Ticket>, roomId: string | undefined): void {
     if (roomId !== undefined) this.#state.open.delete(roomId)
     putBack(
       this.#state,
-      tickets.filter((ticket) => this.#watchers.has(ticket.newcomer.node))
+      tickets.filter(({ newcomer, ticketId }) => {
+        const cancelled = this.#settle(ticketId, true)
+        return !cancelled && this.#watchers.has(newcomer.node)
+      })
     )
     this.pump()
+  }
+
+  #cancel(node: string, ticketId: string, seq: number): void {
+    const cancellations = this.#making.get(ticketId)
+    if (cancellations !== undefined) cancellations.push({ node, seq })
+    else this.#tellCancelled(node, seq, cancel(this.#state, ticketId))
+  }
+
+  /** A ticket's match is made, or not; says whether its cancellation has waited for that. */
+  #settle(ticketId: string, cancelled: boolean): boolean {
+    const cancellations = this.#making.get(ticketId) ?? []
+    this.#making.delete(ticketId)
+    for (const { node, seq } of cancellations) this.#tellCancelled(node, seq, cancelled)
+    return cancellations.length > 0
   }
 
   #configure(settings: QueueSettings): void {
@@ -146,7 +163,10 @@ export class QueueActor {
     }
   }
 
+  /** Only a node that watches can hold tickets; it brings them again when it begins to. */
   #enqueue(ticket: Ticket): void {
+    if (!this.#watchers.has(ticket.newcomer.node)) return
+    if (this.#making.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return
     const made = this.#made.get(ticket.ticketId)
     if (made !== undefined) {
       this.#tellMatch(ticket, made.roomId)
@@ -164,6 +184,7 @@ export class QueueActor {
       match !== undefined;
       match = nextMatch(this.#state, now)
     ) {
+      for (const { ticketId } of match.tickets) this.#making.set(ticketId, [])
       this.#port.make(match, settings)
     }
     if (this.waiting === 0) return
@@ -174,6 +195,10 @@ export class QueueActor {
   #tellMatch(ticket: Ticket, roomId: string): void {
     const { ticketId } = ticket
     this.#watchers.get(ticket.newcomer.node)?.batch.push({ k: "matched", ticketId, roomId })
+  }
+
+  #tellCancelled(node: string, seq: number, cancelled: boolean): void {
+    if (seq > 0) this.#watchers.get(node)?.batch.push({ k: "cancelled", seq, cancelled })
   }
 
   #remember(ticketId: string, roomId: string): void {

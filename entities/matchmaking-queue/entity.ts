@@ -35,13 +35,13 @@ interface Outcome {
 
 const newcomersOf = (tickets: ReadonlyArray<Ticket>) => tickets.map((ticket) => ticket.newcomer)
 
-/** Opens a room for its first players. */
+/** Opens a room for its first players; asked again, it is the same room. */
 const openRoom = Effect.fnUntraced(function* (
+  roomId: string,
   tickets: ReadonlyArray<Ticket>,
   settings: QueueSettings
 ) {
   const client = yield* Room.client
-  const roomId = yield* newId.room
   const newcomers = newcomersOf(tickets)
   yield* client(roomId).Open({ open: { ...settings.room, newcomers } })
   const outcome: Outcome = {
@@ -63,7 +63,8 @@ const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyA
 /** Seats the tickets of a match. Opening is tried again; a room that refuses has its reasons. */
 const makeMatch = Effect.fnUntraced(function* (match: Match, settings: QueueSettings) {
   if (match.k === "fill") return yield* fillRoom(match.roomId, match.tickets)
-  return yield* Effect.retry(openRoom(match.tickets, settings), {
+  const roomId = yield* newId.room
+  return yield* Effect.retry(openRoom(roomId, match.tickets, settings), {
     times: openAttempts,
     schedule: patience
   })

@@ -22,14 +22,60 @@ export interface QueueMode {
 }
 
 /**
- * The tickets that wait, by id, in order of arrival (a `Map` is both index and list), and rooms with
- * free seats. Mutable on purpose: a queue of 100,000 is not copied for each ticket.
+ * Tickets by id, in order of arrival: a Map, and one cursor that walks it for the life of the line. A
+ * fresh iterator would step over the hole of every ticket that has left, so that taking the first of
+ * a long line would cost its length.
+ */
+class Line {
+  readonly #tickets = new Map<string, Ticket>()
+  #cursor = this.#tickets.values()
+  #first: Ticket | undefined
+
+  get size(): number {
+    return this.#tickets.size
+  }
+
+  /** The ticket that came first. */
+  get first(): Ticket | undefined {
+    this.#first ??= this.#advance()
+    return this.#first
+  }
+
+  has(ticketId: string): boolean {
+    return this.#tickets.has(ticketId)
+  }
+
+  add(ticket: Ticket): void {
+    this.#tickets.set(ticket.ticketId, ticket)
+  }
+
+  delete(ticketId: string): boolean {
+    if (this.#first?.ticketId === ticketId) this.#first = undefined
+    return this.#tickets.delete(ticketId)
+  }
+
+  [Symbol.iterator](): Iterator<Ticket> {
+    return this.#tickets.values()
+  }
+
+  /** Every ticket behind the cursor has left; a cursor at its end stays there, so it starts again. */
+  #advance(): Ticket | undefined {
+    const next = this.#cursor.next()
+    if (next.done !== true) return next.value
+    this.#cursor = this.#tickets.values()
+    return undefined
+  }
+}
+
+/**
+ * The tickets that wait, and rooms with free seats. Mutable on purpose: a queue of 100,000 is not
+ * copied for each ticket.
  */
 export interface QueueState {
   mode: QueueMode
   /** Tickets that a room refused: they go first. */
-  readonly returned: Map<string, Ticket>
-  readonly tickets: Map<string, Ticket>
+  readonly returned: Line
+  readonly tickets: Line
   readonly open: Map<string, number>
 }
 
@@ -40,39 +86,49 @@ export type Match =
 
 export const emptyQueue = (mode: QueueMode): QueueState => ({
   mode,
-  returned: new Map(),
-  tickets: new Map(),
+  returned: new Line(),
+  tickets: new Line(),
   open: new Map()
 })
 
-/** Puts a ticket at the end; false when it is there already. */
-export const enqueue = (state: QueueState, ticket: Ticket): boolean => {
-  if (state.tickets.has(ticket.ticketId) || state.returned.has(ticket.ticketId)) return false
-  state.tickets.set(ticket.ticketId, ticket)
-  return true
+/** Does the ticket wait? */
+export const isWaiting = (state: QueueState, ticketId: string): boolean =>
+  state.tickets.has(ticketId) || state.returned.has(ticketId)
+
+/** Puts a ticket at the end, unless it waits already. */
+export const enqueue = (state: QueueState, ticket: Ticket): void => {
+  if (!isWaiting(state, ticket.ticketId)) state.tickets.add(ticket)
 }
 
 /** Takes a ticket out; false when it is not (or no longer) waiting. */
 export const cancel = (state: QueueState, ticketId: string): boolean =>
   state.tickets.delete(ticketId) || state.returned.delete(ticketId)
 
+/** Takes out the tickets of a node. */
+export const dropNode = (state: QueueState, node: string): void => {
+  for (const line of [state.returned, state.tickets]) {
+    for (const ticket of line) {
+      if (ticket.newcomer.node === node) line.delete(ticket.ticketId)
+    }
+  }
+}
+
 /** How many wait. */
 export const waiting = (state: QueueState): number => state.returned.size + state.tickets.size
 
+const oldest = (state: QueueState): Ticket | undefined =>
+  state.returned.first ?? state.tickets.first
+
 const take = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
   const taken: Array<Ticket> = []
-  for (const line of [state.returned, state.tickets]) {
-    for (const ticket of line.values()) {
-      if (taken.length === count) return taken
-      taken.push(ticket)
-      line.delete(ticket.ticketId)
-    }
+  while (taken.length < count) {
+    const ticket = oldest(state)
+    if (ticket === undefined) break
+    cancel(state, ticket.ticketId)
+    taken.push(ticket)
   }
   return taken
 }
-
-const oldest = (state: QueueState): Ticket | undefined =>
-  state.returned.values().next().value ?? state.tickets.values().next().value
 
 /** When the oldest ticket has waited long enough; infinity when nobody waits or it waits for ever. */
 export const fillDeadline = (state: QueueState): number => {
@@ -98,7 +154,7 @@ export const nextMatch = (state: QueueState, now: number): Match | undefined => 
 
 /** Tickets whose room refused them go to the front again, with the time they had. */
 export const putBack = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
-  for (const ticket of tickets) state.returned.set(ticket.ticketId, ticket)
+  for (const ticket of tickets) state.returned.add(ticket)
 }
 
 /** A room has this many free seats, as far as anybody knows. */

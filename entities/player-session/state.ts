@@ -95,6 +95,7 @@ export const decide = (
     case "claim":
       return claim(state, command.connectionId, command.place)
     case "settle":
+      if (same(state.place, { k: "seat", roomId: command.roomId })) return kept(state)
       if (!same(state.place, { k: "ticket", ticketId: command.ticketId })) {
         return Result.fail(new Unavailable())
       }

@@ -6,8 +6,16 @@
 import { Result } from "effect"
 import { RoomNotFound, toWire } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
-import type { CloseReason, JsonMembers } from "#rpc/rooms"
-import type { Emission, Newcomer, RoomCommand, RoomError, RoomState } from "./model.ts"
+import type { CloseReason, JsonMembers, RoomEvent } from "#rpc/rooms"
+import {
+  type Emission,
+  hears,
+  type Newcomer,
+  type RoomCommand,
+  type RoomError,
+  roomJoined,
+  type RoomState
+} from "./model.ts"
 import type { Watcher } from "../watch.ts"
 import type { RoomInput, RoomItem } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
@@ -50,6 +58,7 @@ export class RoomActor {
   /** The commands of one node in one turn. */
   submit(node: string, inputs: ReadonlyArray<RoomInput>): void {
     const now = this.#port.now()
+    this.#expect(node, now)
     for (const { seq, command } of inputs) {
       const result = this.#decide(this.#placed(node, command), now)
       const batch = this.#watchers.get(node)?.batch
@@ -97,18 +106,22 @@ export class RoomActor {
     for (const { watcher } of watchers) watcher.end()
   }
 
-  /** Starts telling a node. With a state it has not heard, its members get the room anew. */
+  /**
+   * Starts telling a node. One that heard the room before has missed something: its members get the
+   * room anew, and hear nothing before that.
+   */
   attach(
     node: string,
     watcher: Watcher<RoomItem>,
     heardEpoch: number,
     present: ReadonlyArray<Newcomer>
   ): void {
-    this.#watchers.set(node, { watcher, batch: [] })
+    if (this.fenced) return watcher.end()
+    this.#watchers.delete(node)
     this.#absentNodes.delete(node)
-    if (this.state !== undefined && heardEpoch !== this.epoch && heardEpoch !== 0) {
-      this.#reunite(node, present)
-    }
+    if (heardEpoch !== 0) this.#reunite(node, present)
+    this.#watchers.set(node, { watcher, batch: [] })
+    if (heardEpoch !== 0) this.#welcome(node, present)
     watcher.tell([])
     this.#flush()
   }
@@ -161,24 +174,35 @@ export class RoomActor {
     this.#reschedule()
   }
 
-  /** Members that the snapshot does not know are seated again; those the node lost are dropped. */
+  /**
+   * Members that the room does not know (any more) are seated again where there is a seat; those the
+   * node lost are dropped, save those it has yet to bring in.
+   */
   #reunite(node: string, present: ReadonlyArray<Newcomer>): void {
     const now = this.#port.now()
     const here = new Set(present.map((member) => member.playerId))
     for (const member of this.state?.members.values() ?? []) {
-      if (member.attachment?.node !== node || here.has(member.id)) continue
-      const connectionId = member.attachment.connectionId
+      if (member.attachment?.node !== node || !hears(member) || here.has(member.id)) continue
+      const { connectionId } = member.attachment
       this.#decide({ t: "disconnect", playerId: member.id, connectionId, replaced: false }, now)
     }
-    for (const member of present) {
-      const seated = this.#seats(member.playerId)
-      const result = this.#decide(
-        seated ? { t: "resume", ...member } : { t: "join", ...member },
-        now
-      )
-      if (Result.isFailure(result)) {
-        this.#watchers.get(node)?.batch.push({ k: "exit", player: member.playerId })
+    for (const member of present) this.#decide({ t: "join", ...member }, now)
+  }
+
+  /** The room as it is for those who have a seat, its end for those who have none. */
+  #welcome(node: string, present: ReadonlyArray<Newcomer>): void {
+    const lost: RoomEvent = { t: "room_closed", roomId: this.id, reason: "lost" }
+    for (const { playerId } of present) {
+      if (this.state !== undefined && this.#seats(playerId)) {
+        this.#enter(playerId, JSON.stringify(roomJoined(this.state, playerId, true)))
+        continue
       }
+      this.#watchers
+        .get(node)
+        ?.batch.push(
+          { k: "event", to: [playerId], except: null, frame: JSON.stringify(lost) },
+          { k: "exit", player: playerId }
+        )
     }
   }
 
@@ -197,17 +221,13 @@ export class RoomActor {
   }
 
   #settle(state: RoomState): void {
-    if (state.closed !== null) {
-      for (const watcher of this.#watchers.values()) watcher.batch.push({ k: "end" })
-      this.#port.closed(state.closed)
-      return
-    }
+    if (state.closed !== null) return this.#port.closed(state.closed)
     this.#port.changed()
     this.#reschedule()
   }
 
   #reschedule(): void {
-    if (this.state === undefined || this.state.closed !== null) return
+    if (this.state === undefined || this.state.closed !== null || this.fenced) return
     const absence = Math.min(...this.#absentNodes.values()) + absenceMillis
     this.#port.wakeAt(Math.min(nextDeadline(this.state), absence))
   }
@@ -251,12 +271,16 @@ export class RoomActor {
     return nodes
   }
 
+  /** Tells each node what it has to hear of this step; the end of the room comes after everything. */
   #flush(): void {
+    const over = this.state !== undefined && this.state.closed !== null
     for (const entry of this.#watchers.values()) {
+      if (over) entry.batch.push({ k: "end" })
       if (entry.batch.length === 0) continue
       const batch = entry.batch
       entry.batch = []
       entry.watcher.tell(batch)
     }
+    if (over) this.#watchers.clear()
   }
 }

@@ -168,10 +168,15 @@ export const openRoom = (settings: RoomSettings): RoomState => ({
 /** A time as the wire shows it. */
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
+/** Does the member hear the room? Not while away, nor before it has come in. */
+export const hears = (member: Member): boolean =>
+  member.attachment !== null && member.enterBy === null
+
+/** A member as the others have been told: an absence does not show before it is announced. */
 export const playerView = (member: Member): RoomPlayer => ({
   id: member.id,
   displayName: member.displayName,
-  connected: member.attachment !== null,
+  connected: !member.announced,
   joinedAt: iso(member.joinedAt),
   state: valuesToJson(member.values)
 })
@@ -192,6 +197,14 @@ export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
   createdAt: iso(settings.createdAt),
   players: Array.from(state.members.values(), playerView),
   ...(settings.p2p === null ? {} : { p2p: settings.p2p })
+})
+
+/** The room as a member gets it when it comes in. */
+export const roomJoined = (state: RoomState, playerId: string, resumed: boolean): RoomEvent => ({
+  t: "room_joined",
+  room: roomView(state),
+  playerId,
+  resumed
 })
 
 /** May a stranger find a seat here through the list or matchmaking? */

@@ -15,8 +15,8 @@ import {
   type Member,
   type Newcomer,
   playerView,
+  roomJoined,
   type RoomState,
-  roomView,
   toAll,
   toOthers,
   withMember
@@ -61,7 +61,7 @@ const migrateHost = (
 }
 
 const entering = (state: RoomState, playerId: string, resumed: boolean): Emission => ({
-  event: { t: "room_joined", room: roomView(state), playerId, resumed },
+  event: roomJoined(state, playerId, resumed),
   to: [playerId],
   except: null,
   turn: "enter"
@@ -171,7 +171,9 @@ export const seat = (
       emissions.push(toOthers({ t: "player_joined", player: playerView(member) }, id))
     }
   }
-  return decided(next, state.members.size === 0 ? [] : emissions, { seated, ...ref(next) })
+  const [hosted, news] = migrateHost(next, now, "timeout")
+  const told = state.members.size === 0 ? [] : [...emissions, ...news]
+  return decided(hosted, told, { seated, ...ref(hosted) })
 }
 
 /** Returns to the seat that was kept. */

@@ -13,6 +13,7 @@ import type { CloseReason, RoomEvent } from "#rpc/rooms"
 import {
   type Decision,
   decided,
+  hears,
   type Member,
   type RoomCommand,
   type RoomError,
@@ -39,9 +40,10 @@ const send = (
   if (command.to === undefined) {
     return decided(state, [toOthers(event, command.playerId)])
   }
-  const targets = Array.from(new Set(command.to)).filter(
-    (id) => (state.members.get(id)?.attachment ?? null) !== null
-  )
+  const targets = Array.from(new Set(command.to)).filter((id) => {
+    const member = state.members.get(id)
+    return member !== undefined && hears(member)
+  })
   const emissions =
     targets.length === 0 ? [] : [{ event, to: targets, except: null, turn: null } as const]
   return decided(state, emissions, { delivered: targets.length })

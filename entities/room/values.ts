@@ -13,7 +13,7 @@ interface Entry {
   readonly bytes: number
 }
 
-/** A bounded set of JSON values by key; `bytes` is their size as UTF-8 JSON. */
+/** A bounded set of JSON values by key; `bytes` is the size of their entries as UTF-8 JSON. */
 export interface Values {
   readonly entries: ReadonlyMap<string, Entry>
   readonly bytes: number
@@ -24,7 +24,10 @@ export const noValues: Values = { entries: new Map(), bytes: 0 }
 /** UTF-8 bytes of a value's JSON. */
 export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "")
 
-const punctuationBytes = 4
+/** The colon and the comma of an entry. */
+const punctuationBytes = 2
+/** The braces, less the comma that the first entry does without. */
+const enclosingBytes = 1
 
 const tooLarge = (limit: number, unit: StateTooLarge["details"]["unit"]) =>
   Result.fail(new StateTooLarge({ details: { limit, unit } }))
@@ -45,13 +48,13 @@ export const patchValues = (
     if (value === null) {
       entries.delete(key)
     } else {
-      const size = jsonBytes(value) + Buffer.byteLength(key) + punctuationBytes
+      const size = jsonBytes(value) + jsonBytes(key) + punctuationBytes
       entries.set(key, { value, bytes: size })
       bytes += size
     }
   }
   if (entries.size > rooms.stateKeysMax) return tooLarge(rooms.stateKeysMax, "keys")
-  if (bytes > maxBytes) return tooLarge(maxBytes, "bytes")
+  if (bytes + enclosingBytes > maxBytes) return tooLarge(maxBytes, "bytes")
   return Result.succeed({ entries, bytes })
 }
 

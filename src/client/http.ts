@@ -57,13 +57,15 @@ const settle = <A, E>(
   request: Effect.Effect<A, E | HttpClientError.HttpClientError | Schema.SchemaError>
 ) =>
   request.pipe(
-    Effect.catch((error): Effect.Effect<never, E | InvalidRequest | NetworkError | ServiceError> => {
-      if (error instanceof HttpClientError.HttpClientError) return readFailure(error)
-      if (!(error instanceof Schema.SchemaError)) return Effect.fail(error)
-      // Answers are read in `transformResponse`, so this is about what was asked.
-      const details = { issues: issuesOf(error) }
-      return Effect.fail(new InvalidRequest({ message: error.message, details }))
-    }),
+    Effect.catch(
+      (error): Effect.Effect<never, E | InvalidRequest | NetworkError | ServiceError> => {
+        if (error instanceof HttpClientError.HttpClientError) return readFailure(error)
+        if (!(error instanceof Schema.SchemaError)) return Effect.fail(error)
+        // Answers are read in `transformResponse`, so this is about what was asked.
+        const details = { issues: issuesOf(error) }
+        return Effect.fail(new InvalidRequest({ message: error.message, details }))
+      }
+    ),
     Effect.timeoutOrElse({
       duration: patience,
       orElse: () => Effect.fail(new TimedOut({ message: `No answer within ${patience}.` }))
@@ -95,28 +97,38 @@ export interface RoomFilter {
 }
 
 /** The requests of the interface, as effects. */
-export const makeHttp = Effect.fnUntraced(
-  function* (options: { readonly baseUrl: string; readonly key: string }) {
-    const api = yield* HttpApiClient.make(PublicApi, {
-      baseUrl: options.baseUrl,
-      transformClient: (client) =>
-        client.pipe(
-          HttpClient.mapRequestEffect(authorize(options.key)),
-          // A page's request with headers that CORS does not allow would not be sent.
-          HttpClient.transform(Effect.provideService(HttpClient.TracerPropagationEnabled, false))
-        ),
-      transformResponse: Effect.mapError(unreadable)
-    })
-    return {
-      guest: (payload: Profile) => settle(api.sessions.guest({ payload })),
-      refresh: (payload: RefreshToken) => settle(api.sessions.refresh({ payload })),
-      logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),
-      me: settle(api.players.me({})),
-      update: (payload: Required<Profile>) => settle(api.players.update({ payload })),
-      listRooms: (query: RoomFilter) => settle(api.rooms.list({ query }))
-    }
-  },
-  Effect.provide(FetchHttpClient.layer)
-)
+export const makeHttp = Effect.fnUntraced(function* (options: {
+  readonly baseUrl: string
+  readonly key: string
+}) {
+  const api = yield* HttpApiClient.make(PublicApi, {
+    baseUrl: options.baseUrl,
+    transformClient: (client) =>
+      client.pipe(
+        HttpClient.mapRequestEffect(authorize(options.key)),
+        // A page's request with headers that CORS does not allow would not be sent.
+        HttpClient.transform(Effect.provideService(HttpClient.TracerPropagationEnabled, false))
+      ),
+    transformResponse: Effect.mapError(unreadable)
+  })
+  return {
+    guest: (payload: Profile) => settle(api.sessions.guest({ payload })),
+    refresh: (payload: RefreshToken) => settle(api.sessions.refresh({ payload })),
+    logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),
+    me: settle(api.players.me({})),
+    update: (payload: Required<Profile>) => settle(api.players.update({ payload })),
+    listRooms: (query: RoomFilter) => settle(api.rooms.list({ query }))
+  }
+}, Effect.provide(FetchHttpClient.layer))
 
 export type Http = Effect.Success<ReturnType<typeof makeHttp>>
+
+type Failure<Request> =
+  Request extends Effect.Effect<unknown, infer E>
+    ? E
+    : Request extends (...input: ReadonlyArray<never>) => Effect.Effect<unknown, infer E>
+      ? E
+      : never
+
+/** What the requests fail with. */
+export type HttpFailure = Failure<Http[keyof Http]>

@@ -28,14 +28,14 @@ const abuseMillis = 5000
 export const soundMillis = 5000
 
 /**
- * Decides what follows a close. `failures` counts closes in a row without a sound connection between
- * them, this one included unless it ended a sound one; `random` is in [0, 1). The delay is spread over
- * its whole range (full jitter), so that the players of a lost node do not return as one.
+ * Decides what follows a close. `failures` counts the closes in a row without a sound connection
+ * between them, this one included; `random` is in [0, 1). The delay is spread over its whole range
+ * (full jitter), so that the players of a lost node do not return as one.
  */
 export const afterClose = (code: number, failures: number, random: number): AfterClose => {
   if (final.has(code)) return { reconnect: false }
-  if (failures === 0 && atOnce.has(code)) return { reconnect: true, delayMillis: 0 }
-  const ceiling = Math.min(maxMillis, firstMillis * 2 ** failures)
+  if (failures <= 1 && atOnce.has(code)) return { reconnect: true, delayMillis: 0 }
+  const ceiling = Math.min(maxMillis, firstMillis * 2 ** (failures - 1))
   const least = code === closeCodes.abuse ? abuseMillis : 0
   return { reconnect: true, delayMillis: Math.round(least + ceiling * random) }
 }

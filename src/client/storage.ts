@@ -62,7 +62,6 @@ export const storedText = (storage: SessionStorage, name: string): StoredText =>
     )
   return {
     read: attempt((it) => it.getItem(name)),
-    write: (text) =>
-      attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text)))
+    write: (text) => attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text)))
   }
 }

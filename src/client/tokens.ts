@@ -40,6 +40,9 @@ const endings: ReadonlySet<string> = new Set([
   "player_banned"
 ])
 
+const isFresh = ({ expiresAt }: StoredSession) =>
+  Effect.map(Clock.currentTimeMillis, (now) => expiresAt - now > marginMillis)
+
 const signedOut = () => new SignedOut({ message: "Nobody is signed in: call sessions.guest()." })
 
 export interface TokenOptions {
@@ -50,154 +53,183 @@ export interface TokenOptions {
   readonly autoGuest: boolean
 }
 
-export const makeTokens = ({ autoGuest, http, name, stored }: TokenOptions) => {
-  const changes = new Emitter<{ readonly change: Player | null }>()
-  const turn = Semaphore.makeUnsafe(1)
-  let session: StoredSession | undefined
-  let left = false
+export class Tokens {
+  readonly changes = new Emitter<{ readonly change: Player | null }>()
+  readonly #options: TokenOptions
+  readonly #turn = Semaphore.makeUnsafe(1)
+  #session: StoredSession | undefined
+  /** The player was signed out, so the next one is not created without being asked for. */
+  #left = false
 
-  const inTurn = <A, E>(effect: Effect.Effect<A, E>) => turn.withPermit(effect)
-
-  const load = Effect.map(stored.read, (text) =>
-    Option.getOrUndefined(Schema.decodeUnknownOption(StoredSession)(text))
-  )
-
-  const adopt = (next: StoredSession): StoredSession => {
-    session = next
-    left = false
-    changes.emit("change", next.player)
-    return next
+  constructor(options: TokenOptions) {
+    this.#options = options
   }
 
-  const save = Effect.fnUntraced(function* ({ expiresIn, ...answer }: Session) {
-    const now = yield* Clock.currentTimeMillis
-    const next = { ...answer, expiresAt: now + expiresIn * 1000 }
-    yield* stored.write(Schema.encodeSync(StoredSession)(next))
-    return adopt(next)
-  })
+  /** The signed-in player, as far as is known without asking anybody. */
+  get player(): Player | null {
+    return this.#session?.player ?? null
+  }
 
-  const forget = Effect.fnUntraced(function* () {
-    const was = session
-    session = undefined
-    left = true
-    yield* stored.write(null)
-    if (was !== undefined) changes.emit("change", null)
-  })
-
-  const create = Effect.fnUntraced(function* (profile: Profile) {
-    return yield* save(yield* http.guest(profile))
-  })
-
-  /** Another tab came first: its tokens are in the storage, or soon will be. */
-  const othersTokens = (used: StoredSession, race: RefreshRace) =>
-    load.pipe(
-      Effect.flatMap((found) =>
-        found === undefined || found.refreshToken === used.refreshToken
-          ? Effect.fail(race)
-          : Effect.succeed(adopt(found))
-      ),
-      Effect.retry(raceWait)
-    )
-
-  const refresh = (used: StoredSession) =>
-    http.refresh({ refreshToken: used.refreshToken }).pipe(
-      Effect.flatMap(save),
-      Effect.catchTag("refresh_race", (race) => othersTokens(used, race)),
-      Effect.tapError((error) =>
-        endings.has(error instanceof ServiceError ? error.code : error._tag)
-          ? forget()
-          : Effect.void
-      )
-    )
-
-  const isFresh = (candidate: StoredSession) =>
-    Effect.map(Clock.currentTimeMillis, (now) => candidate.expiresAt - now > marginMillis)
-
-  /** Renews the session, unless another tab has just done so, or has signed the player out. */
-  const renew = Effect.gen(function* () {
-    const found = yield* load
-    if (found === undefined) {
-      yield* forget()
-      return yield* signedOut()
-    }
-    if (found.accessToken !== session?.accessToken && (yield* isFresh(found))) return adopt(found)
-    return yield* refresh(found)
-  }).pipe(withWebLock(name))
+  /** Signs in as a new guest. */
+  create(profile: Profile) {
+    return this.#inTurn(this.#create(profile))
+  }
 
   /** The stored session if there is one, with an access token that will do for a while. */
-  const resume = Effect.gen(function* () {
-    if (session === undefined) {
-      const found = left ? undefined : yield* load
-      if (found === undefined) return undefined
-      adopt(found)
-    }
-    return session !== undefined && (yield* isFresh(session)) ? session : yield* renew
-  })
+  resume() {
+    return this.#inTurn(this.#resume())
+  }
 
-  const ensure = (profile: Profile) =>
-    Effect.flatMap(resume, (found) =>
-      found === undefined ? create(profile) : Effect.succeed(found)
+  /** The stored session, or a new guest. */
+  ensure(profile: Profile) {
+    const found = Effect.flatMap(this.#resume(), (session) =>
+      session === undefined ? this.#create(profile) : Effect.succeed(session)
     )
+    return this.#inTurn(found)
+  }
 
-  const access = Effect.gen(function* () {
-    const found = yield* resume
-    if (found !== undefined) return found.accessToken
-    // After a sign-out a new guest would hide from the player that the old one is gone.
-    if (!autoGuest || left) return yield* signedOut()
-    return (yield* create({})).accessToken
-  }).pipe(inTurn)
+  /** An access token that will do for a while. */
+  access() {
+    const found = Effect.gen({ self: this }, function* () {
+      const session = yield* this.#resume()
+      if (session !== undefined) return session.accessToken
+      // After a sign-out a new guest would hide from the player that the old one is gone.
+      if (!this.#options.autoGuest || this.#left) return yield* signedOut()
+      return (yield* this.#create({})).accessToken
+    })
+    return this.#inTurn(found)
+  }
 
   /** The service refused this access token, whatever the clock says. */
-  const expire = (accessToken: string): void => {
-    if (session?.accessToken === accessToken) session = { ...session, expiresAt: 0 }
+  expire(accessToken: string): void {
+    if (this.#session?.accessToken !== accessToken) return
+    this.#session = { ...this.#session, expiresAt: 0 }
   }
 
   /** A request with the player's token; refreshes and repeats it once when that has expired. */
-  const authorized = <A, E extends { readonly _tag: string }>(request: Effect.Effect<A, E>) =>
-    Effect.flatMap(access, (token) =>
-      request.pipe(
-        Effect.provideService(AccessToken, token),
-        Effect.catchIf(
-          (error) => error._tag === "token_expired",
-          () => {
-            expire(token)
-            return Effect.flatMap(access, (renewed) =>
-              Effect.provideService(request, AccessToken, renewed)
-            )
-          }
-        )
+  authorized<A, E extends { readonly _tag: string }>(request: Effect.Effect<A, E>) {
+    const attempt = (token: string) => Effect.provideService(request, AccessToken, token)
+    return Effect.flatMap(this.access(), (token) =>
+      Effect.catchIf(
+        attempt(token),
+        (error) => error._tag === "token_expired",
+        () => {
+          this.expire(token)
+          return Effect.flatMap(this.access(), attempt)
+        }
       )
     )
+  }
 
   /** Signs out here whatever happens, and at the service if it can be reached. */
-  const logout = Effect.gen(function* () {
-    const ended = session ?? (yield* load)
-    yield* forget()
-    if (ended === undefined) return
-    yield* Effect.ignore(http.logout({ refreshToken: ended.refreshToken }))
-  }).pipe(inTurn)
+  logout() {
+    const { http } = this.#options
+    const ended = Effect.gen({ self: this }, function* () {
+      const session = this.#session ?? (yield* this.#load())
+      yield* this.#forget()
+      if (session === undefined) return
+      yield* Effect.ignore(http.logout({ refreshToken: session.refreshToken }))
+    })
+    return this.#inTurn(ended)
+  }
 
   /** The player was renamed; the tokens beside it are whatever was stored last. */
-  const update = (player: Player) =>
-    Effect.gen(function* () {
-      const found = yield* load
+  update(player: Player) {
+    const { name, stored } = this.#options
+    const updated = Effect.gen({ self: this }, function* () {
+      const found = yield* this.#load()
       if (found?.player.id !== player.id) return
-      yield* stored.write(Schema.encodeSync(StoredSession)(adopt({ ...found, player })))
-    }).pipe(withWebLock(name), inTurn)
+      yield* stored.write(Schema.encodeSync(StoredSession)(this.#adopt({ ...found, player })))
+    })
+    return this.#inTurn(withWebLock(name)(updated))
+  }
 
-  return {
-    /** The signed-in player, as far as is known without asking anybody. */
-    player: () => session?.player ?? null,
-    changes,
-    create: (profile: Profile) => inTurn(create(profile)),
-    resume: inTurn(resume),
-    ensure: (profile: Profile) => inTurn(ensure(profile)),
-    access,
-    authorized,
-    expire,
-    logout,
-    update
+  #inTurn<A, E>(effect: Effect.Effect<A, E>) {
+    return this.#turn.withPermit(effect)
+  }
+
+  #load() {
+    return Effect.map(this.#options.stored.read, (text) =>
+      Option.getOrUndefined(Schema.decodeUnknownOption(StoredSession)(text))
+    )
+  }
+
+  #adopt(session: StoredSession): StoredSession {
+    this.#session = session
+    this.#left = false
+    this.changes.emit("change", session.player)
+    return session
+  }
+
+  #save({ expiresIn, ...answer }: Session) {
+    return Effect.gen({ self: this }, function* () {
+      const now = yield* Clock.currentTimeMillis
+      const session = { ...answer, expiresAt: now + expiresIn * 1000 }
+      yield* this.#options.stored.write(Schema.encodeSync(StoredSession)(session))
+      return this.#adopt(session)
+    })
+  }
+
+  #forget() {
+    return Effect.gen({ self: this }, function* () {
+      const was = this.#session
+      this.#session = undefined
+      this.#left = true
+      yield* this.#options.stored.write(null)
+      if (was !== undefined) this.changes.emit("change", null)
+    })
+  }
+
+  #create(profile: Profile) {
+    return Effect.flatMap(this.#options.http.guest(profile), (session) => this.#save(session))
+  }
+
+  #resume() {
+    return Effect.gen({ self: this }, function* () {
+      if (this.#session === undefined) {
+        const found = this.#left ? undefined : yield* this.#load()
+        if (found === undefined) return undefined
+        this.#adopt(found)
+      }
+      const session = this.#session
+      return session !== undefined && (yield* isFresh(session)) ? session : yield* this.#renew()
+    })
+  }
+
+  /** Renews the session, unless another tab has just done so, or has signed the player out. */
+  #renew() {
+    const renewed = Effect.gen({ self: this }, function* () {
+      const found = yield* this.#load()
+      if (found === undefined) {
+        yield* this.#forget()
+        return yield* signedOut()
+      }
+      const others = found.accessToken !== this.#session?.accessToken
+      return others && (yield* isFresh(found)) ? this.#adopt(found) : yield* this.#refresh(found)
+    })
+    return withWebLock(this.#options.name)(renewed)
+  }
+
+  #refresh(used: StoredSession) {
+    return this.#options.http.refresh({ refreshToken: used.refreshToken }).pipe(
+      Effect.flatMap((session) => this.#save(session)),
+      Effect.catchTag("refresh_race", (race) => this.#othersTokens(used, race)),
+      Effect.tapError((error) => {
+        const code = error instanceof ServiceError ? error.code : error._tag
+        return endings.has(code) ? this.#forget() : Effect.void
+      })
+    )
+  }
+
+  /** Another tab came first: its tokens are in the storage, or soon will be. */
+  #othersTokens(used: StoredSession, race: RefreshRace) {
+    return this.#load().pipe(
+      Effect.flatMap((found) =>
+        found === undefined || found.refreshToken === used.refreshToken
+          ? Effect.fail(race)
+          : Effect.succeed(this.#adopt(found))
+      ),
+      Effect.retry(raceWait)
+    )
   }
 }
-
-export type Tokens = ReturnType<typeof makeTokens>

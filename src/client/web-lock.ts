@@ -10,8 +10,7 @@ const patience = "5 seconds"
 /** Answers the release, once the lock is held. */
 const acquire = (locks: LockManager, name: string) =>
   Effect.callback<() => void>((resume, signal) => {
-    const held = () =>
-      new Promise<void>((release) => resume(Effect.succeed(() => release())))
+    const held = () => new Promise<void>((release) => resume(Effect.succeed(() => release())))
     // Refused to frames without an origin, and aborted when waiting was too long.
     locks.request(name, { signal }, held).catch(() => resume(Effect.succeed(() => undefined)))
   })

@@ -165,9 +165,19 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
       Effect.ignore(hub.session(environmentId, playerId).Release({ place: { k: "seat", roomId } }))
   })
   hub.connections.set(connectionId, connection)
-  const roomId = yield* attach(connection)
-  const seat = roomId === null ? null : yield* heldSeat(connection, roomId)
+  const seat = yield* Effect.onError(findSeat(connection), () =>
+    Effect.sync(() => {
+      hub.connections.delete(connectionId)
+      connection.close(false)
+    })
+  )
   return { connection, seat }
+})
+
+/** Attaches the connection and looks for a seat that is kept. */
+const findSeat = Effect.fnUntraced(function* (connection: PlayerConnection) {
+  const roomId = yield* attach(connection)
+  return roomId === null ? null : yield* heldSeat(connection, roomId)
 })
 
 /** The answer to `auth`. */

@@ -2,7 +2,7 @@
  * The node's hub: one line to each room and queue that its players are in, and the connections it
  * holds. Batching, order and fan-out happen here; deciding does not.
  */
-import { Context, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, Effect, Fiber, Layer } from "effect"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { PlayerSession, sessionId } from "#entities/player-session/protocol"
@@ -26,7 +26,8 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const run = (effect: Effect.Effect<void>): Fiber.Fiber<void> =>
       Fiber.runIn(runFork(effect), scope)
-    const turn = new EventTurn()
+    const clock = yield* Clock.Clock
+    const turn = new EventTurn(() => clock.currentTimeMillisUnsafe())
     const surroundings = { node, turn, run }
     const rooms = new Map<string, RoomLink>()
     const queues = new Map<string, QueueLink>()

@@ -1,0 +1,201 @@
+/**
+ * The client of the player backend for games, in a browser or in Node: sign-in, rooms, matchmaking.
+ * Promises outside, and every type from the definitions in `rpc/`. Calls reject with the error classes
+ * of those definitions; {@link isError} tells them apart.
+ *
+ * @example
+ * const client = createClient({ baseUrl: "http://localhost:8080", key: "pk_..." })
+ * const room = await client.rooms.quickMatch("default")
+ * room.on("message", ({ type, data }) => play(type, data))
+ * room.send("move", { x: 1 })
+ */
+import { Clock, Effect } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { closeCodes, ping, type Warn } from "#rpc/realtime"
+import { Connection, type ConnectionStatus } from "./connection.ts"
+import { Emitter, type Unsubscribe } from "./emitter.ts"
+import { makeHttp } from "./http.ts"
+import { makePlayers, type Players } from "./players.ts"
+import { LiveRooms, type Rooms } from "./rooms.ts"
+import { makeSessions, type Sessions } from "./sessions.ts"
+import type { Closed, WebSocketClass } from "./socket.ts"
+import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
+import { Tokens } from "./tokens.ts"
+
+export type { ConnectionStatus } from "./connection.ts"
+export type { Unsubscribe } from "./emitter.ts"
+export {
+  Disconnected,
+  NetworkError,
+  Overloaded,
+  ServiceError,
+  SignedOut,
+  TimedOut
+} from "./errors.ts"
+export { type ClientError, isError } from "./failures.ts"
+export type { Profile, RoomFilter } from "./http.ts"
+export type { Players } from "./players.ts"
+export type { ConfirmedChanges, Room, RoomClosed, RoomEvents, SendOptions } from "./room.ts"
+export type { QuickMatchOptions, Rooms } from "./rooms.ts"
+export type { Sessions } from "./sessions.ts"
+export type { WebSocketClass, WebSocketLike } from "./socket.ts"
+export { memoryStorage, type SessionStorage } from "./storage.ts"
+
+export interface ClientOptions {
+  /** Where the service is, without a path of the interface: `https://api.example.com`. */
+  readonly baseUrl: string
+  /** The environment's publishable key, `pk_...`. Secret keys stay on servers. */
+  readonly key: string
+  /**
+   * May a call that needs a player create a guest when nobody has ever signed in here? True by
+   * default; otherwise such calls reject with `signed_out`. After a sign-out nobody is created
+   * without being asked for.
+   */
+  readonly autoGuest?: boolean
+  /** Where the session is kept: the page's `localStorage` where there is one, else memory. */
+  readonly storage?: SessionStorage
+  /** For platforms whose WebSocket is not global. */
+  readonly WebSocket?: WebSocketClass
+  /** For platforms whose fetch is not global, and for tests. */
+  readonly fetch?: typeof globalThis.fetch
+}
+
+/** What the client tells beside what its rooms tell. */
+export interface ClientEvents {
+  /** The connection opened, is sought, or is over until something needs it. */
+  readonly status: ConnectionStatus
+  /** Something to know: a message that was not sent or not accepted. Rooms tell it too. */
+  readonly warn: Warn
+}
+
+export interface Client {
+  readonly sessions: Sessions
+  readonly players: Players
+  readonly rooms: Rooms
+
+  /** The state of the one realtime connection, which is opened when it is first needed. */
+  readonly status: ConnectionStatus
+
+  /**
+   * Listens to the connection.
+   *
+   * @example
+   * client.on("status", (status) => banner.hidden = status !== "connecting")
+   */
+  on<Name extends keyof ClientEvents>(
+    name: Name,
+    listener: (event: ClientEvents[Name]) => void
+  ): Unsubscribe
+
+  /**
+   * The round trip to the service in milliseconds, and the service's clock (Unix milliseconds).
+   *
+   * @example
+   * const { roundTripMillis, at } = await client.ping()
+   */
+  ping(): Promise<{ readonly roundTripMillis: number; readonly at: number }>
+
+  /**
+   * Closes the connection; the seat is kept for a while. The next call that needs it opens it again.
+   *
+   * @example
+   * addEventListener("pagehide", () => client.close())
+   */
+  close(): void
+}
+
+const checked = ({ baseUrl, key }: ClientOptions): URL => {
+  const url = URL.parse(baseUrl)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(`baseUrl must be a URL of http or https, not "${baseUrl}"`)
+  }
+  if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key, pk_...")
+  return url
+}
+
+const socketUrl = (base: URL): string => {
+  const url = new URL(base)
+  url.protocol = base.protocol === "https:" ? "wss:" : "ws:"
+  url.pathname = `${base.pathname.replace(/\/$/, "")}/v1/realtime`
+  return url.href
+}
+
+/**
+ * The client as an effect, for programs that are effects themselves: it lives on their clock and their
+ * randomness, which is how it is tested.
+ */
+export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
+  const { autoGuest = true, baseUrl, key, storage = defaultStorage() } = options
+  const base = checked(options)
+  const fetch = options.fetch ?? globalThis.fetch
+  const context = yield* Effect.context()
+  const provided = <A, E>(effect: Effect.Effect<A, E>) =>
+    Effect.provideService(effect, FetchHttpClient.Fetch, (input, init) => fetch(input, init))
+  const runPromise = Effect.runPromiseWith(context)
+  const run = <A, E>(effect: Effect.Effect<A, E>) => runPromise(provided(effect))
+  const fork = Effect.runForkWith(context)
+
+  const name = `player-backend:${key}`
+  const http = yield* makeHttp({ baseUrl, key })
+  const tokens = new Tokens({ http, stored: storedText(storage, name), name, autoGuest })
+  const emitter = new Emitter<ClientEvents>()
+
+  const status = (next: ConnectionStatus, closed: Closed | undefined) => {
+    rooms.status(next, closed)
+    emitter.emit("status", next)
+    // Perhaps the session has ended: its refresh will tell, and sign the player out.
+    if (next === "closed" && closed?.code === closeCodes.unauthorized) {
+      fork(provided(Effect.ignore(tokens.resume())))
+    }
+  }
+  const connection = new Connection({
+    url: socketUrl(base),
+    key,
+    WebSocket: options.WebSocket ?? globalThis.WebSocket,
+    tokens,
+    run: (effect) => fork(provided(effect)),
+    events: {
+      event: (event) => {
+        rooms.receive(event)
+        if (event.t === "warn") emitter.emit("warn", event)
+      },
+      unread: (type) => rooms.unread(type),
+      welcomed: Effect.suspend(() => rooms.welcomed()),
+      status
+    }
+  })
+  const rooms = new LiveRooms({ connection, run }, http)
+  // A socket is its player's; whoever comes next gets another.
+  tokens.changes.on("change", (player) => {
+    const { playerId } = connection
+    if (playerId !== null && playerId !== player?.id) connection.close("signed_out")
+  })
+
+  const client: Client = {
+    sessions: makeSessions(tokens, run),
+    players: makePlayers(http, tokens, run),
+    rooms,
+    get status() {
+      return connection.status
+    },
+    on: (event, listener) => emitter.on(event, listener),
+    ping: () => run(measure(connection)),
+    close: () => connection.close("closed")
+  }
+  return client
+})
+
+const measure = Effect.fnUntraced(function* (connection: Connection) {
+  yield* connection.open()
+  const sent = yield* Clock.currentTimeMillis
+  const { at } = yield* connection.request(ping, undefined)
+  return { at, roundTripMillis: (yield* Clock.currentTimeMillis) - sent }
+})
+
+/**
+ * Makes a client. It does nothing until something is asked of it: no request, no socket, no guest.
+ *
+ * @example
+ * const client = createClient({ baseUrl: "http://localhost:8080", key: "pk_..." })
+ */
+export const createClient = (options: ClientOptions): Client => Effect.runSync(makeClient(options))

@@ -1,0 +1,25 @@
+/** Every error that a call of the client can reject with, and how to tell them apart. */
+import type { ClientFault } from "./errors.ts"
+import type { Frame, FrameError } from "./frames.ts"
+import type { HttpFailure } from "./http.ts"
+
+/** Discriminated by `_tag`, which is the code of spec section 7 or one of the client's own. */
+export type ClientError = ClientFault | FrameError<Frame> | HttpFailure
+
+/**
+ * Is this the error of that code? Narrows what `catch` caught.
+ *
+ * @example
+ * try {
+ *   await client.rooms.join({ code: "7KMB2P" })
+ * } catch (error) {
+ *   if (isError(error, "room_full")) showFull()
+ *   else if (isError(error, "already_in_room")) showOther(error.details.roomId)
+ *   else throw error
+ * }
+ */
+export const isError = <Code extends ClientError["_tag"]>(
+  error: unknown,
+  code: Code
+): error is Extract<ClientError, { readonly _tag: Code }> =>
+  error instanceof Error && "_tag" in error && error._tag === code

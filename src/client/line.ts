@@ -1,0 +1,100 @@
+/**
+ * Frames over the socket of the moment: calls with their replies, and messages without (spec section
+ * 4.4, decisions 3.6.2). Whether there is a socket, and whose turn it is, the connection decides.
+ */
+import { Effect, Result } from "effect"
+import { socket as limits } from "#rpc/limits"
+import type { AuthFrame, Reply, Warn } from "#rpc/realtime"
+import { Disconnected } from "./errors.ts"
+import {
+  encodeFrame,
+  type Frame,
+  type FrameData,
+  type FrameError,
+  type FramePayload,
+  readReply
+} from "./frames.ts"
+import { makePendingReplies } from "./pending.ts"
+import { abnormalClosure, type Closed, type WebSocketLike } from "./socket.ts"
+
+/** Unsent bytes beyond which messages without a reply are dropped: the way up is too slow. */
+const unsentMaxBytes = limits.outboxMaxBytes
+
+export const disconnected = ({ code, reason }: Closed): Disconnected =>
+  new Disconnected({ code, reason, message: `The socket closed: ${code} ${reason}` })
+
+export class Line {
+  readonly #warned: (warning: Warn) => void
+  readonly #pending = makePendingReplies()
+  #socket: WebSocketLike | undefined
+  #closed: Closed | undefined
+
+  constructor(warned: (warning: Warn) => void) {
+    this.#warned = warned
+  }
+
+  get socket(): WebSocketLike | undefined {
+    return this.#socket
+  }
+
+  /** Why there is no socket. */
+  get disconnected(): Disconnected {
+    return disconnected(this.#closed ?? { code: abnormalClosure, reason: "not_connected" })
+  }
+
+  /** A socket has opened; the first frame says who is there. */
+  open(socket: WebSocketLike, auth: AuthFrame): void {
+    this.#socket = socket
+    this.authenticate(auth)
+  }
+
+  /** The socket is gone, and with it every reply that has not come. */
+  close(closed: Closed): void {
+    this.#socket = undefined
+    this.#closed = closed
+    this.#pending.end()
+  }
+
+  authenticate(auth: AuthFrame): void {
+    this.#socket?.send(JSON.stringify(auth))
+  }
+
+  receive(reply: Reply): void {
+    this.#pending.settle(reply)
+  }
+
+  /** Sends a frame and waits for its reply. */
+  call<R extends Frame>(
+    frame: R,
+    payload: FramePayload<R>
+  ): Effect.Effect<FrameData<R>, FrameError<R> | Disconnected> {
+    const reply = Effect.callback<Reply, FrameError<R> | Disconnected>((resume) => {
+      const socket = this.#socket
+      if (socket === undefined) return resume(Effect.fail(this.disconnected))
+      const rid = this.#pending.add((answer) =>
+        resume(answer === undefined ? Effect.fail(this.disconnected) : Effect.succeed(answer))
+      )
+      const text = encodeFrame(frame, payload, rid)
+      if (Result.isSuccess(text)) socket.send(text.success)
+      else resume(Effect.fail(text.failure))
+      return Effect.sync(() => this.#pending.forget(rid))
+    })
+    return Effect.flatMap(reply, (answer) => Effect.fromResult(readReply(frame, answer)))
+  }
+
+  /** Sends a frame that wants no reply; what stands in the way comes as a warning. */
+  tell<R extends Frame>(frame: R, payload: FramePayload<R>): void {
+    const socket = this.#socket
+    if (socket === undefined) return this.warn("disconnected", `${frame._tag} was not sent.`)
+    if (socket.bufferedAmount > unsentMaxBytes) {
+      return this.warn("slow_connection", `${frame._tag} was not sent: too much is waiting.`)
+    }
+    const text = encodeFrame(frame, payload)
+    if (Result.isSuccess(text)) socket.send(text.success)
+    else this.warn(text.failure._tag, text.failure.message)
+  }
+
+  warn(code: string, message: string): void {
+    this.#warned({ t: "warn", code, message })
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * The room behind {@link Room}: applies the service's events to the view, tells the listeners, and
+ * turns what a member does into frames.
+ */
+import type { Effect } from "effect"
+import { NotInRoom } from "#rpc/errors"
+import {
+  type JsonMembers,
+  leave,
+  lock,
+  type RoomEvent,
+  type RoomSnapshot,
+  send,
+  setMyState,
+  setState
+} from "#rpc/rooms"
+import type { Connection } from "./connection.ts"
+import { Emitter, type Unsubscribe } from "./emitter.ts"
+import type { Frame, FrameData, FramePayload } from "./frames.ts"
+import type {
+  ConfirmedChanges,
+  Room,
+  RoomClosed,
+  RoomEvents,
+  SendOptions,
+  ServiceEvents
+} from "./room.ts"
+import { applyEvent } from "./view.ts"
+
+/** What a room needs of the client. */
+export interface RoomHost {
+  readonly connection: Connection
+  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+}
+
+/** Events held for listeners that the code which awaits the room has yet to add. */
+const heldMax = 1024
+
+const message = (type: string, data: unknown, options: SendOptions = {}) => ({
+  type,
+  ...(data === undefined ? {} : { data }),
+  ...options
+})
+
+export class LiveRoom implements Room {
+  readonly confirmed: ConfirmedChanges = {
+    send: (type, data, options) => this.#request(send, message(type, data, options)),
+    setState: async (patch) => {
+      await this.#request(setState, { patch })
+    },
+    setMyState: async (patch) => {
+      await this.#request(setMyState, { patch })
+    }
+  }
+  readonly #host: RoomHost
+  readonly #myId: string
+  readonly #emitter = new Emitter<RoomEvents>()
+  #view: RoomSnapshot
+  #closed: RoomClosed | undefined
+  #held: Array<() => void> | undefined = []
+
+  constructor(host: RoomHost, joined: ServiceEvents["room_joined"]) {
+    this.#host = host
+    this.#myId = joined.playerId
+    this.#view = joined.room
+  }
+
+  get id() {
+    return this.#view.id
+  }
+
+  get code() {
+    return this.#view.code
+  }
+
+  get mode() {
+    return this.#view.mode
+  }
+
+  get state() {
+    return this.#view.state
+  }
+
+  get players() {
+    return this.#view.players
+  }
+
+  get me() {
+    return this.#view.players.find(({ id }) => id === this.#myId)
+  }
+
+  get hostId() {
+    return this.#view.hostId
+  }
+
+  get isHost() {
+    return this.#view.hostId === this.#myId
+  }
+
+  get snapshot() {
+    return this.#view
+  }
+
+  get closed() {
+    return this.#closed
+  }
+
+  on<Name extends keyof RoomEvents>(
+    name: Name,
+    listener: (event: RoomEvents[Name]) => void
+  ): Unsubscribe {
+    return this.#emitter.on(name, listener)
+  }
+
+  send(type: string, data?: unknown, options?: SendOptions): void {
+    this.#tell(send, message(type, data, options))
+  }
+
+  setState(patch: JsonMembers): void {
+    this.#tell(setState, { patch })
+  }
+
+  setMyState(patch: JsonMembers): void {
+    this.#tell(setMyState, { patch })
+  }
+
+  async lock(locked = true): Promise<void> {
+    await this.#request(lock, { locked })
+  }
+
+  async leave(): Promise<void> {
+    await this.#request(leave, undefined)
+    this.end({ reason: "left" })
+  }
+
+  /** An event of this room has come. */
+  receive(event: RoomEvent): void {
+    if (this.#closed !== undefined) return
+    const before = this.#view
+    this.#view = applyEvent(before, event)
+    this.emit(event.t, event)
+    if (this.#view !== before) this.emit("change", this)
+    if (event.t === "room_closed") this.end({ reason: event.reason })
+    if (event.t === "player_left" && event.playerId === this.#myId) this.end({ reason: "removed" })
+  }
+
+  /** The room is over. */
+  end(closed: RoomClosed): void {
+    if (this.#closed !== undefined) return
+    this.#closed = closed
+    this.emit("closed", closed)
+  }
+
+  /** Tells the listeners, once there can be some. */
+  emit<Name extends keyof RoomEvents>(name: Name, event: RoomEvents[Name]): void {
+    const tell = () => this.#emitter.emit(name, event)
+    if (this.#held === undefined) tell()
+    else if (this.#held.length < heldMax) this.#held.push(tell)
+  }
+
+  /** Who awaited the room has had the time to listen. */
+  release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const tell of held) tell()
+  }
+
+  #tell<R extends Frame>(frame: R, payload: FramePayload<R>): void {
+    if (this.#closed === undefined) this.#host.connection.tell(frame, payload)
+    else
+      this.emit("warn", { t: "warn", code: "not_in_room", message: `${frame._tag} came too late.` })
+  }
+
+  #request<R extends Frame>(frame: R, payload: FramePayload<R>): Promise<FrameData<R>> {
+    if (this.#closed !== undefined) return Promise.reject(new NotInRoom())
+    return this.#host.run(this.#host.connection.request(frame, payload))
+  }
+}

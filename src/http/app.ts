@@ -1,0 +1,72 @@
+/**
+ * The HTTP side of the service as layers: what it stands on (`CoreLive`), what it answers (`Routes`),
+ * and the server that listens (`serveHttp`). Everything needs settings and a database.
+ */
+import { Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { ConfigRows } from "#sql/config"
+import { PlayerRows } from "#sql/players"
+import { ProjectRows } from "#sql/projects"
+import { SessionRows, SigningKeyRows } from "#sql/sessions"
+import { ThrottleRows } from "#sql/throttles"
+import { ConfigHttp, Configs } from "../config.ts"
+import { Invalidation } from "../invalidation.ts"
+import { PlayersHttp } from "../players.ts"
+import { Environments } from "../projects.ts"
+import { RoomsHttp } from "../rooms.ts"
+import { Secrets } from "../secrets.ts"
+import { Sessions } from "../sessions/chains.ts"
+import { SessionsHttp } from "../sessions/handlers.ts"
+import { AccessTokens } from "../sessions/tokens.ts"
+import { SystemHttp } from "../system.ts"
+import { Throttles } from "../throttles.ts"
+import { CallersLive } from "./callers.ts"
+import { Edge } from "./edge.ts"
+import { upgradeRequired } from "./errors.ts"
+import { paths } from "./methods.ts"
+import { RequestsLive } from "./requests.ts"
+import { HttpServerLive } from "./server.ts"
+
+const RowsLive = Layer.mergeAll(
+  ConfigRows.layer,
+  PlayerRows.layer,
+  ProjectRows.layer,
+  SessionRows.layer,
+  SigningKeyRows.layer,
+  ThrottleRows.layer
+)
+
+/** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
+export const CoreLive = Layer.mergeAll(
+  Configs.layer,
+  Environments.layer,
+  Sessions.layer,
+  Throttles.layer
+).pipe(
+  Layer.provideMerge(AccessTokens.layer),
+  Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
+)
+
+const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
+  Layer.provide([ConfigHttp, PlayersHttp, RoomsHttp, SessionsHttp, SystemHttp]),
+  Layer.provide([CallersLive, RequestsLive])
+)
+
+/** The reference page carries its script itself: it works without the internet. */
+const DocsRoute = HttpApiScalar.layer(Api, {
+  path: paths.docs,
+  scalar: { withDefaultFonts: false }
+})
+
+const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
+
+/** Everything that is asked over HTTP. */
+export const Routes = Layer.mergeAll(ApiRoutes, DocsRoute, RealtimeRoute, Edge)
+
+/** Answers these routes where the settings say. */
+export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
+  HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(HttpServerLive)
+  )

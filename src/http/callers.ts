@@ -1,0 +1,121 @@
+/**
+ * The callers' middleware (spec section 5): keys, origins, tokens, the feature gate. On a warm node
+ * each is a look-up in memory. Their order is the interface's: key, origin, token, gate, payload.
+ */
+import { Context, Effect, Layer, Redacted } from "effect"
+import { HttpServerRequest } from "effect/http"
+import {
+  CurrentEnvironment,
+  CurrentPlayer,
+  FeatureGate,
+  PlayerToken,
+  PublishableKey,
+  RequiredFeature,
+  SecretKey
+} from "#rpc/auth"
+import { featureTable } from "#rpc/config/features"
+import {
+  FeatureDisabled,
+  FeatureUnavailable,
+  InvalidKey,
+  SecretKeyRequired,
+  Unauthorized
+} from "#rpc/errors"
+import { throttles as limits } from "#rpc/limits"
+import { Configs } from "../config.ts"
+import { Environments } from "../projects.ts"
+import { AccessTokens } from "../sessions/tokens.ts"
+import { Settings } from "../settings.ts"
+import { Throttles } from "../throttles.ts"
+import { Origins } from "./origins.ts"
+import { throttled } from "./throttled.ts"
+
+/** A publishable key, from a page that may use it. A secret key has no place in a page. */
+const PublishableKeyLive = Layer.effect(
+  PublishableKey,
+  Effect.gen(function* () {
+    const environments = yield* Environments
+    const origins = yield* Origins
+    return PublishableKey.of({
+      publishableKey: Effect.fnUntraced(function* (answer, { credential }) {
+        const environment = yield* environments.byKey(Redacted.value(credential))
+        if (environment.keyKind !== "publishable") {
+          return yield* new InvalidKey({ message: "This endpoint takes a publishable key (pk_)." })
+        }
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        yield* origins.check(environment, headers["origin"])
+        return yield* Effect.provideService(answer, CurrentEnvironment, environment)
+      })
+    })
+  })
+)
+
+/** A secret key, within its pace. */
+const SecretKeyLive = Layer.effect(
+  SecretKey,
+  Effect.gen(function* () {
+    const environments = yield* Environments
+    const origins = yield* Origins
+    const throttles = yield* Throttles
+    return SecretKey.of({
+      secretKey: Effect.fnUntraced(function* (answer, { credential }) {
+        const environment = yield* environments.byKey(Redacted.value(credential))
+        if (environment.keyKind !== "secret") return yield* new SecretKeyRequired()
+        const { headers } = yield* HttpServerRequest.HttpServerRequest
+        yield* origins.check(environment, headers["origin"])
+        yield* throttled(throttles, limits.secretKey, `key:${environment.keyId}`)
+        return yield* Effect.provideService(answer, CurrentEnvironment, environment)
+      })
+    })
+  })
+)
+
+/** The player of an access token, within its pace. */
+const PlayerTokenLive = Layer.effect(
+  PlayerToken,
+  Effect.gen(function* () {
+    const tokens = yield* AccessTokens
+    const throttles = yield* Throttles
+    return PlayerToken.of({
+      playerToken: Effect.fnUntraced(function* (answer, { credential }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const token = Redacted.value(credential)
+        if (token === "") return yield* new Unauthorized()
+        const player = yield* tokens.verify(token, environmentId)
+        yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
+        return yield* Effect.provideService(answer, CurrentPlayer, player)
+      })
+    })
+  })
+)
+
+/** Endpoints of a feature answer only while the environment has it turned on. */
+const FeatureGateLive = Layer.effect(
+  FeatureGate,
+  Effect.gen(function* () {
+    const configs = yield* Configs
+    const { features: offered } = yield* Settings
+    return FeatureGate.of(
+      Effect.fnUntraced(function* (answer, { endpoint }) {
+        const feature = Context.get(endpoint.annotations, RequiredFeature)
+        if (feature === undefined) return yield* answer
+        if (!offered.has(feature)) {
+          return yield* new FeatureUnavailable({ details: { features: [feature] } })
+        }
+        const { environmentId } = yield* CurrentEnvironment
+        const { features } = (yield* configs.current(environmentId)).config
+        if (features[feature]) return yield* answer
+        const { configPath } = featureTable[feature]
+        return yield* new FeatureDisabled({ details: { feature, configPath } })
+      })
+    )
+  })
+)
+
+/** Everybody who may call. */
+export const CallersLive = Layer.mergeAll(
+  PublishableKeyLive,
+  SecretKeyLive,
+  PlayerTokenLive,
+  FeatureGateLive
+).pipe(Layer.provide(Origins.layer))

@@ -1,0 +1,90 @@
+/**
+ * The one form of all errors (spec section 7): what goes wrong outside an endpoint's own errors (no
+ * such path, a body that is too large, a fault, a lost database) becomes
+ * `{ error: { code, message, details? } }` here. Of a fault, nothing but the request's id is told.
+ */
+import { Cause, Effect, type Schema, SchemaAST } from "effect"
+import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
+import {
+  type CodedError,
+  InternalError,
+  InvalidRequest,
+  MethodNotAllowed,
+  NotFound,
+  PayloadTooLarge,
+  toWire,
+  Unavailable,
+  UpgradeRequired
+} from "#rpc/errors"
+import { http as limits } from "#rpc/limits"
+import { isUnreachable } from "#sql/database"
+import { methodsOf } from "./methods.ts"
+
+const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
+
+/** An error as an answer, with the status that stands on its class. */
+export const errorResponse = <E extends CodedError>(
+  self: Schema.Top & { readonly Type: E },
+  error: E,
+  headers: Readonly<Record<string, string>> = {}
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe(
+    { error: toWire(error) },
+    { status: statusOf(self.ast) ?? 500, headers }
+  )
+
+const noSuchRoute = (url: string): HttpServerResponse.HttpServerResponse => {
+  const methods = methodsOf(url)
+  return methods.length === 0
+    ? errorResponse(NotFound, new NotFound())
+    : errorResponse(MethodNotAllowed, new MethodNotAllowed(), { allow: methods.join(", ") })
+}
+
+/** What is wrong with the request itself; undefined when it is not the request's fault. */
+const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse | undefined => {
+  if (!HttpServerError.isHttpServerError(failure)) return undefined
+  const { reason, request } = failure
+  if (reason._tag === "RouteNotFound") return noSuchRoute(request.url)
+  if (reason._tag !== "RequestParseError") return undefined
+  if (reason.reason === "BodyTooLarge") {
+    const error = new PayloadTooLarge({ details: { limit: limits.bodyMaxBytes } })
+    // What is left of the body is not read.
+    return errorResponse(PayloadTooLarge, error, { connection: "close" })
+  }
+  // A plain request for a path whose handler upgrades.
+  if (reason.cause === undefined) return upgradeRequired
+  const issues = [{ path: "body", message: "The body could not be read." }]
+  return errorResponse(InvalidRequest, new InvalidRequest({ details: { issues } }))
+}
+
+/** The answer of a WebSocket path to a plain request. */
+export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequired(), {
+  connection: "Upgrade",
+  upgrade: "websocket"
+})
+
+/**
+ * The answer to whatever a request failed with. A client that went away gets none: the interruption
+ * goes on. A fault is logged with its cause under the request's id.
+ */
+export const answerFailure = <E>(
+  cause: Cause.Cause<E>,
+  request: HttpServerRequest.HttpServerRequest,
+  requestId: string
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E> => {
+  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+  const failure = Cause.squash(cause)
+  const refusal = requestFault(failure)
+  if (refusal !== undefined) return Effect.succeed(refusal)
+  const unreachable = isUnreachable(failure)
+  const answer = unreachable
+    ? errorResponse(Unavailable, new Unavailable())
+    : errorResponse(InternalError, new InternalError({ details: { requestId } }))
+  const log = unreachable
+    ? Effect.logWarning("The database is unreachable", String(failure))
+    : Effect.logError("A request failed", cause)
+  return log.pipe(
+    Effect.annotateLogs({ requestId, method: request.method, path: request.url.split("?", 1)[0] }),
+    Effect.as(answer)
+  )
+}

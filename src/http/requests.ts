@@ -1,0 +1,50 @@
+/**
+ * What every endpoint says of a request that it cannot read: 400 `invalid_json`, 400
+ * `invalid_request` with every issue and its path, 415 `unsupported_media_type`.
+ */
+import { Effect, Layer, SchemaIssue, type Types } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import { HttpApiError } from "effect/http-api"
+import { Requests } from "#rpc/auth"
+import { jsonPath } from "#rpc/config/paths"
+import { InvalidJson, InvalidRequest, UnsupportedMediaType } from "#rpc/errors"
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** Where a part of the request is, as an issue's path begins. */
+const slots = { Params: ["params"], Query: ["query"], Headers: ["headers"], Payload: [] } as const
+
+/** What the library says of a body that is not JSON. */
+const notJson = "Expected a valid JSON body"
+
+const isNotJson = (issue: SchemaIssue.Issue): boolean =>
+  issue._tag === "InvalidValue" && issue.annotations?.message === notJson
+
+const refusalOf = (
+  error: HttpApiError.HttpApiSchemaError
+): Effect.Effect<never, InvalidJson | InvalidRequest> => {
+  // An answer of ours that breaks its own schema is a fault, not the request's.
+  if (error.kind === "Body" || error.kind === "ResponseHeaders") return Effect.die(error)
+  if (isNotJson(error.cause.issue)) return Effect.fail(new InvalidJson())
+  const slot = slots[error.kind]
+  const issues = format(error.cause.issue).issues.map(({ message, path = [] }) => {
+    const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment))
+    const where = jsonPath([...slot, ...keys])
+    return { path: where === "" ? "body" : where, message }
+  })
+  return Effect.fail(new InvalidRequest({ details: { issues } }))
+}
+
+const unreadable = (
+  error: Types.unhandled
+): Effect.Effect<never, InvalidJson | InvalidRequest | Types.unhandled> =>
+  HttpApiError.HttpApiSchemaError.is(error) ? refusalOf(error) : Effect.fail(error)
+
+const readable = (response: HttpServerResponse.HttpServerResponse) =>
+  response.status === 415 ? Effect.fail(new UnsupportedMediaType()) : Effect.succeed(response)
+
+/** The middleware that stands next to the handler of every endpoint. */
+export const RequestsLive = Layer.succeed(
+  Requests,
+  Requests.of((answer) => Effect.flatMap(Effect.catch(answer, unreadable), readable))
+)

@@ -1,0 +1,25 @@
+/** The entry: starts the service and says where to go next. */
+import { NodeRuntime } from "@effect/platform-node"
+import { Console, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { ServiceLive } from "./service.ts"
+import { Settings } from "./settings.ts"
+
+const Greeting = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { baseUrl, dataDir, production, runner } = yield* Settings
+    const { address } = yield* HttpServer.HttpServer
+    const port = "port" in address ? address.port : ""
+    const here = `http://localhost:${port}`
+    const lines = [
+      `The player backend is up at ${here} (for players: ${baseUrl}).`,
+      `  API reference   ${here}/docs`,
+      ...(production ? [] : [`  keys            ${dataDir}/dev-keys.json (project demo)`]),
+      ...(runner === undefined ? [] : [`  runner          ${runner.host}:${runner.port}`]),
+      "The README takes you to two players in a room. Ctrl-C stops the service."
+    ]
+    yield* Console.log(lines.join("\n"))
+  })
+)
+
+Layer.launch(Greeting.pipe(Layer.provide(ServiceLive))).pipe(NodeRuntime.runMain)

@@ -1,0 +1,130 @@
+/**
+ * The demo project (design section 7): on an empty database in development, the first process to come
+ * up creates the project `demo` with both environments and turns on every feature of the development
+ * one. The keys and the developer's password are in plain text only in `<data dir>/dev-keys.json`,
+ * which is written before the transaction commits: there is never a demo whose keys nobody has.
+ */
+import { NodeCrypto } from "@effect/platform-node"
+import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } from "effect"
+import { Kdf, SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
+import { featureTable } from "#rpc/config/features"
+import { DeveloperRows } from "#sql/developers"
+import { ProjectRows } from "#sql/projects"
+import { Configs } from "./config.ts"
+import { Environments } from "./projects.ts"
+import { randomSecret } from "./secrets.ts"
+import { Settings } from "./settings.ts"
+
+const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+
+/** What tools and tests find in `dev-keys.json`; `project` is the id of the project. */
+const DevKeys = Schema.Struct({
+  baseUrl: Schema.String,
+  project: Schema.String,
+  development: Keys,
+  production: Keys,
+  developer: Schema.Struct({ email: Schema.String, password: Schema.String })
+})
+type DevKeys = typeof DevKeys.Type
+
+const DevKeysText = Schema.fromJsonString(DevKeys, { space: 2 })
+
+const fileName = "dev-keys.json"
+const developerEmail = "demo@localhost"
+
+/** Any number that only the seed uses for its lock. */
+const seedLock = 4_872_113
+
+/** OWASP's least: 19 MiB, two passes, one lane. */
+const argon2 = { memory: 19_456, passes: 2, parallelism: 1 } as const
+
+/** The argon2id hash of a password in the PHC string format, its parameters in front. */
+const hashPassword = Effect.fnUntraced(function* (password: string) {
+  const kdf = yield* Kdf.Kdf
+  const random = yield* SecureRandom.SecureRandom
+  const salt = yield* random.randomBytes(16)
+  const secret = new TextEncoder().encode(password)
+  const hash = yield* kdf.derive(Kdf.argon2id(argon2), secret, { salt, length: 32 })
+  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replace(/=+$/, "")
+  const { memory, parallelism, passes } = argon2
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(hash)}`
+})
+
+const createDeveloper = Effect.gen(function* () {
+  const developers = yield* DeveloperRows
+  const random = yield* SecureRandom.SecureRandom
+  const password = yield* randomSecret
+  yield* developers.insert({
+    id: `dev_${yield* random.ulid}`,
+    email: developerEmail,
+    passwordHash: yield* hashPassword(password),
+    createdAt: yield* DateTime.now
+  })
+  return { email: developerEmail, password }
+})
+
+const createDemo = Effect.gen(function* () {
+  const settings = yield* Settings
+  const environments = yield* Environments
+  const configs = yield* Configs
+  const { environments: ids, keys, projectId } = yield* environments.createProject("demo")
+  const offered = Record.map(featureTable, (_, name) => settings.features.has(name))
+  yield* configs.push({
+    environmentId: ids.development,
+    document: { version: 1, features: offered },
+    pushedBy: "system"
+  })
+  const developer = yield* createDeveloper
+  const devKeys: DevKeys = { baseUrl: settings.baseUrl, project: projectId, ...keys, developer }
+  return devKeys
+})
+
+const write = Effect.fnUntraced(function* (file: string, keys: DevKeys) {
+  const fs = yield* FileSystem.FileSystem
+  const text = yield* Schema.encodeEffect(DevKeysText)(keys)
+  const draft = `${file}.new`
+  yield* fs.writeFileString(draft, `${text}\n`, { mode: 0o600 })
+  yield* fs.rename(draft, file)
+})
+
+/** The address may have changed since the keys were written; tools read it there. */
+const keepAddress = Effect.fnUntraced(function* (file: string) {
+  const { baseUrl, dataDir } = yield* Settings
+  const fs = yield* FileSystem.FileSystem
+  const stored = yield* Effect.option(
+    Effect.flatMap(fs.readFileString(file), Schema.decodeEffect(DevKeysText))
+  )
+  if (Option.isNone(stored)) {
+    return yield* Effect.logInfo(
+      `This database has its projects already; the keys of the demo were written to ` +
+        `${fileName} in the data directory of the process that made them, not to ${dataDir}.`
+    )
+  }
+  if (stored.value.baseUrl !== baseUrl) yield* write(file, { ...stored.value, baseUrl })
+  yield* Effect.logInfo(`The keys of the demo project are in ${file}`)
+})
+
+const seed = Effect.gen(function* () {
+  const { dataDir, production } = yield* Settings
+  if (production) return
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const sql = yield* SqlClient.SqlClient
+  const projects = yield* ProjectRows
+  const file = path.join(dataDir, fileName)
+  yield* fs.makeDirectory(dataDir, { recursive: true })
+  yield* sql.withTransaction(
+    Effect.gen(function* () {
+      yield* sql`select pg_advisory_xact_lock(${seedLock}::bigint)`
+      if (yield* projects.isEmpty) yield* write(file, yield* createDemo)
+    })
+  )
+  yield* keepAddress(file)
+})
+
+/** Seeds before anything that comes after it in the layers starts. */
+export const SeedLive = Layer.effectDiscard(Effect.orDie(seed)).pipe(
+  Layer.provide([DeveloperRows.layer, ProjectRows.layer]),
+  Layer.provide(Layer.mergeAll(NodeCrypto.layerKdf, SecureRandom.layerWebCrypto))
+)

@@ -1,0 +1,61 @@
+/**
+ * The running service, as lists of layers: what is remembered, what is alive, what listens. Given the
+ * settings' environment, this is all there is.
+ */
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
+import { Layer } from "effect"
+import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
+import { PlayerSessionLive } from "#entities/player-session/entity"
+import { LocalRooms, RoomLive } from "#entities/room/entity"
+import { RoomSweeper } from "#entities/room/sweeper"
+import { RoomWriter } from "#entities/room/writer"
+import { ThisNode } from "#entities/local-actors"
+import { RoomRows } from "#sql/rooms"
+import { ClusterLive, ReadinessLive } from "./cluster.ts"
+import { DatabaseLive } from "./database.ts"
+import { CoreLive, Routes, serveHttp } from "./http/app.ts"
+import { HttpServerHandle } from "./http/server.ts"
+import { ConfigChanges } from "./realtime/config-changes.ts"
+import { Gateway } from "./realtime/gateway.ts"
+import { Frames } from "./realtime/handlers.ts"
+import { Hub } from "./realtime/hub.ts"
+import { RpcDoor } from "./realtime/rpc.ts"
+import { SeedLive } from "./seed.ts"
+import { Settings } from "./settings.ts"
+
+/** What is remembered, and decided from it. */
+const MemoryLive = SeedLive.pipe(
+  Layer.provideMerge(CoreLive),
+  Layer.provideMerge(RoomRows.layer),
+  Layer.provideMerge(DatabaseLive)
+)
+
+/** What is alive: rooms, queues and player sessions, wherever in the cluster. */
+const EntitiesLive = Layer.mergeAll(
+  RoomLive,
+  MatchmakingQueueLive,
+  PlayerSessionLive,
+  RoomSweeper
+).pipe(
+  Layer.provideMerge(ClusterLive),
+  Layer.provideMerge(Layer.mergeAll(RoomWriter.layer, LocalRooms.layer, LocalQueues.layer)),
+  Layer.provideMerge(ThisNode.layer)
+)
+
+/** What listens: HTTP, sockets, native RPC. */
+const DoorsLive = Layer.mergeAll(
+  Gateway.layer,
+  ConfigChanges,
+  serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
+).pipe(
+  Layer.provideMerge(Frames.layer),
+  Layer.provideMerge(Hub.layer),
+  Layer.provideMerge(HttpServerHandle.layer)
+)
+
+export const ServiceLive = DoorsLive.pipe(
+  Layer.provideMerge(EntitiesLive),
+  Layer.provideMerge(MemoryLive),
+  Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer)),
+  Layer.provideMerge(Settings.layer)
+)

@@ -1,0 +1,165 @@
+/**
+ * Sessions (spec sections 4.1 and 5, decisions 3.1.7-8, 3.2.2-3). A session is a chain of refresh
+ * tokens that descends from one sign-in, of which only the newest works.
+ *
+ * Within ten seconds of a rotation the token just replaced answers `refresh_race`: another tab was
+ * faster. Presented later, or any older one: somebody has a copy, and the chain is revoked.
+ */
+import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { InvalidRefreshToken, RefreshRace, SessionRevoked } from "#rpc/errors"
+import { type EnvironmentId, newId, type SessionId } from "#rpc/ids"
+import { sessions as limits } from "#rpc/limits"
+import { normalizeDisplayName } from "#rpc/players"
+import type { Session } from "#rpc/sessions"
+import type { PlayerRow } from "#sql/players"
+import { SessionRows } from "#sql/sessions"
+import { playerView } from "../players.ts"
+import { Secrets } from "../secrets.ts"
+import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
+import { AccessTokens } from "./tokens.ts"
+
+type RefreshError = InvalidRefreshToken | SessionRevoked | RefreshRace
+
+const lifetime = Duration.seconds(limits.refreshTokenSeconds)
+const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
+
+/** Ended sessions are swept once a day; they are useless long before. */
+const sweepEvery = Duration.days(1)
+
+const nameAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+/** `Player-7K3Q`. */
+const defaultDisplayName = Effect.gen(function* () {
+  const random = yield* SecureRandom.SecureRandom
+  const bytes = yield* random.randomBytes(4)
+  return `Player-${Array.from(bytes, (byte) => nameAlphabet.charAt(byte & 31)).join("")}`
+})
+
+/** Signs players in, and keeps them so. */
+export class Sessions extends Context.Service<
+  Sessions,
+  {
+    /** A new guest player, signed in. */
+    readonly openGuest: (
+      environmentId: EnvironmentId,
+      displayName: string | undefined
+    ) => Effect.Effect<Session>
+    /** The next session of a refresh token's chain. */
+    readonly refresh: (
+      environmentId: EnvironmentId,
+      token: string
+    ) => Effect.Effect<Session, RefreshError>
+    /** Ends the chain of a refresh token, if it is one. */
+    readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
+    /** The chain that a token names, if this service issued it. */
+    readonly chainOf: (token: string) => SessionId | undefined
+  }
+>()("src/sessions/chains/Sessions") {
+  static readonly layer = Layer.effect(
+    Sessions,
+    Effect.gen(function* () {
+      const rows = yield* SessionRows
+      const secrets = yield* Secrets
+      const tokens = yield* AccessTokens
+      const random = yield* SecureRandom.SecureRandom
+      const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
+      yield* sweepDaily(rows)
+
+      const sessionOf = Effect.fnUntraced(function* (
+        player: PlayerRow,
+        sessionId: SessionId,
+        refreshToken: string
+      ) {
+        const { environmentId, id: playerId, isGuest } = player
+        const accessToken = yield* tokens.sign({ environmentId, playerId, sessionId, isGuest })
+        const expiresIn = limits.accessTokenSeconds
+        return { player: playerView(player), accessToken, expiresIn, refreshToken }
+      })
+
+      return Sessions.of({
+        openGuest: Effect.fn("Sessions.openGuest")(function* (environmentId, displayName) {
+          const now = yield* DateTime.now
+          const sessionId = yield* newId.session
+          const { hash, token } = yield* newRefreshToken(secrets, sessionId)
+          const player: PlayerRow = {
+            id: yield* newId.player,
+            environmentId,
+            displayName: normalizeDisplayName(displayName ?? (yield* defaultDisplayName)),
+            isGuest: true,
+            createdAt: now
+          }
+          const expiresAt = DateTime.addDuration(now, lifetime)
+          yield* rows.open({ player, sessionId, tokenHash: hash, now, expiresAt })
+          return yield* sessionOf(player, sessionId, token)
+        }, withRandom),
+
+        refresh: Effect.fn("Sessions.refresh")(function* (environmentId, token) {
+          const presented = parseRefreshToken(secrets, token)
+          if (presented === undefined) return yield* new InvalidRefreshToken()
+          const { hash: tokenHash, sessionId } = presented
+          const now = yield* DateTime.now
+          const next = yield* newRefreshToken(secrets, sessionId)
+          const expiresAt = DateTime.addDuration(now, lifetime)
+          const chain = { environmentId, sessionId }
+          const rotation = { ...chain, tokenHash, nextHash: next.hash, now, expiresAt }
+          const player = yield* rows.rotate(rotation)
+          if (Option.isSome(player)) return yield* sessionOf(player.value, sessionId, next.token)
+          return yield* refuse(rows, environmentId, presented)
+        }, withRandom),
+
+        logout: Effect.fn("Sessions.logout")(function* (environmentId, token) {
+          const presented = parseRefreshToken(secrets, token)
+          if (presented === undefined) return
+          const { sessionId } = presented
+          const found = yield* rows.find({ environmentId, sessionId })
+          if (Option.isNone(found)) return
+          const { parentHash, tokenHash } = found.value
+          if (!isIssued(presented, [tokenHash, parentHash])) return
+          yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+        }),
+
+        chainOf: (token) => {
+          const presented = parseRefreshToken(secrets, token)
+          return presented?.isMarked === true ? presented.sessionId : undefined
+        }
+      })
+    })
+  )
+}
+
+/** A mark made under an earlier master key proves nothing, but a remembered hash does. */
+const isIssued = (
+  { hash, isMarked }: RefreshToken,
+  remembered: ReadonlyArray<string | null>
+): boolean => isMarked || remembered.includes(hash)
+
+/** Why a token did not rotate; revokes the chain when a used one is presented. */
+const refuse = Effect.fnUntraced(function* (
+  rows: SessionRows["Service"],
+  environmentId: EnvironmentId,
+  presented: RefreshToken
+): Effect.fn.Return<never, RefreshError> {
+  const { hash, sessionId } = presented
+  const now = yield* DateTime.now
+  const found = yield* rows.find({ environmentId, sessionId })
+  if (Option.isNone(found)) return yield* new InvalidRefreshToken()
+  const { expiresAt, parentHash, revokedAt, rotatedAt, tokenHash } = found.value
+  if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
+  if (revokedAt !== null) return yield* new SessionRevoked()
+  if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()
+  const raceEnd = DateTime.addDuration(rotatedAt, raceWindow)
+  if (hash === parentHash && DateTime.isLessThan(now, raceEnd)) return yield* new RefreshRace()
+  yield* rows.revoke({ environmentId, sessionId, now })
+  return yield* new SessionRevoked()
+})
+
+const sweepDaily = (rows: SessionRows["Service"]) =>
+  Effect.flatMap(DateTime.now, (now) =>
+    rows.sweep(DateTime.subtractDuration(now, sweepEvery))
+  ).pipe(
+    Effect.tapDefect((defect) => Effect.logWarning("Sessions were not swept", defect)),
+    Effect.exit,
+    Effect.repeat(Schedule.spaced(sweepEvery)),
+    Effect.forkScoped
+  )

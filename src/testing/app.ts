@@ -1,0 +1,107 @@
+/**
+ * The whole service inside a test's process, on a database of its own: real Postgres, real HTTP, real
+ * sockets, on a free port. Started in milliseconds, gone with the layer.
+ */
+import { NodeServices } from "@effect/platform-node"
+import {
+  ConfigProvider,
+  Context,
+  Effect,
+  FileSystem,
+  Layer,
+  Path,
+  Redacted,
+  Schedule,
+  Schema,
+  type Scope
+} from "effect"
+import { HttpServer } from "effect/http"
+import { ServiceLive } from "../service.ts"
+import { cloneDatabase, testServer } from "./database.ts"
+import { authenticate, type OnlinePlayer, type TestPlayer, type TestTarget } from "./players.ts"
+
+/** A fresh, migrated database. */
+export class TestDatabase extends Context.Service<TestDatabase, { readonly url: string }>()(
+  "src/testing/TestDatabase"
+) {
+  /** On a Postgres that runs already (see `testServer`). */
+  static readonly layerOn = (server: Redacted.Redacted) =>
+    Layer.effect(
+      TestDatabase,
+      Effect.map(cloneDatabase(server), (url) => TestDatabase.of({ url: Redacted.value(url) }))
+    )
+  /** On a Postgres of its own. */
+  static readonly layer = Layer.unwrap(Effect.map(testServer, TestDatabase.layerOn))
+}
+
+const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+const DevKeys = Schema.fromJsonString(Schema.Struct({ development: Keys, production: Keys }))
+
+/** A running service, with the keys of its seeded development environment. */
+export class TestApp extends Context.Service<
+  TestApp,
+  TestTarget & {
+    readonly socketUrl: string
+    /** The other environment of the same project. */
+    readonly production: TestTarget
+    /** Opens a socket for a player; `welcome` is still to come. */
+    readonly online: (player: TestPlayer) => Effect.Effect<OnlinePlayer, Error, Scope.Scope>
+    /** Waits until an effect succeeds with something true. */
+    readonly eventually: <A, E>(
+      effect: Effect.Effect<A, E>,
+      what: string
+    ) => Effect.Effect<NonNullable<A>>
+  }
+>()("src/testing/TestApp") {
+  /** On this layer's database, with these settings beside the defaults of a laptop. */
+  static readonly layerWith = (env: Readonly<Record<string, string>> = {}) =>
+    Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))
+}
+
+const patience = { times: 600, schedule: Schedule.spaced(20) } as const
+
+const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
+  effect.pipe(
+    Effect.flatMap((value) =>
+      value === undefined || value === null || value === false
+        ? Effect.fail("not yet")
+        : Effect.succeed(value)
+    ),
+    Effect.retry(patience),
+    Effect.mapError((last) => new Error(`It never came about that ${what}: ${String(last)}`)),
+    Effect.orDie
+  )
+
+const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const database = yield* TestDatabase
+  const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-app-" })
+  const settings = ConfigProvider.layer(
+    ConfigProvider.fromEnv({
+      env: {
+        PORT: "0",
+        HOST: "127.0.0.1",
+        DATABASE_URL: database.url,
+        SVC_DATA_DIR: dataDir,
+        SVC_BASE_URL: "http://localhost:8080",
+        SVC_THROTTLES: "off",
+        ...env
+      }
+    })
+  )
+  const service = yield* Layer.build(Layer.provide(Layer.fresh(ServiceLive), settings))
+  const { address } = Context.get(service, HttpServer.HttpServer)
+  const port = "port" in address ? address.port : 0
+  const text = yield* fs.readFileString(path.join(dataDir, "dev-keys.json"))
+  const keys = yield* Schema.decodeUnknownEffect(DevKeys)(text)
+  const url = `http://127.0.0.1:${port}`
+  const target: TestTarget = { url, ...keys.development }
+  return TestApp.of({
+    ...target,
+    socketUrl: `ws://127.0.0.1:${port}/v1/realtime`,
+    production: { url, ...keys.production },
+    online: (player) => authenticate(target, player),
+    eventually
+  })
+}, Effect.orDie)

@@ -1,0 +1,60 @@
+/**
+ * Databases for tests: one real Postgres for a whole run, one migrated template in it, and for every
+ * test file a clone of the template, which costs milliseconds and is dropped afterwards.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, FileSystem, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { migrate, poolLayer } from "#sql/database"
+import { embeddedPostgres } from "../postgres/embedded.ts"
+
+const template = "svc_template"
+
+/** The same server, another database. */
+const inDatabase = (url: Redacted.Redacted, database: string): Redacted.Redacted => {
+  const address = new URL(Redacted.value(url))
+  address.pathname = `/${database}`
+  return Redacted.make(address.href)
+}
+
+/** Statements that no transaction may hold: one session, one after the other. */
+const administer = Effect.fnUntraced(function* (
+  url: Redacted.Redacted,
+  ...statements: ReadonlyArray<string>
+) {
+  const session = yield* PgConnection.make({ url })
+  for (const statement of statements) yield* session.query(statement)
+}, Effect.scoped)
+
+/**
+ * Starts a Postgres in a temporary directory, with a migrated template; it goes with the scope. It
+ * need not survive a crash of the machine, so it does not wait for the disk.
+ */
+export const testServer = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-test-" })
+  yield* fs.chmod(dataDir, 0o755)
+  const url = yield* embeddedPostgres({ dataDir })
+  yield* administer(
+    url,
+    "alter system set fsync = off",
+    "alter system set synchronous_commit = off",
+    "alter system set full_page_writes = off",
+    "select pg_reload_conf()",
+    `create database ${template}`
+  )
+  yield* Effect.provide(migrate, poolLayer({ url: inDatabase(url, template), connections: 2 }))
+  return url
+}).pipe(Effect.provide(NodeServices.layer))
+
+/** A fresh, migrated database on the server of a {@link testServer}; it goes with the scope. */
+export const cloneDatabase = Effect.fnUntraced(function* (server: Redacted.Redacted) {
+  const random = yield* SecureRandom.SecureRandom
+  const name = `svc_${(yield* random.uuidV4()).replaceAll("-", "")}`
+  yield* Effect.acquireRelease(
+    administer(server, `create database ${name} template ${template}`),
+    () => Effect.ignore(administer(server, `drop database ${name} with (force)`))
+  )
+  return inDatabase(server, name)
+}, Effect.provide(SecureRandom.layerWebCrypto))

@@ -1,0 +1,464 @@
+/**
+ * The client's connection against a scripted service: what it sends and when, and what it does after
+ * each way in which a socket can end (spec section 6, decisions 3.6).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { type Client, isError, type Room, type RoomEvents } from "#src/client/client"
+import { refusal } from "#test/client/fake-auth"
+import {
+  joined,
+  refuse,
+  reply,
+  type ScriptedService,
+  type ScriptedSocket,
+  scriptedService,
+  seat,
+  seated
+} from "#test/client/scripted-service"
+
+const call = <A>(ask: () => Promise<A>) =>
+  Effect.forkChild(Effect.tryPromise({ try: ask, catch: (error) => error }))
+
+/** The next event of a room, heard from now on. */
+const listen = <Name extends keyof RoomEvents>(room: Room, name: Name) =>
+  Effect.forkChild(
+    Effect.callback<RoomEvents[Name]>((resume) => {
+      const stop = room.on(name, (event) => resume(Effect.succeed(event)))
+      return Effect.sync(stop)
+    }),
+    { startImmediately: true }
+  )
+
+/** Waits until the connection is in a state. */
+const status = (client: Client, wanted: Client["status"]) =>
+  Effect.callback<void>((resume) => {
+    if (client.status === wanted) return resume(Effect.void)
+    const stop = client.on("status", (now) => {
+      if (now === wanted) resume(Effect.void)
+    })
+    return Effect.sync(stop)
+  })
+
+const tagOf = (error: unknown) => Reflect.get(Object(error), "_tag")
+
+/** The client returns: its first frame, and its seat is resumed with this snapshot. */
+const returned = Effect.fnUntraced(function* (
+  service: ScriptedService,
+  fields: Parameters<typeof joined>[0] = {}
+) {
+  const socket = yield* service.socket
+  const auth = yield* socket.next
+  yield* socket.welcome()
+  const resume = yield* socket.next
+  assert.deepStrictEqual([resume["t"], resume["roomId"]], ["resume", "rm_1"])
+  yield* socket.say(joined(fields, true), reply(resume, seat))
+  return { auth, socket }
+})
+
+/** Past the longest wait before the first new attempt. */
+const waitOut = Effect.andThen(Effect.yieldNow, TestClock.adjust("500 millis"))
+
+const expectFrame = Effect.fnUntraced(function* (socket: ScriptedSocket, expected: object) {
+  assert.deepStrictEqual(yield* socket.next, { ...expected })
+})
+
+describe("the client's socket", () => {
+  it.effect("opens when it is needed, says who it is, and asks once it is welcome", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      assert.strictEqual(client.status, "closed")
+      assert.deepStrictEqual(service.auth.requests, [])
+      const joining = yield* call(() => client.rooms.join({ code: "7KMB2P" }))
+      const socket = yield* service.socket
+      yield* expectFrame(socket, { t: "auth", key: "pk_test", token: "access-1" })
+      assert.strictEqual(client.status, "connecting")
+      yield* socket.welcome()
+      const join = yield* socket.next
+      assert.deepStrictEqual([join["t"], join["code"]], ["join", "7KMB2P"])
+      yield* socket.say(refuse(join, "already_in_room", { roomId: "rm_2" }))
+      const error = yield* Effect.flip(Fiber.join(joining))
+      assert(isError(error, "already_in_room"))
+      assert.strictEqual(error.details.roomId, "rm_2")
+      assert.strictEqual(client.status, "open")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("tells whoever awaited a room all that came right behind the reply", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      const heard: Array<unknown> = []
+      const joining = yield* call(async () => {
+        const room = await client.rooms.join({ code: "7KMB2P" })
+        room.on("message", ({ data }) => heard.push(data))
+        return new Promise<void>((resolve) => room.on("locked", () => resolve()))
+      })
+      const socket = yield* service.socket
+      yield* socket.next
+      yield* socket.welcome()
+      const join = yield* socket.next
+      const message = (data: number) => ({ t: "message", from: "ada", type: "n", data, at: 0 })
+      yield* socket.say(joined(), reply(join, seat), message(1), message(2))
+      yield* socket.say(message(3), { t: "locked", locked: true })
+      yield* Fiber.join(joining)
+      assert.deepStrictEqual(heard, [1, 2, 3])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("sends messages without waiting, and confirmed ones with a reply", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service)
+      room.send("move", { x: 1 })
+      room.setState({ round: 1 })
+      yield* expectFrame(socket, { t: "send", type: "move", data: { x: 1 } })
+      yield* expectFrame(socket, { t: "setState", patch: { round: 1 } })
+      const sending = yield* call(() => room.confirmed.send("trade", 7, { to: ["bob"] }))
+      const send = yield* socket.next
+      assert.deepStrictEqual(send["to"], ["bob"])
+      yield* socket.say(reply(send, { delivered: 1 }))
+      assert.deepStrictEqual(yield* Fiber.join(sending), { delivered: 1 })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("tells what was not accepted as a warning, without a call to reject", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service)
+      const warned = yield* listen(room, "warn")
+      yield* socket.say({ t: "warn", code: "host_only", message: "no" })
+      assert.strictEqual((yield* Fiber.join(warned)).code, "host_only")
+      const refused = yield* listen(room, "warn")
+      room.send("")
+      assert.strictEqual((yield* Fiber.join(refused)).code, "invalid_frame")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gives a reply ten seconds", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service)
+      const locking = yield* call(() => room.lock())
+      yield* socket.next
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(tagOf(yield* Effect.flip(Fiber.join(locking))), "timed_out")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("shows a renewed token in band when the old one is about to end", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, socket } = yield* seated(service)
+      yield* TestClock.adjust("14 minutes")
+      yield* expectFrame(socket, { t: "ping", rid: "2" })
+      yield* socket.say(reply({ rid: "2" }, { at: 0 }))
+      yield* socket.say({ t: "warn", code: "token_expiring", message: "soon" })
+      yield* expectFrame(socket, { t: "auth", token: "access-2" })
+      yield* socket.welcome()
+      assert.strictEqual(service.sockets(), 1)
+      assert.strictEqual(client.status, "open")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("after a drop", () => {
+  it.effect("the client returns to its seat: same room, fresh view", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service, { state: { round: 1 } })
+      const dropped = yield* listen(room, "disconnected")
+      const back = yield* listen(room, "reconnected")
+      yield* socket.close()
+      assert.strictEqual((yield* Fiber.join(dropped)).code, 1006)
+      yield* waitOut
+      yield* returned(service, { state: { round: 2 } })
+      yield* Fiber.join(back)
+      assert.deepStrictEqual(room.state, { round: 2 })
+      assert.strictEqual(client.rooms.current, room)
+      assert.isUndefined(room.closed)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("calls wait until the seat is resumed; messages are dropped with a warning", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      yield* socket.close()
+      yield* status(client, "connecting")
+      const warned = yield* listen(room, "warn")
+      room.send("lost")
+      assert.strictEqual((yield* Fiber.join(warned)).code, "disconnected")
+      const locking = yield* call(() => room.lock())
+      yield* waitOut
+      const { socket: next } = yield* returned(service)
+      const lock = yield* next.next
+      assert.strictEqual(lock["t"], "lock")
+      yield* next.say(reply(lock))
+      yield* Fiber.join(locking)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a call whose reply was lost rejects: what became of it is unknown", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service)
+      const locking = yield* call(() => room.lock())
+      yield* socket.next
+      yield* socket.close(1013, "slow_consumer")
+      const error = yield* Effect.flip(Fiber.join(locking))
+      assert(isError(error, "disconnected"))
+      assert.deepStrictEqual([error.code, error.reason], [1013, "slow_consumer"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a room that moves is asked again until it stands", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service)
+      const back = yield* listen(room, "reconnected")
+      yield* socket.close(1012, "draining")
+      const next = yield* service.socket
+      yield* next.next
+      yield* next.welcome()
+      yield* next.say(refuse(yield* next.next, "unavailable"))
+      const resume = yield* Effect.raceFirst(next.next, Effect.forever(waitOut))
+      yield* next.say(joined({}, true), reply(resume, seat))
+      yield* Fiber.join(back)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a seat that is gone closes the room", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const closed = yield* listen(room, "closed")
+      yield* socket.close(1012, "draining")
+      const next = yield* service.socket
+      yield* next.next
+      yield* next.welcome()
+      yield* next.say(refuse(yield* next.next, "resume_expired"))
+      assert.deepStrictEqual(yield* Fiber.join(closed), { reason: "resume_expired" })
+      assert.isNull(client.rooms.current)
+      yield* status(client, "open")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("a silent line is given up after a ping without an answer", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const dropped = yield* listen(room, "disconnected")
+      yield* TestClock.adjust("20 seconds")
+      yield* expectFrame(socket, { t: "ping", rid: "2" })
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(dropped)).code, 4008)
+      yield* waitOut
+      yield* returned(service)
+      yield* status(client, "open")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("by the code of the close", () => {
+  it.effect("1012: the client returns at once", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, socket } = yield* seated(service)
+      yield* socket.close(1012, "draining")
+      yield* returned(service)
+      yield* status(client, "open")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("4002: it refreshes its token first", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { socket } = yield* seated(service)
+      yield* socket.close(4002, "token_expired")
+      const { auth } = yield* returned(service)
+      assert.strictEqual(auth["token"], "access-2")
+    }).pipe(Effect.scoped)
+  )
+
+  for (const [code, reason] of [
+    [4003, "player_banned"],
+    [4004, "replaced"]
+  ] as const) {
+    it.effect(`${code}: it stays away until it is asked for something`, () =>
+      Effect.gen(function* () {
+        const service = yield* scriptedService
+        const { client, room, socket } = yield* seated(service)
+        const closed = yield* listen(room, "closed")
+        yield* socket.close(code, reason)
+        assert.deepStrictEqual(yield* Fiber.join(closed), { code, reason })
+        yield* status(client, "closed")
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(service.sockets(), 1)
+        assert.strictEqual(
+          tagOf(yield* Effect.flip(Fiber.join(yield* call(() => room.lock())))),
+          "not_in_room"
+        )
+        yield* call(() => client.rooms.quickMatch("default"))
+        yield* service.socket
+        assert.strictEqual(service.sockets(), 2)
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.effect("4001: it learns whether its session has ended", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, socket } = yield* seated(service)
+      service.auth.instead("POST /v1/auth/refresh", () => refusal(401, "session_revoked"))
+      const changed = yield* Effect.forkChild(
+        Effect.callback<unknown>((resume) => {
+          client.sessions.onChange((player) => resume(Effect.succeed(player)))
+        }),
+        { startImmediately: true }
+      )
+      yield* socket.close(4001, "session_revoked")
+      assert.isNull(yield* Fiber.join(changed))
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a wait for a match", () => {
+  const waiting = Effect.fnUntraced(function* (service: ScriptedService) {
+    const client = yield* service.client()
+    const abort = new AbortController()
+    const matching = yield* call(() => client.rooms.quickMatch("default", { signal: abort.signal }))
+    const socket = yield* service.socket
+    yield* socket.next
+    yield* socket.welcome()
+    const ticket = yield* socket.next
+    assert.deepStrictEqual([ticket["t"], ticket["mode"]], ["quickMatch", "default"])
+    return { abort, client, matching, socket, ticket }
+  })
+
+  it.effect("takes as long as it takes", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { matching, socket, ticket } = yield* waiting(service)
+      yield* TestClock.adjust("15 seconds")
+      yield* socket.say(joined(), reply(ticket, seat))
+      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is cancelled by its signal", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { abort, matching, socket } = yield* waiting(service)
+      abort.abort()
+      const cancel = yield* socket.next
+      assert.strictEqual(cancel["t"], "cancelMatch")
+      yield* socket.say(reply(cancel, { cancelled: true }))
+      assert.strictEqual(tagOf(yield* Effect.flip(Fiber.join(matching))), "match_cancelled")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gives the room when the match was made before it was cancelled", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { abort, matching, socket, ticket } = yield* waiting(service)
+      abort.abort()
+      const cancel = yield* socket.next
+      yield* socket.say(reply(cancel, { cancelled: false }), joined(), reply(ticket, seat))
+      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("outlives a drop, and takes the seat that was found meanwhile", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { matching, socket } = yield* waiting(service)
+      yield* socket.close(1012, "draining")
+      const next = yield* service.socket
+      yield* next.next
+      yield* next.welcome()
+      const again = yield* next.next
+      assert.strictEqual(again["t"], "quickMatch")
+      yield* next.say(refuse(again, "already_in_room", { roomId: "rm_1" }))
+      const resume = yield* next.next
+      assert.strictEqual(resume["t"], "resume")
+      yield* next.say(joined({}, true), reply(resume, seat))
+      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the room of the client", () => {
+  it.effect("is made whole by a new snapshot when an event could not be read", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service, { state: { round: 1 } })
+      yield* socket.say({ t: "player_left", playerId: "bob", reason: "kicked" })
+      const join = yield* socket.next
+      assert.deepStrictEqual([join["t"], join["roomId"]], ["join", "rm_1"])
+      const changed = yield* listen(room, "change")
+      yield* socket.say(joined({ state: { round: 2 } }), reply(join, seat))
+      yield* Fiber.join(changed)
+      assert.deepStrictEqual(room.state, { round: 2 })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("speaks for itself only: a room that was left sends nothing into the next", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const leaving = yield* call(() => room.leave())
+      yield* socket.say(reply(yield* socket.next))
+      yield* Fiber.join(leaving)
+      assert.deepStrictEqual(room.closed, { reason: "left" })
+      const joining = yield* call(() => client.rooms.join({ code: "ABCD" }))
+      const join = yield* socket.next
+      yield* socket.say(joined({ id: "rm_2" }), reply(join, { ...seat, roomId: "rm_2" }))
+      const next = yield* Fiber.join(joining)
+      room.send("old")
+      next.send("new")
+      yield* expectFrame(socket, { t: "send", type: "new" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is resumed by a new page, if a seat is held", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      const resuming = yield* call(() => client.rooms.resume())
+      const socket = yield* service.socket
+      yield* socket.next
+      yield* socket.welcome({ rooms: [{ ...seat, mode: "default", graceUntil: null }] })
+      const resume = yield* socket.next
+      yield* socket.say(joined({}, true), reply(resume, seat))
+      assert.strictEqual((yield* Fiber.join(resuming))?.id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with the sign-in of another player, on a socket of its own", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room } = yield* seated(service)
+      yield* Effect.promise(() => client.sessions.guest({ displayName: "Bob" }))
+      assert.strictEqual(room.closed?.reason, "signed_out")
+      assert.strictEqual(client.status, "closed")
+      yield* call(() => client.ping())
+      const next = yield* service.socket
+      yield* expectFrame(next, { t: "auth", key: "pk_test", token: "access-2" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends when the client is closed, with every call that waits", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const locking = yield* call(() => room.lock())
+      yield* socket.next
+      client.close()
+      assert.strictEqual(tagOf(yield* Effect.flip(Fiber.join(locking))), "disconnected")
+      assert.deepStrictEqual(room.closed, { code: 1000, reason: "closed" })
+    }).pipe(Effect.scoped)
+  )
+})

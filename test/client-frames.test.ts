@@ -1,0 +1,150 @@
+/** The client's frames: derived from the definitions, bounded, and tolerant of newer services. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { AlreadyInRoom, RoomFull } from "#rpc/errors"
+import { closeCodes } from "#rpc/realtime"
+import { create, join, leave, send, setState } from "#rpc/rooms"
+import { ServiceError } from "#src/client/errors"
+import { decodeFrame, encodeFrame, readReply } from "#src/client/frames"
+import { makePendingReplies } from "#src/client/pending"
+import { afterClose } from "#src/client/reconnect"
+
+const textOf = (encoded: ReturnType<typeof encodeFrame>): unknown =>
+  JSON.parse(Result.getOrThrow(encoded))
+
+const tagOf = (encoded: Result.Result<unknown, { readonly _tag: string }>): string =>
+  Result.isFailure(encoded) ? encoded.failure._tag : "sent"
+
+describe("frames of the client", () => {
+  it("carry their type, the number of the reply, and the fields of the definition only", () => {
+    const frame = encodeFrame(send, { type: "move", data: { x: 1 } }, "7")
+    assert.deepStrictEqual(textOf(frame), { t: "send", rid: "7", type: "move", data: { x: 1 } })
+    assert.deepStrictEqual(textOf(encodeFrame(leave, undefined)), { t: "leave" })
+  })
+
+  it("are refused before they are sent when the service would refuse them", () => {
+    assert.strictEqual(tagOf(encodeFrame(create, { mode: "" })), "invalid_frame")
+    assert.strictEqual(tagOf(encodeFrame(join, {})), "invalid_frame")
+    const hostile = JSON.parse('{"deep":{"__proto__":1}}')
+    assert.strictEqual(tagOf(encodeFrame(setState, { patch: hostile })), "invalid_frame")
+    assert.strictEqual(tagOf(encodeFrame(send, { type: "big", data: 1n })), "invalid_frame")
+  })
+
+  it("count their bytes, not their characters", () => {
+    const sized = (data: string) => tagOf(encodeFrame(send, { type: "t", data }))
+    assert.strictEqual(sized("a".repeat(60_000)), "sent")
+    assert.strictEqual(sized("é".repeat(60_000)), "payload_too_large")
+    assert.strictEqual(sized("a".repeat(70_000)), "payload_too_large")
+  })
+})
+
+describe("frames of the service", () => {
+  it("are read as events and replies", () => {
+    const locked = { t: "locked", locked: true } as const
+    assert.deepStrictEqual(decodeFrame(JSON.stringify(locked)), locked)
+    const reply = { t: "reply", rid: "1", ok: true, data: {} } as const
+    assert.deepStrictEqual(decodeFrame(JSON.stringify(reply)), reply)
+  })
+
+  it("may have fields that the client does not know", () => {
+    const text = JSON.stringify({ t: "locked", locked: false, by: "ada" })
+    assert.deepStrictEqual(decodeFrame(text), { t: "locked", locked: false })
+  })
+
+  it("are unread, not an error, when their type or a value is new", () => {
+    assert.deepStrictEqual(decodeFrame('{"t":"fireworks"}'), { t: "unread", type: "fireworks" })
+    const kicked = { t: "player_left", playerId: "ada", reason: "kicked" }
+    assert.deepStrictEqual(decodeFrame(JSON.stringify(kicked)), {
+      t: "unread",
+      type: "player_left"
+    })
+    assert.deepStrictEqual(decodeFrame("nonsense"), { t: "unread", type: undefined })
+  })
+
+  it("are unread when a patch could reach a prototype", () => {
+    const text = '{"t":"state","patch":{"__proto__":{"admin":true}},"from":"eve","version":1}'
+    assert.deepStrictEqual(decodeFrame(text), { t: "unread", type: "state" })
+  })
+})
+
+describe("replies", () => {
+  const refused = (code: string, details?: unknown) =>
+    readReply(join, {
+      t: "reply",
+      rid: "1",
+      ok: false,
+      error: { code, message: "no", ...(details === undefined ? {} : { details }) }
+    })
+
+  it("fail with the class of their code", () => {
+    assert.deepStrictEqual(refused("room_full"), Result.fail(new RoomFull({ message: "no" })))
+    const details = { roomId: "rm_2" }
+    const elsewhere = Result.fail(new AlreadyInRoom({ message: "no", details }))
+    assert.deepStrictEqual(refused("already_in_room", details), elsewhere)
+  })
+
+  it("fail with the code itself when the client does not know it", () => {
+    const failed = refused("room_haunted", { ghosts: 3 })
+    assert(Result.isFailure(failed) && failed.failure instanceof ServiceError)
+    assert.strictEqual(failed.failure.code, "room_haunted")
+    assert.deepStrictEqual(failed.failure.details, { ghosts: 3 })
+  })
+
+  it("give the data that the definition promises, or fail", () => {
+    const reply = (data: unknown) => readReply(join, { t: "reply", rid: "1", ok: true, data })
+    const seat = { roomId: "rm_1", code: "7KMB2P" }
+    assert.deepStrictEqual(reply({ ...seat, more: 1 }), Result.succeed(seat))
+    assert.strictEqual(tagOf(reply({ roomId: 1 })), "service_error")
+  })
+
+  it("reach the call they belong to, once", () => {
+    const pending = makePendingReplies()
+    const heard: Array<string | undefined> = []
+    const wait = () => pending.add((reply) => heard.push(reply?.rid))
+    const [first, second, third] = [wait(), wait(), wait()]
+    const reply = (rid: string) => pending.settle({ t: "reply", rid, ok: true })
+    reply(second)
+    reply(second)
+    reply("unasked")
+    pending.forget(first)
+    reply(first)
+    assert.deepStrictEqual(heard, [second])
+    pending.end()
+    reply(third)
+    assert.deepStrictEqual(heard, [second, undefined])
+  })
+})
+
+describe("after a close", () => {
+  const delay = (code: number, failures: number, random = 0.5) => {
+    const next = afterClose(code, failures, random)
+    return next.reconnect ? next.delayMillis : "never"
+  }
+
+  it("a refused or replaced client stays away", () => {
+    const { forbidden, replaced, unauthorized, unsupported } = closeCodes
+    for (const code of [unauthorized, forbidden, replaced, unsupported]) {
+      assert.strictEqual(delay(code, 1), "never")
+    }
+  })
+
+  it("a client of a draining node, or with an old token, returns at once, and only once", () => {
+    for (const code of [closeCodes.draining, closeCodes.tokenExpired]) {
+      assert.strictEqual(delay(code, 1), 0)
+      assert.isAbove(Number(delay(code, 2)), 0)
+    }
+  })
+
+  it("the wait doubles up to a bound, spread over all of it", () => {
+    assert.deepStrictEqual(
+      [1, 2, 3, 20].map((failures) => delay(1006, failures)),
+      [250, 500, 1000, 7500]
+    )
+    assert.strictEqual(delay(1006, 20, 0), 0)
+    assert.isAtMost(Number(delay(closeCodes.idle, 20, 0.999)), 15_000)
+  })
+
+  it("a client that sent far too much waits for seconds", () => {
+    assert.isAtLeast(Number(delay(closeCodes.abuse, 1, 0)), 5000)
+  })
+})

@@ -1,0 +1,110 @@
+/**
+ * The HTTP side of a service as far as sessions go, in memory and in the test's hands: tokens that
+ * rotate, and whatever answer a test puts in the place of the next one.
+ */
+
+const json = (status: number, body: object): Response =>
+  new Response(JSON.stringify(body), {
+    status,
+    headers: { "content-type": "application/json" }
+  })
+
+/** An error as the service sends it. */
+export const refusal = (status: number, code: string, details?: object): Response =>
+  json(status, { error: { code, message: code, ...(details === undefined ? {} : { details }) } })
+
+const playerOf = (number: number, displayName: string) => ({
+  id: `pl_${String(number).padStart(26, "0")}`,
+  displayName,
+  isGuest: true,
+  createdAt: "2026-11-20T21:00:00.000Z",
+  identities: [{ provider: "guest" }],
+  emailVerified: false
+})
+
+type Route = (body: Readonly<Record<string, unknown>>, token: string | null) => Response
+
+/** An answer that a test holds back. */
+export interface Held {
+  /** The question has come. */
+  readonly asked: Promise<void>
+  readonly release: () => void
+}
+
+export class FakeAuth {
+  /** `METHOD /path` of each request, in order. */
+  readonly requests: Array<string> = []
+  readonly #refresh = new Map<string, ReturnType<typeof playerOf>>()
+  readonly #instead = new Map<string, Array<() => Response | Promise<Response>>>()
+  #issued = 0
+  #guests = 0
+  #accepted = ""
+
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const { pathname } = new URL(String(input instanceof Request ? input.url : input))
+    const route = `${init?.method ?? "GET"} ${pathname}`
+    this.requests.push(route)
+    const instead = this.#instead.get(route)?.shift()
+    if (instead !== undefined) return instead()
+    const text = await new Response(init?.body ?? null).text()
+    const token = new Headers(init?.headers).get("authorization")
+    const answer = this.#routes[route]
+    return answer === undefined
+      ? refusal(404, "not_found")
+      : answer(text === "" ? {} : JSON.parse(text), token)
+  }
+
+  /** How often a route was asked. */
+  count(route: string): number {
+    return this.requests.filter((request) => request === route).length
+  }
+
+  /** The next answer of a route is this one. */
+  instead(route: string, answer: () => Response | Promise<Response>): void {
+    this.#instead.set(route, [...(this.#instead.get(route) ?? []), answer])
+  }
+
+  /** The next answer of a route is withheld until it is released. */
+  hold(route: string, answer: () => Response): Held {
+    const asked = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    this.instead(route, () => {
+      asked.resolve()
+      return released.promise.then(answer)
+    })
+    return { asked: asked.promise, release: () => released.resolve() }
+  }
+
+  /** Whatever was issued so far is no longer accepted as an access token. */
+  expireAccess(): void {
+    this.#accepted = ""
+  }
+
+  /** A session as another tab would have got it. */
+  issue(player = playerOf(1, "Ada")) {
+    const number = String(++this.#issued)
+    const refreshToken = `refresh-${number}`
+    const accessToken = `access-${number}`
+    this.#refresh.set(refreshToken, player)
+    this.#accepted = `Bearer ${accessToken}`
+    return { player, accessToken, expiresIn: 900, refreshToken }
+  }
+
+  readonly #routes: Readonly<Record<string, Route>> = {
+    "POST /v1/auth/guest": ({ displayName = "Guest" }) =>
+      json(200, this.issue(playerOf(++this.#guests, String(displayName)))),
+    "POST /v1/auth/refresh": ({ refreshToken }) => {
+      const player = this.#refresh.get(String(refreshToken))
+      this.#refresh.delete(String(refreshToken))
+      return player === undefined ? refusal(401, "session_revoked") : json(200, this.issue(player))
+    },
+    "POST /v1/auth/logout": ({ refreshToken }) => {
+      this.#refresh.delete(String(refreshToken))
+      return json(200, {})
+    },
+    "GET /v1/players/me": (_body, token) =>
+      token === this.#accepted
+        ? json(200, { player: Array.from(this.#refresh.values()).at(-1) })
+        : refusal(401, "token_expired")
+  }
+}

@@ -1,0 +1,165 @@
+/** Random traffic for the property tests of the realtime core: few players, so that they collide. */
+import { Schema } from "effect"
+import * as fc from "fast-check"
+import type { Place, SessionCommand } from "#entities/player-session/state"
+import type { RoomSettings } from "#entities/room/model"
+import { JsonMembers } from "#rpc/rooms"
+
+const players = ["ann", "ben", "cat", "dan", "eve"]
+const nodes = ["n1", "n2"]
+
+const player = fc.constantFrom(...players)
+const node = fc.constantFrom(...nodes)
+
+/** Rooms small enough to be full, with graces shorter and longer than the host's. */
+export const roomSettings: fc.Arbitrary<Partial<RoomSettings>> = fc.record({
+  maxPlayers: fc.integer({ min: 1, max: 4 }),
+  graceSeconds: fc.constantFrom(0, 3, 30),
+  hostOnlyState: fc.boolean(),
+  matched: fc.boolean(),
+  p2p: fc.constantFrom(null, { relayOnly: true, maxPlayers: 4 })
+})
+
+/** Keys that a careless merge would take for something else. */
+const hostileKeys = ["__proto__", "constructor", "prototype", "toString", "0", "10", "", "é", '"\n']
+
+const key = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom("a", "b", "c") },
+  { weight: 1, arbitrary: fc.constantFrom(...hostileKeys) }
+)
+
+/** Patches that overlap, from clients that nobody has checked; null deletes. */
+export const hostilePatch: fc.Arbitrary<JsonMembers> = fc
+  .array(fc.tuple(key, fc.oneof(fc.constant(null), fc.integer(), fc.string(), fc.jsonValue())), {
+    maxLength: 4
+  })
+  .map((entries) => Object.fromEntries(entries))
+
+/** Patches as a room gets them. */
+const patch = hostilePatch.filter(Schema.is(JsonMembers))
+
+/** Waits around every time that means something to a room, and some between. */
+const millis: fc.Arbitrary<number> = fc.oneof(
+  fc.constantFrom(0, 1, 999, 1000, 1001, 4999, 5000, 5001, 9999, 10_000, 29_999, 30_000, 30_001),
+  fc.integer({ min: 0, max: 40_000 }),
+  fc.constantFrom(7_199_999, 7_200_000, 86_400_000)
+)
+
+/** Something that happens to a room. */
+export type RoomStep =
+  | { readonly k: "join" | "resume"; readonly player: string; readonly node: string }
+  | { readonly k: "seat"; readonly players: ReadonlyArray<string>; readonly node: string }
+  | {
+      readonly k: "leave"
+      readonly player: string
+      readonly reason: "left" | "banned" | "deleted"
+    }
+  | { readonly k: "send"; readonly player: string; readonly to: ReadonlyArray<string> | null }
+  | {
+      readonly k: "setState" | "setMyState"
+      readonly player: string
+      readonly patch: JsonMembers
+    }
+  | { readonly k: "lock"; readonly player: string; readonly locked: boolean }
+  | { readonly k: "drop"; readonly player: string; readonly replaced: boolean }
+  | { readonly k: "dropNode"; readonly node: string }
+  | { readonly k: "wait"; readonly millis: number }
+
+/** Something that happens between a room and its gateways. */
+export type JourneyStep =
+  | { readonly k: "watch" | "unwatch"; readonly node: string }
+  | { readonly k: "move"; readonly stale: number }
+
+const step: fc.Arbitrary<RoomStep> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      k: fc.constantFrom("join" as const, "resume" as const),
+      player,
+      node
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      k: fc.constant("seat" as const),
+      players: fc.uniqueArray(player, { minLength: 1, maxLength: 3 }),
+      node
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      k: fc.constant("leave" as const),
+      player,
+      reason: fc.constantFrom("left" as const, "banned" as const, "deleted" as const)
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      k: fc.constant("send" as const),
+      player,
+      to: fc.option(fc.array(fc.constantFrom(...players, "nobody"), { maxLength: 4 }))
+    })
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      k: fc.constantFrom("setState" as const, "setMyState" as const),
+      player,
+      patch
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ k: fc.constant("lock" as const), player, locked: fc.boolean() })
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ k: fc.constant("drop" as const), player, replaced: fc.boolean() })
+  },
+  { weight: 1, arbitrary: fc.record({ k: fc.constant("dropNode" as const), node }) },
+  { weight: 4, arbitrary: fc.record({ k: fc.constant("wait" as const), millis }) }
+)
+
+const journey: fc.Arbitrary<JourneyStep> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ k: fc.constant("unwatch" as const), node }) },
+  { weight: 4, arbitrary: fc.record({ k: fc.constant("watch" as const), node }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ k: fc.constant("move" as const), stale: fc.integer({ min: 0, max: 5 }) })
+  }
+)
+
+/** A life of a room that stays where it is. */
+export const roomSteps: fc.Arbitrary<ReadonlyArray<RoomStep>> = fc.array(step, { maxLength: 40 })
+
+/** A life of a room whose streams break, and that moves. */
+export const roomLives: fc.Arbitrary<ReadonlyArray<RoomStep | JourneyStep>> = fc.array(
+  fc.oneof({ weight: 3, arbitrary: step }, { weight: 1, arbitrary: journey }),
+  { maxLength: 40 }
+)
+
+const connection = fc.constantFrom("c1", "c2", "c3")
+const room = fc.constantFrom("r1", "r2")
+const ticket = fc.constantFrom("t1", "t2")
+
+const held: fc.Arbitrary<Place> = fc.oneof(
+  fc.record({ k: fc.constant("seat" as const), roomId: room }),
+  fc.record({ k: fc.constant("ticket" as const), ticketId: ticket })
+)
+
+const place: fc.Arbitrary<Place> = fc.oneof(held, fc.constant<Place>({ k: "none" }))
+
+/** What gateways and queues tell a player's session. */
+export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.array(
+  fc.oneof(
+    fc.record({ t: fc.constant("attach" as const), connectionId: connection, place }),
+    fc.record({ t: fc.constant("detach" as const), connectionId: connection }),
+    fc.record({ t: fc.constant("claim" as const), connectionId: connection, place: held }),
+    fc.record({ t: fc.constant("settle" as const), ticketId: ticket, roomId: room }),
+    fc.record({ t: fc.constant("release" as const), place: held })
+  ),
+  { maxLength: 30 }
+)

@@ -1,0 +1,22 @@
+/** Starts the Postgres that all test files share, each in a database of its own. */
+import { createRequire } from "node:module"
+import { Effect, Exit, Redacted, Scope } from "effect"
+import type { TestProject } from "vitest/node"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    readonly postgres: string
+  }
+}
+
+// Loaded by Node itself: the loader that vitest gives to this file lacks `import.meta.resolve`.
+const { testServer }: typeof import("#src/testing/database") = createRequire(import.meta.url)(
+  "../src/testing/database.ts"
+)
+
+export default async (project: TestProject): Promise<() => Promise<void>> => {
+  const scope = Scope.makeUnsafe()
+  const url = await Effect.runPromise(Scope.provide(testServer, scope))
+  project.provide("postgres", Redacted.value(url))
+  return () => Effect.runPromise(Scope.close(scope, Exit.void))
+}

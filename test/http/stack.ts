@@ -1,0 +1,98 @@
+/**
+ * Nodes of the HTTP side for tests: the real layers, a real Postgres, a real server on a free port.
+ * Several nodes may share one database. Time is the test's: with TestClock it stands still.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { ConfigProvider, Context, Effect, Layer, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpServer } from "effect/http"
+import { inject } from "vitest"
+import { ThisNode } from "#entities/local-actors"
+import { EnvironmentName } from "#rpc/auth"
+import type { EnvironmentId } from "#rpc/ids"
+import { databaseLayer } from "#sql/database"
+import { RoomRows } from "#sql/rooms"
+import { Configs } from "#src/config"
+import { CoreLive, Routes, serveHttp } from "#src/http/app"
+import { HttpServerHandle } from "#src/http/server"
+import { Environments, type PlainKeys } from "#src/projects"
+import { Settings } from "#src/settings"
+import { Readiness } from "#src/system"
+import { cloneDatabase } from "#src/testing/database"
+
+type Env = Readonly<Record<string, string>>
+
+/** The database that the nodes of a test share. */
+export class SharedDatabase extends Context.Service<SharedDatabase, Redacted.Redacted>()(
+  "test/http/SharedDatabase"
+) {
+  static readonly layer = Layer.effect(
+    SharedDatabase,
+    Effect.suspend(() => cloneDatabase(Redacted.make(inject("postgres"))))
+  )
+}
+
+/** Settings of a node; throttles are off unless a test wants them. */
+const settingsWith = (env: Env) =>
+  Settings.layer.pipe(
+    Layer.provide(
+      ConfigProvider.layer(
+        ConfigProvider.fromEnv({
+          env: {
+            PORT: "0",
+            HOST: "127.0.0.1",
+            SVC_BASE_URL: "https://play.example.com",
+            SVC_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+            SVC_THROTTLES: "off",
+            ...env
+          }
+        })
+      )
+    )
+  )
+
+const databaseOfNode = Layer.unwrap(
+  Effect.map(SharedDatabase, (url) => databaseLayer({ url, connections: 10 }))
+)
+
+const platform = Layer.mergeAll(SecureRandom.layerWebCrypto, NodeServices.layer)
+
+/** What a node stands on: every service and repository, without a server. */
+export const coreOfNode = (env: Env = {}) =>
+  CoreLive.pipe(
+    Layer.provideMerge(databaseOfNode),
+    Layer.provideMerge(settingsWith(env)),
+    Layer.provideMerge(platform)
+  )
+
+/** A node that listens. */
+export const nodeWith = (env: Env = {}, routes: Layer.Layer<never, never, never> = Layer.empty) =>
+  serveHttp(Layer.mergeAll(Routes, routes)).pipe(
+    Layer.provide([RoomRows.layer, ThisNode.layer, Readiness.always, HttpServerHandle.layer]),
+    Layer.provideMerge(coreOfNode(env))
+  )
+
+/** One environment with its keys. */
+export interface Tenant extends PlainKeys {
+  readonly environmentId: EnvironmentId
+}
+
+/** A new project's environments. */
+export const makeTenants = Effect.gen(function* () {
+  const environments = yield* Environments
+  const { environments: ids, keys } = yield* environments.createProject("test")
+  const tenantOf = (name: EnvironmentName): Tenant => ({ environmentId: ids[name], ...keys[name] })
+  return { development: tenantOf("development"), production: tenantOf("production") }
+})
+
+/** Where the node of this context listens. */
+export const addressOfNode = Effect.map(HttpServer.HttpServer, ({ address }) =>
+  "port" in address ? `http://127.0.0.1:${address.port}` : ""
+)
+
+/** Puts a config in force. */
+export const configure = Effect.fnUntraced(function* (tenant: Tenant, document: object) {
+  const configs = yield* Configs
+  const { environmentId } = tenant
+  yield* configs.push({ environmentId, document: JSON.parse(JSON.stringify(document)), pushedBy: "test" })
+})

@@ -1,0 +1,104 @@
+/** The native door `/v1/rpc`: the same frames as typed procedures, for TypeScript game servers. */
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Layer, Queue, Stream } from "effect"
+import { RpcClient, RpcSerialization } from "effect/rpc"
+import { Socket } from "effect/socket"
+import { RealtimeRpcs, type ServerEvent } from "#rpc/realtime"
+import { TestApp } from "#src/testing/app"
+import { AppLive } from "./service.ts"
+import { at, guest, newPlayer } from "#src/testing/players"
+
+/** A client of its own connection, with the events it is told. */
+const connect = Effect.fnUntraced(function* (url: string, headers: Record<string, string>) {
+  const protocol = RpcClient.layerProtocolSocket().pipe(
+    Layer.provide(Socket.layerWebSocket(`${url.replace("http", "ws")}/v1/rpc`)),
+    Layer.provide(Socket.layerWebSocketConstructorGlobal),
+    Layer.provide(RpcSerialization.layerJson)
+  )
+  const client = yield* Effect.provide(RpcClient.make(RealtimeRpcs), yield* Layer.build(protocol))
+  const events = yield* Queue.unbounded<ServerEvent>()
+  const open = yield* Deferred.make<void, unknown>()
+  yield* client.events(undefined, { headers }).pipe(
+    Stream.runForEach((event) =>
+      Effect.andThen(Queue.offer(events, event), Deferred.succeed(open, undefined))
+    ),
+    Effect.tapError((error) => Deferred.fail(open, error)),
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  yield* Deferred.await(open)
+  const next = <T extends ServerEvent["t"]>(t: T): Effect.Effect<ServerEvent> =>
+    Effect.flatMap(Queue.take(events), (event) => (event.t === t ? Effect.succeed(event) : next(t)))
+  return { client, next }
+})
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc", (it) => {
+  it.effect("a game server plays with players of the JSON door in one room", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app)
+      const { client, next } = yield* connect(app.url, {
+        "x-svc-key": app.publishableKey,
+        authorization: `Bearer ${ada.accessToken}`
+      })
+      const room = yield* client.create({ mode: "default" })
+      const joined = yield* next("room_joined")
+      assert.strictEqual(at(joined, "room", "id"), room.roomId)
+      const bob = yield* newPlayer(app)
+      yield* bob.socket.ask({ t: "join", code: room.code })
+      yield* next("player_joined")
+      yield* client.send({ type: "hi", data: { deep: [1, null] } })
+      const message = yield* bob.socket.next("message")
+      assert.deepStrictEqual(message["data"], { deep: [1, null] })
+      yield* bob.socket.say({ t: "setState", patch: { x: 1 } })
+      const state = yield* next("state")
+      assert.deepStrictEqual(at(state, "patch"), { x: 1 })
+    })
+  )
+
+  it.effect("errors are typed", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app)
+      const { client } = yield* connect(app.url, {
+        "x-svc-key": app.publishableKey,
+        authorization: `Bearer ${ada.accessToken}`
+      })
+      const nowhere = yield* Effect.flip(client.setState({ patch: { a: 1 } }))
+      assert.strictEqual(nowhere._tag, "not_in_room")
+      const mode = yield* Effect.flip(client.create({ mode: "nope" }))
+      assert.strictEqual(mode._tag, "mode_not_found")
+      yield* client.create({ mode: "default" })
+      const twice = yield* Effect.flip(client.create({ mode: "default" }))
+      assert.strictEqual(twice._tag, "already_in_room")
+    })
+  )
+
+  it.effect("a secret key acts for the player it names, and for nobody without", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const bot = yield* guest(app, "Bot")
+      const { client } = yield* connect(app.url, {
+        "x-svc-key": app.secretKey,
+        "x-svc-player": bot.id
+      })
+      const room = yield* client.create({ mode: "default" })
+      assert.isString(room.code)
+      const nobody = yield* Effect.flip(connect(app.url, { "x-svc-key": app.secretKey }))
+      assert.strictEqual(at(nobody, "_tag"), "player_required")
+      const stranger = yield* guest(app.production)
+      const foreign = yield* Effect.flip(
+        connect(app.url, { "x-svc-key": app.secretKey, "x-svc-player": stranger.id })
+      )
+      assert.strictEqual(at(foreign, "_tag"), "unauthorized")
+    })
+  )
+
+  it.effect("without the events stream there is no connection to act for", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const wrong = yield* Effect.flip(connect(app.url, { "x-svc-key": "pk_unknown" }))
+      assert.strictEqual(at(wrong, "_tag"), "invalid_key")
+    })
+  )
+})

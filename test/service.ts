@@ -1,0 +1,12 @@
+/** The service for tests of this repository, on the Postgres that the global setup started. */
+import { Layer, Redacted } from "effect"
+import { inject } from "vitest"
+import { TestApp, TestDatabase } from "#src/testing/app"
+
+/** A database of the test file's own. */
+export const DatabaseLive = Layer.suspend(() =>
+  TestDatabase.layerOn(Redacted.make(inject("postgres")))
+)
+
+/** The service on a database of its own. */
+export const AppLive = TestApp.layerWith().pipe(Layer.provide(DatabaseLive))
