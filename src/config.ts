@@ -4,10 +4,20 @@
  * environment are serialized, so none is lost. Reading is a cache hit on a warm node, and a push is
  * in force on all nodes within a second.
  */
-import { Cache, Context, DateTime, Effect, Layer, Option, PubSub, Record, Stream } from "effect"
+import {
+  Cache,
+  Context,
+  DateTime,
+  Effect,
+  Layer,
+  Option,
+  PubSub,
+  Record,
+  Schema,
+  Stream
+} from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
-import type { Schema } from "effect"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
@@ -21,7 +31,7 @@ import {
   type InvalidConfig,
   PayloadTooLarge
 } from "#rpc/errors"
-import type { EnvironmentId } from "#rpc/ids"
+import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
 import { Invalidation } from "./invalidation.ts"
@@ -49,7 +59,7 @@ type PushError = InvalidConfig | FeatureUnavailable | ConfigConflict | PayloadTo
 /** The second line of defence behind the invalidation: nothing is believed for longer. */
 const trust = "60 seconds"
 
-/** Changes that wait for a slow consumer; beyond it the listener waits too. */
+/** Changes that wait for a slow consumer; beyond it the oldest are lost to it. */
 const changesCapacity = 1024
 
 const etagOf = (version: number): string => `"${version}"`
@@ -86,11 +96,13 @@ export class Configs extends Context.Service<
   )
 }
 
+const isEnvironmentId = Schema.is(EnvironmentId)
+
 /** The configs in force, and the environments whose config changes. */
 const currentConfigs = Effect.gen(function* () {
   const rows = yield* ConfigRows
   const invalidation = yield* Invalidation
-  const changes = yield* PubSub.bounded<EnvironmentId>(changesCapacity)
+  const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)
   const cached = yield* Cache.make({
     capacity: caches.environments,
     timeToLive: trust,
@@ -105,7 +117,9 @@ const currentConfigs = Effect.gen(function* () {
     Effect.fnUntraced(function* ({ id, kind }) {
       if (kind === "key") return
       const known = Array.from(yield* Cache.keys(cached))
-      const changed = kind === "everything" ? known : known.filter((it) => it === id)
+      // A push on this node has dropped its own entry already: it is news all the same.
+      const named = isEnvironmentId(id) ? [id] : []
+      const changed = kind === "everything" ? known : named
       yield* Effect.forEach(changed, (it) => Cache.invalidate(cached, it), { discard: true })
       yield* PubSub.publishAll(changes, changed)
     })

@@ -5,9 +5,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { type Client, isError, type Room, type RoomEvents } from "#src/client/client"
-import { refusal } from "#test/client/fake-auth"
+import { isError } from "#src/client/client"
+import { refusal } from "./client/fake-auth.ts"
 import {
+  heartbeat,
   joined,
   refuse,
   reply,
@@ -16,32 +17,8 @@ import {
   scriptedService,
   seat,
   seated
-} from "#test/client/scripted-service"
-
-const call = <A>(ask: () => Promise<A>) =>
-  Effect.forkChild(Effect.tryPromise({ try: ask, catch: (error) => error }))
-
-/** The next event of a room, heard from now on. */
-const listen = <Name extends keyof RoomEvents>(room: Room, name: Name) =>
-  Effect.forkChild(
-    Effect.callback<RoomEvents[Name]>((resume) => {
-      const stop = room.on(name, (event) => resume(Effect.succeed(event)))
-      return Effect.sync(stop)
-    }),
-    { startImmediately: true }
-  )
-
-/** Waits until the connection is in a state. */
-const status = (client: Client, wanted: Client["status"]) =>
-  Effect.callback<void>((resume) => {
-    if (client.status === wanted) return resume(Effect.void)
-    const stop = client.on("status", (now) => {
-      if (now === wanted) resume(Effect.void)
-    })
-    return Effect.sync(stop)
-  })
-
-const tagOf = (error: unknown) => Reflect.get(Object(error), "_tag")
+} from "./client/scripted-service.ts"
+import { call, listen, rejection, status } from "./client/waits.ts"
 
 /** The client returns: its first frame, and its seat is resumed with this snapshot. */
 const returned = Effect.fnUntraced(function* (
@@ -144,7 +121,7 @@ describe("the client's socket", () => {
       const locking = yield* call(() => room.lock())
       yield* socket.next
       yield* TestClock.adjust("10 seconds")
-      assert.strictEqual(tagOf(yield* Effect.flip(Fiber.join(locking))), "timed_out")
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(locking)), "timed_out"))
     }).pipe(Effect.scoped)
   )
 
@@ -153,8 +130,6 @@ describe("the client's socket", () => {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)
       yield* TestClock.adjust("14 minutes")
-      yield* expectFrame(socket, { t: "ping", rid: "2" })
-      yield* socket.say(reply({ rid: "2" }, { at: 0 }))
       yield* socket.say({ t: "warn", code: "token_expiring", message: "soon" })
       yield* expectFrame(socket, { t: "auth", token: "access-2" })
       yield* socket.welcome()
@@ -251,7 +226,8 @@ describe("after a drop", () => {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
       const dropped = yield* listen(room, "disconnected")
-      yield* TestClock.adjust("20 seconds")
+      // The first heartbeat finds that the line was used, the second that it was not.
+      yield* TestClock.adjust(2 * heartbeat * 1000)
       yield* expectFrame(socket, { t: "ping", rid: "2" })
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(dropped)).code, 4008)
@@ -297,10 +273,7 @@ describe("by the code of the close", () => {
         yield* status(client, "closed")
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(service.sockets(), 1)
-        assert.strictEqual(
-          tagOf(yield* Effect.flip(Fiber.join(yield* call(() => room.lock())))),
-          "not_in_room"
-        )
+        assert.isTrue(isError(yield* rejection(() => room.lock()), "not_in_room"))
         yield* call(() => client.rooms.quickMatch("default"))
         yield* service.socket
         assert.strictEqual(service.sockets(), 2)
@@ -321,144 +294,6 @@ describe("by the code of the close", () => {
       )
       yield* socket.close(4001, "session_revoked")
       assert.isNull(yield* Fiber.join(changed))
-    }).pipe(Effect.scoped)
-  )
-})
-
-describe("a wait for a match", () => {
-  const waiting = Effect.fnUntraced(function* (service: ScriptedService) {
-    const client = yield* service.client()
-    const abort = new AbortController()
-    const matching = yield* call(() => client.rooms.quickMatch("default", { signal: abort.signal }))
-    const socket = yield* service.socket
-    yield* socket.next
-    yield* socket.welcome()
-    const ticket = yield* socket.next
-    assert.deepStrictEqual([ticket["t"], ticket["mode"]], ["quickMatch", "default"])
-    return { abort, client, matching, socket, ticket }
-  })
-
-  it.effect("takes as long as it takes", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { matching, socket, ticket } = yield* waiting(service)
-      yield* TestClock.adjust("15 seconds")
-      yield* socket.say(joined(), reply(ticket, seat))
-      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("is cancelled by its signal", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { abort, matching, socket } = yield* waiting(service)
-      abort.abort()
-      const cancel = yield* socket.next
-      assert.strictEqual(cancel["t"], "cancelMatch")
-      yield* socket.say(reply(cancel, { cancelled: true }))
-      assert.strictEqual(tagOf(yield* Effect.flip(Fiber.join(matching))), "match_cancelled")
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("gives the room when the match was made before it was cancelled", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { abort, matching, socket, ticket } = yield* waiting(service)
-      abort.abort()
-      const cancel = yield* socket.next
-      yield* socket.say(reply(cancel, { cancelled: false }), joined(), reply(ticket, seat))
-      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("outlives a drop, and takes the seat that was found meanwhile", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { matching, socket } = yield* waiting(service)
-      yield* socket.close(1012, "draining")
-      const next = yield* service.socket
-      yield* next.next
-      yield* next.welcome()
-      const again = yield* next.next
-      assert.strictEqual(again["t"], "quickMatch")
-      yield* next.say(refuse(again, "already_in_room", { roomId: "rm_1" }))
-      const resume = yield* next.next
-      assert.strictEqual(resume["t"], "resume")
-      yield* next.say(joined({}, true), reply(resume, seat))
-      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
-    }).pipe(Effect.scoped)
-  )
-})
-
-describe("the room of the client", () => {
-  it.effect("is made whole by a new snapshot when an event could not be read", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { room, socket } = yield* seated(service, { state: { round: 1 } })
-      yield* socket.say({ t: "player_left", playerId: "bob", reason: "kicked" })
-      const join = yield* socket.next
-      assert.deepStrictEqual([join["t"], join["roomId"]], ["join", "rm_1"])
-      const changed = yield* listen(room, "change")
-      yield* socket.say(joined({ state: { round: 2 } }), reply(join, seat))
-      yield* Fiber.join(changed)
-      assert.deepStrictEqual(room.state, { round: 2 })
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("speaks for itself only: a room that was left sends nothing into the next", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { client, room, socket } = yield* seated(service)
-      const leaving = yield* call(() => room.leave())
-      yield* socket.say(reply(yield* socket.next))
-      yield* Fiber.join(leaving)
-      assert.deepStrictEqual(room.closed, { reason: "left" })
-      const joining = yield* call(() => client.rooms.join({ code: "ABCD" }))
-      const join = yield* socket.next
-      yield* socket.say(joined({ id: "rm_2" }), reply(join, { ...seat, roomId: "rm_2" }))
-      const next = yield* Fiber.join(joining)
-      room.send("old")
-      next.send("new")
-      yield* expectFrame(socket, { t: "send", type: "new" })
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("is resumed by a new page, if a seat is held", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const client = yield* service.client()
-      const resuming = yield* call(() => client.rooms.resume())
-      const socket = yield* service.socket
-      yield* socket.next
-      yield* socket.welcome({ rooms: [{ ...seat, mode: "default", graceUntil: null }] })
-      const resume = yield* socket.next
-      yield* socket.say(joined({}, true), reply(resume, seat))
-      assert.strictEqual((yield* Fiber.join(resuming))?.id, "rm_1")
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("ends with the sign-in of another player, on a socket of its own", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { client, room } = yield* seated(service)
-      yield* Effect.promise(() => client.sessions.guest({ displayName: "Bob" }))
-      assert.strictEqual(room.closed?.reason, "signed_out")
-      assert.strictEqual(client.status, "closed")
-      yield* call(() => client.ping())
-      const next = yield* service.socket
-      yield* expectFrame(next, { t: "auth", key: "pk_test", token: "access-2" })
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("ends when the client is closed, with every call that waits", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { client, room, socket } = yield* seated(service)
-      const locking = yield* call(() => room.lock())
-      yield* socket.next
-      client.close()
-      assert.strictEqual(tagOf(yield* Effect.flip(Fiber.join(locking))), "disconnected")
-      assert.deepStrictEqual(room.closed, { code: 1000, reason: "closed" })
     }).pipe(Effect.scoped)
   )
 })

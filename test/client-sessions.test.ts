@@ -11,7 +11,8 @@ import {
   ServiceError,
   type SessionStorage
 } from "#src/client/client"
-import { FakeAuth, refusal } from "#test/client/fake-auth"
+import { FakeAuth, refusal } from "./client/fake-auth.ts"
+import { rejection } from "./client/waits.ts"
 
 const guest = "POST /v1/auth/guest"
 const refresh = "POST /v1/auth/refresh"
@@ -19,9 +20,6 @@ const me = "GET /v1/players/me"
 
 const newTab = (auth: FakeAuth, options: Partial<ClientOptions> = {}) =>
   makeClient({ baseUrl: "http://service.test", key: "pk_test", fetch: auth.fetch, ...options })
-
-const rejection = (call: () => Promise<unknown>) =>
-  Effect.flip(Effect.tryPromise({ try: call, catch: (error) => error }))
 
 const inStorage = (storage: SessionStorage) =>
   Effect.promise(async () => String(await storage.getItem("player-backend:pk_test")))

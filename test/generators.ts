@@ -1,12 +1,13 @@
 /** Random traffic for the property tests of the realtime core: few players, so that they collide. */
 import { Schema } from "effect"
 import * as fc from "fast-check"
+import type { QueueMode } from "#entities/matchmaking-queue/state"
 import type { Place, SessionCommand } from "#entities/player-session/state"
 import type { RoomSettings } from "#entities/room/model"
 import { JsonMembers } from "#rpc/rooms"
 
 const players = ["ann", "ben", "cat", "dan", "eve"]
-const nodes = ["n1", "n2"]
+const nodes = ["n1", "n2"] as const
 
 const player = fc.constantFrom(...players)
 const node = fc.constantFrom(...nodes)
@@ -162,4 +163,56 @@ export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.arra
     fc.record({ t: fc.constant("release" as const), place: held })
   ),
   { maxLength: 30 }
+)
+
+/** Modes in which one, two or three start a match, at once or after a while or never. */
+export const queueModes: fc.Arbitrary<QueueMode> = fc.record({
+  minPlayers: fc.integer({ min: 1, max: 3 }),
+  maxPlayers: fc.integer({ min: 3, max: 4 }),
+  fillTimeoutSeconds: fc.constantFrom(0, 1, 15)
+})
+
+const index = fc.nat(8)
+
+/** What happens to the line of a queue. */
+export const lineSteps = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.record({ k: fc.constant("enqueue" as const) }) },
+    { weight: 2, arbitrary: fc.record({ k: fc.constant("cancel" as const), index }) },
+    { weight: 3, arbitrary: fc.record({ k: fc.constant("match" as const) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ k: fc.constant("open" as const), room, free: fc.nat(3) })
+    }
+  ),
+  { maxLength: 60 }
+)
+
+/** What happens to a live queue: tickets come and go, matches are made or not, streams break. */
+export const queueSteps = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ k: fc.constant("enqueue" as const), node }) },
+    { weight: 2, arbitrary: fc.record({ k: fc.constant("cancel" as const), index }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        k: fc.constantFrom("seat" as const, "refuse" as const, "found" as const)
+      })
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        k: fc.constantFrom("watch" as const, "unwatch" as const),
+        node
+      })
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        k: fc.constant("wait" as const),
+        millis: fc.constantFrom(1, 999, 1000)
+      })
+    }
+  ),
+  { maxLength: 40 }
 )

@@ -12,7 +12,7 @@ import {
   type SessionCommand,
   type SessionState
 } from "#entities/player-session/state"
-import { sessionSteps } from "#test/generators"
+import { sessionSteps } from "./generators.ts"
 
 const seat = (roomId: string): Place => ({ k: "seat", roomId })
 const ticket = (ticketId: string): Place => ({ k: "ticket", ticketId })

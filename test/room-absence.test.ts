@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { iso, roomView } from "#entities/room/model"
-import { roomOf } from "#test/room-world"
+import { roomOf } from "./room-world.ts"
 
 const second = 1000
 const hour = 3600 * second

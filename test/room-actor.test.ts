@@ -7,9 +7,9 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { hears, roomView } from "#entities/room/model"
 import type { RoomItem } from "#entities/room/protocol"
-import { type JourneyStep, roomLives, roomSettings, type RoomStep } from "#test/generators"
-import { ActorWorld, type Gateway } from "#test/room-gateways"
-import { agrees, checkRoom } from "#test/room-world"
+import { type JourneyStep, roomLives, roomSettings, type RoomStep } from "./generators.ts"
+import { ActorWorld, type Gateway } from "./room-gateways.ts"
+import { agrees, checkRoom } from "./room-world.ts"
 
 const second = 1000
 

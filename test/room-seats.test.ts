@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { isListed, iso, roomView } from "#entities/room/model"
-import { roomOf, RoomWorld, start } from "#test/room-world"
+import { roomOf, RoomWorld, start } from "./room-world.ts"
 
 const second = 1000
 const hour = 3600 * second

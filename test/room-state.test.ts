@@ -8,11 +8,11 @@ import * as fc from "fast-check"
 import { type RoomCommand, roomView } from "#entities/room/model"
 import { nextDeadline, tick } from "#entities/room/seats"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
-import { jsonBytes, noValues, patchValues, valuesToJson } from "#entities/room/values"
+import { jsonBytes } from "#entities/room/values"
 import { rooms } from "#rpc/limits"
 import type { RoomEvent } from "#rpc/rooms"
-import { hostilePatch, roomSettings, type RoomStep, roomSteps } from "#test/generators"
-import { agrees, checkRoom, roomOf, RoomWorld, start } from "#test/room-world"
+import { roomSettings, type RoomStep, roomSteps } from "./generators.ts"
+import { agrees, checkRoom, roomOf, RoomWorld, start } from "./room-world.ts"
 
 describe("send", () => {
   it("reaches everyone but the sender, with the time", () => {
@@ -167,50 +167,6 @@ describe("lock", () => {
     ]
     assert.deepStrictEqual(room.heard("ann"), told)
     assert.deepStrictEqual(room.heard("ben"), told)
-  })
-})
-
-describe("values", () => {
-  const max = rooms.stateMaxBytes
-  const patched = (patch: Readonly<Record<string, unknown>>) => patchValues(noValues, patch, max)
-  const refusedFor = (patch: Readonly<Record<string, unknown>>) => {
-    const result = patched(patch)
-    return Result.isFailure(result) ? result.failure.details.unit : "accepted"
-  }
-
-  it("fit up to the last byte of their JSON in UTF-8, whatever the key", () => {
-    for (const key of ["a", "é", '"', "\n", "\ud800"]) {
-      const text = "x".repeat(max - jsonBytes({ [key]: "", b: 1 }))
-      assert.strictEqual(refusedFor({ [key]: text, b: 1 }), "accepted")
-      assert.strictEqual(refusedFor({ [key]: `${text}x`, b: 1 }), "bytes")
-    }
-  })
-
-  it("have at most 256 keys of at most 64 characters", () => {
-    const keys = (count: number) =>
-      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0]))
-    assert.strictEqual(refusedFor(keys(256)), "accepted")
-    assert.strictEqual(refusedFor(keys(257)), "keys")
-    assert.strictEqual(refusedFor({ ["k".repeat(64)]: 0 }), "accepted")
-    assert.strictEqual(refusedFor({ ["k".repeat(65)]: 0 }), "keyCharacters")
-  })
-
-  it("never outgrow their limit nor touch a prototype, patch after patch", () => {
-    const small = 64
-    fc.assert(
-      fc.property(fc.array(hostilePatch, { maxLength: 20 }), (all) => {
-        let values = noValues
-        for (const patch of all) {
-          values = Result.getOrElse(patchValues(values, patch, small), () => values)
-          const json = valuesToJson(values)
-          assert.isAtMost(jsonBytes(json), small)
-          assert.strictEqual(Object.getPrototypeOf(json), Object.prototype)
-          assert.sameMembers(Object.keys(json), Array.from(values.entries.keys()))
-          assert.notInclude(Object.values(json), null)
-        }
-        assert.deepStrictEqual(Object.keys(Object.prototype), [])
-      })
-    )
   })
 })
 

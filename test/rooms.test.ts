@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#src/testing/app"
 import { AppLive } from "./service.ts"
-import { at, newPlayer, request } from "#src/testing/players"
+import { at, configure, newPlayer, request } from "#src/testing/players"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("the creator gets room_joined before the reply and is host", () =>
@@ -138,6 +138,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       assert.strictEqual(at(code, "error", "code"), "room_not_found")
       const id = yield* bob.socket.ask({ t: "join", roomId: "rm_0000000000000000000000000" })
       assert.strictEqual(at(id, "error", "code"), "room_not_found")
+      yield* configure(app.production, { version: 1, features: { multiplayer: true } })
       const stranger = yield* newPlayer(app.production)
       const foreign = yield* stranger.socket.ask({
         t: "join",

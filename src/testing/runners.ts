@@ -87,7 +87,7 @@ export const startRunner = (options: {
         const process = spawn("node", [main], {
           stdio: ["ignore", "pipe", "pipe"],
           env: {
-            PATH: [`${fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))}`].join(),
+            PATH: fileURLToPath(new URL("../../node_modules/.bin", import.meta.url)),
             HOST: "127.0.0.1",
             PORT: String(port),
             DATABASE_URL: options.databaseUrl,

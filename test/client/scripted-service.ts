@@ -16,6 +16,9 @@ const read = (text: string): Said => {
   return Predicate.isObject(frame) ? Object.fromEntries(Object.entries(frame)) : {}
 }
 
+/** Seconds; longer than whatever else the tests wait for. */
+export const heartbeat = 1000
+
 /** The server's end of one socket. */
 export class ScriptedSocket {
   readonly #ws: WebSocket
@@ -45,7 +48,7 @@ export class ScriptedSocket {
       connectionId: "con_1",
       playerId: "pl_00000000000000000000000001",
       serverTime: 0,
-      heartbeatSeconds: 20,
+      heartbeatSeconds: heartbeat,
       tokenExpiresAt: null,
       rooms: [],
       ...fields

@@ -5,7 +5,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { ConfigProvider, Context, Effect, Layer, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { HttpServer } from "effect/http"
+import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { ThisNode } from "#entities/local-actors"
 import { EnvironmentName } from "#rpc/auth"
@@ -66,9 +66,13 @@ export const coreOfNode = (env: Env = {}) =>
   )
 
 /** A node that listens. */
-export const nodeWith = (env: Env = {}, routes: Layer.Layer<never, never, never> = Layer.empty) =>
+export const nodeWith = (
+  env: Env = {},
+  routes: Layer.Layer<never, never, HttpRouter.HttpRouter> = Layer.empty
+) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
-    Layer.provide([RoomRows.layer, ThisNode.layer, Readiness.always, HttpServerHandle.layer]),
+    Layer.provide([RoomRows.layer, ThisNode.layer, Readiness.always]),
+    Layer.provideMerge(HttpServerHandle.layer),
     Layer.provideMerge(coreOfNode(env))
   )
 

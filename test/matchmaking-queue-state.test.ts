@@ -1,0 +1,343 @@
+/**
+ * Matchmaking (spec section 4.4, decisions 3.8): when a match is made, for whom, and what becomes of a
+ * ticket. See `queue-world.ts`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  cancel,
+  emptyQueue,
+  enqueue,
+  fillDeadline,
+  type Match,
+  nextMatch,
+  noteOpen,
+  putBack,
+  type QueueMode,
+  type Ticket,
+  waiting
+} from "#entities/matchmaking-queue/state"
+import { matchmaking } from "#rpc/limits"
+import { lineSteps, queueModes, queueSteps } from "./generators.ts"
+import { QueueWorld } from "./queue-world.ts"
+
+const second = 1000
+const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
+
+const ticketOf = (ticketId: string, queuedAt = 0): Ticket => ({
+  ticketId,
+  newcomer: { playerId: ticketId, displayName: ticketId, node: "n1", connectionId: "c1" },
+  queuedAt
+})
+
+const queueOf = (settings: QueueMode, ...tickets: ReadonlyArray<string>) => {
+  const state = emptyQueue(settings)
+  for (const ticketId of tickets) enqueue(state, ticketOf(ticketId))
+  return state
+}
+
+const ids = (match: Match | undefined) => match?.tickets.map(({ ticketId }) => ticketId)
+
+describe("a queue", () => {
+  it("starts as soon as minPlayers wait, first come first served", () => {
+    const state = queueOf(mode, "a")
+    assert.isUndefined(nextMatch(state, 0))
+    enqueue(state, ticketOf("b"))
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["a", "b"])
+    assert.strictEqual(waiting(state), 0)
+  })
+
+  it("puts up to maxPlayers into one room", () => {
+    const state = queueOf(mode, "a", "b", "c", "d", "e", "f", "g")
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["a", "b", "c", "d"])
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["e", "f", "g"])
+  })
+
+  it("starts with whoever waits after the fill timeout, even one", () => {
+    const state = queueOf(mode, "a")
+    assert.strictEqual(fillDeadline(state), 15 * second)
+    assert.isUndefined(nextMatch(state, 15 * second - 1))
+    assert.deepStrictEqual(ids(nextMatch(state, 15 * second)), ["a"])
+  })
+
+  it("waits for ever for minPlayers when the fill timeout is 0", () => {
+    const state = queueOf({ ...mode, fillTimeoutSeconds: 0 }, "a")
+    assert.strictEqual(fillDeadline(state), Number.POSITIVE_INFINITY)
+    assert.isUndefined(nextMatch(state, Number.MAX_SAFE_INTEGER))
+  })
+
+  it("fills open rooms first, oldest first, also with one ticket", () => {
+    const state = queueOf(mode, "a", "b", "c", "d")
+    noteOpen(state, "r1", 1, 10)
+    noteOpen(state, "r2", 5, 10)
+    assert.deepInclude(nextMatch(state, 0), { k: "fill", roomId: "r1" })
+    const second = nextMatch(state, 0)
+    assert.deepInclude(second, { k: "fill", roomId: "r2" })
+    assert.deepStrictEqual(ids(second), ["b", "c", "d"])
+    enqueue(state, ticketOf("e"))
+    assert.deepInclude(nextMatch(state, 0), { k: "fill", roomId: "r2" })
+  })
+
+  it("knows no room that is full, nor more rooms than it may", () => {
+    const state = queueOf(mode, "a")
+    for (const room of ["r1", "r2", "r3"]) noteOpen(state, room, 2, 2)
+    noteOpen(state, "r1", 0, 2)
+    assert.deepStrictEqual(Array.from(state.open.keys()), ["r2"])
+  })
+
+  it("has a ticket once, and gives it to a match or a cancellation", () => {
+    const state = queueOf(mode, "a", "a", "b")
+    assert.strictEqual(waiting(state), 2)
+    assert.isTrue(cancel(state, "a"))
+    assert.isFalse(cancel(state, "a"))
+    enqueue(state, ticketOf("c"))
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["b", "c"])
+    assert.isFalse(cancel(state, "b"))
+  })
+
+  it("puts refused tickets before all others, with the time they had", () => {
+    const state = queueOf(mode, "a")
+    const match = nextMatch(state, 15 * second)
+    enqueue(state, ticketOf("b", 16 * second))
+    putBack(state, match?.tickets ?? [])
+    assert.strictEqual(fillDeadline(state), 15 * second)
+    assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
+  })
+
+  it("is first come first served, whoever cancels meanwhile", () => {
+    fc.assert(
+      fc.property(queueModes, lineSteps, (settings, steps) => {
+        const state = emptyQueue(settings)
+        const expected: Array<string> = []
+        for (const [index, step] of steps.entries()) {
+          if (step.k === "cancel") {
+            const [gone] = expected.splice(step.index, 1)
+            assert.strictEqual(cancel(state, gone ?? "none"), gone !== undefined)
+          } else if (step.k === "open") {
+            noteOpen(state, step.room, step.free, 10)
+          } else if (step.k === "match") {
+            const taken = ids(nextMatch(state, index)) ?? []
+            assert.deepStrictEqual(taken, expected.splice(0, taken.length))
+          } else {
+            enqueue(state, ticketOf(`t${index}`, index))
+            expected.push(`t${index}`)
+          }
+          assert.strictEqual(waiting(state), expected.length)
+        }
+      })
+    )
+  })
+})
+
+describe("a live queue", () => {
+  it("matches at once and tells the tickets their room when they have seats", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    queue.enqueue("b", "n2")
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+    assert.strictEqual(queue.told.size, 0)
+    queue.seat()
+    assert.deepStrictEqual(Array.from(queue.told), [
+      ["a", "r1"],
+      ["b", "r1"]
+    ])
+  })
+
+  it("wakes for the fill timeout to the millisecond", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    queue.wait(15 * second - 1)
+    assert.deepStrictEqual(queue.matches, [])
+    queue.wait(1)
+    assert.deepStrictEqual(queue.matches, [["a"]])
+  })
+
+  it("looks for rooms before it opens one, at most once a second", () => {
+    const queue = new QueueWorld(mode, false)
+    queue.rooms.set("r1", 2)
+    queue.enqueue("a")
+    queue.enqueue("b")
+    assert.isTrue(queue.looking)
+    assert.deepStrictEqual(queue.matches, [])
+    queue.found()
+    assert.deepInclude(queue.making[0], { k: "fill", roomId: "r1" })
+    queue.seat()
+    queue.enqueue("c")
+    assert.isFalse(queue.looking)
+    queue.wait(second - 1)
+    assert.isFalse(queue.looking)
+    queue.wait(1)
+    assert.isTrue(queue.looking)
+  })
+
+  it("goes on filling the room it opened", () => {
+    const queue = new QueueWorld(mode)
+    for (const ticket of ["a", "b"]) queue.enqueue(ticket)
+    queue.seat()
+    queue.enqueue("c")
+    queue.seat()
+    assert.strictEqual(queue.told.get("c"), "r1")
+  })
+
+  it("lets tickets wait on that a room refused, and does not ask it again at once", () => {
+    const queue = new QueueWorld(mode)
+    queue.rooms.set("r1", 1)
+    queue.enqueue("a")
+    queue.refuse()
+    assert.strictEqual(queue.actor.waiting, 1)
+    assert.lengthOf(queue.making, 0)
+    queue.wait(second)
+    assert.lengthOf(queue.making, 1)
+  })
+
+  it("lets those wait on for whom a room had too few seats", () => {
+    const queue = new QueueWorld(mode)
+    queue.rooms.set("r1", 2)
+    queue.enqueue("a")
+    queue.seat()
+    queue.enqueue("b")
+    queue.rooms.set("r1", 0)
+    queue.seat()
+    assert.strictEqual(queue.actor.waiting, 1)
+    queue.enqueue("c")
+    queue.seat()
+    assert.strictEqual(queue.told.get("b"), queue.told.get("c"))
+  })
+
+  it("tells a ticket that comes again its match, not another", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    queue.enqueue("b", "n2")
+    queue.unwatch("n1")
+    queue.seat()
+    assert.isFalse(queue.told.has("a"))
+    queue.watch("n1")
+    assert.strictEqual(queue.told.get("a"), "r1")
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+  })
+
+  it("does not match a ticket again that comes again while its match is in the making", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    queue.enqueue("b", "n2")
+    queue.unwatch("n1")
+    queue.watch("n1")
+    queue.enqueue("c", "n2")
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+    queue.seat()
+    assert.strictEqual(queue.told.get("a"), "r1")
+  })
+
+  it("drops the tickets of a node that stops watching", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    queue.unwatch("n1")
+    assert.strictEqual(queue.actor.waiting, 0)
+    queue.watch("n1")
+    assert.strictEqual(queue.actor.waiting, 1)
+  })
+
+  it("takes no ticket from a node that does not watch: it would stay for ever", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    const { watcher } = queue.gateways.n1
+    queue.unwatch("n1")
+    queue.gateways.n1.watcher = watcher
+    queue.enqueue("b")
+    assert.strictEqual(queue.actor.waiting, 0)
+  })
+
+  it("cancels a ticket that waits, and not one that was matched", () => {
+    const queue = new QueueWorld(mode)
+    queue.enqueue("a")
+    queue.cancel("a")
+    assert.strictEqual(queue.told.get("a"), "cancelled")
+    queue.enqueue("b")
+    queue.enqueue("c")
+    queue.seat()
+    queue.cancel("b")
+    assert.strictEqual(queue.gateways.n1.cancels.size, 0)
+    assert.strictEqual(queue.told.get("b"), "r1")
+  })
+
+  it("answers a cancellation in the making when the match is made, or is not", () => {
+    const queue = new QueueWorld(mode)
+    for (const ticket of ["a", "b"]) queue.enqueue(ticket)
+    queue.cancel("a")
+    assert.strictEqual(queue.gateways.n1.cancels.size, 1)
+    queue.refuse()
+    assert.strictEqual(queue.told.get("a"), "cancelled")
+    assert.strictEqual(queue.actor.waiting, 1)
+    queue.enqueue("c")
+    queue.cancel("b")
+    queue.seat()
+    assert.strictEqual(queue.gateways.n1.cancels.size, 0)
+    assert.strictEqual(queue.told.get("b"), "r1")
+  })
+
+  it("goes by the mode's numbers as the newest ticket brings them", () => {
+    const queue = new QueueWorld({ ...mode, minPlayers: 3 })
+    queue.enqueue("a")
+    queue.enqueue("b")
+    assert.deepStrictEqual(queue.matches, [])
+    queue.mode = { ...mode, maxPlayers: 2 }
+    queue.enqueue("c")
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+  })
+
+  it("is full at its bound, and not for tickets it has", () => {
+    const queue = new QueueWorld(mode, false)
+    const tickets = Array.from({ length: matchmaking.ticketsPerQueue }, (_, i) => `t${i}`)
+    queue.enqueueAll(tickets)
+    queue.enqueueAll(["t0"])
+    assert.strictEqual(queue.told.size, 0)
+    queue.enqueue("late")
+    assert.deepStrictEqual(Array.from(queue.told), [["late", "full"]])
+  })
+})
+
+describe("a queue, whatever happens to it", () => {
+  it("gives each ticket one seat or none, and one answer", () => {
+    fc.assert(
+      fc.property(queueModes, queueSteps, (settings, steps) => {
+        const queue = new QueueWorld(settings, false)
+        const owners = new Map<string, "n1" | "n2">()
+        for (const [index, step] of steps.entries()) {
+          switch (step.k) {
+            case "enqueue":
+              owners.set(`t${index}`, step.node)
+              queue.enqueue(`t${index}`, step.node)
+              break
+            case "cancel": {
+              const ticket = Array.from(owners)[step.index]
+              if (ticket !== undefined) queue.cancel(...ticket)
+              break
+            }
+            case "wait":
+              queue.wait(step.millis)
+              break
+            case "watch":
+            case "unwatch":
+              queue[step.k](step.node)
+              break
+            default:
+              queue[step.k]()
+          }
+        }
+        for (const node of ["n1", "n2"] as const) queue.watch(node)
+        while (queue.looking || queue.making.length > 0) {
+          queue.found()
+          queue.seat()
+        }
+        for (const [ticket, node] of owners) {
+          const told = queue.told.get(ticket)
+          const waits = queue.gateways[node].held.has(ticket)
+          assert.strictEqual(waits, told === undefined)
+          assert.strictEqual(queue.seats.get(ticket), told === "cancelled" ? undefined : told)
+        }
+        assert.strictEqual(queue.actor.waiting, owners.size - queue.told.size)
+      }),
+      { numRuns: 500 }
+    )
+  })
+})
