@@ -6,7 +6,7 @@
  * for when it is back: then everything counts as changed.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema } from "effect"
+import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { settled } from "#sql/database"
 
@@ -62,8 +62,11 @@ const listenForEver = Effect.fnUntraced(function* (tell: Hearer) {
   const { config } = yield* PgClient.PgClient
   const listening = yield* Deferred.make<void>()
   const session = Effect.gen(function* () {
+    // Made first, so closed last: on a frozen server the farewell of the channel would wait for ever,
+    // on a closed connection there is none.
+    const ears = yield* Effect.acquireRelease(Scope.make(), Scope.close)
     const connection = yield* PgConnection.make(config)
-    const notifications = yield* connection.listen(channel)
+    const notifications = yield* Scope.provide(connection.listen(channel), ears)
     yield* Deferred.succeed(listening, undefined)
     yield* tell(everything)
     return yield* Effect.forever(

@@ -9,7 +9,15 @@ import { newId } from "#rpc/ids"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
-import { asUnavailable, enterRoom, modeOf, newcomerOf, roomOfMode } from "./rooms.ts"
+import {
+  claim,
+  enterRoom,
+  modeOf,
+  newcomerOf,
+  release,
+  roomOfMode,
+  sessionPatience
+} from "./rooms.ts"
 
 /** Waits for the room of a match; the ticket goes with the wait, however it ends. */
 const waitForMatch = Effect.fnUntraced(function* (
@@ -46,17 +54,21 @@ export const quickMatch = Effect.fnUntraced(function* (
   const hub = yield* Hub
   yield* modeOf(connection.environmentId, mode)
   const { connectionId, environmentId, playerId } = connection
-  const judge = hub.session(environmentId, playerId)
   const ticketId = yield* newId.ticket
   const ticket = { k: "ticket", ticketId } as const
-  yield* Effect.mapError(judge.Claim({ connectionId, place: ticket }), asUnavailable)
+  yield* claim(connection, ticket)
   const roomId = yield* Effect.onError(waitForMatch(connection, ticketId, mode), () =>
-    Effect.ignore(judge.Release({ place: ticket }))
+    release(connection, ticket)
   )
-  const settled = yield* Effect.mapError(judge.Settle({ ticketId, roomId }), asUnavailable)
-  if (!settled) return yield* new MatchCancelled()
+  yield* hub
+    .session(environmentId, playerId)
+    .Settle({ connectionId, ticketId, roomId })
+    .pipe(
+      Effect.retry(sessionPatience),
+      Effect.mapError(() => new MatchCancelled())
+    )
   return yield* Effect.tapError(enterRoom(connection, roomId), () =>
-    Effect.ignore(judge.Release({ place: { k: "seat", roomId } }))
+    release(connection, { k: "seat", roomId })
   )
 })
 

@@ -2,8 +2,9 @@
  * Rooms from a gateway's side (spec section 4.4): opening, joining, returning, leaving, and the list.
  * Each first asks the player's session, the judge of where a player may be, then the room.
  */
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Effect, Option, Schedule } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import type { Place } from "#entities/player-session/state"
 import type { OpenRoom } from "#entities/room/protocol"
 import { jsonBytes } from "#entities/room/values"
 import { Api } from "#rpc/api"
@@ -88,19 +89,39 @@ export const enterRoom = Effect.fnUntraced(function* (
   return roomRef(yield* line.request({ t, ...newcomerOf(hub.node, connection) }))
 })
 
+/** How long a player's session may take to be found again when it moves. */
+export const sessionPatience = { times: 40, schedule: Schedule.spaced(50) } as const
+
+/** Claims a place from the player's session; one that is moving is waited for. */
+export const claim = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
+  const hub = yield* Hub
+  const { connectionId, environmentId, playerId } = connection
+  yield* hub
+    .session(environmentId, playerId)
+    .Claim({ connectionId, place })
+    .pipe(
+      Effect.mapError(asUnavailable),
+      Effect.retry({ ...sessionPatience, while: (error) => error._tag === "unavailable" })
+    )
+})
+
+/** Gives a place back. */
+export const release = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
+  const hub = yield* Hub
+  const { environmentId, playerId } = connection
+  yield* Effect.ignore(hub.session(environmentId, playerId).Release({ place }))
+})
+
 /** Does something under the claim of a seat; a failure gives the claim back. */
 const claimed = Effect.fnUntraced(function* <A, R>(
   connection: PlayerConnection,
   roomId: string,
   effect: Effect.Effect<A, CodedError, R>
 ) {
-  const hub = yield* Hub
-  const { connectionId, environmentId, playerId } = connection
-  const judge = hub.session(environmentId, playerId)
   const place = { k: "seat", roomId } as const
-  yield* Effect.mapError(judge.Claim({ connectionId, place }), asUnavailable)
+  yield* claim(connection, place)
   return yield* Effect.tapError(effect, () =>
-    connection.room?.roomId === roomId ? Effect.void : Effect.ignore(judge.Release({ place }))
+    connection.room?.roomId === roomId ? Effect.void : release(connection, place)
   )
 })
 
@@ -173,12 +194,9 @@ export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   room: RoomLine
 ) {
-  const hub = yield* Hub
-  const { environmentId, playerId } = connection
-  yield* room.request({ t: "leave", playerId, reason: "left" })
+  yield* room.request({ t: "leave", playerId: connection.playerId, reason: "left" })
   connection.room = undefined
-  const place = { k: "seat", roomId: room.roomId } as const
-  yield* Effect.ignore(hub.session(environmentId, playerId).Release({ place }))
+  yield* release(connection, { k: "seat", roomId: room.roomId })
   return {}
 })
 

@@ -147,12 +147,10 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 /** The variables as text, defaults in; an empty one counts as absent. */
 const environment = Config.all(
   Record.map(variables, (variable: Variable, name) =>
-    Config.map(Config.option(Config.String(name)), (value) =>
-      Option.getOrElse(
-        Option.filter(value, (text) => text.trim() !== ""),
-        () => variable.default
-      )
-    )
+    Config.map(Config.option(Config.String(name)), (value) => {
+      const text = Option.getOrElse(value, () => "").trim()
+      return text === "" ? variable.default : text
+    })
   )
 )
 

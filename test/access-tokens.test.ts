@@ -179,25 +179,27 @@ layer(Core)("access tokens", (it) => {
     })
   )
 
-  it.effect("a game server verifies offline with the published keys, and nothing private is there", () =>
-    Effect.gen(function* () {
-      const tokens = yield* AccessTokens
-      const subject = yield* newSubject
-      const token = yield* tokens.sign(subject)
-      const keys = tokens.jwks.keys.map((key) => ({ ...key }))
-      assert.notProperty(keys[0], "d")
-      const { payload, protectedHeader } = yield* Effect.promise(() =>
-        jwtVerify(token, createLocalJWKSet({ keys }), {
-          issuer: "https://play.example.com",
-          audience: subject.environmentId,
-          clockTolerance: Number.MAX_SAFE_INTEGER
-        })
-      )
-      const { exp = 0, iat = 0, ...named } = payload
-      assert.deepStrictEqual({ ...named, iat: 0, exp: 900 }, claimsOf(subject))
-      assert.strictEqual(exp - iat, 900)
-      assert.strictEqual(protectedHeader.alg, "ES256")
-    })
+  it.effect(
+    "a game server verifies offline with the published keys, and nothing private is there",
+    () =>
+      Effect.gen(function* () {
+        const tokens = yield* AccessTokens
+        const subject = yield* newSubject
+        const token = yield* tokens.sign(subject)
+        const keys = tokens.jwks.keys.map((key) => ({ ...key }))
+        assert.notProperty(keys[0], "d")
+        const { payload, protectedHeader } = yield* Effect.promise(() =>
+          jwtVerify(token, createLocalJWKSet({ keys }), {
+            issuer: "https://play.example.com",
+            audience: subject.environmentId,
+            clockTolerance: Number.MAX_SAFE_INTEGER
+          })
+        )
+        const { exp = 0, iat = 0, ...named } = payload
+        assert.deepStrictEqual({ ...named, iat: 0, exp: 900 }, claimsOf(subject))
+        assert.strictEqual(exp - iat, 900)
+        assert.strictEqual(protectedHeader.alg, "ES256")
+      })
   )
 
   it.effect("all nodes of a database sign with one key, sealed under the master key", () =>
@@ -205,7 +207,8 @@ layer(Core)("access tokens", (it) => {
       const tokens = yield* AccessTokens
       const subject = yield* newSubject
       const token = yield* tokens.sign(subject)
-      const core = (env: Readonly<Record<string, string>>) => Layer.build(Layer.fresh(coreOfNode(env)))
+      const core = (env: Readonly<Record<string, string>>) =>
+        Layer.build(Layer.fresh(coreOfNode(env)))
       const other = yield* core({})
       const caller = yield* Effect.flatMap(AccessTokens, (it) =>
         it.verify(token, subject.environmentId)

@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
+import { WebSocket } from "ws"
 import { isError } from "#src/client/client"
 import { refusal } from "./client/fake-auth.ts"
 import {
@@ -111,6 +112,34 @@ describe("the client's socket", () => {
       const refused = yield* listen(room, "warn")
       room.send("")
       assert.strictEqual((yield* Fiber.join(refused)).code, "invalid_frame")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("drops messages that a slow line would only pile up", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      class SlowSocket extends WebSocket {
+        constructor(url: string) {
+          super(url)
+          Object.defineProperty(this, "bufferedAmount", { value: 2 ** 21 })
+        }
+      }
+      const { room } = yield* seated(service, {}, { WebSocket: SlowSocket })
+      const warned = yield* listen(room, "warn")
+      room.send("move")
+      assert.strictEqual((yield* Fiber.join(warned)).code, "slow_connection")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("bounds the calls that wait", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      for (let calls = 0; calls < 256; calls++)
+        yield* call(() => client.rooms.join({ code: "ABCD" }))
+      assert.isTrue(
+        isError(yield* rejection(() => client.rooms.join({ code: "ABCD" })), "overloaded")
+      )
     }).pipe(Effect.scoped)
   )
 

@@ -80,6 +80,17 @@ describe("a wait for a match", () => {
       assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
     }).pipe(Effect.scoped)
   )
+
+  it.effect("ends when another tab takes the player over", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, matching, socket } = yield* waiting(service)
+      yield* socket.close(4004, "replaced")
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(matching)), "disconnected"))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(client.status, "closed")
+    }).pipe(Effect.scoped)
+  )
 })
 
 describe("the room of the client", () => {

@@ -192,6 +192,22 @@ describe("the end of a session", () => {
     })
   )
 
+  it.effect("is found by the next visit, which starts anew", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const first = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => first.sessions.ensure())
+      yield* TestClock.adjust("14 minutes")
+      auth.instead(refresh, () => refusal(401, "invalid_refresh_token"))
+      const client = yield* newTab(auth, { storage })
+      assert.isNull(yield* Effect.promise(() => client.sessions.resume()))
+      const player = yield* Effect.promise(() => client.sessions.ensure({ displayName: "Bob" }))
+      assert.strictEqual(player.displayName, "Bob")
+      assert.strictEqual(auth.count(refresh), 1)
+    })
+  )
+
   it.effect("is not brought about by a service that cannot be reached", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()

@@ -4,7 +4,14 @@ import { Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Configs } from "#src/config"
 import { at, request } from "#src/testing/players"
-import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase, type Tenant } from "./http/stack.ts"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase,
+  type Tenant
+} from "./http/stack.ts"
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)
@@ -104,7 +111,11 @@ layer(Node)("config", (it) => {
       assert.strictEqual(stale.status, 412)
       assert.strictEqual(at(stale.body, "error", "code"), "config_conflict")
       assert.deepStrictEqual(at(stale.body, "error", "details"), { currentVersion: 1 })
-      for (const [tag, version] of [['"1"', 2], ['W/"7", "2"', 3], ["*", 4]] as const) {
+      for (const [tag, version] of [
+        ['"1"', 2],
+        ['W/"7", "2"', 3],
+        ["*", 4]
+      ] as const) {
         const answer = yield* push({ features: { saves: version % 2 === 1 } }, { "if-match": tag })
         assert.strictEqual(at(answer.body, "configVersion"), version)
       }

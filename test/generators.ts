@@ -159,7 +159,12 @@ export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.arra
     fc.record({ t: fc.constant("attach" as const), connectionId: connection, place }),
     fc.record({ t: fc.constant("detach" as const), connectionId: connection }),
     fc.record({ t: fc.constant("claim" as const), connectionId: connection, place: held }),
-    fc.record({ t: fc.constant("settle" as const), ticketId: ticket, roomId: room }),
+    fc.record({
+      t: fc.constant("settle" as const),
+      connectionId: connection,
+      ticketId: ticket,
+      roomId: room
+    }),
     fc.record({ t: fc.constant("release" as const), place: held })
   ),
   { maxLength: 30 }

@@ -71,11 +71,14 @@ describe("a queue", () => {
     noteOpen(state, "r1", 1, 10)
     noteOpen(state, "r2", 5, 10)
     assert.deepInclude(nextMatch(state, 0), { k: "fill", roomId: "r1" })
-    const second = nextMatch(state, 0)
-    assert.deepInclude(second, { k: "fill", roomId: "r2" })
-    assert.deepStrictEqual(ids(second), ["b", "c", "d"])
-    enqueue(state, ticketOf("e"))
-    assert.deepInclude(nextMatch(state, 0), { k: "fill", roomId: "r2" })
+    const next = nextMatch(state, 0)
+    assert.deepInclude(next, { k: "fill", roomId: "r2" })
+    assert.deepStrictEqual(ids(next), ["b", "c", "d"])
+    for (const ticketId of ["e", "f", "g", "h"]) enqueue(state, ticketOf(ticketId))
+    const last = nextMatch(state, 0)
+    assert.deepInclude(last, { k: "fill", roomId: "r2" })
+    assert.deepStrictEqual(ids(last), ["e", "f"])
+    assert.deepInclude(nextMatch(state, 0), { k: "open" })
   })
 
   it("knows no room that is full, nor more rooms than it may", () => {
@@ -170,6 +173,13 @@ describe("a live queue", () => {
     assert.isTrue(queue.looking)
   })
 
+  it("does not look while nobody waits", () => {
+    const queue = new QueueWorld(mode, false)
+    queue.cancel("a")
+    queue.wait(10 * second)
+    assert.isFalse(queue.looking)
+  })
+
   it("goes on filling the room it opened", () => {
     const queue = new QueueWorld(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
@@ -214,6 +224,24 @@ describe("a live queue", () => {
     queue.watch("n1")
     assert.strictEqual(queue.told.get("a"), "r1")
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
+  })
+
+  it("remembers a match for a minute", () => {
+    for (const [millis, again] of [
+      [60 * second, 0],
+      [60 * second + 1, 1]
+    ] as const) {
+      const queue = new QueueWorld({ ...mode, maxPlayers: 2 })
+      queue.enqueue("a", "n1")
+      queue.enqueue("b", "n2")
+      queue.unwatch("n1")
+      queue.seat()
+      queue.wait(millis)
+      for (const ticket of ["c", "d"]) queue.enqueue(ticket, "n2")
+      queue.seat()
+      queue.watch("n1")
+      assert.strictEqual(queue.actor.waiting, again)
+    }
   })
 
   it("does not match a ticket again that comes again while its match is in the making", () => {

@@ -134,7 +134,10 @@ describe("a session's place", () => {
     session.claim("c1", ticket("t1"))
     session.attach("c2")
     assert.deepStrictEqual(session.state.place, nowhere)
-    assert.strictEqual(session.tell({ t: "settle", ticketId: "t1", roomId: "r1" }), "unavailable")
+    assert.strictEqual(
+      session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      "unavailable"
+    )
   })
 
   it("is what the connection holds, when the session wakes elsewhere", () => {
@@ -153,7 +156,7 @@ describe("a match", () => {
   it("turns its ticket into the seat, also when told twice", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
-    const settle: SessionCommand = { t: "settle", ticketId: "t1", roomId: "r1" }
+    const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
     assert.strictEqual(session.tell(settle), "granted")
     assert.strictEqual(session.tell(settle), "granted")
     assert.deepStrictEqual(session.state.place, seat("r1"))
@@ -162,9 +165,15 @@ describe("a match", () => {
   it("is refused for a ticket that is no more, and for a second room", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t2"))
-    assert.strictEqual(session.tell({ t: "settle", ticketId: "t1", roomId: "r1" }), "unavailable")
-    session.tell({ t: "settle", ticketId: "t2", roomId: "r2" })
-    assert.strictEqual(session.tell({ t: "settle", ticketId: "t2", roomId: "r3" }), "unavailable")
+    assert.strictEqual(
+      session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      "unavailable"
+    )
+    session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r2" })
+    assert.strictEqual(
+      session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
+      "unavailable"
+    )
     assert.deepStrictEqual(session.state.place, seat("r2"))
   })
 })

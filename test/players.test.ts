@@ -49,23 +49,38 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect("a name is normalized and trimmed, 1 to 32 characters, without control characters", () =>
-    Effect.gen(function* () {
-      const { development } = yield* targets
-      const ada = yield* guest(development, "  Ada\u0301  ")
-      const nameOf = (answer: { readonly body: unknown }) => at(answer.body, "player", "displayName")
-      assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "Ad\u00e1")
-      for (const name of ["x", "🦊".repeat(32), "  Zoë  ", "a b"]) {
-        const answer = yield* me(development, ada.accessToken, { displayName: name })
-        assert.strictEqual(nameOf(answer), name.trim())
-      }
-      for (const name of ["", "   ", "x".repeat(33), "🦊".repeat(33), "a\u0000b", "a\nb", 7, null]) {
-        const answer = yield* me(development, ada.accessToken, { displayName: name })
-        assert.strictEqual(answer.status, 400)
-        assert.strictEqual(at(answer.body, "error", "details", "issues", 0, "path"), "displayName")
-      }
-      assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "a b")
-    })
+  it.effect(
+    "a name is normalized and trimmed, 1 to 32 characters, without control characters",
+    () =>
+      Effect.gen(function* () {
+        const { development } = yield* targets
+        const ada = yield* guest(development, "  Ada\u0301  ")
+        const nameOf = (answer: { readonly body: unknown }) =>
+          at(answer.body, "player", "displayName")
+        assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "Ad\u00e1")
+        for (const name of ["x", "🦊".repeat(32), "  Zoë  ", "a b"]) {
+          const answer = yield* me(development, ada.accessToken, { displayName: name })
+          assert.strictEqual(nameOf(answer), name.trim())
+        }
+        for (const name of [
+          "",
+          "   ",
+          "x".repeat(33),
+          "🦊".repeat(33),
+          "a\u0000b",
+          "a\nb",
+          7,
+          null
+        ]) {
+          const answer = yield* me(development, ada.accessToken, { displayName: name })
+          assert.strictEqual(answer.status, 400)
+          assert.strictEqual(
+            at(answer.body, "error", "details", "issues", 0, "path"),
+            "displayName"
+          )
+        }
+        assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "a b")
+      })
   )
 
   it.effect("cannot give itself anything else", () =>

@@ -129,9 +129,11 @@ layer(Core, { excludeTestServices: true })("invalidation", (it) => {
       yield* sql`
         insert into configs (environment_id, version, document, pushed_by, created_at)
         values (${environmentId}, 1, '{"features":{"saves":true}}', 'test', now())`
-      const current = yield* configs.current(environmentId).pipe(
-        Effect.repeat({ until: ({ version }) => version === 1, schedule: Schedule.spaced(10) })
-      )
+      const current = yield* configs
+        .current(environmentId)
+        .pipe(
+          Effect.repeat({ until: ({ version }) => version === 1, schedule: Schedule.spaced(10) })
+        )
       assert.isTrue(current.config.features.saves)
       yield* configure(development, { features: { saves: false } })
       assert.strictEqual((yield* configs.current(environmentId)).version, 2)

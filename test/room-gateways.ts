@@ -6,7 +6,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { RoomActor, type RoomPort } from "#entities/room/actor"
-import type { Newcomer, RoomSettings } from "#entities/room/model"
+import type { Newcomer, RoomSettings, RoomState } from "#entities/room/model"
 import type { PlayerCommand, RoomInput, RoomItem } from "#entities/room/protocol"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
 import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms"
@@ -123,10 +123,16 @@ export class ActorWorld {
   #seq = 0
 
   constructor(overrides: Partial<RoomSettings> = {}) {
-    this.actor = new RoomActor("rm_1", 1, undefined, this.#port)
-    this.actor.open(emptyRoom(overrides))
+    this.actor = this.restart(emptyRoom(overrides))
     this.watch("n1")
     this.watch("n2")
+  }
+
+  /** The room is opened, with the seats it has. */
+  restart(state: RoomState): RoomActor {
+    this.actor = new RoomActor("rm_1", 1, undefined, this.#port)
+    this.actor.open(state)
+    return this.actor
   }
 
   get all(): ReadonlyArray<Gateway> {
@@ -239,4 +245,21 @@ export class ActorWorld {
       }
     }
   }
+}
+
+/** Who has a seat, in order. */
+export const seats = (world: ActorWorld): ReadonlyArray<string> =>
+  Array.from(world.actor.state?.members.keys() ?? [])
+
+/** Ann and cat on n1, ben on n2; nothing was told so far. */
+export const meeting = (overrides: Partial<RoomSettings> = {}): ActorWorld => {
+  const world = new ActorWorld(overrides)
+  world.join("ann", "n1")
+  world.join("ben", "n2")
+  world.join("cat", "n1")
+  for (const gateway of world.all) {
+    gateway.items = []
+    gateway.frames.length = 0
+  }
+  return world
 }

@@ -51,6 +51,17 @@ describe("send", () => {
     assert.deepStrictEqual(room.kinds("cat"), [])
   })
 
+  it("leaves the room's state be, so that messages cost no snapshot", () => {
+    const room = roomOf(["ann", "ben"])
+    const before = room.state
+    room.now = start + 59_999
+    room.act({ t: "send", playerId: "ann", type: "move" })
+    assert.strictEqual(room.state, before)
+    room.now = start + 60_000
+    room.act({ t: "send", playerId: "ann", type: "move" })
+    assert.deepStrictEqual(room.state, { ...before, lastFrameAt: room.now })
+  })
+
   it("counts nobody when nobody is named", () => {
     const room = roomOf(["ann", "ben"])
     const data = room.act({ t: "send", playerId: "ann", type: "hint", to: [] })

@@ -121,7 +121,10 @@ layer(Core)("sessions", (it) => {
       const next = yield* rotate(used.environmentId, used.session.refreshToken)
       yield* TestClock.adjust("1 second")
       const { environmentId, session } = idle
-      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "invalid_refresh_token")
+      assert.strictEqual(
+        yield* codeOf(environmentId, session.refreshToken),
+        "invalid_refresh_token"
+      )
       assert.strictEqual(yield* codeOf(used.environmentId, next), "ok")
     })
   )

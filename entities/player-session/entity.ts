@@ -4,6 +4,7 @@
  */
 import { Effect, Option, Queue, Result, Stream } from "effect"
 import { Entity } from "effect/cluster"
+import { Unavailable } from "#rpc/errors"
 import { RoomRows } from "#sql/rooms"
 import { PlayerSession, type SessionSignal } from "./protocol.ts"
 import { decide, nowhere, type Place, type SessionCommand, type SessionState } from "./state.ts"
@@ -69,7 +70,12 @@ export const PlayerSessionLive = PlayerSession.toLayer(
       Claim: ({ payload }) =>
         Effect.suspend(() => Effect.fromResult(run({ t: "claim", ...payload }))),
       Settle: ({ payload }) =>
-        Effect.sync(() => Result.isSuccess(run({ t: "settle", ...payload }))),
+        Effect.suspend(() =>
+          Effect.mapError(
+            Effect.fromResult(run({ t: "settle", ...payload })),
+            () => new Unavailable()
+          )
+        ),
       Release: ({ payload }) => Effect.sync(() => void run({ t: "release", ...payload }))
     })
   }),

@@ -30,8 +30,12 @@ export const PlayerSession = Entity.make("PlayerSession", [
     error: Schema.Union([AlreadyInRoom, AlreadyMatching, Unavailable])
   }),
   Rpc.make("Settle", {
-    payload: { ticketId: Schema.String, roomId: Schema.String },
-    success: Schema.Boolean
+    payload: {
+      connectionId: Schema.String,
+      ticketId: Schema.String,
+      roomId: Schema.String
+    },
+    error: Unavailable
   }),
   Rpc.make("Release", { payload: { place: PlaceSchema } })
 ])

@@ -24,8 +24,13 @@ export type SessionCommand =
   | { readonly t: "attach"; readonly connectionId: string; readonly place: Place }
   | { readonly t: "detach"; readonly connectionId: string }
   | { readonly t: "claim"; readonly connectionId: string; readonly place: Place }
-  /** The queue found a room for a ticket. */
-  | { readonly t: "settle"; readonly ticketId: string; readonly roomId: string }
+  /** The queue found a room for a ticket of this connection. */
+  | {
+      readonly t: "settle"
+      readonly connectionId: string
+      readonly ticketId: string
+      readonly roomId: string
+    }
   | { readonly t: "release"; readonly place: Place }
 
 export interface SessionDecision {
@@ -78,6 +83,20 @@ const claim = (
   }
 }
 
+/** A session that moved meanwhile has not heard of the ticket: its connection vouches for it. */
+const settle = (
+  state: SessionState,
+  command: Extract<SessionCommand, { t: "settle" }>
+): Result.Result<SessionDecision, Unavailable> => {
+  const { connectionId, roomId, ticketId } = command
+  const seat: Place = { k: "seat", roomId }
+  if (same(state.place, seat)) return kept(state)
+  const vouched = state.place.k === "none" || same(state.place, { k: "ticket", ticketId })
+  return state.connectionId === connectionId && vouched
+    ? kept({ ...state, place: seat })
+    : Result.fail(new Unavailable())
+}
+
 /** What the session makes of a command. */
 export const decide = (
   state: SessionState,
@@ -95,11 +114,7 @@ export const decide = (
     case "claim":
       return claim(state, command.connectionId, command.place)
     case "settle":
-      if (same(state.place, { k: "seat", roomId: command.roomId })) return kept(state)
-      if (!same(state.place, { k: "ticket", ticketId: command.ticketId })) {
-        return Result.fail(new Unavailable())
-      }
-      return kept({ ...state, place: { k: "seat", roomId: command.roomId } })
+      return settle(state, command)
     case "release":
       return kept(same(state.place, command.place) ? { ...state, place: nowhere } : state)
   }

@@ -16,5 +16,5 @@ export class ConfigConflict extends detailed<ConfigConflict>()(
   "config_conflict",
   412,
   "The config has changed since you read it.",
-  { currentVersion: Schema.Number }
+  { currentVersion: Schema.Finite }
 ) {}

@@ -61,7 +61,7 @@ export class VersionConflict extends detailed<VersionConflict>()(
   "version_conflict",
   409,
   "The save has changed since you read it.",
-  { currentVersion: Schema.Number }
+  { currentVersion: Schema.Finite }
 ) {}
 
 /** The save is over the size limit. */
@@ -69,7 +69,7 @@ export class SaveTooLarge extends detailed<SaveTooLarge>()(
   "save_too_large",
   413,
   "The save is too large.",
-  { size: Schema.Number, limit: Schema.Number }
+  { size: Schema.Finite, limit: Schema.Number }
 ) {}
 
 /** The player has as many saves as the limit allows. */
@@ -77,7 +77,7 @@ export class TooManySaves extends detailed<TooManySaves>()(
   "too_many_saves",
   409,
   "The player has too many saves.",
-  { limit: Schema.Number }
+  { limit: Schema.Finite }
 ) {}
 
 // Share, hosting, voice, channels (spec sections 4.5 to 4.8) ---------------------------------------

@@ -106,7 +106,7 @@ export class StateTooLarge extends detailed<StateTooLarge>()(
   "state_too_large",
   413,
   "The state would become too large.",
-  { limit: Schema.Number, unit: Schema.Literals(["bytes", "keys", "keyCharacters", "depth"]) }
+  { limit: Schema.Finite, unit: Schema.Literals(["bytes", "keys", "keyCharacters", "depth"]) }
 ) {}
 
 /** The ticket was cancelled: by `cancelMatch`, `leave`, a drop, or a change of the config. */

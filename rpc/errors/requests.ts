@@ -36,7 +36,7 @@ export class PayloadTooLarge extends detailed<PayloadTooLarge>()(
   "payload_too_large",
   413,
   "The payload is too large.",
-  { limit: Schema.Number }
+  { limit: Schema.Finite }
 ) {}
 
 /** The body is not JSON by its `Content-Type`. */
@@ -58,7 +58,7 @@ export class RateLimited extends detailed<RateLimited>()(
   "rate_limited",
   429,
   "Too many requests; slow down.",
-  { retryAfterSeconds: Schema.Number }
+  { retryAfterSeconds: Schema.Finite }
 ) {}
 
 /** A fault of the service; `requestId` finds it in the logs. */

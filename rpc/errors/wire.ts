@@ -50,23 +50,37 @@ export const toWire = (error: CodedError): WireError =>
     ? { code: error._tag, message: error.message }
     : { code: error._tag, message: error.message, details: error.details }
 
-const nest = <T, E>(inner: Schema.Codec<T, E>): Schema.Codec<T, { readonly error: E }> =>
-  Schema.Struct({ error: inner }).pipe(
-    Schema.decodeTo(
-      Schema.toType(inner),
-      SchemaTransformation.transform({
-        decode: (body) => body.error,
-        encode: (error) => ({ error })
-      })
+const nest = <T, E>(
+  inner: Schema.Codec<T, E>,
+  identifier: string
+): Schema.Codec<T, { readonly error: E }> =>
+  Schema.Struct({ error: inner })
+    .annotate({ identifier })
+    .pipe(
+      Schema.decodeTo(
+        Schema.toType(inner),
+        SchemaTransformation.transform({
+          decode: (body) => body.error,
+          encode: (error) => ({ error })
+        })
+      )
     )
-  )
 
 class Specimen extends coded<Specimen>()("specimen", 500, "") {}
+
+type SpecimenWire = Schema.Codec<Specimen, { readonly error: WireError }>
+
+/** One codec a class, so that the OpenAPI document has one schema a code. */
+const wires = new WeakMap<typeof Specimen, SpecimenWire>()
 
 /** The codec of an error class in its HTTP form `{ error: { code, message, details? } }`. */
 export function wire<S extends Schema.Top & { readonly fields: Schema.Struct.Fields }>(
   self: S
 ): Schema.Codec<S["Type"], { readonly error: WireError }>
-export function wire(self: typeof Specimen): Schema.Codec<Specimen, { readonly error: WireError }> {
-  return nest(self.pipe(Schema.encodeKeys({ _tag: "code" })))
+export function wire(self: typeof Specimen): SpecimenWire {
+  const known = wires.get(self)
+  if (known !== undefined) return known
+  const made = nest(self.pipe(Schema.encodeKeys({ _tag: "code" })), self.identifier)
+  wires.set(self, made)
+  return made
 }

@@ -166,7 +166,7 @@ export class Connection {
       })
       const closed = yield* Effect.raceFirst(socket, this.#supervise(welcome))
       const { tokenExpired, unauthorized } = closeCodes
-      if (closed.code === tokenExpired || closed.code === unauthorized) void token
+      if (closed.code === tokenExpired || closed.code === unauthorized) tokens.expire(token)
       return closed
     })
   }

@@ -29,7 +29,8 @@ export interface Sessions {
   resume(): Promise<Player | null>
 
   /**
-   * Signs in as the player of the last visit, or as a new guest.
+   * Signs in as the player of the last visit; as a new guest if there is none, or if that session
+   * has ended. A banned player is not replaced: it rejects with `service_error`, code `player_banned`.
    *
    * @example
    * const player = await client.sessions.ensure({ displayName: "Ada" })
@@ -65,28 +66,12 @@ export interface Sessions {
 
 type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 
-/** Errors that say that the session has ended, not that something went wrong. */
-const endings: ReadonlySet<string> = new Set([
-  "signed_out",
-  "session_revoked",
-  "invalid_refresh_token"
-])
-
 export const makeSessions = (tokens: Tokens, run: Run): Sessions => ({
   get player() {
     return tokens.player
   },
   guest: (profile = {}) => run(Effect.map(tokens.create(profile), ({ player }) => player)),
-  resume: () =>
-    run(
-      tokens.resume().pipe(
-        Effect.map((session) => session?.player ?? null),
-        Effect.catchIf(
-          ({ _tag }) => endings.has(_tag),
-          () => Effect.succeed(null)
-        )
-      )
-    ),
+  resume: () => run(Effect.map(tokens.resume(), (session) => session?.player ?? null)),
   ensure: (profile = {}) => run(Effect.map(tokens.ensure(profile), ({ player }) => player)),
   logout: () => run(tokens.logout()),
   accessToken: () => run(tokens.access()),

@@ -75,14 +75,14 @@ export class Tokens {
     return this.#inTurn(this.#create(profile))
   }
 
-  /** The stored session if there is one, with an access token that will do for a while. */
+  /** The stored session if there is one that has not ended. */
   resume() {
-    return this.#inTurn(this.#resume())
+    return this.#inTurn(this.#living())
   }
 
   /** The stored session, or a new guest. */
   ensure(profile: Profile) {
-    const found = Effect.flatMap(this.#resume(), (session) =>
+    const found = Effect.flatMap(this.#living(), (session) =>
       session === undefined ? this.#create(profile) : Effect.succeed(session)
     )
     return this.#inTurn(found)
@@ -184,6 +184,16 @@ export class Tokens {
     return Effect.flatMap(this.#options.http.guest(profile), (session) => this.#save(session))
   }
 
+  /** A session that has ended is as good as none; a ban is for the player to see. */
+  #living() {
+    return Effect.catchTag(
+      this.#resume(),
+      ["signed_out", "session_revoked", "invalid_refresh_token"],
+      () => Effect.undefined
+    )
+  }
+
+  /** The stored session if there is one, with an access token that will do for a while. */
   #resume() {
     return Effect.gen({ self: this }, function* () {
       if (this.#session === undefined) {

@@ -13,9 +13,9 @@ type TrustedProxies = ReadonlyArray<IpNetwork.IpNetwork>
 const unknown = "unknown"
 const sitePrefix = 64
 
-/** An address in whatever form proxies write it: `::ffff:1.2.3.4`, `[::1]:80`, `1.2.3.4:80`. */
+/** An address in whatever form it comes: `::ffff:1.2.3.4`, `[::1]:80`, `fe80::1%eth0`. */
 const parse = (text: string): NetAddress.IpAddress | undefined => {
-  const ip = NetAddress.ipFromString(text.replace(/^\[(.*)\]$/, "$1"))
+  const ip = NetAddress.ipFromString(text.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, ""))
   if (Result.isSuccess(ip)) return NetAddress.toCanonical(ip.success)
   const inet = NetAddress.inetAddressFromString(text)
   return Result.isSuccess(inet) ? NetAddress.toCanonical(inet.success.address) : undefined
@@ -37,13 +37,13 @@ const clientOf = (
   return client
 }
 
-const keyOf = (address: NetAddress.IpAddress): string => {
-  if (NetAddress.isIpv4Address(address)) return NetAddress.formatIp(address)
-  const site = IpNetwork.make(address, sitePrefix)
-  return Result.isSuccess(site) ? IpNetwork.format(site.success) : unknown
-}
+const keyOf = (address: NetAddress.IpAddress): string =>
+  NetAddress.isIpv4Address(address)
+    ? NetAddress.formatIp(address)
+    : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, sitePrefix))
 
-const locate = (
+/** The address of a peer and what it says of itself. */
+export const locate = (
   peer: string | undefined,
   forwardedFor: string | undefined,
   trusted: TrustedProxies

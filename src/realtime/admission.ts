@@ -4,6 +4,7 @@
  */
 import { Clock, Deferred, Effect, Option, Schedule, Schema, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
+import { nowhere, type Place } from "#entities/player-session/state"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { originAllowed } from "#rpc/config/origins"
 import {
@@ -11,7 +12,8 @@ import {
   InvalidKey,
   OriginNotAllowed,
   PlayerRequired,
-  Unauthorized
+  Unauthorized,
+  Unavailable
 } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
@@ -119,6 +121,12 @@ const heldSeat = Effect.fnUntraced(function* (connection: PlayerConnection, room
   return seat
 })
 
+/** Where the connection knows its player to be. */
+const placeOf = ({ room, ticket }: PlayerConnection): Place => {
+  if (room !== undefined) return { k: "seat", roomId: room.roomId }
+  return ticket === undefined ? nowhere : { k: "ticket", ticketId: ticket.ticketId }
+}
+
 const reattach = Schedule.min([Schedule.exponential(50, 2), Schedule.spaced(1000)])
 
 /**
@@ -130,18 +138,18 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   const first = yield* Deferred.make<string | null>()
   const { connectionId, environmentId, playerId } = connection
   const watching = Effect.suspend(() => {
-    const { room, ticket } = connection
-    const place =
-      room !== undefined
-        ? ({ k: "seat", roomId: room.roomId } as const)
-        : ticket !== undefined
-          ? ({ k: "ticket", ticketId: ticket.ticketId } as const)
-          : ({ k: "none" } as const)
+    const place = placeOf(connection)
+    let attached = false
     return Stream.runForEach(
       hub.session(environmentId, playerId).Attach({ connectionId, place }),
       (signal) => {
-        if (signal.k === "attached") return Deferred.succeed(first, signal.roomId)
-        return Effect.sync(() => connection.dismiss(closeCodes.replaced, "replaced"))
+        if (signal.k === "replaced") {
+          return Effect.sync(() => connection.dismiss(closeCodes.replaced, "replaced"))
+        }
+        // A second time means that the session has moved and heard the place of back then.
+        const stale = attached && placeOf(connection).k !== place.k
+        attached = true
+        return stale ? Effect.fail(new Unavailable()) : Deferred.succeed(first, signal.roomId)
       }
     )
   })

@@ -69,7 +69,11 @@ export class Link<Command, Item, Data> {
   #epoch = 0
   #attached = false
   #sending = false
+  /** Counts the calls; the answer of an older one is of no interest. */
+  #call = 0
   #ended = false
+  #moved = false
+  #leave: () => void = () => undefined
   #fiber: Fiber.Fiber<void> | undefined
 
   constructor(options: {
@@ -133,11 +137,13 @@ export class Link<Command, Item, Data> {
       return
     }
     this.#sending = true
+    const call = (this.#call += 1)
     this.#run(
       this.#target.input(batch).pipe(
         Effect.catchCause((cause) => Effect.logDebug("A batch did not reach its entity", cause)),
         Effect.ensuring(
           Effect.sync(() => {
+            if (call !== this.#call) return
             this.#sending = false
             if (this.#waiting.length > 0) this.#turn.collector(this)
           })
@@ -146,16 +152,23 @@ export class Link<Command, Item, Data> {
     )
   }
 
-  /** What the entity tells; older activations are not heard. */
+  /**
+   * What the entity tells. The first batch of a stream, empty, says that it stands; until then, and
+   * from older activations, nothing is heard. A batch of a newer activation means that the cluster
+   * has found the entity elsewhere: it does not know yet what this node holds, so the link attaches
+   * anew.
+   */
   receive(epoch: number, items: ReadonlyArray<Item>): void {
     if (epoch < this.#epoch || this.#ended) return
-    this.#epoch = epoch
-    if (!this.#attached) {
+    if (this.#attached) {
+      if (epoch !== this.#epoch) this.#detach()
+      else if (items.length > 0) this.#target.receive(items)
+    } else if (items.length === 0 && !this.#moved) {
+      this.#epoch = epoch
       this.#attached = true
       this.#target.attached?.()
       this.#turn.collector(this)
     }
-    if (items.length > 0) this.#target.receive(items)
   }
 
   /** The answer to a numbered command. */
@@ -182,7 +195,7 @@ export class Link<Command, Item, Data> {
       while (!this.#ended) {
         const exit = yield* Effect.exit(this.#watchOnce())
         const now = yield* Clock.currentTimeMillis
-        if (this.#attached) {
+        if (this.#attached || this.#moved) {
           attempts = 0
           heardAt = now
         }
@@ -198,12 +211,29 @@ export class Link<Command, Item, Data> {
   }
 
   #watchOnce(): Effect.Effect<void, CodedError> {
-    return Stream.runForEach(this.#target.watch(this.#epoch), (batch) =>
-      Effect.sync(() => this.receive(batch.epoch, batch.items))
-    )
+    return Effect.suspend(() => {
+      this.#moved = false
+      const listening = Stream.runForEach(this.#target.watch(this.#epoch), (batch) =>
+        Effect.sync(() => this.receive(batch.epoch, batch.items))
+      )
+      const moved = Effect.callback<void>((resume) => {
+        this.#leave = () => resume(Effect.void)
+        if (this.#moved) this.#leave()
+      })
+      return Effect.raceFirst(listening, moved)
+    })
   }
 
+  #detach(): void {
+    this.#attached = false
+    this.#moved = true
+    this.#leave()
+  }
+
+  /** A call under way may wait for its runner for long: what it carried is asked again. */
   #requeue(): void {
+    this.#call += 1
+    this.#sending = false
     const again: Array<Numbered<Command>> = []
     const queued = new Set(this.#waiting.map((input) => input.seq))
     for (const [seq, { answered, command }] of this.#pending) {

@@ -164,9 +164,10 @@ export const scriptedService: Effect.Effect<ScriptedService, never, Scope.Scope>
 /** A client with a seat in the room `rm_1`, and the server's end of its socket. */
 export const seated = Effect.fnUntraced(function* (
   service: ScriptedService,
-  fields: Partial<RoomSnapshot> = {}
+  fields: Partial<RoomSnapshot> = {},
+  options: Partial<ClientOptions> = {}
 ) {
-  const client = yield* service.client()
+  const client = yield* service.client(options)
   const creating = yield* Effect.forkChild(
     Effect.promise(() => client.rooms.create({ mode: "default" }))
   )

@@ -19,6 +19,8 @@ export interface Proxy {
   readonly port: number
   /** Nothing gets through any more, connections stay open. */
   readonly freeze: Effect.Effect<void>
+  /** Whether something was held back since. */
+  readonly heldBack: Effect.Effect<boolean>
   /** Connections are reset, new ones refused. */
   readonly cut: Effect.Effect<void>
 }
@@ -36,6 +38,7 @@ export const proxyTo = (target: number): Effect.Effect<Proxy, never, Scope.Scope
   Effect.gen(function* () {
     const sockets = new Set<Socket>()
     let frozen = false
+    let heldBack = false
     const server = createServer((near) => {
       const far = connect(target, "127.0.0.1")
       for (const [from, to] of [
@@ -43,7 +46,10 @@ export const proxyTo = (target: number): Effect.Effect<Proxy, never, Scope.Scope
         [far, near]
       ] as const) {
         sockets.add(from)
-        from.on("data", (chunk) => frozen || to.write(chunk))
+        from.on("data", (chunk) => {
+          if (frozen) heldBack = true
+          else to.write(chunk)
+        })
         from.on("error", () => undefined)
         from.on("close", () => to.destroy())
       }
@@ -54,5 +60,12 @@ export const proxyTo = (target: number): Effect.Effect<Proxy, never, Scope.Scope
     })
     const port = yield* listen(server)
     yield* Effect.addFinalizer(() => cut)
-    return { port, cut, freeze: Effect.sync(() => (frozen = true)) }
+    return {
+      port,
+      cut,
+      freeze: Effect.sync(() => {
+        frozen = true
+      }),
+      heldBack: Effect.sync(() => heldBack)
+    }
   })

@@ -98,5 +98,9 @@ export const addressOfNode = Effect.map(HttpServer.HttpServer, ({ address }) =>
 export const configure = Effect.fnUntraced(function* (tenant: Tenant, document: object) {
   const configs = yield* Configs
   const { environmentId } = tenant
-  yield* configs.push({ environmentId, document: JSON.parse(JSON.stringify(document)), pushedBy: "test" })
+  yield* configs.push({
+    environmentId,
+    document: JSON.parse(JSON.stringify(document)),
+    pushedBy: "test"
+  })
 })

@@ -1,0 +1,18 @@
+/** Writes the files that are derived from the definitions in `rpc/`: `npm run generate`. */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem, Path } from "effect"
+import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { openapiText } from "./http/openapi.ts"
+
+const generate = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const write = Effect.fnUntraced(function* (file: string, text: string) {
+    const target = yield* path.fromFileUrl(new URL(`../rpc/${file}`, import.meta.url))
+    yield* fs.writeFileString(target, text)
+  })
+  yield* write("openapi.json", openapiText())
+  yield* write("config.schema.json", configJsonSchemaText())
+})
+
+generate.pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

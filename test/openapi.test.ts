@@ -1,0 +1,83 @@
+/** The committed OpenAPI document: up to date, and true to spec sections 4, 5 and 7. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { openapiText } from "#src/http/openapi"
+import { at } from "#src/testing/players"
+
+const committed = readFileSync(new URL("../rpc/openapi.json", import.meta.url), "utf8")
+const document: unknown = JSON.parse(committed)
+
+const entriesOf = (value: unknown): ReadonlyArray<[string, unknown]> =>
+  Object.entries(Object(value))
+
+/** Kinds of callers, as the specification calls them, and their security schemes. */
+const callers = {
+  player: ["playerToken", "publishableKey"],
+  pk: ["publishableKey"],
+  sk: ["secretKey"],
+  none: []
+} as const
+
+/** Every endpoint of spec section 4 that stands, and those of the process itself. */
+const endpoints = [
+  ["post", "/v1/auth/guest", "pk"],
+  ["post", "/v1/auth/refresh", "pk"],
+  ["post", "/v1/auth/logout", "pk"],
+  ["get", "/v1/players/me", "player"],
+  ["patch", "/v1/players/me", "player"],
+  ["get", "/v1/rooms", "pk"],
+  ["get", "/v1/config", "sk"],
+  ["put", "/v1/config", "sk"],
+  ["get", "/healthz", "none"],
+  ["get", "/readyz", "none"],
+  ["get", "/.well-known/jwks.json", "none"]
+] as const satisfies ReadonlyArray<readonly [string, string, keyof typeof callers]>
+
+const documented = entriesOf(at(document, "paths")).flatMap(([path, methods]) =>
+  entriesOf(methods).map(([method, operation]) => ({ method, path, operation }))
+)
+
+describe("rpc/openapi.json", () => {
+  it("is what the definitions say (otherwise: npm run generate)", () => {
+    assert.strictEqual(committed, openapiText())
+  })
+
+  it("has every endpoint with its method, path and kind of caller, and no other", () => {
+    const found = documented.map(({ method, operation, path }) => {
+      const schemes = entriesOf(at(operation, "security")).flatMap(([, it]) =>
+        Object.keys(Object(it))
+      )
+      return `${method} ${path} ${schemes.toSorted().join("+")}`
+    })
+    const expected = endpoints.map(([method, path, caller]) =>
+      [method, path, callers[caller].join("+")].join(" ")
+    )
+    assert.sameMembers(found, expected)
+  })
+
+  it("says what each endpoint does, and answers every error in one form", () => {
+    for (const { operation, path } of documented) {
+      assert.isString(at(operation, "summary"), path)
+      for (const [status, response] of entriesOf(at(operation, "responses"))) {
+        if (Number(status) < 400 || path === "/readyz") continue
+        const schema = at(response, "content", "application/json", "schema")
+        const either = entriesOf(at(schema, "anyOf")).map(([, one]) => at(one, "$ref"))
+        for (const ref of either.length === 0 ? [at(schema, "$ref")] : either) {
+          const name = String(ref).replace("#/components/schemas/", "")
+          const error = at(document, "components", "schemas", name)
+          assert.deepStrictEqual(at(error, "required"), ["error"], `${path} ${status} ${name}`)
+        }
+      }
+    }
+  })
+
+  it("refers to nothing that is not there", () => {
+    const names = new Set(Object.keys(Object(at(document, "components", "schemas"))))
+    const refs = Array.from(
+      committed.matchAll(/"#\/components\/schemas\/([^"]+)"/g),
+      ([, name]) => name
+    )
+    assert.isNotEmpty(refs)
+    for (const name of refs) assert.isTrue(names.has(name ?? ""), name)
+  })
+})

@@ -1,0 +1,117 @@
+/** The environment of a process, read once and refused as a whole when it is wrong (design 7). */
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Redacted } from "effect"
+import { Settings, variables } from "#src/settings"
+
+const read = (env: Readonly<Record<string, string>>) =>
+  Effect.service(Settings).pipe(
+    Effect.provide(Settings.layer),
+    Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { ...env } })))
+  )
+
+const masterKey = Buffer.alloc(32, 1).toString("base64")
+
+describe("settings", () => {
+  it.effect("an empty environment is a laptop's", () =>
+    Effect.gen(function* () {
+      const { features, trustedProxies, ...settings } = yield* read({})
+      assert.deepStrictEqual(settings, {
+        production: false,
+        port: 8080,
+        host: "0.0.0.0",
+        databaseUrl: undefined,
+        databaseConnections: 10,
+        dataDir: ".svc",
+        baseUrl: "http://localhost:8080",
+        masterKey: undefined,
+        runner: undefined,
+        throttles: true
+      })
+      assert.isEmpty(trustedProxies)
+      assert.include([...features], "multiplayer")
+    })
+  )
+
+  it.effect("an empty variable counts as absent, and blanks around a value are dropped", () =>
+    Effect.gen(function* () {
+      const settings = yield* read({
+        DATABASE_URL: "",
+        PORT: " ",
+        SVC_BASE_URL: " https://a.example/ "
+      })
+      assert.isUndefined(settings.databaseUrl)
+      assert.strictEqual(settings.port, 8080)
+      assert.strictEqual(settings.baseUrl, "https://a.example")
+    })
+  )
+
+  it.effect("a runner of a cluster", () =>
+    Effect.gen(function* () {
+      const settings = yield* read({
+        NODE_ENV: "production",
+        SVC_MASTER_KEY: masterKey,
+        SVC_RUNNER_HOST: "10.0.0.4",
+        SVC_RUNNER_PORT: "34431",
+        SVC_SHARD_GROUPS: "default, big",
+        SVC_TRUSTED_PROXIES: "10.0.0.0/8,::1",
+        SVC_FEATURES: "multiplayer"
+      })
+      assert.isTrue(settings.production)
+      assert.deepStrictEqual(settings.runner, {
+        host: "10.0.0.4",
+        port: 34_431,
+        shardGroups: ["default", "big"]
+      })
+      assert.lengthOf(settings.trustedProxies, 2)
+      assert.deepStrictEqual(settings.features, new Set(["multiplayer"]))
+      assert.lengthOf(
+        settings.masterKey === undefined ? [] : Redacted.value(settings.masterKey),
+        32
+      )
+    })
+  )
+
+  it.effect("production refuses to start without a master key", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(read({ NODE_ENV: "production" }))
+      assert.strictEqual(
+        error.message,
+        "SVC_MASTER_KEY: is required in production: openssl rand -base64 32"
+      )
+    })
+  )
+
+  it.effect("names everything that is wrong, and no secret", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        read({
+          PORT: "http",
+          SVC_BASE_URL: "play.example.com",
+          SVC_MASTER_KEY: "hunter2",
+          SVC_TRUSTED_PROXIES: "10.0.0.0/33",
+          SVC_THROTTLES: "maybe",
+          SVC_FEATURES: "multiplayer,teleport"
+        })
+      )
+      for (const name of [
+        "PORT: Expected a whole number from 0 to 65535",
+        "SVC_BASE_URL",
+        "SVC_MASTER_KEY",
+        "SVC_TRUSTED_PROXIES.0",
+        "SVC_THROTTLES",
+        "SVC_FEATURES.1"
+      ]) {
+        assert.include(error.message, name)
+      }
+      assert.notInclude(error.message, "hunter2")
+      const alone = yield* Effect.flip(read({ SVC_RUNNER_PORT: "34431" }))
+      assert.include(alone.message, "SVC_RUNNER_HOST")
+    })
+  )
+
+  it("every variable says what it is for", () => {
+    for (const [name, { description }] of Object.entries(variables)) {
+      assert.match(description, /^[A-Za-z0-9].*[.]$/s, name)
+    }
+  })
+})
