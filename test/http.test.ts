@@ -38,10 +38,10 @@ layer(Node)("requests", (it) => {
       const made = yield* Effect.forEach(["/healthz", "/nowhere", "/boom", "/docs"], (path) =>
         idOf(path)
       )
-      for (const id of made) assert.match(id ?? "", /^[0-9a-f-]{36}$/)
+      for (const id of made) assert.match(id ?? "", /^[0-9a-f]{8}-[0-9a-f-]{27}-\d+$/)
       assert.lengthOf(new Set(made), made.length)
       for (const given of ["", "a b", "x".repeat(65), "<script>"]) {
-        assert.match((yield* idOf("/healthz", given)) ?? "", /^[0-9a-f-]{36}$/)
+        assert.match((yield* idOf("/healthz", given)) ?? "", /^[0-9a-f]{8}-[0-9a-f-]{27}-\d+$/)
       }
     })
   )

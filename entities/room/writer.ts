@@ -11,6 +11,19 @@ import { ThisNode } from "../local-actors.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
+/** Takes a statement's worth of the dirty ones out. */
+const takeDirty = (
+  dirty: Set<RoomActor>,
+  actors: Iterable<RoomActor>
+): ReadonlyArray<RoomActor> => {
+  const taken: Array<RoomActor> = []
+  for (const actor of actors) {
+    if (taken.length === rooms.snapshotsPerStatement) break
+    if (dirty.delete(actor)) taken.push(actor)
+  }
+  return taken
+}
+
 /** The write-behind of room snapshots. */
 export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/RoomWriter", {
   make: Effect.gen(function* () {
@@ -32,18 +45,13 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       }
     })
 
-    const take = (actors: Iterable<RoomActor>): ReadonlyArray<RoomActor> => {
-      const taken: Array<RoomActor> = []
-      for (const actor of actors) {
-        if (taken.length === rooms.snapshotsPerStatement) break
-        if (dirty.delete(actor)) taken.push(actor)
-      }
-      return taken
-    }
-
     /** Saves what is dirty of these; what fails stays dirty. */
     const flush = Effect.fnUntraced(function* (actors: Iterable<RoomActor>) {
-      for (let batch = take(actors); batch.length > 0; batch = take(actors)) {
+      for (
+        let batch = takeDirty(dirty, actors);
+        batch.length > 0;
+        batch = takeDirty(dirty, actors)
+      ) {
         yield* save(batch).pipe(
           Effect.tapError(() =>
             Effect.sync(() => {

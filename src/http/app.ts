@@ -2,10 +2,11 @@
  * The HTTP side of the service as layers: what it stands on (`CoreLive`), what it answers (`Routes`),
  * and the server that listens (`serveHttp`). Everything needs settings and a database.
  */
-import { Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { ByteSize, Layer } from "effect"
+import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
+import { http as limits } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
 import { PlayerRows } from "#sql/players"
 import { ProjectRows } from "#sql/projects"
@@ -65,8 +66,11 @@ const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 /** Everything that is asked over HTTP. */
 export const Routes = Layer.mergeAll(ApiRoutes, DocsRoute, RealtimeRoute, Edge)
 
+const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
+
 /** Answers these routes where the settings say. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, bodyMax)),
     Layer.provideMerge(HttpServerLive)
   )

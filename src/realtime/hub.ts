@@ -14,6 +14,18 @@ import { RoomLink } from "./room-link.ts"
 import type { PlayerConnection } from "./connection.ts"
 import { EventTurn } from "./turn.ts"
 
+/** The node's turn, and fibers that end with it. */
+const makeSurroundings = Effect.fnUntraced(function* (node: string) {
+  const scope = yield* Effect.scope
+  const clock = yield* Clock.Clock
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  return {
+    node,
+    turn: new EventTurn(() => clock.currentTimeMillisUnsafe()),
+    run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
+  }
+})
+
 export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
   make: Effect.gen(function* () {
     const { id: node } = yield* ThisNode
@@ -22,13 +34,8 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     const roomClient = yield* Room.client
     const queueClient = yield* MatchmakingQueue.client
     const sessionClient = yield* PlayerSession.client
-    const scope = yield* Effect.scope
-    const runFork = Effect.runForkWith(yield* Effect.context<never>())
-    const run = (effect: Effect.Effect<void>): Fiber.Fiber<void> =>
-      Fiber.runIn(runFork(effect), scope)
-    const clock = yield* Clock.Clock
-    const turn = new EventTurn(() => clock.currentTimeMillisUnsafe())
-    const surroundings = { node, turn, run }
+    const surroundings = yield* makeSurroundings(node)
+    const { run, turn } = surroundings
     const rooms = new Map<string, RoomLink>()
     const queues = new Map<string, QueueLink>()
     const connections = new Map<string, PlayerConnection>()

@@ -50,83 +50,94 @@ interface Wait {
   readonly found: (frame: HeardFrame) => void
 }
 
+/** What was heard, what of it nobody has taken, and who waits for what. */
+class Transcript {
+  readonly heard: Array<HeardFrame> = []
+  readonly #fresh: Array<HeardFrame> = []
+  readonly #waits: Array<Wait> = []
+
+  hear(frame: HeardFrame): void {
+    this.heard.push(frame)
+    const index = this.#waits.findIndex((wait) => wait.matches(frame))
+    const [wait] = index < 0 ? [] : this.#waits.splice(index, 1)
+    if (wait === undefined) this.#fresh.push(frame)
+    else wait.found(frame)
+  }
+
+  take(matches: (frame: HeardFrame) => boolean): Effect.Effect<HeardFrame> {
+    return Effect.callback<HeardFrame>((resume) => {
+      const index = this.#fresh.findIndex(matches)
+      const [known] = index < 0 ? [] : this.#fresh.splice(index, 1)
+      if (known !== undefined) return resume(Effect.succeed(known))
+      this.#waits.push({ matches, found: (frame) => resume(Effect.succeed(frame)) })
+    })
+  }
+
+  toString(): string {
+    return this.heard.map((frame) => JSON.stringify(frame)).join("\n")
+  }
+}
+
+const impatient = <A>(effect: Effect.Effect<A>, complaint: () => string): Effect.Effect<A> =>
+  Effect.timeoutOrElse(effect, {
+    duration: patience,
+    orElse: () => Effect.die(new Error(complaint()))
+  })
+
+const open = (
+  url: string,
+  origin: { readonly origin?: string },
+  heard: (frame: HeardFrame) => void,
+  closed: (end: Closed) => void
+): Effect.Effect<WebSocket, Error> =>
+  Effect.callback((resume) => {
+    const socket = new WebSocket(url, { ...origin, perMessageDeflate: false })
+    socket.on("message", (data) => heard(JSON.parse(textOf(data))))
+    socket.once("open", () => resume(Effect.succeed(socket)))
+    socket.on("error", (error) => resume(Effect.fail(error)))
+    socket.once("close", (code, reason) => closed({ code, reason: reason.toString() }))
+  })
+
 /** Connects to a URL; the scope closes the socket. */
 export const connectSocket = (
   url: string,
   options: { readonly origin?: string } = {}
 ): Effect.Effect<SocketClient, Error, Scope.Scope> =>
   Effect.gen(function* () {
-    const heard: Array<HeardFrame> = []
-    const fresh: Array<HeardFrame> = []
-    const waits: Array<Wait> = []
+    const transcript = new Transcript()
     const closed = yield* Deferred.make<Closed>()
     let rid = 0
-
-    const hear = (frame: HeardFrame): void => {
-      heard.push(frame)
-      const index = waits.findIndex((wait) => wait.matches(frame))
-      const [wait] = index < 0 ? [] : waits.splice(index, 1)
-      if (wait === undefined) fresh.push(frame)
-      else wait.found(frame)
-    }
-
     const ws = yield* Effect.acquireRelease(
-      Effect.callback<WebSocket, Error>((resume) => {
-        const socket = new WebSocket(url, { ...options, perMessageDeflate: false })
-        socket.on("message", (data) => hear(JSON.parse(textOf(data))))
-        socket.once("open", () => resume(Effect.succeed(socket)))
-        socket.on("error", (error) => resume(Effect.fail(error)))
-        socket.once("close", (code, reason) =>
-          Deferred.doneUnsafe(closed, Effect.succeed({ code, reason: reason.toString() }))
-        )
-      }),
+      open(
+        url,
+        options,
+        (frame) => transcript.hear(frame),
+        (end) => Deferred.doneUnsafe(closed, Effect.succeed(end))
+      ),
       (socket) => Effect.sync(() => socket.terminate())
     )
-
     const sayText = (text: string) => Effect.sync(() => ws.send(text))
     const say = (frame: object) => sayText(JSON.stringify(frame))
-
-    const transcript = (): string => heard.map((frame) => JSON.stringify(frame)).join("\n")
-
-    const next: SocketClient["next"] = (t, matches = () => true) => {
-      const wanted = (frame: HeardFrame) => frame.t === t && matches(frame)
-      return Effect.callback<HeardFrame>((resume) => {
-        const index = fresh.findIndex(wanted)
-        const [known] = index < 0 ? [] : fresh.splice(index, 1)
-        if (known !== undefined) {
-          resume(Effect.succeed(known))
-          return
-        }
-        waits.push({ matches: wanted, found: (frame) => resume(Effect.succeed(frame)) })
-      }).pipe(
-        Effect.timeoutOrElse({
-          duration: patience,
-          orElse: () =>
-            Effect.die(new Error(`No frame "${t}" came. The client heard:\n${transcript()}`))
-        })
+    const next: SocketClient["next"] = (t, matches = () => true) =>
+      impatient(
+        transcript.take((frame) => frame.t === t && matches(frame)),
+        () => `No frame "${t}" came. The client heard:\n${transcript}`
       )
-    }
-
     return {
       ws,
-      heard,
+      heard: transcript.heard,
       say,
       sayText,
       next,
       ask: (frame) =>
         Effect.suspend(() => {
           const id = `r${++rid}`
-          return Effect.andThen(
-            say({ ...frame, rid: id }),
-            next("reply", (reply) => reply["rid"] === id)
-          )
+          const reply = next("reply", (candidate) => candidate["rid"] === id)
+          return Effect.andThen(say({ ...frame, rid: id }), reply)
         }),
-      closed: Deferred.await(closed).pipe(
-        Effect.timeoutOrElse({
-          duration: patience,
-          orElse: () =>
-            Effect.die(new Error(`The socket did not close. It heard:\n${transcript()}`))
-        })
+      closed: impatient(
+        Deferred.await(closed),
+        () => `The socket did not close. It heard:\n${transcript}`
       ),
       close: (code = 1000) => Effect.sync(() => ws.close(code)),
       terminate: Effect.sync(() => ws.terminate())
