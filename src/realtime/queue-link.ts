@@ -87,12 +87,22 @@ export class QueueLink {
     })
   }
 
-  /** Takes a ticket out; false when its match was already made. */
+  /**
+   * Takes a ticket out; false when its match was already made. A ticket that the queue has not got
+   * yet, or has to be given again, is simply not given.
+   */
   cancel(ticketId: string): Effect.Effect<boolean, CodedError> {
-    return Effect.map(this.#link.request({ t: "cancel", ticketId }), ({ cancelled }) => {
-      if (cancelled) this.fail(ticketId, new MatchCancelled())
-      return cancelled
+    return Effect.suspend(() => {
+      if (!this.#link.attached) return Effect.sync(() => this.#cancelled(ticketId, true))
+      return Effect.map(this.#link.request({ t: "cancel", ticketId }), ({ cancelled }) =>
+        this.#cancelled(ticketId, cancelled)
+      )
     })
+  }
+
+  #cancelled(ticketId: string, cancelled: boolean): boolean {
+    if (cancelled) this.fail(ticketId, new MatchCancelled())
+    return cancelled
   }
 
   /** Ends a ticket's wait with an error. */
