@@ -160,7 +160,7 @@ describe("a live queue", () => {
     queue.rooms.set("r1", 2)
     queue.enqueue("a")
     queue.enqueue("b")
-    assert.isTrue(queue.looking)
+    assert.strictEqual(queue.looks, 1)
     assert.deepStrictEqual(queue.matches, [])
     queue.found()
     assert.deepInclude(queue.making[0], { k: "fill", roomId: "r1" })
@@ -176,8 +176,11 @@ describe("a live queue", () => {
   it("does not look while nobody waits", () => {
     const queue = new QueueWorld(mode, false)
     queue.cancel("a")
+    queue.enqueue("b")
+    queue.cancel("b")
+    queue.found()
     queue.wait(10 * second)
-    assert.isFalse(queue.looking)
+    assert.strictEqual(queue.looks, 1)
   })
 
   it("goes on filling the room it opened", () => {
@@ -191,7 +194,7 @@ describe("a live queue", () => {
 
   it("lets tickets wait on that a room refused, and does not ask it again at once", () => {
     const queue = new QueueWorld(mode)
-    queue.rooms.set("r1", 1)
+    queue.rooms.set("r1", 2)
     queue.enqueue("a")
     queue.refuse()
     assert.strictEqual(queue.actor.waiting, 1)
@@ -263,6 +266,27 @@ describe("a live queue", () => {
     assert.strictEqual(queue.actor.waiting, 0)
     queue.watch("n1")
     assert.strictEqual(queue.actor.waiting, 1)
+  })
+
+  it("keeps the tickets of a node whose old stream ends after its new one began", () => {
+    const queue = new QueueWorld(mode)
+    const { n1 } = queue.gateways
+    const old = n1.watcher
+    n1.watcher = undefined
+    queue.watch("n1")
+    queue.enqueue("a")
+    assert.isDefined(old)
+    if (old !== undefined) queue.actor.detach("n1", old)
+    assert.strictEqual(queue.actor.waiting, 1)
+  })
+
+  it("ends the streams of its nodes when it moves, and says nothing more", () => {
+    const queue = new QueueWorld(mode)
+    for (const ticket of ["a", "b"]) queue.enqueue(ticket)
+    queue.actor.end()
+    assert.deepStrictEqual(queue.ended, ["n1", "n2"])
+    queue.seat()
+    assert.strictEqual(queue.told.size, 0)
   })
 
   it("takes no ticket from a node that does not watch: it would stay for ever", () => {

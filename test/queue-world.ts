@@ -52,7 +52,11 @@ export class QueueWorld {
   readonly seats = new Map<string, string>()
   /** What each ticket was told: its room, `cancelled` or `full`. */
   readonly told = new Map<string, string>()
+  /** Nodes whose stream was ended. */
+  readonly ended: Array<string> = []
   looking = false
+  /** How often the queue asked for rooms. */
+  looks = 0
   /** Answer every look at once, from the rooms as they are. */
   readonly prompt: boolean
   #wakeAt = Number.POSITIVE_INFINITY
@@ -90,7 +94,9 @@ export class QueueWorld {
       tell: (items) => {
         for (const item of items) this.#hear(gateway, item)
       },
-      end: () => undefined
+      end: () => {
+        this.ended.push(node)
+      }
     }
     this.actor.attach(node, gateway.watcher)
     this.#sendCancels(node)
@@ -215,6 +221,7 @@ export class QueueWorld {
       make: (match) => this.#make(match),
       look: () => {
         this.looking = true
+        this.looks += 1
         if (this.prompt) this.found()
       }
     }
