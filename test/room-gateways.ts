@@ -11,14 +11,14 @@ import type { PlayerCommand, RoomInput, RoomItem } from "#entities/room/protocol
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
 import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import type { Watcher } from "#entities/watch"
-import { emptyRoom, follow, start } from "./room-world.ts"
+import { connectionOf, emptyRoom, follow, start } from "./room-world.ts"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(RoomEvent))
 
-/** One node: the connections it holds, its members, what it was told. */
+/** One node: the connections it holds, by id, its members, what it was told. */
 export class Gateway {
   readonly node: string
-  readonly connections = new Set<string>()
+  readonly connections = new Map<string, string>()
   /** Connections of those who are in, by player. */
   readonly members = new Map<string, string>()
   readonly views = new Map<string, RoomSnapshot>()
@@ -142,8 +142,8 @@ export class ActorWorld {
   /** A player on a new connection of a node. */
   newcomer(playerId: string, node: "n1" | "n2"): Newcomer {
     this.#connections += 1
-    const connectionId = `c${this.#connections}`
-    this.gateways[node].connections.add(connectionId)
+    const connectionId = connectionOf(this.#connections)
+    this.gateways[node].connections.set(connectionId, playerId)
     return { playerId, displayName: playerId, node, connectionId }
   }
 
@@ -161,11 +161,13 @@ export class ActorWorld {
   /** The player's connections are gone, wherever they are. */
   drop(player: string, replaced = false): void {
     for (const gateway of this.all) {
+      for (const [connectionId, owner] of gateway.connections) {
+        if (owner === player) gateway.connections.delete(connectionId)
+      }
       const connectionId = gateway.members.get(player)
       if (connectionId === undefined) continue
       gateway.members.delete(player)
       gateway.views.delete(player)
-      gateway.connections.delete(connectionId)
       gateway.command({ t: "disconnect", playerId: player, connectionId, replaced })
     }
     this.flush()

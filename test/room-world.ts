@@ -39,6 +39,9 @@ const settings: RoomSettings = {
   createdAt: start
 }
 
+/** The id of a connection; a later one is greater. */
+export const connectionOf = (number: number): string => `c${String(number).padStart(6, "0")}`
+
 /** A room nobody sits in yet. */
 export const emptyRoom = (overrides: Partial<RoomSettings> = {}): RoomState =>
   openRoom({ ...settings, ...overrides })
@@ -123,7 +126,8 @@ export class RoomWorld {
   /** A player on a new connection. */
   newcomer(playerId: string, node = "n1"): Newcomer {
     this.#connections += 1
-    return { playerId, displayName: playerId, node, connectionId: `c${this.#connections}` }
+    const connectionId = connectionOf(this.#connections)
+    return { playerId, displayName: playerId, node, connectionId }
   }
 
   decide(command: RoomCommand) {

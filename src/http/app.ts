@@ -27,6 +27,7 @@ import { CallersLive } from "./callers.ts"
 import { Edge } from "./edge.ts"
 import { upgradeRequired } from "./errors.ts"
 import { paths } from "./methods.ts"
+import { Origins } from "./origins.ts"
 import { RequestsLive } from "./requests.ts"
 import { HttpServerLive } from "./server.ts"
 
@@ -40,12 +41,10 @@ const RowsLive = Layer.mergeAll(
 )
 
 /** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
-export const CoreLive = Layer.mergeAll(
-  Configs.layer,
-  Environments.layer,
-  Sessions.layer,
-  Throttles.layer
-).pipe(
+export const CoreLive = Origins.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(Configs.layer, Environments.layer, Sessions.layer, Throttles.layer)
+  ),
   Layer.provideMerge(AccessTokens.layer),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )

@@ -118,4 +118,4 @@ export const CallersLive = Layer.mergeAll(
   SecretKeyLive,
   PlayerTokenLive,
   FeatureGateLive
-).pipe(Layer.provide(Origins.layer))
+)

@@ -6,23 +6,15 @@ import { Clock, Deferred, Effect, Option, Schedule, Schema, Stream } from "effec
 import type { SecureRandom } from "effect/crypto"
 import { nowhere, type Place } from "#entities/player-session/state"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
-import { originAllowed } from "#rpc/config/origins"
-import {
-  FeatureDisabled,
-  InvalidKey,
-  OriginNotAllowed,
-  PlayerRequired,
-  Unauthorized,
-  Unavailable
-} from "#rpc/errors"
+import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized, Unavailable } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { closeCodes, type HeldSeat, type Welcome } from "#rpc/realtime"
 import { PlayerRows } from "#sql/players"
 import { Configs } from "../config.ts"
+import { Origins } from "../http/origins.ts"
 import { Environments } from "../projects.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
-import { Settings } from "../settings.ts"
 import { type Door, PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
 
@@ -42,9 +34,9 @@ export type AdmissionServices =
   | Configs
   | Environments
   | Hub
+  | Origins
   | PlayerRows
   | SecureRandom.SecureRandom
-  | Settings
 
 /** Is there anything for a socket to do in this environment? */
 export const offersRealtime = Effect.fnUntraced(function* (
@@ -53,20 +45,6 @@ export const offersRealtime = Effect.fnUntraced(function* (
   const configs = yield* Configs
   const { features } = (yield* configs.current(environmentId)).config
   return { rooms: features.multiplayer, any: features.multiplayer || features.realtimeChannels }
-})
-
-const checkOrigin = Effect.fnUntraced(function* (
-  environment: EnvironmentCaller,
-  origin: string | undefined
-) {
-  if (origin === undefined) return
-  const settings = yield* Settings
-  const configs = yield* Configs
-  const { config } = yield* configs.current(environment.environmentId)
-  const development = environment.name === "development"
-  const own = origin === new URL(settings.baseUrl).origin
-  if (own || originAllowed(config, origin, { development })) return
-  return yield* new OriginNotAllowed()
 })
 
 /** The player behind a publishable key's token, or the one a secret key acts for. */
@@ -94,10 +72,11 @@ const playerOf = Effect.fnUntraced(function* (
 /** Checks the credentials; answers who it is. Without a player the connection is anonymous. */
 export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
+  const origins = yield* Origins
   const environment = yield* environments.byKey(credentials.key ?? "")
   const servers = "actsFor" in credentials
   if (environment.keyKind === "secret" && !servers) return yield* new InvalidKey()
-  yield* checkOrigin(environment, credentials.origin)
+  yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
   const offers = yield* offersRealtime(environment.environmentId)
   if (!offers.any) {
