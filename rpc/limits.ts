@@ -46,7 +46,7 @@ export const socket = {
   /** Unsent bytes of one socket; beyond it the consumer is slow and is closed with 1013. */
   outboxMaxBytes: MiB,
   /** A busy node writes to its sockets at most this often; a quiet one at once. */
-  coalesceMillis: 4,
+  coalesceMillis: 6,
   framesPerSecond: 100,
   framesBurst: 200,
   /** What a frame that cannot be decoded costs in the bucket. */

@@ -137,7 +137,7 @@ export const leave = Rpc.make("leave", {
 export const resume = Rpc.make("resume", {
   payload: { roomId: ShortText },
   success: RoomRef,
-  error: Schema.Union([...frameFaults, ResumeExpired, AlreadyInRoom])
+  error: Schema.Union([...frameFaults, ResumeExpired])
 }).annotate(OpenApi.Summary, "Return to the seat kept after a drop")
 
 /** A message to everybody else, or to exactly the members named in `to`. */

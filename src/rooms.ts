@@ -173,19 +173,18 @@ export const joinRoom = Effect.fnUntraced(function* (
   return yield* claimed(connection, roomId.value, enterRoom(connection, roomId.value))
 })
 
-/** Returns to the seat that was kept. */
+const notKept: ReadonlySet<string> = new Set(["room_not_found", "already_in_room"])
+
+/** Returns to the seat that was kept; there is none in any other room. */
 export const resumeRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   roomId: string
 ) {
   const found = yield* findRoom(connection, { roomId })
   if (Option.isNone(found)) return yield* new ResumeExpired()
-  return yield* claimed(
-    connection,
-    roomId,
-    Effect.mapError(enterRoom(connection, roomId, "resume"), (error) =>
-      error._tag === "room_not_found" ? new ResumeExpired() : error
-    )
+  return yield* Effect.mapError(
+    claimed(connection, roomId, enterRoom(connection, roomId, "resume")),
+    (error) => (notKept.has(error._tag) ? new ResumeExpired() : error)
   )
 })
 

@@ -88,6 +88,15 @@ describe("a dropped member", () => {
     assert.deepStrictEqual(room.kinds("ann"), [])
   })
 
+  it("keeps the connection it has when an older one asks late", () => {
+    const room = roomOf(["ann"])
+    const late = room.newcomer("ben", "n1")
+    room.join("ben", "n2")
+    assert.strictEqual(room.refusal({ t: "join", ...late }), "unavailable")
+    assert.strictEqual(room.refusal({ t: "resume", ...late }), "unavailable")
+    assert.strictEqual(room.state.members.get("ben")?.attachment?.node, "n2")
+  })
+
   it("goes with its node, in the order of joining", () => {
     const room = roomOf(["ann"])
     for (const [player, node] of [

@@ -86,6 +86,31 @@ describe("a node that stops watching", () => {
     assert.notInclude(seats(world), "dan")
   })
 
+  it.for(["join", "resume"] as const)("has no say with the late %s of an older connection", (t) => {
+    const world = meeting()
+    world.unwatch("n2")
+    world.join("ben", "n2", t)
+    world.drop("ben", true)
+    world.join("ben", "n1")
+    world.watch("n2")
+    world.wait(60 * second)
+    assert.isTrue(world.gateways.n1.members.has("ben"))
+    assert.strictEqual(world.actor.state?.members.get("ben")?.attachment?.node, "n1")
+    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), [])
+  })
+
+  it("has no say with an older connection that it still holds", () => {
+    const world = meeting()
+    world.unwatch("n2")
+    world.join("ben", "n1")
+    world.watch("n2")
+    assert.strictEqual(world.actor.state?.members.get("ben")?.attachment?.node, "n1")
+    assert.deepStrictEqual(world.gateways.n1.kinds("ben"), ["room_joined"])
+    world.gateways.n2.members.delete("ben")
+    world.wait(60 * second)
+    assert.include(seats(world), "ben")
+  })
+
   it("cannot leave a connection behind that nobody answers for", () => {
     const world = meeting()
     world.unwatch("n2")

@@ -189,20 +189,25 @@ export class RoomActor {
     for (const member of present) this.#decide({ t: "join", ...member }, now)
   }
 
-  /** The room as it is for those who have a seat, its end for those who have none. */
+  /**
+   * The room as it is for those who have a seat, its end for those who have none. Those who are on a
+   * newer connection elsewhere have it there.
+   */
   #welcome(node: string, present: ReadonlyArray<Newcomer>): void {
+    const { state } = this
+    const batch = this.#watchers.get(node)?.batch
+    if (state === undefined || batch === undefined) return
     const lost: RoomEvent = { t: "room_closed", roomId: this.id, reason: "lost" }
     for (const { playerId } of present) {
-      if (this.state !== undefined && this.#seats(playerId)) {
-        this.#enter(playerId, JSON.stringify(roomJoined(this.state, playerId, true)))
-        continue
-      }
-      this.#watchers
-        .get(node)
-        ?.batch.push(
+      const member = state.members.get(playerId)
+      if (member?.attachment?.node === node) {
+        this.#enter(playerId, JSON.stringify(roomJoined(state, playerId, true)))
+      } else if (member === undefined) {
+        batch.push(
           { k: "event", to: [playerId], except: null, frame: JSON.stringify(lost) },
           { k: "exit", player: playerId }
         )
+      }
     }
   }
 

@@ -11,7 +11,8 @@ import type {
   ResumeExpired,
   RoomFull,
   RoomLocked,
-  StateTooLarge
+  StateTooLarge,
+  Unavailable
 } from "#rpc/errors"
 import type { CloseReason, JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 import { type Values, noValues, valuesToJson } from "./values.ts"
@@ -115,6 +116,7 @@ export type RoomError =
   | P2pRoomFull
   | RoomLocked
   | ResumeExpired
+  | Unavailable
 
 /** Something the room tells: to everyone, to everyone but one, or to those named. */
 export interface Emission {

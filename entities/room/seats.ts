@@ -3,7 +3,7 @@
  * migration, and what is due when. Pure; part of the room's state machine.
  */
 import { Result } from "effect"
-import { P2pRoomFull, ResumeExpired, RoomFull, RoomLocked } from "#rpc/errors"
+import { P2pRoomFull, ResumeExpired, RoomFull, RoomLocked, Unavailable } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import type { LeaveReason, RoomEvent } from "#rpc/rooms"
 import {
@@ -81,13 +81,20 @@ const newMember = (newcomer: Newcomer, now: number, enterBy: number | null): Mem
   announced: false
 })
 
-/** A seated member's socket is here (again): the snapshot for it, the news for the others. */
+/**
+ * A seated member's socket is here (again): the snapshot for it, the news for the others. What an
+ * older connection asked for comes too late, ids of connections being ordered by time.
+ */
 const attach = (
   state: RoomState,
   member: Member,
   attachment: Attachment,
   now: number
-): Decision => {
+): Result.Result<Decision, Unavailable> => {
+  const holder = member.attachment
+  if (holder !== null && holder.connectionId > attachment.connectionId) {
+    return Result.fail(new Unavailable())
+  }
   const back = withMember(state, {
     ...member,
     attachment: { node: attachment.node, connectionId: attachment.connectionId },
@@ -100,15 +107,15 @@ const attach = (
   const returned: ReadonlyArray<Emission> = member.announced
     ? [toOthers({ t: "player_reconnected", playerId: member.id }, member.id)]
     : []
-  return {
-    state: hosted,
-    emissions: [
+  return decided(
+    hosted,
+    [
       ...returned,
       ...news.map((emission) => ({ ...emission, except: member.id })),
       entering(hosted, member.id, member.absentSince !== null)
     ],
-    data: ref(state)
-  }
+    ref(state)
+  )
 }
 
 const admit = (
@@ -128,9 +135,9 @@ export const join = (
   state: RoomState,
   newcomer: Newcomer,
   now: number
-): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked> => {
+): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked | Unavailable> => {
   const seated = state.members.get(newcomer.playerId)
-  if (seated !== undefined) return Result.succeed(attach(state, seated, newcomer, now))
+  if (seated !== undefined) return attach(state, seated, newcomer, now)
   if (state.locked) return Result.fail(new RoomLocked())
   if (state.members.size >= state.settings.maxPlayers) {
     return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())
@@ -181,18 +188,17 @@ export const resume = (
   state: RoomState,
   command: Attachment & { readonly playerId: string },
   now: number
-): Result.Result<Decision, ResumeExpired> => {
+): Result.Result<Decision, ResumeExpired | Unavailable> => {
   const member = state.members.get(command.playerId)
   if (member === undefined) return Result.fail(new ResumeExpired())
-  const decision = attach(state, member, command, now)
-  return Result.succeed({
+  return Result.map(attach(state, member, command, now), (decision) => ({
     ...decision,
     emissions: decision.emissions.map((emission) =>
       emission.event.t === "room_joined"
         ? { ...emission, event: { ...emission.event, resumed: true } }
         : emission
     )
-  })
+  }))
 }
 
 const without = (state: RoomState, playerId: string): RoomState => {

@@ -27,6 +27,7 @@ import { Frame } from "./outbox.ts"
 import { type Admitted, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
 const drainMillis = 1500
+const drainStepMillis = 50
 const sweepMillis = 1000
 
 const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
@@ -176,9 +177,10 @@ const acceptUpgrades = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         draining = true
         for (const socket of sockets) socket.close(closeCodes.draining, "draining")
-        yield* Effect.sleep(50).pipe(
+        yield* Effect.sleep(drainStepMillis).pipe(
           Effect.repeat({ until: () => sockets.size === 0 }),
-          Effect.timeoutOption(drainMillis)
+          Effect.timeoutOption(drainMillis),
+          Effect.when(Effect.sync(() => sockets.size > 0))
         )
         wss.close()
       })

@@ -4,20 +4,23 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import {
+  Clock,
   ConfigProvider,
   Context,
   Effect,
+  type Exit,
   FileSystem,
   Layer,
   Path,
   Redacted,
-  Schedule,
   Schema,
-  type Scope
+  Scope
 } from "effect"
 import { HttpServer } from "effect/http"
+import { TestClock } from "effect/testing"
 import { ServiceLive } from "../service.ts"
 import { cloneDatabase, testServer } from "./database.ts"
+import { pause } from "./socket-client.ts"
 import { authenticate, type OnlinePlayer, type TestPlayer, type TestTarget } from "./players.ts"
 
 /** A fresh, migrated database. */
@@ -58,7 +61,8 @@ export class TestApp extends Context.Service<
     Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))
 }
 
-const patience = { times: 600, schedule: Schedule.spaced(20) } as const
+const attempts = 600
+const betweenMillis = 20
 
 const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
   effect.pipe(
@@ -67,10 +71,20 @@ const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
         ? Effect.fail("not yet")
         : Effect.succeed(value)
     ),
-    Effect.retry(patience),
+    Effect.tapError(() => pause(betweenMillis)),
+    Effect.retry({ times: attempts }),
     Effect.mapError((last) => new Error(`It never came about that ${what}: ${String(last)}`)),
     Effect.orDie
   )
+
+/** Stopping takes time, also where the test's clock stands still: then the clock is moved on. */
+const stopWith = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>) =>
+  Effect.flatMap(Clock.Clock, (clock) => {
+    const stop = Scope.close(scope, exit)
+    if (!("adjust" in clock)) return stop
+    const onwards = Effect.andThen(pause(betweenMillis), TestClock.adjust("100 millis"))
+    return Effect.raceFirst(stop, Effect.forever(onwards))
+  })
 
 const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
   const fs = yield* FileSystem.FileSystem
@@ -90,7 +104,11 @@ const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, strin
       }
     })
   )
-  const service = yield* Layer.build(Layer.provide(Layer.fresh(ServiceLive), settings))
+  const scope = yield* Effect.acquireRelease(Scope.make(), stopWith)
+  const service = yield* Layer.buildWithScope(
+    Layer.provide(Layer.fresh(ServiceLive), settings),
+    scope
+  )
   const { address } = Context.get(service, HttpServer.HttpServer)
   const port = "port" in address ? address.port : 0
   const text = yield* fs.readFileString(path.join(dataDir, "dev-keys.json"))

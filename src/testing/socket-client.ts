@@ -2,7 +2,7 @@
  * A scripted socket client for tests: says frames, waits for those it expects, and keeps everything
  * it heard, so that a failure shows the whole conversation. Speaks raw WebSocket and raw JSON.
  */
-import { Deferred, Duration, Effect, type Scope } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import { type RawData, WebSocket } from "ws"
 
 /** A frame as it came over the wire. */
@@ -36,7 +36,7 @@ export interface SocketClient {
   readonly terminate: Effect.Effect<void>
 }
 
-const patience = Duration.seconds(15)
+const patienceMillis = 15_000
 
 const textOf = (data: RawData): string =>
   Array.isArray(data)
@@ -78,10 +78,21 @@ class Transcript {
   }
 }
 
+/** Gives up after a while of real time, also where the test's clock stands still. */
 const impatient = <A>(effect: Effect.Effect<A>, complaint: () => string): Effect.Effect<A> =>
-  Effect.timeoutOrElse(effect, {
-    duration: patience,
-    orElse: () => Effect.die(new Error(complaint()))
+  Effect.raceFirst(
+    effect,
+    Effect.andThen(
+      pause(patienceMillis),
+      Effect.suspend(() => Effect.die(new Error(complaint())))
+    )
+  )
+
+/** Waits in real time, whatever clock the test uses. */
+export const pause = (millis: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    return Effect.sync(() => clearTimeout(timer))
   })
 
 const open = (
