@@ -22,6 +22,9 @@ layer(AppLive, { timeout: "60 seconds" })("on virtual time", (it) => {
       const expired = yield* me
       assert.strictEqual(expired.status, 401)
       assert.strictEqual(at(expired.body, "error", "code"), "token_expired")
+      const late = yield* app.online(player)
+      const closed = yield* late.socket.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [4002, "token_expired"])
     })
   )
 
