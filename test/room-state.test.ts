@@ -306,7 +306,11 @@ describe("a room, whatever happens to it", () => {
         () => {
           const row = toRow(room.state, 1, "n1")
           const woken = fromStored(Effect.runSync(decodeSnapshot(row.snapshot)))
-          assert.deepStrictEqual(toRow(woken, 1, "n1"), row)
+          const again = toRow(woken, 1, "n1")
+          assert.deepStrictEqual(
+            { ...again, snapshot: JSON.parse(again.snapshot) },
+            { ...row, snapshot: JSON.parse(row.snapshot) }
+          )
           const view: unknown = JSON.parse(JSON.stringify(roomView(room.state)))
           assert.deepStrictEqual<unknown>(roomView(woken), view)
         }

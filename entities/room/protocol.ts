@@ -78,8 +78,8 @@ export const RoomBatch = Schema.Struct({
 })
 export type RoomBatch = typeof RoomBatch.Type
 
-/** How a room is opened: the mode's settings as they are now, and who sits in it from the start. */
-export const OpenRoom = Schema.Struct({
+/** What a room is opened with and keeps: the mode's settings as they were then. */
+export const roomTerms = {
   environmentId: Schema.String,
   mode: Schema.String,
   private: Schema.Boolean,
@@ -89,7 +89,12 @@ export const OpenRoom = Schema.Struct({
   maxPlayers: Schema.Int,
   metadata: JsonMembers,
   graceSeconds: Schema.Int,
-  matched: Schema.Boolean,
+  matched: Schema.Boolean
+}
+
+/** How a room is opened, and who sits in it from the start; without a code it gets one. */
+export const OpenRoom = Schema.Struct({
+  ...roomTerms,
   code: Schema.NullOr(Schema.String),
   newcomers: Schema.Array(NewcomerSchema)
 })

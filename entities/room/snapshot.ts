@@ -4,24 +4,16 @@
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
-import { CloseReason, JsonMembers, Transport } from "#rpc/rooms"
+import { CloseReason, JsonMembers } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
+import { roomTerms } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
 import { valuesFromJson, valuesToJson } from "./values.ts"
 
 const Settings = Schema.Struct({
+  ...roomTerms,
   id: Schema.String,
-  environmentId: Schema.String,
   code: Schema.String,
-  mode: Schema.String,
-  private: Schema.Boolean,
-  transport: Transport,
-  p2p: Schema.NullOr(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
-  hostOnlyState: Schema.Boolean,
-  maxPlayers: Schema.Int,
-  metadata: JsonMembers,
-  graceSeconds: Schema.Int,
-  matched: Schema.Boolean,
   createdAt: Schema.Int
 })
 
