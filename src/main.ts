@@ -1,6 +1,6 @@
 /** The entry: starts the service and says where to go next. */
 import { NodeRuntime } from "@effect/platform-node"
-import { Console, Effect, Layer } from "effect"
+import { Console, Data, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { ServiceLive } from "./service.ts"
 import { Settings } from "./settings.ts"
@@ -22,4 +22,13 @@ const Greeting = Layer.effectDiscard(
   })
 )
 
-Layer.launch(Greeting.pipe(Layer.provide(ServiceLive))).pipe(NodeRuntime.runMain)
+/** A start that fails says what to mend. */
+class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
+
+Layer.launch(Greeting.pipe(Layer.provide(ServiceLive))).pipe(
+  Effect.catchTag(["ServeError", "SocketServerError"], (error) => {
+    const message = `The service cannot listen (${String(error.cause)}); choose another port.`
+    return Effect.fail(new StartError({ message }))
+  }),
+  NodeRuntime.runMain
+)
