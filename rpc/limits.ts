@@ -54,9 +54,9 @@ export const socket = {
   dropsUntilAbuse: 200,
   dropsWindowSeconds: 10,
   anonymousFramesPerSecond: 5,
-  connectionsPerNode: 50_000,
-  /** Sockets of one address that have not authenticated yet. */
-  pendingPerAddress: 200
+  anonymousFramesBurst: 10,
+  anonymousPerAddress: 20,
+  connectionsPerNode: 50_000
 } as const
 
 /** Rooms (spec sections 4.4 and 8, decisions on seats, state and life cycle). */
@@ -178,6 +178,5 @@ export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
-  secretKey: { burst: 6000, seconds: 60 },
-  socketsPerAddress: { burst: 600, seconds: 60 }
+  secretKey: { burst: 6000, seconds: 60 }
 } as const satisfies Record<string, Throttle>

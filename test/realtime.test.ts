@@ -275,6 +275,26 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
+  it.effect("anonymous sockets do nothing here, twenty an address", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const open = Effect.gen(function* () {
+        const socket = yield* connectSocket(app.socketUrl)
+        yield* socket.say({ t: "auth", key: app.publishableKey, anon: true })
+        return socket
+      })
+      const [first, ...others] = yield* Effect.all(Array.from({ length: 20 }, () => open))
+      if (first === undefined) return assert.fail("no socket")
+      const welcome = yield* first.next("welcome")
+      assert.isNull(welcome["playerId"])
+      const refused = yield* first.ask({ t: "create", mode: "default" })
+      assert.strictEqual(at(refused, "error", "code"), "player_required")
+      yield* Effect.forEach(others, (socket) => socket.next("welcome"), { discard: true })
+      const oneMore = yield* open
+      assert.strictEqual((yield* oneMore.closed).code, 4029)
+    })
+  )
+
   it.effect("a plain GET is told to upgrade", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

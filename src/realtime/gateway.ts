@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
 import { Clock, Context, DateTime, Effect, Layer, Result, Schedule, Schema, Stream } from "effect"
 import { WebSocketServer } from "ws"
-import { type CodedError, InvalidKey, Unauthorized } from "#rpc/errors"
+import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors"
 import { socket as limits } from "#rpc/limits"
 import { AuthFrame, closeCodes } from "#rpc/realtime"
 import { Configs } from "../config.ts"
@@ -34,8 +34,18 @@ const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
 
 const iso = (millis: number) => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
+/** How many sockets without a player an address has open. */
+const anonymousAt = (sockets: ReadonlySet<RealtimeSocket>, address: string): number => {
+  let count = 0
+  for (const { address: other, admitted } of sockets) {
+    if (other === address && admitted !== undefined && admitted.player === undefined) count++
+  }
+  return count
+}
+
 /** The first frame, checked; on success the socket has its connection and its welcome. */
 const admitSocket = Effect.fnUntraced(function* (
+  sockets: ReadonlySet<RealtimeSocket>,
   socket: RealtimeSocket,
   members: Readonly<Record<string, unknown>>
 ) {
@@ -48,6 +58,9 @@ const admitSocket = Effect.fnUntraced(function* (
     origin: socket.origin,
     anonymous: frame.success.anon === true
   })
+  if (player === undefined && anonymousAt(sockets, socket.address) >= limits.anonymousPerAddress) {
+    return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
+  }
   const { environmentId } = environment
   socket.roomsOffered = (yield* offersRealtime(environmentId)).rooms
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
@@ -134,7 +147,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSock
     handlers,
     now: () => clock.currentTimeMillisUnsafe(),
     run: hub.run,
-    admit: (socket, frame) => plain(admitSocket(socket, frame)),
+    admit: (socket, frame) => plain(admitSocket(sockets, socket, frame)),
     renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
     gone: (socket) => {
       sockets.delete(socket)

@@ -68,6 +68,8 @@ const closeCodeOf = (error: CodedError): CloseCode => {
     case "feature_disabled":
     case "player_banned":
       return closeCodes.forbidden
+    case "rate_limited":
+      return closeCodes.abuse
     case "unavailable":
       return closeCodes.draining
     default:
@@ -84,7 +86,7 @@ export class RealtimeSocket implements Door {
   readonly #ws: WebSocket
   readonly #outbox: Outbox
   readonly #gateway: SocketGateway
-  readonly #bucket: FrameBucket
+  #bucket: FrameBucket
   readonly #openedAt: number
   #admitting: Fiber.Fiber<void> | undefined
   #heardAt: number
@@ -233,6 +235,11 @@ export class RealtimeSocket implements Door {
       return
     }
     this.admitted = admitted
+    if (admitted.player === undefined) {
+      const { anonymousFramesBurst, anonymousFramesPerSecond } = limits
+      const now = this.#gateway.now()
+      this.#bucket = new FrameBucket(now, anonymousFramesPerSecond, anonymousFramesBurst)
+    }
     this.push(admitted.welcome)
   }
 
