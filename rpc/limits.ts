@@ -65,6 +65,8 @@ export const rooms = {
   typeMaxCharacters: 64,
   sendDataMaxBytes: 16 * KiB,
   sendTargetsMax: 64,
+  /** Levels of a message's `data`: what nests deeper overflows the stack that writes it. */
+  dataDepthMax: 64,
   signalDataMaxBytes: 8 * KiB,
   metadataMaxBytes: 4 * KiB,
   stateMaxBytes: 64 * KiB,
@@ -93,6 +95,13 @@ export const rooms = {
   inputBatchMax: 4096,
   watchBufferItems: 16_384,
   detachedInputsMax: 1024
+} as const
+
+/** STUN and TURN servers for peer-to-peer connections. */
+export const turn = {
+  credentialSeconds: secondsPerHour,
+  /** Shared secrets shorter than this can be found by trying. */
+  secretMinCharacters: 16
 } as const
 
 /** Matchmaking queues. */

@@ -21,6 +21,7 @@ import {
 } from "./errors.ts"
 import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
+import { PeerFrames } from "./peers.ts"
 import { frameFaults, RoomEvent, RoomFrames } from "./rooms.ts"
 
 // Opening --------------------------------------------------------------------------------------
@@ -118,8 +119,8 @@ export const ping = Rpc.make("ping", {
   error: Schema.Union([...frameFaults])
 }).annotate(OpenApi.Summary, "The service's clock")
 
-/** Every client frame of spec section 4.4 that needs no peer-to-peer room. */
-export class ClientFrames extends RoomFrames.merge(MatchmakingFrames).add(ping) {}
+/** Every client frame of spec section 4.4. */
+export class ClientFrames extends RoomFrames.merge(MatchmakingFrames, PeerFrames).add(ping) {}
 
 /**
  * Native RPC only: open the connection and receive its events. The stream is the connection: the

@@ -56,6 +56,18 @@ export const JsonMembers = Schema.Record(Schema.String, Schema.Unknown).check(
 )
 export type JsonMembers = typeof JsonMembers.Type
 
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)))
+
+/** Any JSON value, nested no deeper than it can be written again. */
+export const MessageData = Schema.Unknown.check(
+  Schema.makeFilter((data) =>
+    isDeeper(data, rooms.dataDepthMax) ? `Expected at most ${rooms.dataDepthMax} levels` : undefined
+  )
+)
+
 const ShortText = Schema.String.check(Schema.isBetweenLength(1, 64))
 
 /** Where the player now has a seat. */
@@ -144,7 +156,7 @@ export const resume = Rpc.make("resume", {
 export const send = Rpc.make("send", {
   payload: {
     type: Schema.String.check(Schema.isBetweenLength(1, rooms.typeMaxCharacters)),
-    data: Schema.optionalKey(Schema.Unknown),
+    data: Schema.optionalKey(MessageData),
     to: Schema.optionalKey(
       Schema.Array(Schema.String).check(Schema.isMaxLength(rooms.sendTargetsMax))
     )
@@ -225,6 +237,10 @@ export type LeaveReason = typeof LeaveReason.Type
 export const CloseReason = Schema.Literals(["empty", "idle", "feature_disabled", "lost"])
 export type CloseReason = typeof CloseReason.Type
 
+/** The step of a WebRTC set-up that a signal is. */
+export const SignalKind = Schema.Literals(["offer", "answer", "candidate", "restart"])
+export type SignalKind = typeof SignalKind.Type
+
 const event = <const T extends string, const Fields extends Schema.Struct.Fields>(
   t: T,
   fields: Fields
@@ -255,6 +271,12 @@ export const RoomEvent = Schema.Union([
     at: Schema.Int
   }),
   event("locked", { locked: Schema.Boolean }),
+  event("signal", {
+    from: Schema.String,
+    kind: SignalKind,
+    data: Schema.optionalKey(Schema.Unknown),
+    gen: Schema.optionalKey(Schema.Int)
+  }),
   event("room_closed", { roomId: Schema.String, reason: CloseReason })
 ])
 export type RoomEvent = typeof RoomEvent.Type

@@ -74,6 +74,7 @@ export const asUnavailable = (error: CodedError): CodedError =>
 export const newcomerOf = (node: string, connection: PlayerConnection) => ({
   playerId: connection.playerId,
   displayName: connection.displayName,
+  relayOnly: connection.relayOnly,
   node,
   connectionId: connection.connectionId
 })

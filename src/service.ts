@@ -20,6 +20,7 @@ import { Gateway } from "./realtime/gateway.ts"
 import { Frames } from "./realtime/handlers.ts"
 import { Hub } from "./realtime/hub.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
+import { Relays } from "./peers.ts"
 import { SeedLive } from "./seed.ts"
 import { Settings } from "./settings.ts"
 
@@ -48,7 +49,7 @@ const DoorsLive = Layer.mergeAll(
   ConfigChanges,
   serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
-  Layer.provideMerge(Frames.layer),
+  Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),
   Layer.provideMerge(Hub.layer),
   Layer.provideMerge(HttpServerHandle.layer)
 )

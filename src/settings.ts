@@ -16,6 +16,7 @@ import {
 } from "effect"
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
+import { turn } from "#rpc/limits"
 
 /** An environment variable as the README lists it; without a default it may be absent. */
 export interface Variable {
@@ -68,6 +69,17 @@ export const variables = {
     description:
       "Addresses and networks (10.0.0.0/8), by comma, whose X-Forwarded-For names the client."
   },
+  SVC_TURN_URLS: {
+    default: "",
+    description:
+      "STUN and TURN servers for peer-to-peer rooms, by comma: turn:turn.example.com:3478, " +
+      "turns:turn.example.com:5349?transport=tcp, stun:stun.example.com:3478."
+  },
+  SVC_TURN_SECRET: {
+    description:
+      "The secret shared with the TURN servers (static-auth-secret of coturn), " +
+      `${turn.secretMinCharacters} characters or more; players get credentials made from it.`
+  },
   SVC_FEATURES: {
     default: Object.keys(featureTable).join(","),
     description: "The features that this deployment offers, by comma; others cannot be turned on."
@@ -112,6 +124,14 @@ const MasterKey = Schema.Uint8ArrayFromBase64.check(
   Schema.makeFilter((bytes) => bytes.length === 32, { expected: "32 bytes in base64" })
 )
 
+const TurnUrl = Schema.String.check(
+  Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
+    message: "Expected stun:host:port, or turn:host:port with ?transport=udp or tcp"
+  })
+)
+
+const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
+
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
   HOST: Schema.String,
@@ -125,6 +145,8 @@ const Environment = Schema.Struct({
   SVC_SHARD_GROUPS: listOf(Schema.String),
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
   SVC_TRUSTED_PROXIES: listOf(Network),
+  SVC_TURN_URLS: listOf(TurnUrl),
+  SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   NODE_ENV: Schema.String
 }).check(
@@ -132,6 +154,11 @@ const Environment = Schema.Struct({
     (env.SVC_RUNNER_HOST === undefined) === (env.SVC_RUNNER_PORT === undefined)
       ? undefined
       : { path: ["SVC_RUNNER_PORT"], issue: "must be set together with SVC_RUNNER_HOST" }
+  ),
+  Schema.makeFilter((env) =>
+    env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))
+      ? { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }
+      : undefined
   ),
   Schema.makeFilter((env) =>
     env.NODE_ENV === "production" && env.SVC_MASTER_KEY === undefined
@@ -178,6 +205,11 @@ export class Settings extends Context.Service<
       | undefined
     readonly throttles: boolean
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
+    /** STUN and TURN servers, and the secret shared with the TURN ones. */
+    readonly turn: {
+      readonly urls: ReadonlyArray<string>
+      readonly secret: Redacted.Redacted | undefined
+    }
     readonly features: ReadonlySet<FeatureName>
   }
 >()("src/settings/Settings") {
@@ -202,6 +234,7 @@ export class Settings extends Context.Service<
             : { host, port, shardGroups: env.SVC_SHARD_GROUPS },
         throttles: env.SVC_THROTTLES === "on",
         trustedProxies: env.SVC_TRUSTED_PROXIES,
+        turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
         features: new Set(env.SVC_FEATURES)
       })
     }).pipe(

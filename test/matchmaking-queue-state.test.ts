@@ -24,7 +24,13 @@ const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
 
 const ticketOf = (ticketId: string, queuedAt = 0): Ticket => ({
   ticketId,
-  newcomer: { playerId: ticketId, displayName: ticketId, node: "n1", connectionId: "c1" },
+  newcomer: {
+    playerId: ticketId,
+    displayName: ticketId,
+    relayOnly: false,
+    node: "n1",
+    connectionId: "c1"
+  },
   queuedAt
 })
 

@@ -159,7 +159,13 @@ export class QueueWorld {
   #bring(tickets: ReadonlyArray<string>, node: string): void {
     const settings = queueSettings(this.mode)
     const inputs = tickets.map((ticketId) => {
-      const newcomer = { playerId: ticketId, displayName: ticketId, node, connectionId: "c1" }
+      const newcomer = {
+        playerId: ticketId,
+        displayName: ticketId,
+        relayOnly: false,
+        node,
+        connectionId: "c1"
+      }
       return { seq: 0, command: { t: "enqueue", ticketId, newcomer, settings } as const }
     })
     this.actor.submit(node, inputs)

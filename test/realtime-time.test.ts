@@ -48,6 +48,8 @@ const testGateway = Effect.gen(function* () {
       lock: fail,
       quickMatch: fail,
       cancelMatch: fail,
+      signal: fail,
+      iceServers: fail,
       ping: fail
     },
     now: () => clock.now,

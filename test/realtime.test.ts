@@ -1,6 +1,7 @@
 /** The socket: opening, bad input, closing (spec sections 4.4, 5 and 6, decisions 3.6). */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { rooms } from "#rpc/limits"
 import { TestApp } from "#src/testing/app"
 import { AppLive } from "./service.ts"
 import { at, configure, goOnline, guest, newPlayer, request } from "#src/testing/players"
@@ -116,6 +117,32 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
         }
       }
       assert.isUndefined(Reflect.get({}, "polluted"))
+    })
+  )
+
+  it.effect("data that nests too deep is refused, and the neighbours hear the rest", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      const nested = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`
+      for (const [rid, levels, code] of [
+        ["fits", rooms.dataDepthMax, undefined],
+        ["deep", rooms.dataDepthMax + 1, "invalid_frame"],
+        ["deeper", 8000, "invalid_frame"]
+      ] as const) {
+        yield* ada.socket.sayText(`{"t":"send","rid":"${rid}","type":"x","data":${nested(levels)}}`)
+        const reply = yield* ada.socket.next("reply", (frame) => frame["rid"] === rid)
+        assert.strictEqual(at(reply, "error", "code"), code, rid)
+      }
+      yield* ada.socket.say({ t: "send", type: "last" })
+      const types = [yield* bob.socket.next("message"), yield* bob.socket.next("message")]
+      assert.deepStrictEqual(
+        types.map((frame) => frame["type"]),
+        ["x", "last"]
+      )
     })
   )
 

@@ -42,6 +42,7 @@ export class Gateway {
     return Array.from(this.members, ([playerId, connectionId]) => ({
       playerId,
       displayName: playerId,
+      relayOnly: false,
       node: this.node,
       connectionId
     }))
@@ -144,7 +145,7 @@ export class ActorWorld {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
     this.gateways[node].connections.set(connectionId, playerId)
-    return { playerId, displayName: playerId, node, connectionId }
+    return { playerId, displayName: playerId, relayOnly: false, node, connectionId }
   }
 
   /** Sends a command that wants an answer; it waits while the node does not watch. */

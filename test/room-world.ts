@@ -102,6 +102,7 @@ export const follow = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot | und
         state: merged(player.state, event.patch)
       }))
     case "message":
+    case "signal":
       return view
     case "locked":
       assert.notStrictEqual(view.locked, event.locked)
@@ -127,7 +128,7 @@ export class RoomWorld {
   newcomer(playerId: string, node = "n1"): Newcomer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
-    return { playerId, displayName: playerId, node, connectionId }
+    return { playerId, displayName: playerId, relayOnly: false, node, connectionId }
   }
 
   decide(command: RoomCommand) {

@@ -25,7 +25,8 @@ describe("settings", () => {
         baseUrl: "http://localhost:8080",
         masterKey: undefined,
         runner: undefined,
-        throttles: true
+        throttles: true,
+        turn: { urls: [], secret: undefined }
       })
       assert.isEmpty(trustedProxies)
       assert.include([...features], "multiplayer")

@@ -6,15 +6,24 @@ import { DateTime, Result } from "effect"
 import type {
   HostOnly,
   NotInRoom,
+  P2pOnly,
   P2pRoomFull,
   PayloadTooLarge,
+  PlayerNotInRoom,
   ResumeExpired,
   RoomFull,
   RoomLocked,
   StateTooLarge,
   Unavailable
 } from "#rpc/errors"
-import type { CloseReason, JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
+import type {
+  CloseReason,
+  JsonMembers,
+  RoomEvent,
+  RoomPlayer,
+  RoomSnapshot,
+  SignalKind
+} from "#rpc/rooms"
 import { type Values, noValues, valuesToJson } from "./values.ts"
 
 /** Where a member's socket is: the node that holds it, and which of its connections. */
@@ -27,11 +36,15 @@ export interface Attachment {
 export interface Newcomer extends Attachment {
   readonly playerId: string
   readonly displayName: string
+  /** The player's address must not be seen: peers reach it through a relay only. */
+  readonly relayOnly: boolean
 }
 
 export interface Member {
   readonly id: string
   readonly displayName: string
+  /** Peers reach the member through a relay only, whatever the room's mode says. */
+  readonly relayOnly: boolean
   /** Unix milliseconds. */
   readonly joinedAt: number
   readonly values: Values
@@ -96,6 +109,15 @@ export type RoomCommand =
   | { readonly t: "setMyState"; readonly playerId: string; readonly patch: JsonMembers }
   | { readonly t: "lock"; readonly playerId: string; readonly locked: boolean }
   | {
+      readonly t: "signal"
+      readonly playerId: string
+      readonly to: string
+      readonly kind: SignalKind
+      readonly data?: unknown
+      readonly gen?: number
+    }
+  | { readonly t: "iceTransport"; readonly playerId: string }
+  | {
       readonly t: "disconnect"
       readonly playerId: string
       readonly connectionId: string
@@ -113,7 +135,9 @@ export type RoomError =
   | StateTooLarge
   | PayloadTooLarge
   | RoomFull
+  | P2pOnly
   | P2pRoomFull
+  | PlayerNotInRoom
   | RoomLocked
   | ResumeExpired
   | Unavailable

@@ -7,13 +7,14 @@ import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
 import { HeldSeat } from "#rpc/realtime"
-import { CloseReason, JsonMembers, RoomRef, Transport } from "#rpc/rooms"
+import { CloseReason, JsonMembers, RoomRef, SignalKind, Transport } from "#rpc/rooms"
 
 const Attachment = { node: Schema.String, connectionId: Schema.String }
 
 export const NewcomerSchema = Schema.Struct({
   playerId: Schema.String,
   displayName: Schema.String,
+  relayOnly: Schema.Boolean,
   ...Attachment
 })
 
@@ -24,7 +25,7 @@ const command = <const T extends string, const Fields extends Schema.Struct.Fiel
 
 /** What a gateway may ask for one of its players. */
 export const PlayerCommand = Schema.Union([
-  command("join", { displayName: Schema.String, ...Attachment }),
+  command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, ...Attachment }),
   command("resume", Attachment),
   command("leave", { reason: Schema.Literals(["left", "banned", "deleted"]) }),
   command("send", {
@@ -35,6 +36,13 @@ export const PlayerCommand = Schema.Union([
   command("setState", { patch: JsonMembers }),
   command("setMyState", { patch: JsonMembers }),
   command("lock", { locked: Schema.Boolean }),
+  command("signal", {
+    to: Schema.String,
+    kind: SignalKind,
+    data: Schema.optionalKey(Schema.Unknown),
+    gen: Schema.optionalKey(Schema.Int)
+  }),
+  command("iceTransport", {}),
   command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })
 ])
 export type PlayerCommand = typeof PlayerCommand.Type
@@ -104,6 +112,7 @@ export type OpenRoom = typeof OpenRoom.Type
 export const Present = Schema.Struct({
   playerId: Schema.String,
   displayName: Schema.String,
+  relayOnly: Schema.Boolean,
   connectionId: Schema.String
 })
 

@@ -72,6 +72,7 @@ const ref = (state: RoomState) => ({ roomId: state.settings.id, code: state.sett
 const newMember = (newcomer: Newcomer, now: number, enterBy: number | null): Member => ({
   id: newcomer.playerId,
   displayName: newcomer.displayName,
+  relayOnly: newcomer.relayOnly,
   joinedAt: now,
   values: noValues,
   attachment: { node: newcomer.node, connectionId: newcomer.connectionId },

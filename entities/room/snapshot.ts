@@ -20,6 +20,7 @@ const Settings = Schema.Struct({
 const StoredMember = Schema.Struct({
   id: Schema.String,
   displayName: Schema.String,
+  relayOnly: Schema.Boolean,
   joinedAt: Schema.Int,
   values: JsonMembers,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),

@@ -23,6 +23,7 @@ import {
   withMember
 } from "./model.ts"
 import { disconnect, drop, join, leave, resume, seat, tick } from "./seats.ts"
+import { iceTransport, signal } from "./signal.ts"
 import { patchValues } from "./values.ts"
 
 const send = (
@@ -135,5 +136,9 @@ export const decide = (
       return setMyState(state, member, command)
     case "lock":
       return lock(state, command)
+    case "signal":
+      return signal(state, member, command)
+    case "iceTransport":
+      return iceTransport(state, member)
   }
 }

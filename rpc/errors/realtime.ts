@@ -101,6 +101,13 @@ export class P2pOnly extends coded<P2pOnly>()(
   "Only peer-to-peer rooms have this."
 ) {}
 
+/** This player's connections have to be relayed, and no TURN server is configured. */
+export class TurnUnavailable extends coded<TurnUnavailable>()(
+  "turn_unavailable",
+  503,
+  "No relay (TURN) server is configured: set SVC_TURN_URLS and SVC_TURN_SECRET."
+) {}
+
 /** The patch would take the state past its limits; nothing was applied. */
 export class StateTooLarge extends detailed<StateTooLarge>()(
   "state_too_large",

@@ -35,7 +35,14 @@ export {
 export { type ClientError, isError } from "./failures.ts"
 export type { Profile, RoomFilter } from "./http.ts"
 export type { Players } from "./players.ts"
-export type { ConfirmedChanges, Room, RoomClosed, RoomEvents, SendOptions } from "./room.ts"
+export type {
+  ConfirmedChanges,
+  Room,
+  RoomClosed,
+  RoomEvents,
+  RtcServers,
+  SendOptions
+} from "./room.ts"
 export type { QuickMatchOptions, Rooms } from "./rooms.ts"
 export type { Sessions } from "./sessions.ts"
 export type { WebSocketClass, WebSocketLike } from "./socket.ts"

@@ -4,6 +4,7 @@
  */
 import type { Effect } from "effect"
 import { NotInRoom } from "#rpc/errors"
+import { iceServers, signal } from "#rpc/peers"
 import {
   type JsonMembers,
   leave,
@@ -22,6 +23,7 @@ import type {
   Room,
   RoomClosed,
   RoomEvents,
+  RtcServers,
   SendOptions,
   ServiceEvents
 } from "./room.ts"
@@ -122,6 +124,15 @@ export class LiveRoom implements Room {
 
   setMyState(patch: JsonMembers): void {
     this.#tell(setMyState, { patch })
+  }
+
+  signal(step: FramePayload<typeof signal>): Promise<FrameData<typeof signal>> {
+    return this.#request(signal, step)
+  }
+
+  async iceServers(): Promise<RtcServers> {
+    const { iceServers: servers, ...rest } = await this.#request(iceServers, undefined)
+    return { ...rest, iceServers: servers.map((server) => ({ ...server, urls: [...server.urls] })) }
   }
 
   async lock(locked = true): Promise<void> {

@@ -4,8 +4,9 @@
  */
 import type { Warn } from "#rpc/realtime"
 import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot, send } from "#rpc/rooms"
+import type { IceServers, IceTransportPolicy, signal } from "#rpc/peers"
 import type { Unsubscribe } from "./emitter.ts"
-import type { FrameData } from "./frames.ts"
+import type { FrameData, FramePayload } from "./frames.ts"
 
 /** The events of the service by their names. */
 export type ServiceEvents = {
@@ -50,6 +51,13 @@ export interface ConfirmedChanges {
   setState(patch: JsonMembers): Promise<void>
   /** Merges keys into the own player's state. Rejects with `state_too_large`. */
   setMyState(patch: JsonMembers): Promise<void>
+}
+
+/** An `RTCConfiguration`, and until when (ISO 8601 UTC) its credentials are good. */
+export interface RtcServers {
+  readonly iceServers: Array<{ urls: Array<string>; username?: string; credential?: string }>
+  readonly iceTransportPolicy: IceTransportPolicy
+  readonly expiresAt: IceServers["expiresAt"]
 }
 
 export interface Room {
@@ -132,6 +140,27 @@ export interface Room {
    * await room.confirmed.setState({ phase: "end" }) // may reject with `host_only`
    */
   readonly confirmed: ConfirmedChanges
+
+  /**
+   * Peer-to-peer rooms: a step of the WebRTC set-up for one other member, who hears it as the event
+   * `signal`. Rejects with `p2p_only` or `player_not_in_room`; `delivered` is 0 while the other is
+   * away.
+   *
+   * @example
+   * peer.onicecandidate = ({ candidate }) =>
+   *   candidate && room.signal({ to: friend.id, kind: "candidate", data: candidate.toJSON() })
+   * room.on("signal", ({ from, kind, data }) => peers.get(from).take(kind, data))
+   */
+  signal(step: FramePayload<typeof signal>): Promise<FrameData<typeof signal>>
+
+  /**
+   * Peer-to-peer rooms: the STUN and TURN servers, with credentials for an hour. Rejects with
+   * `turn_unavailable` where a relay is needed and none is configured.
+   *
+   * @example
+   * const peer = new RTCPeerConnection(await room.iceServers())
+   */
+  iceServers(): Promise<RtcServers>
 
   /**
    * Closes the room to newcomers, or opens it again. Rejects with `host_only` for others than the

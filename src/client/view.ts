@@ -46,6 +46,7 @@ export const applyEvent = (room: RoomSnapshot, event: RoomEvent): RoomSnapshot =
     case "locked":
       return { ...room, locked: event.locked }
     case "message":
+    case "signal":
     case "room_closed":
       return room
   }

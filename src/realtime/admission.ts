@@ -11,6 +11,7 @@ import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { closeCodes, type HeldSeat, type Welcome } from "#rpc/realtime"
 import { PlayerRows } from "#sql/players"
+import { capabilitiesIn } from "../ages.ts"
 import { Configs } from "../config.ts"
 import { Origins } from "../http/origins.ts"
 import { Environments } from "../projects.ts"
@@ -145,7 +146,13 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   const row = yield* players.find(environmentId, playerId)
   if (Option.isNone(row)) return yield* new Unauthorized()
   const connection = new PlayerConnection({
-    player: { connectionId, environmentId, playerId, displayName: row.value.displayName },
+    player: {
+      connectionId,
+      environmentId,
+      playerId,
+      displayName: row.value.displayName,
+      relayOnly: !(yield* capabilitiesIn(environmentId)).directConnections
+    },
     door,
     run: hub.run,
     released: (roomId) =>

@@ -22,6 +22,8 @@ export interface ConnectionPlayer {
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
   readonly displayName: string
+  /** The player's address must not be seen: peers reach it through a relay only. */
+  readonly relayOnly: boolean
 }
 
 /** A wait in a queue. */
@@ -35,6 +37,7 @@ export class PlayerConnection implements Subscriber {
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
   readonly displayName: string
+  readonly relayOnly: boolean
   room: RoomLine | undefined
   ticket: HeldTicket | undefined
   closed = false
@@ -56,6 +59,7 @@ export class PlayerConnection implements Subscriber {
     this.environmentId = options.player.environmentId
     this.playerId = options.player.playerId
     this.displayName = options.player.displayName
+    this.relayOnly = options.player.relayOnly
     this.#door = options.door
     this.#run = options.run
     this.#released = options.released

@@ -7,6 +7,7 @@ import type { Rpc, RpcGroup } from "effect/rpc"
 import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors"
 import { socket } from "#rpc/limits"
 import { quickMatch } from "#rpc/matchmaking"
+import { signal } from "#rpc/peers"
 import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
 import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
 import type { PlayerConnection } from "./connection.ts"
@@ -54,6 +55,8 @@ const decoders: { readonly [T in FrameType]: Decoder<T> } = {
   lock: Schema.decodeUnknownResult(lock.payloadSchema, strict),
   quickMatch: Schema.decodeUnknownResult(quickMatch.payloadSchema, strict),
   cancelMatch: noFields,
+  signal: Schema.decodeUnknownResult(signal.payloadSchema, strict),
+  iceServers: noFields,
   ping: noFields
 }
 

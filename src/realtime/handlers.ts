@@ -13,6 +13,7 @@ import type { JsonMembers } from "#rpc/rooms"
 import type { RoomRows } from "#sql/rooms"
 import type { Configs } from "../config.ts"
 import { cancelMatch, quickMatch } from "../matchmaking.ts"
+import { iceServersOf, type Relays } from "../peers.ts"
 import { createRoom, joinRoom, leaveRoom, resumeRoom } from "../rooms.ts"
 import type { PlayerConnection } from "./connection.ts"
 import type { FrameData, FrameHandlers, FramePayload, FrameType, Handler } from "./frames.ts"
@@ -20,7 +21,7 @@ import type { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
 
 /** What the effects behind the frames stand on. */
-type FrameServices = Hub | Configs | RoomRows | SecureRandom.SecureRandom
+type FrameServices = Hub | Configs | Relays | RoomRows | SecureRandom.SecureRandom
 
 const refuse = (
   connection: PlayerConnection,
@@ -49,18 +50,34 @@ const tell = <Data>(
 
 const nothing = () => ({})
 
+const signalled = ({ delivered: count }: JsonMembers) => ({ delivered: Number(count) })
+
 const delivered = ({ delivered: count }: JsonMembers) =>
   typeof count === "number" ? { delivered: count } : {}
 
+/** Does the data of the frame being handled take more bytes than it may? */
+const oversized = (
+  { frameBytes }: PlayerConnection,
+  data: unknown,
+  limit: number
+): PayloadTooLarge | undefined =>
+  frameBytes > limit && jsonBytes(data) > limit
+    ? new PayloadTooLarge({ details: { limit } })
+    : undefined
+
 /** Frames for the room, without a fiber. */
-const toRoom: Pick<FrameHandlers, "send" | "setState" | "setMyState" | "lock"> = {
+const toRoom: Pick<FrameHandlers, "send" | "setState" | "setMyState" | "lock" | "signal"> = {
   send: (connection, frame, answered) => {
-    const { frameBytes, playerId } = connection
-    const limit = rooms.sendDataMaxBytes
-    if (frameBytes > limit && jsonBytes(frame.data) > limit) {
-      return refuse(connection, answered, new PayloadTooLarge({ details: { limit } }))
-    }
+    const { playerId } = connection
+    const refusal = oversized(connection, frame.data, rooms.sendDataMaxBytes)
+    if (refusal !== undefined) return refuse(connection, answered, refusal)
     tell(connection, { t: "send", playerId, ...frame }, answered, delivered)
+  },
+  signal: (connection, frame, answered) => {
+    const { playerId } = connection
+    const refusal = oversized(connection, frame.data, rooms.signalDataMaxBytes)
+    if (refusal !== undefined) return refuse(connection, answered, refusal)
+    tell(connection, { t: "signal", playerId, ...frame }, answered, signalled)
   },
   setState: (connection, { patch }, answered) => {
     const { playerId } = connection
@@ -125,6 +142,7 @@ export class Frames extends Context.Service<Frames, FrameHandlers>()("src/realti
         leave: effectful<"leave">(leave),
         quickMatch: effectful<"quickMatch">(quickMatch),
         cancelMatch: effectful<"cancelMatch">(cancelMatch),
+        iceServers: effectful<"iceServers">(iceServersOf),
         ping: effectful<"ping">(() => Effect.map(Clock.currentTimeMillis, (at) => ({ at })))
       })
     })

@@ -58,6 +58,7 @@ export class RoomLink implements RoomLine {
           const present = Array.from(this.#members.values(), (member) => ({
             playerId: member.playerId,
             displayName: member.displayName,
+            relayOnly: member.relayOnly,
             connectionId: member.connectionId
           }))
           return client(roomId)
@@ -65,7 +66,7 @@ export class RoomLink implements RoomLine {
             .pipe(Stream.mapError((error) => coded(error)))
         },
         receive: (items) => this.#receive(items),
-        repeatable: (command) => command.t !== "send",
+        repeatable: (command) => command.t !== "send" && command.t !== "signal",
         lost: (error) => this.#lost(error)
       }
     })

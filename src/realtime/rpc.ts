@@ -17,6 +17,7 @@ import {
 } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import { cancelMatch, quickMatch } from "#rpc/matchmaking"
+import { iceServers, signal } from "#rpc/peers"
 import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
@@ -112,6 +113,8 @@ const typed: {
   lock: Schema.decodeUnknownOption(lock.errorSchema),
   quickMatch: Schema.decodeUnknownOption(quickMatch.errorSchema),
   cancelMatch: Schema.decodeUnknownOption(cancelMatch.errorSchema),
+  signal: Schema.decodeUnknownOption(signal.errorSchema),
+  iceServers: Schema.decodeUnknownOption(iceServers.errorSchema),
   ping: Schema.decodeUnknownOption(ping.errorSchema)
 }
 
@@ -156,6 +159,8 @@ const RealtimeHandlers = RealtimeRpcs.toLayer(
       lock: frame("lock"),
       quickMatch: frame("quickMatch"),
       cancelMatch: frame("cancelMatch"),
+      signal: frame("signal"),
+      iceServers: frame("iceServers"),
       ping: frame("ping")
     })
   })

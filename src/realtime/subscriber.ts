@@ -21,6 +21,7 @@ export interface Subscriber {
   readonly environmentId: string
   readonly playerId: string
   readonly displayName: string
+  readonly relayOnly: boolean
   /** Something to be told now, in order. */
   readonly push: (frame: Frame) => void
   /** A frame without `rid` failed. */

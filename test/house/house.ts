@@ -49,6 +49,7 @@ export const featureWords = [
   "moderation",
   "money",
   "oauth",
+  "peers",
   "players",
   "projects",
   "realtime",
