@@ -30,10 +30,12 @@ export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
   readonly epoch: number
   /** The registry of this node when the watching node is this one. */
   readonly local: LocalActors<Actor, Item> | undefined
+  /** The line to the watching node, where there is one: the stream is only the sign of life then. */
+  readonly far?: ((items: ReadonlyArray<Item>, lost: () => void) => void) | undefined
   readonly attach: (watcher: Watcher<Item>) => void
   readonly detach: (watcher: Watcher<Item>) => void
 }): Effect.fn.Return<Queue.Dequeue<Batch<Item>, Unavailable>, never, Scope.Scope> {
-  const { epoch, id, local } = options
+  const { epoch, far, id, local } = options
   const queue = yield* Queue.bounded<Batch<Item>, Unavailable>(rooms.watchBufferItems)
   const end = (): void => {
     Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
@@ -41,11 +43,13 @@ export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
   const overWire = (items: ReadonlyArray<Item>): void => {
     if (!Queue.offerUnsafe(queue, { epoch, items })) end()
   }
+  const overLine = (items: ReadonlyArray<Item>): void => far?.(items, end)
   const here = (items: ReadonlyArray<Item>): void => {
     if (items.length === 0) Queue.offerUnsafe(queue, { epoch, items })
     local?.deliver(id, epoch, items)
   }
-  const watcher: Watcher<Item> = { tell: local === undefined ? overWire : here, end }
+  const away = far === undefined ? overWire : overLine
+  const watcher: Watcher<Item> = { tell: local === undefined ? away : here, end }
   yield* Effect.acquireRelease(
     Effect.sync(() => options.attach(watcher)),
     () => Effect.sync(() => options.detach(watcher))

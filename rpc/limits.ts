@@ -46,7 +46,7 @@ export const socket = {
   /** Unsent bytes of one socket; beyond it the consumer is slow and is closed with 1013. */
   outboxMaxBytes: MiB,
   /** A busy node writes to its sockets at most this often; a quiet one at once. */
-  coalesceMillis: 6,
+  coalesceMillis: 10,
   framesPerSecond: 100,
   framesBurst: 200,
   /** What a frame that cannot be decoded costs in the bucket. */
@@ -94,7 +94,9 @@ export const rooms = {
   snapshotsPerStatement: 200,
   inputBatchMax: 4096,
   watchBufferItems: 16_384,
-  detachedInputsMax: 1024
+  detachedInputsMax: 1024,
+  /** A line between two nodes that is busy carries what has gathered at most this often. */
+  lineMillis: 8
 } as const
 
 /** STUN and TURN servers for peer-to-peer connections. */

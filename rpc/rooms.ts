@@ -15,6 +15,7 @@ import {
   CodeTaken,
   FeatureDisabled,
   HostOnly,
+  InvalidFrame,
   ModeNotFound,
   NotInRoom,
   P2pRoomFull,
@@ -37,6 +38,9 @@ const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", 
 
 /** The first reason why a JSON value may not be stored, with its path. */
 const refusal = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    return `The number at ${path.join(".")} is too large`
+  }
   if (typeof value !== "object" || value === null) return undefined
   if (path.length > rooms.stateDepthMax) return `Expected at most ${rooms.stateDepthMax} levels`
   for (const [key, member] of Object.entries(value)) {
@@ -111,6 +115,7 @@ export const create = Rpc.make("create", {
     CodeTaken,
     AlreadyInRoom,
     AlreadyMatching,
+    InvalidFrame,
     PayloadTooLarge
   ])
 }).annotate(OpenApi.Summary, "Open a room and take its first seat as host")

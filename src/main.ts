@@ -22,6 +22,13 @@ const Greeting = Layer.effectDiscard(
   })
 )
 
+/** The longest that a stop may take, whatever hangs. */
+const stopMillis = 20_000
+
+for (const signal of ["SIGTERM", "SIGINT"]) {
+  process.once(signal, () => setTimeout(() => process.exit(1), stopMillis).unref())
+}
+
 /** A start that fails says what to mend. */
 class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
 

@@ -9,17 +9,10 @@ import { newId } from "#rpc/ids"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
-import {
-  claim,
-  enterRoom,
-  modeOf,
-  newcomerOf,
-  release,
-  roomOfMode,
-  sessionPatience
-} from "./rooms.ts"
+import { claim, release, settle } from "./realtime/place.ts"
+import { enterRoom, modeOf, newcomerOf, notEntered, roomOfMode } from "./rooms.ts"
 
-/** Waits for the room of a match; the ticket goes with the wait, however it ends. */
+/** Waits for the room of a match. */
 const waitForMatch = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   ticketId: string,
@@ -28,7 +21,7 @@ const waitForMatch = Effect.fnUntraced(function* (
   const hub = yield* Hub
   const mode = yield* modeOf(connection.environmentId, key)
   connection.ticket = { ticketId, mode: key }
-  const wait = hub.queue(connection.environmentId, key).wait({
+  return yield* hub.queue(connection.environmentId, key).wait({
     t: "enqueue",
     ticketId,
     newcomer: newcomerOf(hub.node, connection),
@@ -38,37 +31,50 @@ const waitForMatch = Effect.fnUntraced(function* (
       room: { ...roomOfMode(connection.environmentId, mode), matched: true }
     }
   })
-  return yield* Effect.ensuring(
-    wait,
-    Effect.sync(() => {
-      connection.ticket = undefined
-    })
+})
+
+/** The seat of a match that came to nothing. */
+const giveUpSeat = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
+  const hub = yield* Hub
+  const { connectionId, environmentId, playerId } = connection
+  const line = hub.room(environmentId, roomId)
+  yield* Effect.ignore(line.request({ t: "leave", playerId, connectionId, reason: "left" }))
+  line.rest()
+})
+
+/** Waits with a claimed ticket, and takes the seat that comes of it. */
+const takeMatch = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  ticketId: string,
+  mode: string
+) {
+  const ticket = { k: "ticket", ticketId } as const
+  const roomId = yield* Effect.onError(waitForMatch(connection, ticketId, mode), () =>
+    release(connection, ticket)
+  )
+  const unsettled = Effect.andThen(giveUpSeat(connection, roomId), release(connection, ticket))
+  yield* settle(connection, ticketId, roomId).pipe(
+    Effect.tapError(() => unsettled),
+    Effect.mapError(() => new MatchCancelled())
+  )
+  return yield* Effect.tapError(enterRoom(connection, roomId), (error) =>
+    notEntered(connection, roomId, error)
   )
 })
 
-/** Waits for a match and comes into its room. */
+/** Waits for a match and comes into its room; the connection holds the ticket until then. */
 export const quickMatch = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { mode }: FramePayload<"quickMatch">
 ) {
-  const hub = yield* Hub
   yield* modeOf(connection.environmentId, mode)
-  const { connectionId, environmentId, playerId } = connection
   const ticketId = yield* newId.ticket
-  const ticket = { k: "ticket", ticketId } as const
-  yield* claim(connection, ticket)
-  const roomId = yield* Effect.onError(waitForMatch(connection, ticketId, mode), () =>
-    release(connection, ticket)
-  )
-  yield* hub
-    .session(environmentId, playerId)
-    .Settle({ connectionId, ticketId, roomId })
-    .pipe(
-      Effect.retry(sessionPatience),
-      Effect.mapError(() => new MatchCancelled())
-    )
-  return yield* Effect.tapError(enterRoom(connection, roomId), () =>
-    release(connection, { k: "seat", roomId })
+  yield* claim(connection, { k: "ticket", ticketId })
+  return yield* Effect.ensuring(
+    takeMatch(connection, ticketId, mode),
+    Effect.sync(() => {
+      if (connection.ticket?.ticketId === ticketId) connection.ticket = undefined
+    })
   )
 })
 

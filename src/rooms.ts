@@ -2,9 +2,8 @@
  * Rooms from a gateway's side (spec section 4.4): opening, joining, returning, leaving, and the list.
  * Each first asks the player's session, the judge of where a player may be, then the room.
  */
-import { DateTime, Effect, Option, Schedule } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import type { Place } from "#entities/player-session/state"
 import type { OpenRoom } from "#entities/room/protocol"
 import { jsonBytes } from "#entities/room/values"
 import { Api } from "#rpc/api"
@@ -12,11 +11,11 @@ import { CurrentEnvironment } from "#rpc/auth"
 import { findMode, type Mode } from "#rpc/config/multiplayer"
 import {
   type CodedError,
+  InvalidFrame,
   ModeNotFound,
   PayloadTooLarge,
   ResumeExpired,
-  RoomNotFound,
-  Unavailable
+  RoomNotFound
 } from "#rpc/errors"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { rooms as limits } from "#rpc/limits"
@@ -26,6 +25,7 @@ import { Configs } from "./config.ts"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
+import { answered, claim, doubt, release } from "./realtime/place.ts"
 import type { RoomLine } from "./realtime/subscriber.ts"
 
 /** How a room of a mode is opened. */
@@ -59,17 +59,6 @@ const roomRef = (data: JsonMembers) => ({
   code: String(data["code"])
 })
 
-const clusterErrors: ReadonlySet<string> = new Set([
-  "MailboxFull",
-  "AlreadyProcessingMessage",
-  "PersistenceError",
-  "EntityNotAssignedToRunner"
-])
-
-/** The cluster's own errors mean nothing to a player. */
-export const asUnavailable = (error: CodedError): CodedError =>
-  clusterErrors.has(error._tag) ? new Unavailable() : error
-
 /** The player of a connection, as a room seats it. */
 export const newcomerOf = (node: string, connection: PlayerConnection) => ({
   playerId: connection.playerId,
@@ -90,30 +79,15 @@ export const enterRoom = Effect.fnUntraced(function* (
   return roomRef(yield* line.request({ t, ...newcomerOf(hub.node, connection) }))
 })
 
-/** How long a player's session may take to be found again when it moves. */
-export const sessionPatience = { times: 40, schedule: Schedule.spaced(50) } as const
+/** The seat of a room that was not entered: one that was surely not taken is given back. */
+export const notEntered = (connection: PlayerConnection, roomId: string, error: CodedError) =>
+  Effect.suspend(() => {
+    if (connection.room?.roomId === roomId) return Effect.void
+    if (error._tag !== "unavailable") return release(connection, { k: "seat", roomId })
+    return Effect.sync(() => doubt(connection, roomId))
+  })
 
-/** Claims a place from the player's session; one that is moving is waited for. */
-export const claim = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
-  const hub = yield* Hub
-  const { connectionId, environmentId, playerId } = connection
-  yield* hub
-    .session(environmentId, playerId)
-    .Claim({ connectionId, place })
-    .pipe(
-      Effect.mapError(asUnavailable),
-      Effect.retry({ ...sessionPatience, while: (error) => error._tag === "unavailable" })
-    )
-})
-
-/** Gives a place back. */
-export const release = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
-  const hub = yield* Hub
-  const { environmentId, playerId } = connection
-  yield* Effect.ignore(hub.session(environmentId, playerId).Release({ place }))
-})
-
-/** Does something under the claim of a seat; a failure gives the claim back. */
+/** Does something under the claim of a seat. */
 const claimed = Effect.fnUntraced(function* <A, R>(
   connection: PlayerConnection,
   roomId: string,
@@ -121,9 +95,7 @@ const claimed = Effect.fnUntraced(function* <A, R>(
 ) {
   const place = { k: "seat", roomId } as const
   yield* claim(connection, place)
-  return yield* Effect.tapError(effect, () =>
-    connection.room?.roomId === roomId ? Effect.void : release(connection, place)
-  )
+  return yield* Effect.tapError(effect, (error) => notEntered(connection, roomId, error))
 })
 
 /** Opens a room and takes its first seat. */
@@ -137,19 +109,30 @@ export const createRoom = Effect.fnUntraced(function* (
   if (jsonBytes(metadata) > limits.metadataMaxBytes) {
     return yield* new PayloadTooLarge({ details: { limit: limits.metadataMaxBytes } })
   }
+  const maxPlayers = frame.maxPlayers ?? mode.maxPlayers
+  if (maxPlayers > mode.maxPlayers) {
+    const message = `Expected at most ${mode.maxPlayers}, the mode's maxPlayers`
+    return yield* new InvalidFrame({
+      message,
+      details: { issues: [{ path: "maxPlayers", message }] }
+    })
+  }
   const roomId = yield* newId.room
   const open: OpenRoom = {
     ...roomOfMode(connection.environmentId, mode),
     private: frame.private ?? false,
     hostOnlyState: frame.hostOnlyState ?? false,
-    maxPlayers: Math.min(frame.maxPlayers ?? mode.maxPlayers, mode.maxPlayers),
+    maxPlayers,
     metadata,
     code: frame.code?.toUpperCase() ?? null,
     newcomers: [newcomerOf(hub.node, connection)]
   }
-  const opened = Effect.mapError(hub.roomClient(roomId).Open({ open }), asUnavailable)
+  const opened = answered(hub.roomClient(roomId).Open({ open }))
   return yield* claimed(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
 })
+
+/** Ids and codes have only these; anything else need not be looked for. */
+const isReference = (text: string): boolean => /^\w+$/.test(text)
 
 /** Only rooms that are there are woken: a made-up id never costs an entity. */
 const findRoom = Effect.fnUntraced(function* (
@@ -159,6 +142,7 @@ const findRoom = Effect.fnUntraced(function* (
   const hub = yield* Hub
   const rows = yield* RoomRows
   const { environmentId } = connection
+  if (!isReference(code ?? roomId)) return Option.none<string>()
   if (code !== undefined) return yield* rows.findByCode(environmentId, code.toUpperCase())
   if (hub.rooms.get(roomId)?.environmentId === environmentId) return Option.some(roomId)
   return yield* rows.findById(environmentId, roomId)
@@ -194,7 +178,8 @@ export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   room: RoomLine
 ) {
-  yield* room.request({ t: "leave", playerId: connection.playerId, reason: "left" })
+  const { connectionId, playerId } = connection
+  yield* room.request({ t: "leave", playerId, connectionId, reason: "left" })
   connection.room = undefined
   yield* release(connection, { k: "seat", roomId: room.roomId })
   return {}

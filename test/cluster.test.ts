@@ -77,6 +77,13 @@ const hears = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
     assert.strictEqual(message["from"], from.id)
   })
 
+/** The same while the room may be on its way: what is said in between may be lost, so it is repeated. */
+const getsThrough = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
+  Effect.raceFirst(
+    to.socket.next("message", (frame) => frame["type"] === type),
+    Effect.forever(Effect.delay(from.socket.say({ t: "send", type }), "100 millis"))
+  )
+
 describe("two runners", { timeout: 90_000 }, () => {
   it.live("players on both runners share a room", () =>
     Effect.gen(function* () {
@@ -123,6 +130,31 @@ describe("two runners", { timeout: 90_000 }, () => {
       assert.strictEqual(closed.code, 1012)
       const still = yield* far.socket.ask({ t: "setState", patch: { next: 1 } })
       assert.strictEqual(at(still, "ok"), true)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("a frozen runner that goes on is no longer the owner of its rooms", () =>
+    Effect.gen(function* () {
+      const { far, near, owner, roomId, target } = yield* twoPlayers
+      yield* owner.signal("SIGSTOP")
+      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(woken, "room", "id"), roomId)
+      yield* far.socket.ask({ t: "setState", patch: { score: 8 } })
+      yield* far.socket.next("player_disconnected")
+      // What waits in the frozen runner's sockets is the first thing that it reads.
+      yield* near.socket.say({ t: "setState", rid: "late", patch: { late: true } })
+      yield* owner.signal("SIGCONT")
+      const rejoined = yield* near.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(rejoined, "room", "state", "score"), 8)
+      const late = yield* near.socket.next("reply", (frame) => frame["rid"] === "late")
+      assert.strictEqual(at(late, "ok"), true)
+      yield* getsThrough(near, far, "again")
+      yield* getsThrough(far, near, "and again")
+      // Whoever comes now sees what both were granted: there is one room.
+      const cleo = yield* newPlayer(target, "Cleo")
+      yield* cleo.socket.ask({ t: "join", roomId })
+      const joined = yield* cleo.socket.next("room_joined")
+      assert.deepStrictEqual(at(joined, "room", "state"), { score: 8, late: true })
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

@@ -107,7 +107,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
         '{"__proto__":{"polluted":1}}',
         '{"a":{"__proto__":{"polluted":1}}}',
         '{"a":[{"constructor":{"prototype":{"polluted":1}}}]}',
-        '{"prototype":1}'
+        '{"prototype":1}',
+        '{"a":{"b":1e400}}'
       ]
       for (const [index, patch] of patches.entries()) {
         for (const t of ["setState", "setMyState"]) {

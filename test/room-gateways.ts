@@ -235,12 +235,14 @@ export class ActorWorld {
   get #port(): RoomPort {
     return {
       now: () => this.now,
+      held: () => true,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
       changed: () => {
         const { state } = this.actor
-        if (state !== undefined) this.snapshots.push(toRow(state, this.actor.epoch, "n1").snapshot)
+        if (state !== undefined)
+          this.snapshots.push(toRow(state, this.actor.epoch, "n1", this.now).snapshot)
       },
       closed: (reason) => {
         this.closed = reason

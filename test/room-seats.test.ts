@@ -189,13 +189,15 @@ describe("seats given by matchmaking", () => {
     assert.deepStrictEqual(room.kinds("ann"), ["player_joined", "player_disconnected"])
   })
 
-  it("give a host to a room whose host has left", () => {
+  it("are not given where everybody has dropped: that room waits for its members", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.leave("ann")
     assert.isNull(room.state.hostId)
-    room.seat("cat")
-    assert.strictEqual(room.state.hostId, "cat")
+    const newcomers = [room.newcomer("cat")]
+    assert.strictEqual(room.refusal({ t: "seat", newcomers }), "room_locked")
+    room.resume("ben")
+    assert.deepStrictEqual(room.seat("cat")["seated"], ["cat"])
   })
 })
 
@@ -270,5 +272,18 @@ describe("a room's life", () => {
     room.drop("ann")
     room.drop("ben")
     assert.isFalse(isListed(room.state))
+  })
+})
+
+describe("a seat without a grace", () => {
+  it("of a replaced connection waits a moment for the connection that replaces it", () => {
+    const room = roomOf(["ann", "ben"], { graceSeconds: 0 })
+    room.drop("ann", true)
+    room.wait(999)
+    room.resume("ann")
+    assert.isEmpty(room.kinds("ben"))
+    room.drop("ann", true)
+    room.wait(1000)
+    assert.include(room.kinds("ben"), "player_left")
   })
 })

@@ -304,9 +304,9 @@ describe("a room, whatever happens to it", () => {
         steps,
         (millis) => room.wait(millis),
         () => {
-          const row = toRow(room.state, 1, "n1")
+          const row = toRow(room.state, 1, "n1", room.now)
           const woken = fromStored(Effect.runSync(decodeSnapshot(row.snapshot)))
-          const again = toRow(woken, 1, "n1")
+          const again = toRow(woken, 1, "n1", room.now)
           assert.deepStrictEqual(
             { ...again, snapshot: JSON.parse(again.snapshot) },
             { ...row, snapshot: JSON.parse(row.snapshot) }

@@ -31,6 +31,14 @@ export interface QueuePort {
   readonly look: () => void
 }
 
+interface Made {
+  /** The room of a match, null of a cancellation. */
+  readonly roomId: string | null
+  readonly at: number
+}
+
+const memoryMillis = matchmaking.matchMemorySeconds * 1000
+
 export class QueueActor {
   readonly epoch: number
   readonly #port: QueuePort
@@ -39,12 +47,20 @@ export class QueueActor {
     string,
     { readonly watcher: Watcher<QueueItem>; batch: Array<QueueItem> }
   >()
-  /** Recent matches, for a gateway that enqueues a matched ticket again. */
-  readonly #made = new Map<string, { readonly roomId: string; readonly at: number }>()
+  /**
+   * What has become of recent tickets, for a gateway whose `enqueue` comes (again) after that. Two
+   * generations, of which the older goes as a whole: to take the oldest out of a Map one by one is to
+   * step over the holes of all that went before it.
+   */
+  #made = new Map<string, Made>()
+  #madeBefore = new Map<string, Made>()
+  #madeSince = Number.NEGATIVE_INFINITY
   /** Tickets whose match is in the making, each with the cancellations that wait for its outcome. */
   readonly #making = new Map<string, Array<{ readonly node: string; readonly seq: number }>>()
   #settings: QueueSettings | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
+  /** The rooms that the last look has found: one that the next does not find takes nobody. */
+  #listed: ReadonlySet<string> = new Set()
   #looking = false
 
   constructor(epoch: number, port: QueuePort) {
@@ -54,6 +70,11 @@ export class QueueActor {
 
   get waiting(): number {
     return waiting(this.#state)
+  }
+
+  /** Does the node hear what is told? Only then can it hold tickets here. */
+  watches(node: string): boolean {
+    return this.#watchers.has(node)
   }
 
   submit(node: string, inputs: ReadonlyArray<QueueInput>): void {
@@ -110,6 +131,9 @@ export class QueueActor {
   found(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
     this.#looking = false
     this.#lookedAt = this.#port.now()
+    const ids = new Set(rooms.map(({ id }) => id))
+    for (const id of this.#listed) if (!ids.has(id)) this.#state.open.delete(id)
+    this.#listed = ids
     for (const room of rooms) {
       noteOpen(this.#state, room.id, room.free, matchmaking.openRoomsMax)
     }
@@ -143,7 +167,11 @@ export class QueueActor {
   #cancel(node: string, ticketId: string, seq: number): void {
     const cancellations = this.#making.get(ticketId)
     if (cancellations !== undefined) cancellations.push({ node, seq })
-    else this.#tellCancelled(node, seq, cancel(this.#state, ticketId))
+    else {
+      const cancelled = cancel(this.#state, ticketId)
+      if (cancelled) this.#remember(ticketId, null)
+      this.#tellCancelled(node, seq, cancelled)
+    }
   }
 
   /** A ticket's match is made, or not; says whether its cancellation has waited for that. */
@@ -167,9 +195,9 @@ export class QueueActor {
   #enqueue(ticket: Ticket): void {
     if (!this.#watchers.has(ticket.newcomer.node)) return
     if (this.#making.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return
-    const made = this.#made.get(ticket.ticketId)
+    const made = this.#madeOf(ticket.ticketId)
     if (made !== undefined) {
-      this.#tellMatch(ticket, made.roomId)
+      if (made.roomId !== null) this.#tellMatch(ticket, made.roomId)
     } else if (this.waiting >= matchmaking.ticketsPerQueue) {
       const { ticketId } = ticket
       this.#watchers.get(ticket.newcomer.node)?.batch.push({ k: "full", ticketId })
@@ -201,14 +229,20 @@ export class QueueActor {
     if (seq > 0) this.#watchers.get(node)?.batch.push({ k: "cancelled", seq, cancelled })
   }
 
-  #remember(ticketId: string, roomId: string): void {
-    const now = this.#port.now()
-    this.#made.set(ticketId, { roomId, at: now })
-    const oldest = now - matchmaking.matchMemorySeconds * 1000
-    for (const [id, made] of this.#made) {
-      if (made.at >= oldest && this.#made.size <= matchmaking.matchMemoryMax) break
-      this.#made.delete(id)
+  #remember(ticketId: string, roomId: string | null): void {
+    const at = this.#port.now()
+    const over = at - this.#madeSince > memoryMillis
+    if (over || this.#made.size >= matchmaking.matchMemoryMax / 2) {
+      this.#madeBefore = this.#made
+      this.#made = new Map()
+      this.#madeSince = at
     }
+    this.#made.set(ticketId, { roomId, at })
+  }
+
+  #madeOf(ticketId: string): Made | undefined {
+    const made = this.#made.get(ticketId) ?? this.#madeBefore.get(ticketId)
+    return made !== undefined && this.#port.now() - made.at <= memoryMillis ? made : undefined
   }
 
   #flush(): void {

@@ -6,6 +6,7 @@
 import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
+import { Unavailable } from "#rpc/errors"
 import { newId } from "#rpc/ids"
 import { matchmaking } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"
@@ -132,7 +133,12 @@ export const MatchmakingQueueLive = MatchmakingQueue.toLayer(
     const local = yield* LocalQueues
     const node = yield* ThisNode
     return MatchmakingQueue.of({
-      Input: ({ payload }) => Effect.sync(() => actor.submit(payload.node, payload.inputs)),
+      Input: ({ payload }) =>
+        Effect.suspend(() => {
+          if (!actor.watches(payload.node)) return Effect.fail(new Unavailable())
+          actor.submit(payload.node, payload.inputs)
+          return Effect.void
+        }),
       Watch: ({ payload }) =>
         Stream.unwrap(
           Effect.map(

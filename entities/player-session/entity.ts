@@ -6,6 +6,7 @@ import { Effect, Option, Queue, Result, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors"
 import { RoomRows } from "#sql/rooms"
+import { Lease } from "../lease.ts"
 import { PlayerSession, type SessionSignal } from "./protocol.ts"
 import { decide, nowhere, type Place, type SessionCommand, type SessionState } from "./state.ts"
 
@@ -29,6 +30,8 @@ const attached = (state: SessionState): SessionSignal => ({
 export const PlayerSessionLive = PlayerSession.toLayer(
   Effect.gen(function* () {
     const address = yield* Entity.CurrentAddress
+    const lease = yield* Lease
+    yield* lease.confirmed
     const connections = new Map<string, Queue.Queue<SessionSignal>>()
     let state: SessionState = {
       connectionId: null,
@@ -36,6 +39,8 @@ export const PlayerSessionLive = PlayerSession.toLayer(
     }
 
     const run = (command: SessionCommand) => {
+      // Another process may be the judge by now.
+      if (!lease.held()) return Result.fail(new Unavailable())
       const result = decide(state, command)
       if (Result.isFailure(result)) return Result.fail(result.failure)
       state = result.success.state
@@ -52,7 +57,7 @@ export const PlayerSessionLive = PlayerSession.toLayer(
       yield* Effect.acquireRelease(
         Effect.sync(() => {
           connections.set(connectionId, queue)
-          run({ t: "attach", connectionId, place })
+          if (Result.isFailure(run({ t: "attach", connectionId, place }))) return
           if (state.connectionId === connectionId) Queue.offerUnsafe(queue, attached(state))
         }),
         () =>
@@ -62,7 +67,8 @@ export const PlayerSessionLive = PlayerSession.toLayer(
             run({ t: "detach", connectionId })
           })
       )
-      return Stream.fromQueue(queue)
+      // Not heard by a session that may not judge: the connection looks for the one that may.
+      return lease.held() ? Stream.fromQueue(queue) : Stream.fail(new Unavailable())
     })
 
     return PlayerSession.of({
@@ -76,7 +82,13 @@ export const PlayerSessionLive = PlayerSession.toLayer(
             () => new Unavailable()
           )
         ),
-      Release: ({ payload }) => Effect.sync(() => void run({ t: "release", ...payload }))
+      Release: ({ payload }) =>
+        Effect.suspend(() =>
+          Effect.mapError(
+            Effect.fromResult(run({ t: "release", ...payload })),
+            () => new Unavailable()
+          )
+        )
     })
   }),
   { concurrency: "unbounded", maxIdleTime: "1 minute" }

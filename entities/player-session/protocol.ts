@@ -37,7 +37,7 @@ export const PlayerSession = Entity.make("PlayerSession", [
     },
     error: Unavailable
   }),
-  Rpc.make("Release", { payload: { place: PlaceSchema } })
+  Rpc.make("Release", { payload: { place: PlaceSchema }, error: Unavailable })
 ])
 
 /** The entity id of a player's session. */

@@ -39,7 +39,8 @@ export interface SessionDecision {
   readonly replaced: string | null
 }
 
-const same = (a: Place, b: Place): boolean =>
+/** Are they one place? */
+export const samePlace = (a: Place, b: Place): boolean =>
   a.k === "seat"
     ? b.k === "seat" && a.roomId === b.roomId
     : a.k === "ticket"
@@ -72,7 +73,7 @@ const claim = (
   place: Place
 ): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
   if (state.connectionId !== connectionId) return Result.fail(new Unavailable())
-  if (same(state.place, place)) return kept(state)
+  if (samePlace(state.place, place)) return kept(state)
   switch (state.place.k) {
     case "none":
       return kept({ ...state, place })
@@ -90,8 +91,8 @@ const settle = (
 ): Result.Result<SessionDecision, Unavailable> => {
   const { connectionId, roomId, ticketId } = command
   const seat: Place = { k: "seat", roomId }
-  if (same(state.place, seat)) return kept(state)
-  const vouched = state.place.k === "none" || same(state.place, { k: "ticket", ticketId })
+  if (samePlace(state.place, seat)) return kept(state)
+  const vouched = state.place.k === "none" || samePlace(state.place, { k: "ticket", ticketId })
   return state.connectionId === connectionId && vouched
     ? kept({ ...state, place: seat })
     : Result.fail(new Unavailable())
@@ -116,6 +117,6 @@ export const decide = (
     case "settle":
       return settle(state, command)
     case "release":
-      return kept(same(state.place, command.place) ? { ...state, place: nowhere } : state)
+      return kept(samePlace(state.place, command.place) ? { ...state, place: nowhere } : state)
   }
 }

@@ -4,7 +4,7 @@
  * JSON once, whoever hears it.
  */
 import { Result } from "effect"
-import { RoomNotFound, toWire } from "#rpc/errors"
+import { NotInRoom, RoomNotFound, toWire } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonMembers, RoomEvent } from "#rpc/rooms"
 import {
@@ -19,11 +19,14 @@ import {
 import type { Watcher } from "../watch.ts"
 import type { RoomInput, RoomItem } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
+import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
 
 /** What the actor asks of its surroundings. */
 export interface RoomPort {
   readonly now: () => number
+  /** Is the room surely still this process's? */
+  readonly held: () => boolean
   /** Call `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** The state is worth a snapshot. */
@@ -41,10 +44,14 @@ export class RoomActor {
   /** A newer activation owns the room: this one is deaf and dumb. */
   fenced = false
   readonly #port: RoomPort
+  /** When the state was last worth a snapshot, or had to be written for being old. */
+  #changedAt: number
   readonly #watchers = new Map<
     string,
     { readonly watcher: Watcher<RoomItem>; batch: Array<RoomItem> }
   >()
+  /** The last attachment of each node. */
+  readonly #attachments = new Map<string, number>()
   /** Nodes with members that do not watch (any more), and since when. */
   readonly #absentNodes = new Map<string, number>()
 
@@ -53,14 +60,33 @@ export class RoomActor {
     this.epoch = epoch
     this.state = state
     this.#port = port
+    this.#changedAt = port.now()
+  }
+
+  /**
+   * Is this attachment of a node new? The cluster sends a call again when its connection breaks, and
+   * what the node held back then is not what it holds now.
+   */
+  admits(node: string, watch: number): boolean {
+    const isNew = this.#attachments.get(node) !== watch
+    this.#attachments.set(node, watch)
+    return isNew
+  }
+
+  /** Does the node hear what is told? A command of one that does not would go without an answer. */
+  watches(node: string): boolean {
+    return this.#watchers.has(node)
   }
 
   /** The commands of one node in one turn. */
   submit(node: string, inputs: ReadonlyArray<RoomInput>): void {
+    if (!this.#acts) return
     const now = this.#port.now()
     this.#expect(node, now)
     for (const { seq, command } of inputs) {
-      const result = this.#decide(this.#placed(node, command), now)
+      const result = this.#isElsewhere(node, command)
+        ? Result.fail(new NotInRoom())
+        : this.#decide(this.#placed(node, command), now)
       const batch = this.#watchers.get(node)?.batch
       if (Result.isFailure(result)) {
         batch?.push({
@@ -116,10 +142,11 @@ export class RoomActor {
     heardEpoch: number,
     present: ReadonlyArray<Newcomer>
   ): void {
-    if (this.fenced) return watcher.end()
+    if (!this.#acts) return watcher.end()
     this.#watchers.delete(node)
     this.#absentNodes.delete(node)
     if (heardEpoch !== 0) this.#reunite(node, present)
+    else this.#decide({ t: "expect", node }, this.#port.now())
     this.#watchers.set(node, { watcher, batch: [] })
     if (heardEpoch !== 0) this.#welcome(node, present)
     watcher.tell([])
@@ -143,6 +170,7 @@ export class RoomActor {
   }
 
   tick(): void {
+    if (!this.#acts) return
     const now = this.#port.now()
     for (const [node, since] of this.#absentNodes) {
       if (now < since + absenceMillis) continue
@@ -150,6 +178,7 @@ export class RoomActor {
       this.#decide({ t: "dropNode", node }, now)
     }
     this.#decide({ t: "tick" }, now)
+    if (now >= this.#changedAt + refreshMillis) this.#changed()
     this.#flush()
     this.#reschedule()
   }
@@ -158,6 +187,23 @@ export class RoomActor {
   close(reason: CloseReason): void {
     this.#decide({ t: "close", reason }, this.#port.now())
     this.#flush()
+  }
+
+  /** May this activation still speak for the room? One that may not, never may again. */
+  get #acts(): boolean {
+    if (!this.fenced && !this.#port.held()) this.fence()
+    return !this.fenced
+  }
+
+  /**
+   * Has the member come in through another node since, or gone there? What it said before comes too
+   * late. Who is away can still leave.
+   */
+  #isElsewhere(node: string, { playerId, t }: RoomInput["command"]): boolean {
+    if (t === "join" || t === "resume" || t === "disconnect") return false
+    const member = this.state?.members.get(playerId)
+    if (member === undefined || (member.attachment === null && t === "leave")) return false
+    return member.attachment?.node !== node
   }
 
   #seats(playerId: string): boolean {
@@ -213,7 +259,7 @@ export class RoomActor {
 
   #decide(command: RoomCommand, now: number): Result.Result<JsonMembers, RoomError | RoomNotFound> {
     const before = this.state
-    if (before === undefined || before.closed !== null || this.fenced) {
+    if (before === undefined || before.closed !== null || !this.#acts) {
       return Result.fail(new RoomNotFound())
     }
     const result = decide(before, command, now)
@@ -227,14 +273,20 @@ export class RoomActor {
 
   #settle(state: RoomState): void {
     if (state.closed !== null) return this.#port.closed(state.closed)
-    this.#port.changed()
+    this.#changed()
     this.#reschedule()
+  }
+
+  #changed(): void {
+    this.#changedAt = this.#port.now()
+    this.#port.changed()
   }
 
   #reschedule(): void {
     if (this.state === undefined || this.state.closed !== null || this.fenced) return
     const absence = Math.min(...this.#absentNodes.values()) + absenceMillis
-    this.#port.wakeAt(Math.min(nextDeadline(this.state), absence))
+    const refresh = this.#changedAt + refreshMillis
+    this.#port.wakeAt(Math.min(nextDeadline(this.state), absence, refresh))
   }
 
   #emit(before: RoomState, { event, except, to, turn }: Emission): void {

@@ -3,27 +3,36 @@
  * cluster. A gateway on this node takes a short cut through {@link LocalRooms}; the `Watch` stream is
  * then only the sign of life that tells it when the room moves.
  */
-import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Result, ScopedRef, Semaphore, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import { RoomRows } from "#sql/rooms"
+import { Lease } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
 import { RoomActor, type RoomPort } from "./actor.ts"
+import { type LineItems, RoomLines } from "./lines.ts"
 import { iso, type Newcomer, openRoom, type RoomState } from "./model.ts"
 import { type OpenRoom, type RoomItem, Room } from "./protocol.ts"
 import { graceEnd, seat } from "./seats.ts"
 import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
 
-/** The rooms that live on this node. */
-export class LocalRooms extends Context.Service<LocalRooms, LocalActors<RoomActor, RoomItem>>()(
-  "entities/room/LocalRooms"
-) {
-  static readonly layer = Layer.sync(LocalRooms, () => makeLocalActors<RoomActor, RoomItem>())
+/** The rooms that live on this node, and what those of other nodes tell it. */
+export class LocalRooms extends Context.Service<
+  LocalRooms,
+  LocalActors<RoomActor, RoomItem> & {
+    /** Set by the node's gateway, like `deliver`. */
+    deliverFar: (told: LineItems) => void
+  }
+>()("entities/room/LocalRooms") {
+  static readonly layer = Layer.sync(LocalRooms, () => ({
+    ...makeLocalActors<RoomActor, RoomItem>(),
+    deliverFar: () => undefined
+  }))
 }
 
 /** No vowels, no look-alikes: read aloud, a code is neither a word nor misheard. */
@@ -41,6 +50,8 @@ const randomCode = Effect.fnUntraced(function* () {
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const rows = yield* RoomRows
+  const lease = yield* Lease
+  yield* lease.confirmed
   const { epoch, snapshot } = yield* rows.claim(id)
   if (snapshot === null) return { epoch, state: undefined }
   const stored = yield* Effect.orDie(decodeSnapshot(snapshot))
@@ -52,11 +63,13 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const clock = yield* Clock.Clock
   const local = yield* LocalRooms
   const writer = yield* RoomWriter
+  const lease = yield* Lease
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const { epoch, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const port: RoomPort = {
     now: () => clock.currentTimeMillisUnsafe(),
+    held: lease.held,
     wakeAt,
     changed: () => writer.changed(actor),
     closed: () => runFork(writer.remove(actor))
@@ -70,8 +83,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     () =>
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
-        const flushed = writer.flush(actor)
-        return Effect.tap(flushed, () => Effect.sync(() => actor.fence()))
+        return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
       })
   )
   return actor
@@ -97,7 +109,9 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   for (let attempt = 0; attempt < codeAttempts; attempt++) {
     const code = request.code ?? (yield* randomCode())
     const state = seatedRoom(request, actor.id, code, now)
-    if (yield* rows.insert(toRow(state, actor.epoch, node.id))) {
+    const inserted = rows.insert(toRow(state, actor.epoch, node.id, now))
+    // Whether the row is there is not known then: the next activation looks.
+    if (yield* Effect.onError(inserted, () => Effect.sync(() => actor.fence()))) {
       actor.open(state)
       return { roomId: actor.id, code }
     }
@@ -117,9 +131,22 @@ const seatNewcomers = (actor: RoomActor, newcomers: ReadonlyArray<Newcomer>) => 
   return Effect.fail(locked ? new RoomLocked() : new RoomNotFound())
 }
 
-/** A fenced actor is replaced: the defect makes the cluster build the entity anew. */
-const alive = (actor: RoomActor): Effect.Effect<void> =>
-  actor.fenced ? Effect.die(new Error(`Room ${actor.id} lost its activation`)) : Effect.void
+type ActorServices = LocalRooms | RoomRows | RoomWriter
+
+/**
+ * The room's actor. One that was fenced is replaced when the room is next asked for: the snapshot is
+ * read again, under a new epoch, as soon as the room is surely this process's.
+ */
+const makeActivations = Effect.fnUntraced(function* (id: string) {
+  const activations = yield* ScopedRef.fromAcquire(makeActor(id))
+  const renewing = yield* Semaphore.make(1)
+  const context = yield* Effect.context<ActorServices>()
+  const current = ScopedRef.get(activations)
+  const renewed = Effect.flatMap(current, (actor) =>
+    actor.fenced ? ScopedRef.set(activations, makeActor(id)) : Effect.void
+  ).pipe(renewing.withPermits(1), Effect.provideContext(context), Effect.andThen(current))
+  return Effect.flatMap(current, (actor) => (actor.fenced ? renewed : current))
+})
 
 const held = Effect.fnUntraced(function* (
   actor: RoomActor,
@@ -138,6 +165,8 @@ const held = Effect.fnUntraced(function* (
   }
 })
 
+const refusal = (error: RoomNotFound | Unavailable) => Effect.fail(error)
+
 const isOpenIn = (actor: RoomActor, environmentId: string): boolean =>
   actor.state?.closed === null && actor.state.settings.environmentId === environmentId
 
@@ -145,31 +174,46 @@ const isOpenIn = (actor: RoomActor, environmentId: string): boolean =>
 export const RoomLive = Room.toLayer(
   Effect.gen(function* () {
     const address = yield* Entity.CurrentAddress
-    const actor = yield* makeActor(address.entityId)
+    const active = yield* makeActivations(address.entityId)
     const local = yield* LocalRooms
     const thisNode = yield* ThisNode
+    const lines = yield* RoomLines
     return Room.of({
-      Open: ({ payload }) => open(actor, payload.open),
-      Seat: ({ payload }) => Effect.suspend(() => seatNewcomers(actor, payload.newcomers)),
-      Input: ({ payload }) => Effect.sync(() => actor.submit(payload.node, payload.inputs)),
+      Open: ({ payload }) => Effect.flatMap(active, (actor) => open(actor, payload.open)),
+      Seat: ({ payload }) =>
+        Effect.flatMap(active, (actor) => seatNewcomers(actor, payload.newcomers)),
+      Input: ({ payload }) =>
+        Effect.flatMap(active, (actor) => {
+          if (!actor.watches(payload.node)) return Effect.fail(new Unavailable())
+          actor.submit(payload.node, payload.inputs)
+          return Effect.void
+        }),
       Watch: ({ payload }) =>
         Stream.unwrap(
-          Effect.flatMap(alive(actor), () => {
-            const { environmentId, epoch, node, present } = payload
-            if (!isOpenIn(actor, environmentId)) return Effect.fail(new RoomNotFound())
+          Effect.flatMap(active, (actor) => {
+            const { address, environmentId, epoch, node, present, watch } = payload
+            const from = lines.address
+            const far = (items: ReadonlyArray<RoomItem>, lost: () => void): void => {
+              if (address === null || from === null) return lost()
+              const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
+              lines.tell(address, told, lost)
+            }
+            if (!isOpenIn(actor, environmentId)) return refusal(new RoomNotFound())
+            if (!actor.admits(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
             const queue = watchQueue({
               id: actor.id,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,
+              far: address === null || from === null ? undefined : far,
               attach: (watcher) => actor.attach(node, watcher, epoch, members),
               detach: (watcher) => actor.detach(node, watcher)
             })
             return Effect.map(queue, Stream.fromQueue)
           })
         ),
-      Close: ({ payload }) => Effect.sync(() => actor.close(payload.reason)),
-      Peek: ({ payload }) => held(actor, payload.playerId)
+      Close: ({ payload }) => Effect.map(active, (actor) => actor.close(payload.reason)),
+      Peek: ({ payload }) => Effect.flatMap(active, (actor) => held(actor, payload.playerId))
     })
   }),
   { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }

@@ -96,6 +96,7 @@ export type RoomCommand =
   | {
       readonly t: "leave"
       readonly playerId: string
+      readonly connectionId?: string
       readonly reason: "left" | "banned" | "deleted"
     }
   | {
@@ -126,6 +127,8 @@ export type RoomCommand =
     }
   | { readonly t: "seat"; readonly newcomers: ReadonlyArray<Newcomer> }
   | { readonly t: "dropNode"; readonly node: string }
+  /** The node begins to watch, and knows nothing of these members yet. */
+  | { readonly t: "expect"; readonly node: string }
   | { readonly t: "close"; readonly reason: CloseReason }
   | { readonly t: "tick" }
 
@@ -197,6 +200,10 @@ export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeU
 /** Does the member hear the room? Not while away, nor before it has come in. */
 export const hears = (member: Member): boolean =>
   member.attachment !== null && member.enterBy === null
+
+/** Has everybody dropped? Such a room waits for its members, not for strangers. */
+export const isDeserted = ({ members }: RoomState): boolean =>
+  members.size > 0 && Array.from(members.values()).every(({ attachment }) => attachment === null)
 
 /** A member as the others have been told: an absence does not show before it is announced. */
 export const playerView = (member: Member): RoomPlayer => ({

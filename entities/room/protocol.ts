@@ -27,7 +27,11 @@ const command = <const T extends string, const Fields extends Schema.Struct.Fiel
 export const PlayerCommand = Schema.Union([
   command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, ...Attachment }),
   command("resume", Attachment),
-  command("leave", { reason: Schema.Literals(["left", "banned", "deleted"]) }),
+  command("leave", {
+    reason: Schema.Literals(["left", "banned", "deleted"]),
+    /** The connection that asks; one that was replaced meanwhile has no say any more. */
+    connectionId: Schema.optionalKey(Schema.String)
+  }),
   command("send", {
     type: Schema.String,
     data: Schema.optionalKey(Schema.Unknown),
@@ -143,6 +147,10 @@ export const Room = Entity.make("Room", [
     payload: {
       environmentId: Schema.String,
       node: Schema.String,
+      /** Where the node's lines end, if others can reach it (see `RoomLines`). */
+      address: Schema.NullOr(Schema.String),
+      /** Numbers the node's attachments; the same number again is a call that was sent twice. */
+      watch: Schema.Int,
       /** The activation last heard, 0 for none. */
       epoch: Schema.Int,
       present: Schema.Array(Present)

@@ -3,13 +3,21 @@
  * migration, and what is due when. Pure; part of the room's state machine.
  */
 import { Result } from "effect"
-import { P2pRoomFull, ResumeExpired, RoomFull, RoomLocked, Unavailable } from "#rpc/errors"
+import {
+  NotInRoom,
+  P2pRoomFull,
+  ResumeExpired,
+  RoomFull,
+  RoomLocked,
+  Unavailable
+} from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import type { LeaveReason, RoomEvent } from "#rpc/rooms"
 import {
   type Attachment,
   type Decision,
   decided,
+  isDeserted,
   iso,
   type Emission,
   type Member,
@@ -27,7 +35,9 @@ const seconds = 1000
 
 /** The end of a member's grace, Unix milliseconds; null while connected. */
 export const graceEnd = (state: RoomState, member: Member): number | null =>
-  member.absentSince === null ? null : member.absentSince + state.settings.graceSeconds * seconds
+  member.absentSince === null
+    ? null
+    : Math.max(member.absentSince + state.settings.graceSeconds * seconds, member.announceAt ?? 0)
 
 const hostEvent = (
   hostId: string,
@@ -163,7 +173,7 @@ export const seat = (
   newcomers: ReadonlyArray<Newcomer>,
   now: number
 ): Result.Result<Decision, RoomLocked> => {
-  if (state.locked) return Result.fail(new RoomLocked())
+  if (state.locked || isDeserted(state)) return Result.fail(new RoomLocked())
   let next = state
   const seated: Array<string> = []
   const emissions: Array<Emission> = []
@@ -234,11 +244,17 @@ const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision
   }
 }
 
+/** Gives a seat up; an older connection than the one that holds it has come too late for that. */
 export const leave = (
   state: RoomState,
   member: Member,
-  reason: LeaveReason
-): Result.Result<Decision, never> => Result.succeed(remove(state, member, reason))
+  command: { readonly reason: LeaveReason; readonly connectionId?: string }
+): Result.Result<Decision, NotInRoom> =>
+  command.connectionId !== undefined &&
+  member.attachment !== null &&
+  member.attachment.connectionId > command.connectionId
+    ? Result.fail(new NotInRoom())
+    : Result.succeed(remove(state, member, command.reason))
 
 /** Marks a member absent and tells the others when that is due. */
 const absent = (state: RoomState, member: Member, quietSeconds: number, now: number): Decision => {
@@ -284,6 +300,23 @@ export const drop = (
     emissions.push(...decision.emissions)
   }
   return decided(next, emissions)
+}
+
+/**
+ * A node begins to watch anew: the members that are said to be there have to come in again, or are
+ * absent like matched players that never come.
+ */
+export const expect = (
+  state: RoomState,
+  node: string,
+  now: number
+): Result.Result<Decision, never> => {
+  let next = state
+  for (const member of state.members.values()) {
+    if (member.attachment?.node !== node || member.enterBy !== null) continue
+    next = withMember(next, { ...member, enterBy: now + rooms.enterSeconds * seconds })
+  }
+  return decided(next)
 }
 
 /** Matched players that never came in are absent. */

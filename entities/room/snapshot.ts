@@ -70,8 +70,11 @@ const toStored = (state: RoomState): StoredRoom => ({
   }))
 })
 
-/** The row of a room as it is now. */
-export const toRow = (state: RoomState, epoch: number, node: string): RoomRow => ({
+/** A living room is written at least this often, whether it changed or not. */
+export const refreshMillis = 60_000
+
+/** The row of a room as it is at a time. One that is not written again in time has no owner. */
+export const toRow = (state: RoomState, epoch: number, node: string, now: number): RoomRow => ({
   id: state.settings.id,
   environmentId: state.settings.environmentId,
   epoch,
@@ -83,7 +86,7 @@ export const toRow = (state: RoomState, epoch: number, node: string): RoomRow =>
   maxPlayers: state.settings.maxPlayers,
   metadata: JSON.stringify(state.settings.metadata),
   createdAt: iso(state.settings.createdAt),
-  dueAt: iso(nextDeadline(state)),
+  dueAt: iso(Math.min(nextDeadline(state), now + 2 * refreshMillis)),
   members: Array.from(state.members.keys()),
   snapshot: JSON.stringify(toStored(state))
 })

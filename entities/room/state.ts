@@ -22,7 +22,7 @@ import {
   toOthers,
   withMember
 } from "./model.ts"
-import { disconnect, drop, join, leave, resume, seat, tick } from "./seats.ts"
+import { disconnect, drop, expect, join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
 import { patchValues } from "./values.ts"
 
@@ -117,6 +117,8 @@ export const decide = (
       return disconnect(before, command, now)
     case "dropNode":
       return drop(before, command.node, now)
+    case "expect":
+      return expect(before, command.node, now)
     case "close":
       return close(before, command.reason)
     case "tick":
@@ -127,7 +129,7 @@ export const decide = (
   if (member === undefined) return Result.fail(new NotInRoom())
   switch (command.t) {
     case "leave":
-      return leave(state, member, command.reason)
+      return leave(state, member, command)
     case "send":
       return send(state, command, now)
     case "setState":

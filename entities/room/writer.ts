@@ -4,7 +4,7 @@
  * activation is told so and falls silent. When the database is away the newest state of each room
  * waits, so the backlog is bounded by the number of rooms.
  */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Effect, Layer, Schedule, Semaphore } from "effect"
 import { rooms } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
@@ -12,15 +12,9 @@ import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
 /** Takes a statement's worth of the dirty ones out. */
-const takeDirty = (
-  dirty: Set<RoomActor>,
-  actors: Iterable<RoomActor>
-): ReadonlyArray<RoomActor> => {
-  const taken: Array<RoomActor> = []
-  for (const actor of actors) {
-    if (taken.length === rooms.snapshotsPerStatement) break
-    if (dirty.delete(actor)) taken.push(actor)
-  }
+const takeDirty = (dirty: Set<RoomActor>): ReadonlyArray<RoomActor> => {
+  const taken = Array.from(dirty).slice(0, rooms.snapshotsPerStatement)
+  for (const actor of taken) dirty.delete(actor)
   return taken
 }
 
@@ -30,12 +24,15 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     const rows = yield* RoomRows
     const node = yield* ThisNode
     const dirty = new Set<RoomActor>()
+    /** One write at a time: a snapshot that is still under way must not come after the removal. */
+    const writing = (yield* Semaphore.make(1)).withPermits(1)
 
     const save = Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>) {
+      const now = yield* Clock.currentTimeMillis
       const batch = actors.flatMap((actor) =>
         actor.state === undefined || actor.state.closed !== null || actor.fenced
           ? []
-          : [toRow(actor.state, actor.epoch, node.id)]
+          : [toRow(actor.state, actor.epoch, node.id, now)]
       )
       if (batch.length === 0) return
       const saved = yield* rows.save(batch)
@@ -45,24 +42,19 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       }
     })
 
-    /** Saves what is dirty of these; what fails stays dirty. */
-    const flush = Effect.fnUntraced(function* (actors: Iterable<RoomActor>) {
-      for (
-        let batch = takeDirty(dirty, actors);
-        batch.length > 0;
-        batch = takeDirty(dirty, actors)
-      ) {
-        yield* save(batch).pipe(
-          Effect.tapError(() =>
-            Effect.sync(() => {
-              for (const actor of batch) dirty.add(actor)
-            })
-          )
+    /** Saves all that is dirty; what fails stays dirty. */
+    const flush = Effect.gen(function* () {
+      while (dirty.size > 0) {
+        const batch = takeDirty(dirty)
+        yield* Effect.tapError(save(batch), () =>
+          Effect.sync(() => {
+            for (const actor of batch) dirty.add(actor)
+          })
         )
       }
-    })
+    }).pipe(writing)
 
-    yield* flush(dirty).pipe(
+    yield* flush.pipe(
       Effect.catchCause((cause) => Effect.logWarning("Room snapshots could not be written", cause)),
       Effect.repeat(Schedule.spaced(rooms.snapshotMillis)),
       Effect.forkScoped
@@ -73,19 +65,18 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       changed: (actor: RoomActor): void => {
         dirty.add(actor)
       },
-      /** Writes a room now, if it changed: it is about to move. */
-      flush: (actor: RoomActor) =>
-        flush([actor]).pipe(
-          Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
-          Effect.catchCause((cause) =>
-            Effect.logError("The last snapshot of a room could not be written", cause)
-          )
-        ),
+      /** Writes everything now: a room is about to move, and where one does others follow. */
+      flush: flush.pipe(
+        Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
+        Effect.catchCause((cause) =>
+          Effect.logError("The last snapshots of rooms could not be written", cause)
+        )
+      ),
       /** Forgets a room that is over. */
       remove: (actor: RoomActor) =>
         Effect.suspend(() => {
           dirty.delete(actor)
-          return rows.remove(actor.id, actor.epoch)
+          return writing(rows.remove(actor.id, actor.epoch))
         }).pipe(
           Effect.retry({ times: 5, schedule: Schedule.exponential(200) }),
           Effect.catchCause((cause) => Effect.logError("A closed room was not removed", cause))

@@ -49,7 +49,10 @@ export const locate = (
   trusted: TrustedProxies
 ): string => {
   const address = parse(peer ?? "")
-  return address === undefined ? unknown : keyOf(clientOf(address, forwardedFor, trusted))
+  if (address === undefined) return unknown
+  // Most requests name no one else, and to parse nothing is dear: it makes an error with its stack.
+  const alone = forwardedFor === undefined || trusted.length === 0
+  return keyOf(alone ? address : clientOf(address, forwardedFor, trusted))
 }
 
 /** The address of a request to Node's server, for instance an upgrade. */

@@ -4,7 +4,7 @@
  */
 import { Clock, Deferred, Effect, Option, Schedule, Schema, Stream } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import { nowhere, type Place } from "#entities/player-session/state"
+import { samePlace } from "#entities/player-session/state"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized, Unavailable } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
@@ -18,6 +18,7 @@ import { Environments } from "../projects.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { type Door, PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
+import { peek, release } from "./place.ts"
 
 /** What a connection shows of itself. */
 export interface Credentials {
@@ -87,25 +88,15 @@ export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   return { environment, player }
 })
 
-const heldSeat = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
-  const hub = yield* Hub
-  const { environmentId, playerId } = connection
-  const seat = yield* hub
-    .roomClient(roomId)
-    .Peek({ playerId })
-    .pipe(Effect.catch(() => Effect.succeed(null)))
-  if (seat === null) {
-    const release = hub.session(environmentId, playerId).Release({ place: { k: "seat", roomId } })
-    yield* Effect.ignore(release)
-  }
-  return seat
-})
-
-/** Where the connection knows its player to be. */
-const placeOf = ({ room, ticket }: PlayerConnection): Place => {
-  if (room !== undefined) return { k: "seat", roomId: room.roomId }
-  return ticket === undefined ? nowhere : { k: "ticket", ticketId: ticket.ticketId }
-}
+/** The seat that the session remembers, if the room still keeps it. */
+const heldSeat = Effect.fnUntraced(
+  function* (connection: PlayerConnection, roomId: string) {
+    const seat = yield* peek(connection, roomId)
+    if (seat === null) yield* release(connection, { k: "seat", roomId })
+    return seat
+  },
+  Effect.catch(() => Effect.succeed(null))
+)
 
 const reattach = Schedule.min([Schedule.exponential(50, 2), Schedule.spaced(1000)])
 
@@ -117,21 +108,19 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   const hub = yield* Hub
   const first = yield* Deferred.make<string | null>()
   const { connectionId, environmentId, playerId } = connection
+  const session = hub.session(environmentId, playerId)
   const watching = Effect.suspend(() => {
-    const place = placeOf(connection)
-    let attached = false
-    return Stream.runForEach(
-      hub.session(environmentId, playerId).Attach({ connectionId, place }),
-      (signal) => {
-        if (signal.k === "replaced") {
-          return Effect.sync(() => connection.dismiss(closeCodes.replaced, "replaced"))
-        }
-        // A second time means that the session has moved and heard the place of back then.
-        const stale = attached && placeOf(connection).k !== place.k
-        attached = true
-        return stale ? Effect.fail(new Unavailable()) : Deferred.succeed(first, signal.roomId)
+    const { place } = connection
+    // What was told is no longer so: the session hears of it, and then what is.
+    const anew = Effect.andThen(session.Release({ place }), Effect.fail(new Unavailable()))
+    return Stream.runForEach(session.Attach({ connectionId, place }), (signal) => {
+      if (signal.k === "replaced") {
+        return Effect.sync(() => connection.dismiss(closeCodes.replaced, "replaced"))
       }
-    )
+      connection.attachments += 1
+      if (!samePlace(connection.place, place)) return anew
+      return Deferred.succeed(first, signal.roomId)
+    })
   })
   connection.start(Effect.exit(watching).pipe(Effect.repeat(reattach), Effect.asVoid))
   return yield* Deferred.await(first)
@@ -155,8 +144,7 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
     },
     door,
     run: hub.run,
-    released: (roomId) =>
-      Effect.ignore(hub.session(environmentId, playerId).Release({ place: { k: "seat", roomId } }))
+    released: (of, roomId) => Effect.provideService(release(of, { k: "seat", roomId }), Hub, hub)
   })
   hub.connections.set(connectionId, connection)
   const seat = yield* Effect.onError(findSeat(connection), () =>

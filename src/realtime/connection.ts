@@ -2,7 +2,8 @@
  * A player's connection, whichever door it came through: the room it is in, the ticket it holds, the
  * work it has under way. When it closes, its seat waits for the player and its ticket is cancelled.
  */
-import { type Effect, Fiber } from "effect"
+import { type Effect, Fiber, Semaphore } from "effect"
+import { nowhere, type Place } from "#entities/player-session/state"
 import { type CodedError, toWire } from "#rpc/errors"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
@@ -40,12 +41,20 @@ export class PlayerConnection implements Subscriber {
   readonly relayOnly: boolean
   room: RoomLine | undefined
   ticket: HeldTicket | undefined
+  /** The place that the player's session has granted and that was not given back. */
+  place: Place = nowhere
+  /** A place given back of which the session has not heard yet. */
+  owed: Place = nowhere
+  /** How often the session, or one that took over from it, has taken the connection in. */
+  attachments = 0
+  /** Places change one after the other. */
+  readonly moves = Semaphore.makeUnsafe(1)
   closed = false
   /** Size of the frame being handled: no part of it is larger. */
   frameBytes = Number.POSITIVE_INFINITY
   readonly #door: Door
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  readonly #released: (roomId: string) => Effect.Effect<void>
+  readonly #released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
   readonly #work = new Set<Fiber.Fiber<void>>()
 
   constructor(options: {
@@ -53,7 +62,7 @@ export class PlayerConnection implements Subscriber {
     readonly door: Door
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
     /** The player's session learns that a seat is free. */
-    readonly released: (roomId: string) => Effect.Effect<void>
+    readonly released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
   }) {
     this.connectionId = options.player.connectionId
     this.environmentId = options.player.environmentId
@@ -74,13 +83,17 @@ export class PlayerConnection implements Subscriber {
     this.#door.push(Frame.of(warning))
   }
 
+  expects(roomId: string): boolean {
+    return this.place.k === "seat" && this.place.roomId === roomId
+  }
+
   seated(line: RoomLine): void {
     this.room = line
   }
 
   unseated(roomId: string): void {
     if (this.room?.roomId === roomId) this.room = undefined
-    if (!this.closed) this.start(this.#released(roomId))
+    if (!this.closed) this.start(this.#released(this, roomId))
   }
 
   /** Work that ends with the connection. */

@@ -39,23 +39,33 @@ type Decoder<T extends FrameType> = (
   input: unknown
 ) => Result.Result<FramePayload<T>, Schema.SchemaError>
 
-const strict = { errors: "all" } as const
+/** Stops at the first problem, which most frames do not have; a frame that has one is told of all. */
+const decoderOf = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
+  schema: S
+): ((input: unknown) => Result.Result<S["Type"], Schema.SchemaError>) => {
+  const first = Schema.decodeUnknownResult(schema)
+  const all = Schema.decodeUnknownResult(schema, { errors: "all" })
+  return (input) => {
+    const decoded = first(input)
+    return Result.isSuccess(decoded) ? decoded : all(input)
+  }
+}
 
 /** A frame without fields takes whatever else stands beside its type. */
 const noFields = (): Result.Result<void, never> => Result.succeed(undefined)
 
 const decoders: { readonly [T in FrameType]: Decoder<T> } = {
-  create: Schema.decodeUnknownResult(create.payloadSchema, strict),
-  join: Schema.decodeUnknownResult(join.payloadSchema, strict),
+  create: decoderOf(create.payloadSchema),
+  join: decoderOf(join.payloadSchema),
   leave: noFields,
-  resume: Schema.decodeUnknownResult(resume.payloadSchema, strict),
-  send: Schema.decodeUnknownResult(send.payloadSchema, strict),
-  setState: Schema.decodeUnknownResult(setState.payloadSchema, strict),
-  setMyState: Schema.decodeUnknownResult(setMyState.payloadSchema, strict),
-  lock: Schema.decodeUnknownResult(lock.payloadSchema, strict),
-  quickMatch: Schema.decodeUnknownResult(quickMatch.payloadSchema, strict),
+  resume: decoderOf(resume.payloadSchema),
+  send: decoderOf(send.payloadSchema),
+  setState: decoderOf(setState.payloadSchema),
+  setMyState: decoderOf(setMyState.payloadSchema),
+  lock: decoderOf(lock.payloadSchema),
+  quickMatch: decoderOf(quickMatch.payloadSchema),
   cancelMatch: noFields,
-  signal: Schema.decodeUnknownResult(signal.payloadSchema, strict),
+  signal: decoderOf(signal.payloadSchema),
   iceServers: noFields,
   ping: noFields
 }

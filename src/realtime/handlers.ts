@@ -97,7 +97,8 @@ const toRoom: Pick<FrameHandlers, "send" | "setState" | "setMyState" | "lock" | 
 const leave = Effect.fnUntraced(function* (connection: PlayerConnection) {
   if (connection.room !== undefined) return yield* leaveRoom(connection, connection.room)
   if (connection.ticket === undefined) return yield* new NotInRoom()
-  yield* cancelMatch(connection)
+  const { cancelled } = yield* cancelMatch(connection)
+  if (!cancelled) return yield* new NotInRoom()
   return {}
 })
 

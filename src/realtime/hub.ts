@@ -7,21 +7,25 @@ import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { PlayerSession, sessionId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
+import { RoomLines } from "#entities/room/lines"
 import { Room } from "#entities/room/protocol"
 import { ThisNode } from "#entities/local-actors"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import type { PlayerConnection } from "./connection.ts"
-import { EventTurn } from "./turn.ts"
+import { EventTurn, TurnTimers } from "./turn.ts"
 
 /** The node's turn, and fibers that end with it. */
 const makeSurroundings = Effect.fnUntraced(function* (node: string) {
   const scope = yield* Effect.scope
   const clock = yield* Clock.Clock
+  const timers = yield* TurnTimers
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let watches = 0
   return {
     node,
-    turn: new EventTurn(() => clock.currentTimeMillisUnsafe()),
+    nextWatch: () => ++watches,
+    turn: new EventTurn(() => clock.currentTimeMillisUnsafe(), timers),
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
 })
@@ -40,6 +44,8 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     const queues = new Map<string, QueueLink>()
     const connections = new Map<string, PlayerConnection>()
 
+    const lines = yield* RoomLines
+    localRooms.deliverFar = (told) => rooms.get(told.room)?.receiveFar(told)
     localRooms.deliver = (id, epoch, items) => rooms.get(id)?.receive(epoch, items)
     localQueues.deliver = (id, epoch, items) => queues.get(id)?.receive(epoch, items)
 
@@ -63,6 +69,7 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
           environmentId,
           client: roomClient,
           local: localRooms,
+          lines,
           surroundings,
           findConnection: (connectionId) => connections.get(connectionId),
           ended: (ended) => {

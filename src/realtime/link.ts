@@ -25,7 +25,7 @@ export interface Numbered<Command> {
 
 /** What makes a link a link to a room or to a queue. */
 export interface LinkTarget<Command, Item> {
-  /** The entity when it lives on this node. */
+  /** The entity when it is reached without a call: on this node, or over a line to another. */
   readonly local: () =>
     | { submit(node: string, inputs: ReadonlyArray<Numbered<Command>>): void }
     | undefined
@@ -35,7 +35,7 @@ export interface LinkTarget<Command, Item> {
   readonly receive: (items: ReadonlyArray<Item>) => void
   /** May the command be sent again when it is unknown whether it was done? */
   readonly repeatable: (command: Command) => boolean
-  /** The stream stands (again). */
+  /** The stream stands (again); more than once is no harm. */
   readonly attached?: () => void
   /** The entity does not exist: the link ends. */
   readonly lost: (error: CodedError) => void
@@ -48,7 +48,11 @@ interface Pending<Command, Data> {
 
 const backOffMillis = 20
 const backOffMaxMillis = 500
-const backOffSteps = 6
+/** Low, so that an entity that is back is found soon: after a third again of the time it was away. */
+const backOffFactor = 1.5
+const backOffSteps = 8
+/** How long the entity may take to let the link in, before it is asked anew. */
+const answerMillis = 3000
 /** How long commands wait for an entity that is nowhere. */
 const patienceMillis = 10_000
 
@@ -140,7 +144,11 @@ export class Link<Command, Item, Data> {
     const call = (this.#call += 1)
     this.#run(
       this.#target.input(batch).pipe(
-        Effect.catchCause((cause) => Effect.logDebug("A batch did not reach its entity", cause)),
+        Effect.catchCause((cause) =>
+          Effect.map(Effect.logDebug("A batch did not reach its entity", cause), () => {
+            if (call === this.#call) this.#detach()
+          })
+        ),
         Effect.ensuring(
           Effect.sync(() => {
             if (call !== this.#call) return
@@ -163,12 +171,18 @@ export class Link<Command, Item, Data> {
     if (this.#attached) {
       if (epoch !== this.#epoch) this.#detach()
       else if (items.length > 0) this.#target.receive(items)
+      else this.#target.attached?.()
     } else if (items.length === 0 && !this.#moved) {
       this.#epoch = epoch
       this.#attached = true
       this.#target.attached?.()
       this.#turn.collector(this)
     }
+  }
+
+  /** Commands did not reach the entity: what became of it is found out by attaching anew. */
+  broken(): void {
+    if (this.#attached) this.#detach()
   }
 
   /** The answer to a numbered command. */
@@ -200,11 +214,13 @@ export class Link<Command, Item, Data> {
           heardAt = now
         }
         this.#attached = false
+        // What still comes, over a line, is of an attachment that is over.
+        this.#moved = true
         const gone = notFound(exit)
         if (gone !== undefined) return this.#target.lost(gone)
         this.#requeue()
         if (now - heardAt > patienceMillis) this.#failAll(new Unavailable())
-        yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * 2 ** attempts))
+        yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts))
         attempts = Math.min(attempts + 1, backOffSteps)
       }
     })
@@ -220,7 +236,11 @@ export class Link<Command, Item, Data> {
         this.#leave = () => resume(Effect.void)
         if (this.#moved) this.#leave()
       })
-      return Effect.raceFirst(listening, moved)
+      const unanswered = Effect.delay(
+        Effect.suspend(() => (this.#attached ? Effect.never : Effect.void)),
+        answerMillis
+      )
+      return Effect.raceFirst(Effect.raceFirst(listening, moved), unanswered)
     })
   }
 

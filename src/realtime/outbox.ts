@@ -53,6 +53,12 @@ export interface Turn {
   readonly outbox: (outbox: Outbox) => void
 }
 
+/**
+ * A frame larger than this, such as the snapshot of a room at its limits, is let through once beside
+ * what else may wait: nobody is too slow for what fits no outbox.
+ */
+const largeBytes = limits.outboxMaxBytes / 2
+
 /** The frames one socket gets this turn. */
 export class Outbox {
   readonly #socket: Duplex
@@ -60,6 +66,8 @@ export class Outbox {
   readonly #overflow: () => void
   #frames: Array<Buffer> = []
   #bytes = 0
+  /** The size of the large frame that waits, if any. */
+  #large = 0
   #closed = false
 
   constructor(socket: Duplex, turn: Turn, overflow: () => void) {
@@ -71,10 +79,13 @@ export class Outbox {
   push(frame: Frame): void {
     if (this.#closed) return
     const bytes = frame.bytes
+    const waiting = this.#bytes + this.#socket.writableLength
+    if (waiting === 0) this.#large = 0
+    if (bytes.length > largeBytes) this.#large = Math.max(this.#large, bytes.length)
     if (this.#frames.length === 0) this.#turn.outbox(this)
     this.#frames.push(bytes)
     this.#bytes += bytes.length
-    if (this.#bytes + this.#socket.writableLength > limits.outboxMaxBytes) {
+    if (waiting + bytes.length > limits.outboxMaxBytes + this.#large) {
       this.close()
       this.#overflow()
     }

@@ -49,7 +49,7 @@ export class QueueLink {
             .Watch({ node })
             .pipe(Stream.mapError(() => new Unavailable())),
         receive: (items) => this.#receive(items),
-        repeatable: () => true,
+        repeatable: () => false,
         attached: () => {
           for (const { command } of this.#tickets.values()) this.#link.send(command)
         },
@@ -94,15 +94,18 @@ export class QueueLink {
   cancel(ticketId: string): Effect.Effect<boolean, CodedError> {
     return Effect.suspend(() => {
       if (!this.#link.attached) return Effect.sync(() => this.#cancelled(ticketId, true))
-      return Effect.map(this.#link.request({ t: "cancel", ticketId }), ({ cancelled }) =>
-        this.#cancelled(ticketId, cancelled)
+      return this.#link.request({ t: "cancel", ticketId }).pipe(
+        Effect.map(({ cancelled }) => this.#cancelled(ticketId, cancelled)),
+        Effect.catch(() => Effect.sync(() => this.#cancelled(ticketId, true)))
       )
     })
   }
 
+  /** A ticket whose wait has ended otherwise by now is not cancelled, whoever says so. */
   #cancelled(ticketId: string, cancelled: boolean): boolean {
-    if (cancelled) this.fail(ticketId, new MatchCancelled())
-    return cancelled
+    if (!cancelled || !this.#tickets.has(ticketId)) return false
+    this.fail(ticketId, new MatchCancelled())
+    return true
   }
 
   /** Ends a ticket's wait with an error. */

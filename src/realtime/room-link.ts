@@ -5,6 +5,7 @@
 import { Effect, type Fiber, Stream } from "effect"
 import type { Room, RoomInput, RoomItem } from "#entities/room/protocol"
 import type { LocalRooms } from "#entities/room/entity"
+import type { LineItems, RoomLines } from "#entities/room/lines"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors"
 import type { JsonMembers } from "#rpc/rooms"
 import { type Answered, Link } from "./link.ts"
@@ -19,6 +20,8 @@ type Command = RoomInput["command"]
 export interface LinkSurroundings {
   readonly node: string
   readonly turn: EventTurn
+  /** Numbers the attachments of this node's links. */
+  readonly nextWatch: () => number
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
@@ -27,6 +30,10 @@ export class RoomLink implements RoomLine {
   readonly environmentId: string
   readonly #link: Link<Command, RoomItem, JsonMembers>
   readonly #members = new Map<string, Subscriber>()
+  /** The number of the attachment. */
+  #watch = 0
+  /** Where the line to the room's node ends, once the room has been heard over it. */
+  #owner: string | undefined
   readonly #findConnection: (connectionId: string) => Subscriber | undefined
   readonly #ended: (link: RoomLink) => void
 
@@ -35,11 +42,12 @@ export class RoomLink implements RoomLine {
     readonly environmentId: string
     readonly client: RoomClient
     readonly local: LocalRooms["Service"]
+    readonly lines: RoomLines
     readonly surroundings: LinkSurroundings
     readonly findConnection: (connectionId: string) => Subscriber | undefined
     readonly ended: (link: RoomLink) => void
   }) {
-    const { client, environmentId, local, roomId, surroundings } = options
+    const { client, environmentId, lines, local, roomId, surroundings } = options
     const { node } = surroundings
     this.roomId = roomId
     this.environmentId = environmentId
@@ -50,11 +58,13 @@ export class RoomLink implements RoomLine {
       target: {
         local: () => {
           const actor = local.actors.get(roomId)
-          return actor === undefined || actor.fenced ? undefined : actor
+          return actor === undefined || actor.fenced ? this.#overLine(lines) : actor
         },
         input: (inputs) =>
           Effect.mapError(client(roomId).Input({ node, inputs }), () => new Unavailable()),
         watch: (epoch) => {
+          this.#watch = surroundings.nextWatch()
+          this.#owner = undefined
           const present = Array.from(this.#members.values(), (member) => ({
             playerId: member.playerId,
             displayName: member.displayName,
@@ -62,7 +72,14 @@ export class RoomLink implements RoomLine {
             connectionId: member.connectionId
           }))
           return client(roomId)
-            .Watch({ environmentId, node, epoch, present })
+            .Watch({
+              environmentId,
+              node,
+              address: lines.address,
+              watch: this.#watch,
+              epoch,
+              present
+            })
             .pipe(Stream.mapError((error) => coded(error)))
         },
         receive: (items) => this.#receive(items),
@@ -82,6 +99,13 @@ export class RoomLink implements RoomLine {
   }
 
   receive(epoch: number, items: ReadonlyArray<RoomItem>): void {
+    this.#link.receive(epoch, items)
+  }
+
+  /** What a room of another node tells, over the line from there. */
+  receiveFar({ epoch, from, items, watch }: LineItems): void {
+    if (watch !== this.#watch) return
+    if (items.length === 0) this.#owner = from
     this.#link.receive(epoch, items)
   }
 
@@ -105,6 +129,19 @@ export class RoomLink implements RoomLine {
     if (this.#members.size > 0 || !this.#link.idle || this.#link.ended) return
     this.#link.end()
     this.#ended(this)
+  }
+
+  #overLine(lines: RoomLines) {
+    const owner = this.#owner
+    const watch = this.#watch
+    if (owner === undefined) return undefined
+    const lost = (): void => {
+      if (watch === this.#watch) this.#link.broken()
+    }
+    return {
+      submit: (node: string, inputs: ReadonlyArray<RoomInput>): void =>
+        lines.submit(owner, { room: this.roomId, node, inputs }, lost)
+    }
   }
 
   #receive(items: ReadonlyArray<RoomItem>): void {
@@ -155,6 +192,10 @@ export class RoomLink implements RoomLine {
       this.#link.send({ t: "disconnect", playerId, connectionId, replaced: false }, () =>
         this.rest()
       )
+      return
+    }
+    if (!subscriber.expects(this.roomId)) {
+      this.#link.send({ t: "leave", playerId, connectionId, reason: "left" }, () => this.rest())
       return
     }
     this.#members.set(playerId, subscriber)

@@ -4,7 +4,7 @@
  * act for it. A publishable key comes with the player's token in `Authorization`; a secret key names
  * the player it acts for in `X-Svc-Player`.
  */
-import { Cause, Clock, Effect, Layer, Option, Queue, Schema, Stream } from "effect"
+import { Cause, Clock, DateTime, Effect, Layer, Option, Queue, Schema, Stream } from "effect"
 import type { Headers } from "effect/http"
 import { type Rpc, RpcSerialization, RpcServer } from "effect/rpc"
 import {
@@ -12,6 +12,7 @@ import {
   FeatureDisabled,
   PlayerRequired,
   RateLimited,
+  TokenExpired,
   Unauthorized,
   Unavailable
 } from "#rpc/errors"
@@ -20,6 +21,7 @@ import { cancelMatch, quickMatch } from "#rpc/matchmaking"
 import { iceServers, signal } from "#rpc/peers"
 import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
+import { Configs } from "../config.ts"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
 import { FrameBucket } from "./bucket.ts"
 import type { Door, PlayerConnection } from "./connection.ts"
@@ -29,13 +31,20 @@ import { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
 import type { Frame } from "./outbox.ts"
 
-type EventError = Unauthorized | Unavailable
+type EventError = FeatureDisabled | TokenExpired | Unauthorized | Unavailable
 
 /** An open client of the native door. */
 interface RpcConnection {
   readonly connection: PlayerConnection
   readonly bucket: FrameBucket
+  /** Ends the events, and with them the connection. */
+  readonly end: (error: EventError) => void
 }
+
+const notOffered = () =>
+  new FeatureDisabled({
+    details: { feature: "multiplayer", configPath: "features.multiplayer" }
+  })
 
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ServerEvent))
 
@@ -49,6 +58,18 @@ const queueDoor = (queue: Queue.Queue<ServerEvent, EventError>): Door => ({
   close: (_, reason) => {
     Queue.failCauseUnsafe(queue, Cause.fail(new Unauthorized({ message: reason })))
   }
+})
+
+const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
+
+/** The events end with the token that opened them; a secret key's never do. */
+const endWith = Effect.fnUntraced(function* (end: RpcConnection["end"], expiresAt: number) {
+  if (!Number.isFinite(expiresAt)) return
+  const left = expiresAt - (yield* Clock.currentTimeMillis)
+  yield* Effect.sync(() => end(new TokenExpired())).pipe(
+    Effect.delay(Math.max(0, left)),
+    Effect.forkScoped
+  )
 })
 
 const bearer = (headers: Headers.Headers): string | undefined => {
@@ -72,15 +93,15 @@ const openEvents = Effect.fnUntraced(function* (
   })
   if (player === undefined) return yield* new PlayerRequired()
   const offers = yield* offersRealtime(environment.environmentId)
-  if (!offers.rooms) {
-    const details = { feature: "multiplayer", configPath: "features.multiplayer" }
-    return yield* new FeatureDisabled({ details })
-  }
+  if (!offers.rooms) return yield* notOffered()
   const queue = yield* Queue.bounded<ServerEvent, EventError>(rooms.watchBufferItems)
   const { connection, seat } = yield* openConnection(player, queueDoor(queue))
   const bucket = new FrameBucket(yield* Clock.currentTimeMillis)
+  const end = (error: EventError): void => {
+    Queue.failCauseUnsafe(queue, Cause.fail(error))
+  }
   yield* Effect.acquireRelease(
-    Effect.sync(() => clients.set(clientId, { connection, bucket })),
+    Effect.sync(() => clients.set(clientId, { connection, bucket, end })),
     () =>
       Effect.sync(() => {
         if (clients.get(clientId)?.connection === connection) clients.delete(clientId)
@@ -88,10 +109,11 @@ const openEvents = Effect.fnUntraced(function* (
         connection.close(false)
       })
   )
+  yield* endWith(end, player.expiresAt)
   const first = yield* welcome({
     connectionId: connection.connectionId,
     player,
-    tokenExpiresAt: null,
+    tokenExpiresAt: Number.isFinite(player.expiresAt) ? iso(player.expiresAt) : null,
     seat
   })
   return Stream.concat(Stream.make(first), Stream.fromQueue(queue))
@@ -141,11 +163,28 @@ const forward =
       handlers[t](open.connection, payload, answered)
     })
 
+/** A config push may take rooms away from open connections. */
+const followConfig = Effect.fnUntraced(function* (clients: ReadonlyMap<number, RpcConnection>) {
+  const configs = yield* Configs
+  yield* configs.changes.pipe(
+    Stream.runForEach((environmentId) =>
+      Effect.map(offersRealtime(environmentId), (offers) => {
+        if (offers.rooms) return
+        for (const { connection, end } of clients.values()) {
+          if (connection.environmentId === environmentId) end(notOffered())
+        }
+      })
+    ),
+    Effect.forkScoped
+  )
+})
+
 const RealtimeHandlers = RealtimeRpcs.toLayer(
   Effect.gen(function* () {
     const handlers = yield* Frames
     const clock = yield* Clock.Clock
     const clients = new Map<number, RpcConnection>()
+    yield* followConfig(clients)
     const frame = forward(clients, handlers, () => clock.currentTimeMillisUnsafe())
     return RealtimeRpcs.of({
       events: (_, { client, headers }) => Stream.unwrap(openEvents(clients, client.id, headers)),

@@ -26,6 +26,8 @@ export interface Subscriber {
   readonly push: (frame: Frame) => void
   /** A frame without `rid` failed. */
   readonly warn: (error: CodedError) => void
+  /** May the connection come into this room? Not when its player has given up the seat meanwhile. */
+  readonly expects: (roomId: string) => boolean
   /** The connection has come into this room. */
   readonly seated: (line: RoomLine) => void
   /** The seat in this room is gone, without the connection having asked. */

@@ -4,8 +4,22 @@
  * event loop's, without delay; a busy one takes the next a few milliseconds after the last, so that
  * more leaves in one write (a write is a system call, and most of what a delivery costs).
  */
+import { Context } from "effect"
 import { socket } from "#rpc/limits"
 import type { Outbox } from "./outbox.ts"
+
+/** How a turn is put off: to the end of the event loop's turn, or by milliseconds. */
+export interface TurnTimers {
+  readonly soon: (run: () => void) => void
+  readonly later: (run: () => void, millis: number) => void
+}
+
+const processTimers: TurnTimers = { soon: setImmediate, later: setTimeout }
+
+/** The process' own timers, unless a simulation of the node brings others. */
+export const TurnTimers = Context.Reference<TurnTimers>("src/realtime/TurnTimers", {
+  defaultValue: () => processTimers
+})
 
 /** Something that collects input during a turn. */
 export interface Collector {
@@ -14,14 +28,16 @@ export interface Collector {
 
 export class EventTurn {
   readonly #now: () => number
+  readonly #timers: TurnTimers
   #collectors: Set<Collector> = new Set()
   #outboxes: Array<Outbox> = []
   #scheduled = false
   #takenAt = 0
 
   /** `now` in milliseconds. */
-  constructor(now: () => number) {
+  constructor(now: () => number, timers: TurnTimers = processTimers) {
     this.#now = now
+    this.#timers = timers
   }
 
   /** Flush this at the end of the turn. */
@@ -40,8 +56,8 @@ export class EventTurn {
     if (this.#scheduled) return
     this.#scheduled = true
     const wait = this.#takenAt + socket.coalesceMillis - this.#now()
-    if (wait <= 0 || wait > socket.coalesceMillis) setImmediate(this.#run)
-    else setTimeout(this.#run, wait)
+    if (wait <= 0 || wait > socket.coalesceMillis) this.#timers.soon(this.#run)
+    else this.#timers.later(this.#run, wait)
   }
 
   readonly #run = (): void => {

@@ -144,7 +144,12 @@ export const startCluster = (options: {
   readonly size: number
   readonly env?: Readonly<Record<string, string>>
 }): Effect.Effect<
-  { readonly runners: ReadonlyArray<Runner>; readonly target: TestTarget },
+  {
+    readonly runners: ReadonlyArray<Runner>
+    readonly target: TestTarget
+    /** Another runner joins; it goes with its own scope. */
+    readonly join: Effect.Effect<Runner, RunnerError, Scope.Scope>
+  },
   RunnerError,
   Scope.Scope
 > =>
@@ -165,6 +170,7 @@ export const startCluster = (options: {
     )
     return {
       runners: [first, ...others],
-      target: { url: first.url, ...keys.development }
+      target: { url: first.url, ...keys.development },
+      join: startRunner({ databaseUrl, dataDir, env })
     }
   })

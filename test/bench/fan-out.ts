@@ -1,11 +1,13 @@
 /**
- * Fan-out benchmark: CPU of the server process per delivered message and latency, for the service,
- * a naive `ws` server and the floor without entities, alternating in one run. See README.md.
+ * Fan-out benchmark: CPU of the server process per delivered message and latency, for the service
+ * alone and as two runners, Colyseus, socket.io, a naive `ws` server and the floor without entities,
+ * alternating in one run. See README.md.
  */
 import { parseArgs } from "node:util"
 import { pickCores } from "./cores.ts"
 import { startGenerator } from "./load/client.ts"
 import type { Load } from "./load/protocol.ts"
+import { machineMicros } from "./process.ts"
 import { formatTable, writeResult } from "./report.ts"
 import { type LoadResult, type Plan, type Round, summarise } from "./results.ts"
 import type { Peer } from "./servers/peer.ts"
@@ -49,6 +51,14 @@ function parseOptions() {
 
 const cores = pickCores()
 
+/** CPU microseconds of the server and of the whole machine. */
+interface Reading {
+  readonly server: number
+  readonly all: number | undefined
+}
+
+const noReading: Reading = { server: 0, all: undefined }
+
 /** One server with its players seated; `round` measures one window. */
 async function seat(peer: Peer, load: Load, stack: AsyncDisposableStack) {
   const server = await peer.start(cores.server)
@@ -57,14 +67,20 @@ async function seat(peer: Peer, load: Load, stack: AsyncDisposableStack) {
   const generator = await startGenerator({ server: peer.name, target, load, core: cores.load })
   stack.defer(generator.stop)
   const round = async (leadMs: number, windowMs: number): Promise<Round> => {
-    let before = 0
-    let after = 0
+    let before = noReading
+    let after = noReading
+    const read = async () => ({ server: await server.cpuMicros(), all: await machineMicros() })
     const figures = await generator.run(leadMs, windowMs, {
-      opened: async () => void (before = await server.cpuMicros()),
-      closed: async () => void (after = await server.cpuMicros())
+      opened: async () => void (before = await read()),
+      closed: async () => void (after = await read())
     })
     if (figures.windowDeliveries === 0) throw new Error(`${peer.name}: nothing was delivered`)
-    return { cpuPerDelivery: (after - before) / figures.windowDeliveries, ...figures }
+    const spent = after.server - before.server
+    const cpuPerDelivery = spent / figures.windowDeliveries
+    if (after.all === undefined || before.all === undefined) return { cpuPerDelivery, ...figures }
+    const others = (after.all - before.all - spent) / (windowMs * 1000)
+    const othersPercent = Math.max(0, others * 100 - figures.busyPercent)
+    return { cpuPerDelivery, othersPercent, ...figures }
   }
   return { name: peer.name, round, rounds: new Array<Round>() }
 }

@@ -122,6 +122,18 @@ async function cpuFromProc(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * (1_000_000 / ticksPerSecond)
 }
 
+/** CPU time of everything on this machine, in microseconds; nothing without /proc. */
+export async function machineMicros(): Promise<number | undefined> {
+  if (!hasProc) return undefined
+  const stat = await readFile("/proc/stat", "utf8")
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = stat
+    .slice(3, stat.indexOf("\n"))
+    .trim()
+    .split(/\s+/)
+    .map(Number)
+  return (user + nice + system + irq + softirq) * (1_000_000 / ticksPerSecond)
+}
+
 async function cpuFromReporter(child: ChildProcess): Promise<number> {
   const answer = once(child, "message")
   child.send("cpuUsage")

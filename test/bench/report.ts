@@ -6,12 +6,14 @@ import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import packageJson from "../../package.json" with { type: "json" }
 import type { Cores } from "./cores.ts"
-import type { LoadResult, Plan, ServerResult, Spread } from "./results.ts"
+import peersJson from "./peers/package.json" with { type: "json" }
+import type { LoadResult, Plan, Ratio, ServerResult } from "./results.ts"
 
 const header = [
   "server",
   "CPU us/delivery",
   "min to max",
+  "p50 ms",
   "p99 ms",
   "delivered",
   "expected",
@@ -28,7 +30,7 @@ export function formatTable({ load, problems, ratios, servers }: LoadResult): st
     `\n${load.rooms} rooms of ${load.players} players, ${load.rate} messages a second each\n`,
     ...table,
     "",
-    ...Object.entries(ratios).map(([pair, ratio]) => `${pair}: ${formatSpread(ratio)}`),
+    ...Object.entries(ratios).map(([pair, ratio]) => `${pair}: ${formatRatio(ratio)}`),
     ...problems.map((problem) => `PROBLEM: ${problem}`)
   ].join("\n")
 }
@@ -39,6 +41,7 @@ function rowOf(server: ServerResult): ReadonlyArray<string> {
     server.name,
     cpu.median.toFixed(2),
     `${cpu.min.toFixed(2)} to ${cpu.max.toFixed(2)}`,
+    (server.latencyP50.median / 1000).toFixed(1),
     (server.latencyP99.median / 1000).toFixed(1),
     String(server.delivered),
     String(server.expected),
@@ -46,8 +49,11 @@ function rowOf(server: ServerResult): ReadonlyArray<string> {
   ]
 }
 
-const formatSpread = ({ max, median, min }: Spread): string =>
-  `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`
+function formatRatio({ max, median, min, target }: Ratio): string {
+  const spread = `${median.toFixed(2)} (${min.toFixed(2)} to ${max.toFixed(2)})`
+  if (target === undefined) return spread
+  return `${spread}, target ${target.toFixed(2)} ${median <= target ? "met" : "missed"}`
+}
 
 export interface BenchmarkResult {
   /** Every server at every default load in full length; only this goes into the committed file. */
@@ -77,7 +83,12 @@ function machine(cores: Cores) {
     memoryBytes: totalmem(),
     kernel: `${type()} ${release()}`,
     node: process.version,
-    packages: { ws: packageJson.dependencies.ws, effect: packageJson.dependencies.effect },
+    packages: {
+      ws: packageJson.dependencies.ws,
+      effect: packageJson.dependencies.effect,
+      colyseus: peersJson.dependencies["@colyseus/core"],
+      "socket.io": peersJson.dependencies["socket.io"]
+    },
     openFiles: Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? 0),
     serverCore: cores.server ?? null,
     loadCore: cores.load ?? null

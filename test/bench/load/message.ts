@@ -8,13 +8,16 @@
 import { randomBytes } from "node:crypto"
 import { encodeFrame, opcodes } from "./frames.ts"
 
-const firstSeq = 100_000
-const firstTs = 1_000_000_000
+export const firstSeq = 100_000
+export const firstTs = 1_000_000_000
 
 /** Microseconds on the generator's clock; ten digits for the first two hours. */
 export const clockMicros = (): number => firstTs + Math.floor(performance.now() * 1000)
 
 export const messageType = "m"
+
+/** The message before its digits are filled in. */
+export const blank = { x: 1234.567, y: 8901.234, seq: firstSeq, ts: firstTs } as const
 
 /** A JSON text frame around the message's data, to be filled for each send. */
 export class MessageTemplate {
@@ -25,7 +28,7 @@ export class MessageTemplate {
   readonly #tsAt: number
 
   constructor(wrap: (data: string) => string) {
-    const text = wrap(`{"x":1234.567,"y":8901.234,"seq":${firstSeq},"ts":${firstTs}}`)
+    const text = wrap(JSON.stringify(blank))
     const payload = Buffer.from(text)
     this.#frame = encodeFrame(opcodes.text, payload, this.#mask)
     this.#payloadStart = this.#frame.length - payload.length

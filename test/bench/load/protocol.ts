@@ -10,7 +10,12 @@ export const Load = Schema.Struct({
 export type Load = typeof Load.Type
 
 /** Where a server is, and the publishable key if it wants one. */
-export const Target = Schema.Struct({ url: Schema.String, key: Schema.String })
+export const Target = Schema.Struct({
+  url: Schema.String,
+  key: Schema.String,
+  /** Another process of the same service, where every other player of a room connects. */
+  secondUrl: Schema.optionalKey(Schema.String)
+})
 export type Target = typeof Target.Type
 
 const Join = Schema.Struct({

@@ -19,6 +19,16 @@ export interface SocketEvents {
   readonly onLost: (error: Error) => void
 }
 
+/** What a protocol needs beyond JSON over WebSocket. */
+export interface SocketProtocol {
+  /** The `ts` of a delivered message, or -1 when the frame is something else. */
+  readonly deliveryTime?: typeof deliveryTime
+  /** The server speaks first: true once this is the frame that it opens with. */
+  readonly greeting?: (text: string) => boolean
+  /** What to say at once to a frame that is no delivery: to a ping, for instance. */
+  readonly answer?: (text: string) => string | undefined
+}
+
 interface Waiter {
   readonly pick: (text: string) => boolean
   readonly reject: (error: Error) => void
@@ -27,15 +37,19 @@ interface Waiter {
 export class LoadSocket {
   readonly #socket: net.Socket
   readonly #events: SocketEvents
+  readonly #protocol: SocketProtocol
+  readonly #deliveryTime: typeof deliveryTime
   readonly #url: URL
   #upgraded = false
   #closing = false
   #rest: Buffer | undefined
   #waiter: Waiter | undefined
 
-  private constructor(url: URL, events: SocketEvents) {
+  private constructor(url: URL, events: SocketEvents, protocol: SocketProtocol) {
     this.#url = url
     this.#events = events
+    this.#protocol = protocol
+    this.#deliveryTime = protocol.deliveryTime ?? deliveryTime
     const buffer = Buffer.allocUnsafe(readBufferBytes)
     this.#socket = net.connect({
       host: url.hostname,
@@ -54,18 +68,25 @@ export class LoadSocket {
   }
 
   /** Connects and upgrades; fails when the server answers anything but 101. */
-  static async connect(url: string, events: SocketEvents): Promise<LoadSocket> {
+  static async connect(
+    url: string,
+    events: SocketEvents,
+    protocol: SocketProtocol = {}
+  ): Promise<LoadSocket> {
     const target = new URL(url)
-    const socket = new LoadSocket(target, events)
+    const socket = new LoadSocket(target, events, protocol)
     const key = randomBytes(16).toString("base64")
     const request =
-      `GET ${target.pathname} HTTP/1.1\r\nHost: ${target.host}\r\nUpgrade: websocket\r\n` +
+      `GET ${target.pathname}${target.search} HTTP/1.1\r\nHost: ${target.host}\r\nUpgrade: websocket\r\n` +
       `Connection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`
-    await socket.#ask("the upgrade", Buffer.from(request), (head) => {
-      if (!head.startsWith("HTTP/1.1 101 ")) {
-        throw new Error(`upgrade refused: ${head.split("\r\n")[0]}`)
+    let accepted = false
+    await socket.#ask("the upgrade", Buffer.from(request), (text) => {
+      if (accepted) return protocol.greeting?.(text) === true
+      if (!text.startsWith("HTTP/1.1 101 ")) {
+        throw new Error(`upgrade refused: ${text.split("\r\n")[0]}`)
       }
-      return true
+      accepted = true
+      return protocol.greeting === undefined
     })
     return socket
   }
@@ -76,10 +97,15 @@ export class LoadSocket {
   }
 
   /** Sends `frame` as JSON and waits for the first text for which `pick` returns a value. */
-  async request<A>(frame: object, pick: (text: string) => A | undefined): Promise<A> {
+  request<A>(frame: object, pick: (text: string) => A | undefined): Promise<A> {
+    return this.ask(JSON.stringify(frame), pick)
+  }
+
+  /** The same with a text of any kind. */
+  async ask<A>(question: string, pick: (text: string) => A | undefined): Promise<A> {
     let answer: A | undefined
-    const payload = Buffer.from(JSON.stringify(frame))
-    await this.#ask("an answer", this.#masked(opcodes.text, payload), (text) => {
+    const frame = this.#masked(opcodes.text, Buffer.from(question))
+    await this.#ask("an answer", frame, (text) => {
       answer = pick(text)
       return answer !== undefined
     })
@@ -146,7 +172,7 @@ export class LoadSocket {
 
   #frame(bytes: Buffer, opcode: number, start: number, end: number): void {
     if (opcode === opcodes.text || opcode === opcodes.binary) {
-      const ts = deliveryTime(bytes, start, end)
+      const ts = this.#deliveryTime(bytes, start, end)
       if (ts >= 0) this.#events.onDelivery(ts)
       else this.#text(bytes.toString("utf8", start, end))
     } else if (opcode === opcodes.ping) {
@@ -159,6 +185,8 @@ export class LoadSocket {
 
   /** Frames nobody waits for (others joining, for instance) are dropped. */
   #text(text: string): void {
+    const answer = this.#protocol.answer?.(text)
+    if (answer !== undefined) this.#socket.write(this.#masked(opcodes.text, Buffer.from(answer)))
     if (this.#waiter?.pick(text) === true) this.#waiter = undefined
   }
 

@@ -1,6 +1,7 @@
 /**
  * The service itself, as `npm start` runs it: an empty data directory, its own Postgres (a process
- * of its own, not charged), the development environment of the seeded project, throttles off.
+ * of its own, not charged), the development environment of the seeded project, throttles off. Alone,
+ * or as two runners of one cluster that share each room's players.
  */
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -9,7 +10,7 @@ import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
 import { MessageTemplate, messageType } from "../load/message.ts"
 import { LoadSocket } from "../load/socket.ts"
-import { freePort, launchServer } from "../process.ts"
+import { freePort, launchServer, type RunningServer } from "../process.ts"
 import type { Peer, Player, RoomPlan } from "./peer.ts"
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
@@ -68,34 +69,63 @@ function serviceEnvironment(port: number, dataDir: string): Record<string, strin
   }
 }
 
-async function start(core: number | undefined) {
-  const dataDir = await mkdtemp(join(tmpdir(), "bench-"))
-  const removeData = () => rm(dataDir, { recursive: true, force: true })
-  try {
-    // Postgres may run as another user than the service and has to get in.
-    await chmod(dataDir, 0o755)
-    const port = await freePort()
-    const env = serviceEnvironment(port, dataDir)
-    const server = await launchServer({ script: main, core, port, env })
-    const stop = () => server.stop().finally(removeData)
-    try {
-      const file = await readFile(join(dataDir, "dev-keys.json"), "utf8")
-      const keys = Schema.decodeUnknownSync(DevKeys)(file).development
-      await call("PUT", `${server.target.url}/v1/config`, keys.secretKey, config)
-      return { ...server, target: { url: server.target.url, key: keys.publishableKey }, stop }
-    } catch (error) {
-      await stop()
-      throw error
-    }
-  } catch (error) {
-    await removeData()
-    throw error
-  }
+/** One process of the service; as a runner it joins the others on its data directory. */
+async function launchService(
+  core: number | undefined,
+  dataDir: string,
+  runner: boolean
+): Promise<RunningServer> {
+  const port = await freePort()
+  const cluster = runner
+    ? { SVC_RUNNER_HOST: "127.0.0.1", SVC_RUNNER_PORT: String(await freePort()) }
+    : {}
+  const env = { ...serviceEnvironment(port, dataDir), ...cluster }
+  return launchServer({ script: main, core, port, env })
 }
+
+/** Seeds a new data directory and hands it to `run`; it is removed when the server stops. */
+async function onEmptyData(
+  run: (dataDir: string, stack: AsyncDisposableStack) => Promise<RunningServer>
+): Promise<RunningServer> {
+  await using stack = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), "bench-"))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  // Postgres may run as another user than the service and has to get in.
+  await chmod(dataDir, 0o755)
+  const server = await run(dataDir, stack)
+  const file = await readFile(join(dataDir, "dev-keys.json"), "utf8")
+  const keys = Schema.decodeUnknownSync(DevKeys)(file).development
+  await call("PUT", `${server.target.url}/v1/config`, keys.secretKey, config)
+  const target = { ...server.target, key: keys.publishableKey }
+  const running = stack.move()
+  return { ...server, target, stop: () => running.disposeAsync() }
+}
+
+const startOne = (core: number | undefined): Promise<RunningServer> =>
+  onEmptyData(async (dataDir, stack) => {
+    const server = await launchService(core, dataDir, false)
+    stack.defer(server.stop)
+    return server
+  })
+
+/** Both on one core: what counts is the CPU that they use together. */
+const startTwo = (core: number | undefined): Promise<RunningServer> =>
+  onEmptyData(async (dataDir, stack) => {
+    const first = await launchService(core, dataDir, true)
+    stack.defer(first.stop)
+    const second = await launchService(core, dataDir, true)
+    stack.defer(second.stop)
+    return {
+      ...first,
+      target: { ...first.target, secondUrl: second.target.url },
+      cpuMicros: async () => (await first.cpuMicros()) + (await second.cpuMicros())
+    }
+  })
 
 /** A guest on an authenticated socket, not yet in a room. */
 async function connectGuest(plan: RoomPlan, member: number): Promise<LoadSocket> {
-  const { key, url } = plan.target
+  const { key, secondUrl, url: firstUrl } = plan.target
+  const url = member % 2 === 0 ? firstUrl : (secondUrl ?? firstUrl)
   const session = await call("POST", `${url}/v1/auth/guest`, key, {})
   const token = Schema.decodeUnknownSync(Session)(session).accessToken
   const socket = await LoadSocket.connect(`${url.replace("http:", "ws:")}/v1/realtime`, {
@@ -136,4 +166,5 @@ async function joinRoom(plan: RoomPlan): Promise<ReadonlyArray<Player>> {
   })
 }
 
-export const ours: Peer = { name: "ours", start, joinRoom }
+export const ours: Peer = { name: "ours", start: startOne, joinRoom }
+export const oursTwo: Peer = { name: "ours-two", start: startTwo, joinRoom }

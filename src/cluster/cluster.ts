@@ -3,33 +3,40 @@
  * `SVC_RUNNER_HOST` and `SVC_RUNNER_PORT` it joins the other runners on the same Postgres, and shards
  * move between them when one comes, goes or dies (design section 5).
  */
-import { NodeClusterSocket } from "@effect/platform-node"
+import { NodeSocketServer } from "@effect/platform-node"
 import { Effect, Layer, Option } from "effect"
 import {
   MessageStorage,
   RunnerAddress,
   RunnerHealth,
   Runners,
+  RunnerServer,
   RunnerStorage,
   ShardId,
   Sharding,
   ShardingConfig,
-  SocketRunner,
   SqlRunnerStorage
 } from "effect/cluster"
-import { RpcSerialization } from "effect/rpc"
-import { Settings } from "./settings.ts"
-import { Readiness } from "./system.ts"
+import { RpcSerialization, RpcServer } from "effect/rpc"
+import type { SocketServer } from "effect/socket"
+import type { SqlClient } from "effect/sql"
+import type { LocalRooms } from "#entities/room/entity"
+import { Settings } from "../settings.ts"
+import { Readiness } from "../system.ts"
+import { HealthLive, NeighbourWatch } from "./health.ts"
+import { LineHandlers, LineRpcs, RoomLinesLive } from "./lines.ts"
+import { HandoverStorage } from "./storage.ts"
+import { ClientProtocol } from "./transport.ts"
 
 /**
  * Intervals for hand-over within seconds. The lock of a runner that froze ends with its database
  * session after `shardLockExpiration`; entities stop well before another runner may start them.
  */
-const pace = {
+export const pace = {
   simulateRemoteSerialization: false,
   maxResidentEntities: 200_000,
-  refreshAssignmentsInterval: 250,
-  runnerHealthCheckInterval: 500,
+  refreshAssignmentsInterval: 100,
+  runnerHealthCheckInterval: 1000,
   shardLockRefreshInterval: 1000,
   shardLockExpiration: 5000,
   entityTerminationTimeout: 2000,
@@ -42,24 +49,27 @@ const alone = Sharding.layer.pipe(
   Layer.provide(ShardingConfig.layer(pace))
 )
 
-/** A runner that does not answer two pings within a second is dead. */
-const healthByPing = Layer.effect(
-  RunnerHealth.RunnerHealth,
-  Effect.map(Runners.Runners, (runners) =>
-    RunnerHealth.RunnerHealth.of({
-      isAlive: (address) =>
-        runners
-          .ping(address)
-          .pipe(Effect.timeout(500), Effect.retry({ times: 1 }), Effect.isSuccess)
-    })
-  )
+/** The runner's port: the cluster's own calls, and the lines between rooms and gateways. */
+const RunnerPort = RpcServer.layer(Runners.Rpcs.merge(LineRpcs), {
+  spanPrefix: "RunnerServer",
+  disableTracing: true,
+  disableFatalDefects: true
+}).pipe(Layer.provide([RunnerServer.layerHandlers, LineHandlers]))
+
+/** A runner among others, over whatever wires, list of runners and signs of life it is given. */
+export const RunnerLive = Layer.mergeAll(RunnerPort, NeighbourWatch).pipe(
+  Layer.provideMerge(Sharding.layer),
+  Layer.provideMerge(RoomLinesLive),
+  Layer.provideMerge(Runners.layerRpc),
+  Layer.provide(RpcServer.layerProtocolSocketServer)
 )
 
 const together = (host: string, port: number, shardGroups: ReadonlyArray<string>) =>
-  SocketRunner.layer.pipe(
-    Layer.provide(healthByPing.pipe(Layer.provide(Runners.layerRpc))),
-    Layer.provide([NodeClusterSocket.layerSocketServer, NodeClusterSocket.layerClientProtocol]),
-    Layer.provide([MessageStorage.layerNoop, Layer.orDie(SqlRunnerStorage.layer)]),
+  RunnerLive.pipe(
+    Layer.provide(HealthLive.pipe(Layer.provide(Runners.layerRpc))),
+    Layer.provide([NodeSocketServer.layer({ host, port, noDelay: true }), ClientProtocol]),
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provideMerge(HandoverStorage.pipe(Layer.provide(Layer.orDie(SqlRunnerStorage.layer)))),
     Layer.provide(
       ShardingConfig.layer({
         ...pace,
@@ -90,9 +100,15 @@ export const ReadinessLive = Layer.effect(
   })
 )
 
+type ClusterLayer = Layer.Layer<
+  Sharding.Sharding,
+  SocketServer.SocketServerError,
+  LocalRooms | SqlClient.SqlClient
+>
+
 /** Sharding as the settings want it. */
 export const ClusterLive = Layer.unwrap(
-  Effect.map(Settings, ({ runner }) =>
+  Effect.map(Settings, ({ runner }): ClusterLayer =>
     runner === undefined ? alone : together(runner.host, runner.port, runner.shardGroups)
   )
 )

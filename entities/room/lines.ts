@@ -1,0 +1,43 @@
+/**
+ * What nodes tell each other about rooms: one line between two nodes carries the commands and items
+ * of all rooms that have members on both, one batch a turn. The `Watch` stream of a remote room is
+ * then only the sign of life.
+ */
+import { Context, Schema } from "effect"
+import { RoomInput, RoomItem } from "./protocol.ts"
+
+/** A node's commands for a room. */
+export const LineInputs = Schema.Struct({
+  room: Schema.String,
+  node: Schema.String,
+  inputs: Schema.Array(RoomInput)
+})
+export type LineInputs = typeof LineInputs.Type
+
+/** What a room tells a node; `from` is the line that leads back. */
+export const LineItems = Schema.Struct({
+  room: Schema.String,
+  epoch: Schema.Int,
+  /** The attachment that this is for: what is meant for an earlier one comes too late. */
+  watch: Schema.Int,
+  from: Schema.String,
+  items: Schema.Array(RoomItem)
+})
+export type LineItems = typeof LineItems.Type
+
+/** The lines that begin at this node. Each keeps what it is given in order. */
+export interface RoomLines {
+  /** Where the lines of other nodes end here; null when there are no other nodes. */
+  readonly address: string | null
+  /** `lost` is called when it did not arrive, or may not have. */
+  readonly submit: (to: string, inputs: LineInputs, lost: () => void) => void
+  readonly tell: (to: string, items: LineItems, lost: () => void) => void
+}
+
+export const RoomLines = Context.Reference<RoomLines>("entities/room/RoomLines", {
+  defaultValue: () => ({
+    address: null,
+    submit: (_to, _inputs, lost) => lost(),
+    tell: (_to, _items, lost) => lost()
+  })
+})

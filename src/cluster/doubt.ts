@@ -1,0 +1,38 @@
+/**
+ * Whether a process may trust what it knows of its shards. One that was frozen for longer than its
+ * locks last may have lost them without noticing: it doubts, until the locks have been asked for anew.
+ * Time is the time of day, which goes on while a machine sleeps; a monotonic clock does not.
+ */
+export class Doubt {
+  readonly #gapMillis: number
+  readonly #now: () => number
+  #awakeAt: number
+  #doubtful = false
+  /** How often there was reason to doubt. */
+  #times = 0
+
+  constructor(gapMillis: number, now: () => number) {
+    this.#gapMillis = gapMillis
+    this.#now = now
+    this.#awakeAt = now()
+  }
+
+  /** Is there doubt? To be asked often, and before anything is done as the owner. */
+  get present(): boolean {
+    const now = this.#now()
+    if (now - this.#awakeAt > this.#gapMillis) {
+      this.#doubtful = true
+      this.#times += 1
+    }
+    this.#awakeAt = now
+    return this.#doubtful
+  }
+
+  /** The locks are asked for. What this returns says that the answer has come, whatever it is. */
+  asking(): () => void {
+    const times = this.present ? this.#times : Number.NaN
+    return () => {
+      if (this.#times === times) this.#doubtful = false
+    }
+  }
+}

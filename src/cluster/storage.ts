@@ -1,0 +1,152 @@
+/**
+ * The cluster's list of runners and its shard locks in Postgres, with three additions to what the
+ * library does:
+ *
+ * - a runner that stops stays listed until it has handed its shards over, all at once where it can,
+ *   so that the others find them free when they look;
+ * - a runner that finds shards still locked tries again at once for a moment: they are on their way,
+ *   and the library itself looks again only after a second;
+ * - a runner that was frozen does not act as an owner until its locks have been asked for again
+ *   ({@link Lease}).
+ */
+import { Clock, Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
+import {
+  type ClusterError,
+  type RunnerAddress,
+  RunnerStorage,
+  type ShardId,
+  ShardingConfig
+} from "effect/cluster"
+import { Lease, type Ownership } from "#entities/lease"
+import { Doubt } from "./doubt.ts"
+
+const retryMillis = 30
+/** Well below the second that the library gives it. */
+const patienceMillis = 350
+/** How often a process notes that it is awake, and how often it looks whether its doubt is over. */
+const awakeMillis = 500
+const confirmMillis = 20
+const gatherMillis = 20
+
+type Storage = RunnerStorage.RunnerStorage["Service"]
+type PersistenceError = ClusterError.PersistenceError
+type Done = Deferred.Deferred<void, PersistenceError>
+
+/**
+ * Releases the shards of a runner that stops. Those whose entities have stopped within a moment go
+ * together, and all at once when no others are left: a hundred statements take longer than the rest
+ * of the hand-over.
+ */
+const makeHandOver = Effect.fnUntraced(function* (storage: Storage, locked: Set<string>) {
+  const scope = yield* Effect.scope
+  let batch: { readonly shards: Array<ShardId.ShardId>; readonly done: Done } | undefined
+
+  const releaseBatch = Effect.fnUntraced(function* (
+    address: RunnerAddress.RunnerAddress,
+    shards: ReadonlyArray<ShardId.ShardId>
+  ) {
+    for (const shard of shards) locked.delete(shard.toString())
+    if (locked.size === 0) return yield* storage.releaseAll(address)
+    yield* Effect.forEach(shards, (shard) => storage.release(address, shard), { discard: true })
+  })
+
+  return Effect.fnUntraced(function* (
+    address: RunnerAddress.RunnerAddress,
+    shard: ShardId.ShardId
+  ) {
+    if (batch !== undefined) {
+      batch.shards.push(shard)
+      return yield* Deferred.await(batch.done)
+    }
+    const gathered = { shards: [shard], done: yield* Deferred.make<void, PersistenceError>() }
+    batch = gathered
+    yield* Effect.sleep(gatherMillis).pipe(
+      Effect.andThen(
+        Effect.suspend(() => {
+          batch = undefined
+          return releaseBatch(address, gathered.shards)
+        })
+      ),
+      Deferred.into(gathered.done),
+      Effect.forkIn(scope)
+    )
+    yield* Deferred.await(gathered.done)
+  })
+})
+
+/** The process notes that it is awake for as long as the scope lives. */
+const makeDoubt = Effect.gen(function* () {
+  const clock = yield* Clock.Clock
+  const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
+  const [expiration, refreshInterval] = [shardLockExpiration, shardLockRefreshInterval].map(
+    (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
+  )
+  const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
+  const doubt = new Doubt(gap, () => clock.currentTimeMillisUnsafe())
+  yield* Effect.sync(() => doubt.present).pipe(
+    Effect.repeat(Schedule.spaced(awakeMillis)),
+    Effect.forkScoped
+  )
+  return doubt
+})
+
+/** Ownership as the doubt allows it. */
+const ownershipOf = (doubt: Doubt): Ownership => ({
+  held: () => !doubt.present,
+  confirmed: Effect.suspend(() =>
+    doubt.present ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
+  ).pipe(Effect.repeat({ while: (waiting) => waiting }), Effect.asVoid)
+})
+
+const make = Effect.gen(function* () {
+  const storage = yield* RunnerStorage.RunnerStorage
+  const clock = yield* Clock.Clock
+  const doubt = yield* makeDoubt
+  const locked = new Set<string>()
+  const handOver = yield* makeHandOver(storage, locked)
+  const now = () => clock.currentTimeMillisUnsafe()
+  let leaving: RunnerAddress.RunnerAddress | undefined
+
+  yield* Effect.addFinalizer(() =>
+    leaving === undefined ? Effect.void : Effect.ignore(storage.unregister(leaving))
+  )
+
+  const runnerStorage = RunnerStorage.RunnerStorage.of({
+    ...storage,
+    unregister: (address) =>
+      Effect.sync(() => {
+        leaving = address
+      }),
+    acquire: Effect.fnUntraced(function* (address, shardIds) {
+      const wanted = Array.from(shardIds)
+      const begun = now()
+      while (true) {
+        const acquired = yield* storage.acquire(address, wanted)
+        for (const shard of acquired) locked.add(shard.toString())
+        if (acquired.length === wanted.length || now() - begun > patienceMillis) return acquired
+        yield* Effect.sleep(retryMillis)
+      }
+    }),
+    refresh: (address, shardIds) =>
+      Effect.suspend(() => {
+        const answered = doubt.asking()
+        return Effect.ensuring(storage.refresh(address, shardIds), Effect.sync(answered))
+      }),
+    release: (address, shardId) => {
+      if (leaving !== undefined) return handOver(address, shardId)
+      locked.delete(shardId.toString())
+      return storage.release(address, shardId)
+    },
+    releaseAll: (address) => {
+      locked.clear()
+      return storage.releaseAll(address)
+    }
+  })
+
+  return Context.make(RunnerStorage.RunnerStorage, runnerStorage).pipe(
+    Context.add(Lease, ownershipOf(doubt))
+  )
+})
+
+/** Decorates the storage below it. */
+export const HandoverStorage = Layer.effectContext(make)

@@ -1,0 +1,159 @@
+/**
+ * The one place a player has, a seat or a ticket, as a connection agrees it with the player's
+ * session, the judge of it (decisions 3.7.13, 3.8.3). Sessions move, calls get lost and answers come
+ * late: what a connection holds it tells to each activation of the session, and what it could not
+ * give back it gives back before it takes anything else.
+ */
+import { Cause, Effect, Option, Schedule } from "effect"
+import { nowhere, type Place, samePlace } from "#entities/player-session/state"
+import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors"
+import type { PlayerConnection } from "./connection.ts"
+import { Hub } from "./hub.ts"
+
+const clusterErrors: ReadonlySet<string> = new Set([
+  "MailboxFull",
+  "AlreadyProcessingMessage",
+  "PersistenceError",
+  "EntityNotAssignedToRunner"
+])
+
+/** The cluster's own errors mean nothing to a player. */
+export const asUnavailable = (error: CodedError): CodedError =>
+  clusterErrors.has(error._tag) ? new Unavailable() : error
+
+/** How long an entity may take to answer, before the call is believed to be lost. */
+const answerMillis = 3000
+
+const lost = { duration: answerMillis, orElse: () => Effect.fail(new Unavailable()) }
+
+/**
+ * A call of an entity: whatever becomes of it, it is answered. An entity that moves interrupts what it
+ * was asked, which is no interruption of whoever asked.
+ */
+export const answered = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> =>
+  call.pipe(
+    Effect.catchCause((cause) => {
+      const error = Cause.findErrorOption(cause)
+      if (Option.isSome(error)) return Effect.fail(error.value)
+      return Effect.andThen(Effect.logDebug("A call failed", cause), Effect.fail(new Unavailable()))
+    }),
+    Effect.timeoutOrElse(lost),
+    Effect.mapError(asUnavailable)
+  )
+
+/** How long a player's session may take to be found again when it moves. */
+const patience = { times: 40, schedule: Schedule.spaced(50) } as const
+
+const sessionOf = ({ environmentId, playerId }: PlayerConnection) =>
+  Effect.map(Hub, (hub) => hub.session(environmentId, playerId))
+
+/** Asks the session; one that is moving is waited for. */
+const asked = <A, R>(call: Effect.Effect<A, CodedError, R>): Effect.Effect<A, CodedError, R> =>
+  answered(call).pipe(
+    Effect.retry({ ...patience, while: (error) => error._tag === "unavailable" }),
+    Effect.timeoutOrElse(lost)
+  )
+
+const giveBack = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
+  const session = yield* sessionOf(connection)
+  yield* asked(session.Release({ place }))
+})
+
+const payDebt = Effect.fnUntraced(function* (connection: PlayerConnection) {
+  if (connection.owed.k === "none") return
+  yield* giveBack(connection, connection.owed)
+  connection.owed = nowhere
+})
+
+/** Agrees on a place; when the session began anew meanwhile, with that one too. */
+const agree = Effect.fnUntraced(function* <R>(
+  connection: PlayerConnection,
+  place: Place,
+  call: Effect.Effect<void, CodedError, R>
+) {
+  let attachments: number
+  do {
+    attachments = connection.attachments
+    yield* asked(call)
+  } while (attachments !== connection.attachments)
+  connection.place = place
+})
+
+/** The seat that a player has in a room, as the room knows it. */
+export const peek = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
+  const hub = yield* Hub
+  const { playerId } = connection
+  return yield* answered(hub.roomClient(roomId).Peek({ playerId }))
+})
+
+/** A seat that the session remembers and the room does not is given back. */
+const isStale = Effect.fnUntraced(function* (connection: PlayerConnection, error: CodedError) {
+  if (error._tag !== "already_in_room") return false
+  const roomId = String(Object(error.details).roomId)
+  const seat: Place = { k: "seat", roomId }
+  if ((yield* peek(connection, roomId)) !== null) return false
+  yield* giveBack(connection, seat)
+  return true
+})
+
+/** What a connection says to a second place, without asking: the first was granted. */
+const elsewhere = (held: Place, place: Place): Effect.Effect<void, CodedError> => {
+  if (samePlace(held, place)) return Effect.void
+  return Effect.fail(
+    held.k === "seat"
+      ? new AlreadyInRoom({ details: { roomId: held.roomId } })
+      : new AlreadyMatching()
+  )
+}
+
+/** Claims a place from the player's session. */
+export const claim = Effect.fnUntraced(
+  function* (connection: PlayerConnection, place: Place) {
+    const { connectionId } = connection
+    if (connection.place.k !== "none") return yield* elsewhere(connection.place, place)
+    const session = yield* sessionOf(connection)
+    yield* payDebt(connection)
+    const claiming = agree(connection, place, session.Claim({ connectionId, place }))
+    yield* Effect.catch(claiming, (error) =>
+      Effect.flatMap(isStale(connection, error), (stale) => (stale ? claiming : Effect.fail(error)))
+    )
+  },
+  (claiming, connection) => connection.moves.withPermits(1)(claiming)
+)
+
+/** The room that the queue found becomes the place of the ticket's player. */
+export const settle = Effect.fnUntraced(
+  function* (connection: PlayerConnection, ticketId: string, roomId: string) {
+    const { connectionId } = connection
+    const session = yield* sessionOf(connection)
+    const call = session.Settle({ connectionId, ticketId, roomId })
+    yield* agree(connection, { k: "seat", roomId }, call)
+  },
+  (settling, connection) => connection.moves.withPermits(1)(settling)
+)
+
+/**
+ * A seat that may or may not have been taken: the session keeps it, and asks the room when the player
+ * wants another.
+ */
+export const doubt = (connection: PlayerConnection, roomId: string): void => {
+  if (connection.expects(roomId)) connection.place = nowhere
+}
+
+/** Gives a place back, now or before the next claim. */
+export const release = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
+  if (samePlace(connection.place, place)) connection.place = nowhere
+  const giving = Effect.suspend(() => {
+    if (samePlace(connection.place, place)) return Effect.void
+    return Effect.andThen(payDebt(connection), giveBack(connection, place)).pipe(
+      Effect.catch(() =>
+        Effect.sync(() => {
+          connection.owed = place
+        })
+      )
+    )
+  })
+  yield* connection.moves.withPermits(1)(giving)
+})

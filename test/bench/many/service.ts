@@ -1,0 +1,155 @@
+/**
+ * The service under load: started on an empty data directory with a config of the benchmark's own,
+ * and its guests, each with a token and a socket that is welcome.
+ */
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
+import { Agent, request } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as Schema from "effect/Schema"
+import type { Target } from "../load/protocol.ts"
+import { LoadSocket, type SocketEvents, type SocketProtocol } from "../load/socket.ts"
+import { freePort, launchServer, type RunningServer } from "../process.ts"
+import { inFlight } from "./pace.ts"
+
+const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+
+const DevKeys = Schema.fromJsonString(
+  Schema.Struct({
+    development: Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+  })
+)
+
+/** A process of the service on these data; throttles are off. */
+async function launchOn(dataDir: string, core: number | undefined): Promise<RunningServer> {
+  const port = await freePort()
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith("SVC_") && name !== "NODE_ENV" && name !== "DATABASE_URL"
+  )
+  const env = {
+    ...Object.fromEntries(inherited),
+    HOST: "127.0.0.1",
+    PORT: `${port}`,
+    SVC_BASE_URL: "http://bench.localhost",
+    SVC_DATA_DIR: dataDir,
+    SVC_THROTTLES: "off"
+  }
+  return launchServer({ script: main, core, port, env })
+}
+
+export interface Service extends RunningServer {
+  /** A second process on the same data, for work that should leave no trace in the first. */
+  readonly twin: () => Promise<RunningServer>
+}
+
+/** Starts the service as `npm start` does, with a config; its data go when it stops. */
+export async function startService(core: number | undefined, config: object): Promise<Service> {
+  await using stack = new AsyncDisposableStack()
+  const dataDir = await mkdtemp(join(tmpdir(), "bench-"))
+  stack.defer(() => rm(dataDir, { recursive: true, force: true }))
+  // Postgres may run as another user than the service and has to get in.
+  await chmod(dataDir, 0o755)
+  const server = await launchOn(dataDir, core)
+  stack.defer(server.stop)
+  const file = await readFile(join(dataDir, "dev-keys.json"), "utf8")
+  const keys = Schema.decodeUnknownSync(DevKeys)(file).development
+  await call("PUT", `${server.target.url}/v1/config`, { "x-svc-key": keys.secretKey }, config)
+  const withKey = (running: RunningServer): RunningServer => ({
+    ...running,
+    target: { ...running.target, key: keys.publishableKey }
+  })
+  const running = stack.move()
+  return {
+    ...withKey(server),
+    twin: async () => withKey(await launchOn(dataDir, core)),
+    stop: () => running.disposeAsync()
+  }
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 256 })
+
+/** A JSON request over a connection that is kept; fails on any status but 200. */
+export function call(
+  method: "POST" | "PUT",
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: object
+): Promise<unknown> {
+  const { promise, reject, resolve } = Promise.withResolvers<unknown>()
+  const text = JSON.stringify(body)
+  const length = String(Buffer.byteLength(text))
+  const options = {
+    agent,
+    method,
+    headers: { ...headers, "content-type": "application/json", "content-length": length }
+  }
+  const sent = request(url, options, (response) => {
+    let answer = ""
+    response.setEncoding("utf8")
+    response.on("data", (chunk: string) => (answer += chunk))
+    response.on("end", () => {
+      if (response.statusCode === 200) resolve(JSON.parse(answer))
+      else reject(new Error(`${method} ${url} answered ${response.statusCode}: ${answer}`))
+    })
+  })
+  sent.on("error", reject)
+  sent.end(text)
+  return promise
+}
+
+const Session = Schema.Struct({ accessToken: Schema.String })
+const decodeSession = Schema.decodeUnknownSync(Session)
+const signInsAtATime = 16
+
+/** Signs in so many guests; answers their access tokens. */
+export async function signIn(target: Target, count: number): Promise<ReadonlyArray<string>> {
+  const tokens: Array<string> = []
+  await inFlight(count, signInsAtATime, async () => {
+    const headers = { "x-svc-key": target.key }
+    const session = await call("POST", `${target.url}/v1/auth/guest`, headers, {})
+    tokens.push(decodeSession(session).accessToken)
+  })
+  return tokens
+}
+
+const welcomed = (text: string): true | undefined =>
+  text.startsWith('{"t":"welcome"') ? true : undefined
+
+/** Where the sockets of a target go. */
+export const socketUrl = ({ url }: Target): string => url.replace("http:", "ws:")
+
+/** A socket that the service has welcomed. */
+export async function connectPlayer(
+  target: Target,
+  token: string,
+  events: SocketEvents,
+  protocol: SocketProtocol = {}
+): Promise<LoadSocket> {
+  const socket = await LoadSocket.connect(`${socketUrl(target)}/v1/realtime`, events, protocol)
+  await socket.request({ t: "auth", key: target.key, token }, welcomed)
+  return socket
+}
+
+/** The replies that a benchmark waits for (spec section 4.4). */
+const Reply = Schema.fromJsonString(
+  Schema.Struct({
+    ok: Schema.Boolean,
+    data: Schema.optionalKey(Schema.Struct({ roomId: Schema.optionalKey(Schema.String) })),
+    error: Schema.optionalKey(Schema.Struct({ code: Schema.String, message: Schema.String }))
+  })
+)
+const decodeReply = Schema.decodeUnknownSync(Reply)
+
+/** Asks for something about rooms; answers the room's id, empty where none is told. */
+export function ask(
+  socket: LoadSocket,
+  frame: { readonly t: string; readonly [field: string]: unknown }
+): Promise<string> {
+  return socket.request({ ...frame, rid: "1" }, (text) => {
+    if (!text.startsWith('{"t":"reply"')) return undefined
+    const { data, error, ok } = decodeReply(text)
+    if (!ok) throw new Error(`${frame.t} refused: ${error?.code} ${error?.message}`)
+    return data?.roomId ?? ""
+  })
+}

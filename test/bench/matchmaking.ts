@@ -1,0 +1,169 @@
+/**
+ * Matchmaking benchmark: players by the thousand ask for rooms of four, of the service by `quickMatch`
+ * and of Colyseus by `joinOrCreate`; and what a ticket costs the queue alone, however many wait. See
+ * README.md.
+ */
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import { pickCores } from "./cores.ts"
+import { startColyseus } from "./many/crowds.ts"
+import { type Command, Done, Matched } from "./many/matchmaking-worker.ts"
+import { type Matchmaker, matchmakers, matchmakingConfig } from "./many/matchmakers.ts"
+import { settled } from "./many/memory.ts"
+import { formatTable, print, requireSockets, writeResult } from "./many/report.ts"
+import { startService } from "./many/service.ts"
+import { startWorker } from "./many/worker.ts"
+import {
+  matchmakingHeader,
+  matchmakingProblems,
+  matchmakingRows,
+  type Measured,
+  ratiosOf,
+  type Run,
+  scalingHeader,
+  scalingProblems,
+  scalingRows
+} from "./matchmaking-figures.ts"
+import { measureScaling } from "./matchmaking-scaling.ts"
+
+const defaultCount = 5_000
+const shortCount = 400
+const roomSize = 4
+const rates = [500, 1_000]
+/** How many ask at once in a burst: less than the backlog of a listening socket. */
+const atATime = 256
+const rounds = { full: 3, short: 1 }
+
+function parseOptions() {
+  const { values } = parseArgs({
+    options: {
+      short: { type: "boolean", default: false },
+      count: { type: "string" },
+      rate: { type: "string", multiple: true, default: rates.map(String) },
+      only: { type: "string", multiple: true, default: [] }
+    }
+  })
+  const count = Number(values.count ?? (values.short ? shortCount : defaultCount))
+  if (!Number.isInteger(count) || count <= 0 || count % roomSize !== 0) {
+    throw new Error(`--count ${values.count}: want a multiple of ${roomSize}`)
+  }
+  const perSecond = values.rate.map(Number)
+  if (!perSecond.every((rate) => rate > 0)) {
+    throw new Error(`--rate ${values.rate.join(" ")}: want players a second`)
+  }
+  const names = [...matchmakers.map(({ name }) => name), "scaling"]
+  const unknown = values.only.find((name) => !names.includes(name))
+  if (unknown !== undefined) throw new Error(`--only ${unknown}: want one of ${names.join(", ")}`)
+  requireSockets(count)
+  const isChosen = (name: string) => values.only.length === 0 || values.only.includes(name)
+  return {
+    count,
+    length: values.short ? ("short" as const) : ("full" as const),
+    offered: [null, ...perSecond],
+    chosen: matchmakers.filter(({ name }) => isChosen(name)),
+    scaling: isChosen("scaling"),
+    complete:
+      !values.short &&
+      values.count === undefined &&
+      values.rate.join() === rates.join() &&
+      values.only.length === 0
+  }
+}
+
+type Options = ReturnType<typeof parseOptions>
+
+const cores = pickCores()
+const script = fileURLToPath(new URL("./many/matchmaking-worker.ts", import.meta.url))
+
+/** The servers, each started for the first matchmaker that asks it. */
+function startServers(stack: AsyncDisposableStack) {
+  const start = {
+    service: () => startService(cores.server, matchmakingConfig),
+    colyseus: () => startColyseus(cores.server)
+  }
+  const running = new Map<Matchmaker["server"], ReturnType<typeof startColyseus>>()
+  return (name: Matchmaker["server"]) => {
+    const known = running.get(name)
+    if (known !== undefined) return known
+    const starting = start[name]().then((server) => {
+      stack.defer(server.stop)
+      return server
+    })
+    running.set(name, starting)
+    return starting
+  }
+}
+
+/** One window: new players are gathered, all ask, all go. */
+async function run(
+  matchmaker: Matchmaker,
+  server: Awaited<ReturnType<typeof startColyseus>>,
+  count: number,
+  perSecond: number | null
+): Promise<Run> {
+  const worker = startWorker(matchmaker.name, script, cores.load)
+  const tell = (command: Command) => worker.ask(command, Done)
+  try {
+    await tell({ t: "gather", matchmaker: matchmaker.name, target: server.target, count })
+    await settled(server)
+    const before = await server.cpuMicros()
+    const command: Command = { t: "match", count, perSecond, atATime }
+    const matched = await worker.ask(command, Matched)
+    const cpuPerTicket = ((await server.cpuMicros()) - before) / count
+    await tell({ t: "leave" })
+    await settled(server)
+    return { ...matched, perSecond: count / matched.seconds, cpuPerTicket }
+  } finally {
+    await worker.stop()
+  }
+}
+
+async function measure({ chosen, count, length, offered }: Options): Promise<Array<Measured>> {
+  await using stack = new AsyncDisposableStack()
+  const serverOf = startServers(stack)
+  // Warms each server up, and is thrown away.
+  for (const matchmaker of chosen) {
+    await run(matchmaker, await serverOf(matchmaker.server), shortCount, null)
+  }
+  // Awaited here: the servers stop when this function is left.
+  return await Array.fromAsync(offered, async (rate): Promise<Measured> => {
+    const servers = chosen.map(({ name }) => ({ name, runs: new Array<Run>() }))
+    for (let round = 0; round < rounds[length]; round++) {
+      for (const [i, matchmaker] of chosen.entries()) {
+        const server = await serverOf(matchmaker.server)
+        servers[i]?.runs.push(await run(matchmaker, server, count, rate))
+      }
+    }
+    const measured: Measured = { rate, servers, ratios: ratiosOf(servers) }
+    const title =
+      rate === null
+        ? `${count} players as fast as they are matched, ${atATime} at a time`
+        : `${count} players, ${rate} a second`
+    print(formatTable(title, matchmakingHeader, matchmakingRows(measured)))
+    for (const [pair, ratio] of Object.entries(measured.ratios)) {
+      print(`${pair}: CPU ${ratio.cpu.toFixed(2)}, p99 ${ratio.p99.toFixed(2)}`)
+    }
+    return measured
+  })
+}
+
+async function benchmark(): Promise<void> {
+  const options = parseOptions()
+  const { chosen, complete, count, length, offered } = options
+  const scaling = options.scaling ? measureScaling() : []
+  if (options.scaling) {
+    const title = "ns per ticket by how many wait"
+    print(formatTable(title, scalingHeader, scalingRows(scaling)))
+  }
+  const measured = chosen.length === 0 ? [] : await measure(options)
+  const problems = [...scalingProblems(scaling), ...matchmakingProblems(measured)]
+  const plan = { count, offered, atATime, rounds: rounds[length] }
+  const results = { scaling, measured }
+  await writeResult({ name: "matchmaking", complete, cores, plan, results, problems })
+  if (length === "full" && problems.length > 0) process.exitCode = 1
+}
+
+await benchmark().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = 1
+})

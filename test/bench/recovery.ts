@@ -1,0 +1,205 @@
+/**
+ * How long a room is silent when its runner fails, and what it forgets (README, "What is promised when
+ * things fail"). Three runner processes on one Postgres; players sit on two of them, and the third, with
+ * its share of the rooms, is killed, stopped or frozen, trial after trial.
+ *
+ *   node test/bench/recovery.ts --fault kill --fault stop --trials 20 --rooms 60
+ */
+import { mkdir, writeFile } from "node:fs/promises"
+import { setTimeout as delay } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import { NodeServices } from "@effect/platform-node"
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { cloneDatabase, testServer } from "#src/testing/database"
+import { guest, type TestTarget } from "#src/testing/players"
+import { type Runner, startCluster } from "#src/testing/runners"
+import { ObservedRoom, type Outcome, type Seat } from "./recovery/observed-room.ts"
+
+/** What is done to the runner, and for how long it stays frozen. */
+const faults = {
+  kill: { title: "kill -9", frozenMillis: 0, goalMillis: 2000 },
+  stop: { title: "SIGTERM", frozenMillis: 0, goalMillis: 500 },
+  freeze8: { title: "SIGSTOP for 8 s", frozenMillis: 8000, goalMillis: undefined },
+  freeze40: { title: "SIGSTOP for 40 s", frozenMillis: 40_000, goalMillis: undefined }
+} as const
+type Fault = keyof typeof faults
+
+interface Trial {
+  readonly rooms: number
+  readonly silences: ReadonlyArray<number>
+  readonly lostMillis: number
+  readonly faults: ReadonlyArray<string>
+}
+
+const patienceMillis = 60_000
+const settleMillis = 2500
+
+const seatOn = (target: TestTarget, runner: Runner) =>
+  Effect.map(guest({ ...target, url: runner.url }), ({ accessToken, id }): Seat => ({
+    id,
+    socketUrl: runner.socketUrl,
+    key: target.publishableKey,
+    token: accessToken
+  }))
+
+const openRooms = (target: TestTarget, survivors: readonly [Runner, Runner], count: number) =>
+  Effect.forEach(
+    Array.from({ length: count }),
+    () =>
+      Effect.gen(function* () {
+        const writer = yield* seatOn(target, survivors[0])
+        const talker = yield* seatOn(target, survivors[1])
+        return yield* Effect.promise(() => ObservedRoom.open(writer, talker))
+      }),
+    { concurrency: 4 }
+  )
+
+/** The rooms that live on a runner, as their rows say. */
+const roomsOn = (url: Redacted.Redacted, node: string) =>
+  Effect.gen(function* () {
+    const session = yield* PgConnection.make({ url })
+    const { rows } = yield* session.query(`select id from rooms where node = '${node}'`)
+    return new Set(rows.map((row: Readonly<Record<string, unknown>>) => String(row["id"])))
+  }).pipe(Effect.scoped)
+
+const until = async (done: () => boolean): Promise<void> => {
+  const deadline = performance.now() + patienceMillis
+  while (!done() && performance.now() < deadline) await delay(5)
+}
+
+const addWitnesses = (target: TestTarget, victim: Runner, rooms: ReadonlyArray<ObservedRoom>) =>
+  Effect.forEach(
+    rooms,
+    (room) =>
+      Effect.flatMap(seatOn(target, victim), (seat) => Effect.promise(() => room.addWitness(seat))),
+    { concurrency: 4, discard: true }
+  )
+
+/** Lets a runner fail, and waits until each of its rooms has answered again and all is quiet. */
+const fail = Effect.fnUntraced(function* (
+  fault: Fault,
+  victim: Runner,
+  rooms: ReadonlyArray<ObservedRoom>
+) {
+  for (const room of rooms) room.begin()
+  const { frozenMillis } = faults[fault]
+  const faultAt = performance.now()
+  if (fault === "kill") yield* victim.kill
+  else yield* victim.signal(fault === "stop" ? "SIGTERM" : "SIGSTOP")
+  yield* Effect.promise(async () => {
+    await until(() => rooms.every((room) => room.grantedSince(faultAt + 100)))
+    const rest = faultAt + Math.max(frozenMillis, settleMillis) - performance.now()
+    if (rest > 0) await delay(rest)
+  })
+  const backAt = performance.now()
+  if (frozenMillis > 0) {
+    yield* victim.signal("SIGCONT")
+    yield* Effect.promise(() => delay(settleMillis))
+    for (const room of rooms) room.stopWitness()
+    yield* Effect.promise(() => delay(settleMillis))
+  }
+  return { faultAt, backAt }
+})
+
+const trialOf = (outcomes: ReadonlyArray<Outcome>): Trial => ({
+  rooms: outcomes.length,
+  silences: outcomes.map(({ silenceMillis }) => silenceMillis),
+  lostMillis: Math.max(0, ...outcomes.map(({ lostMillis }) => lostMillis)),
+  faults: outcomes.flatMap((outcome) => outcome.faults)
+})
+
+const middle = (values: ReadonlyArray<number>): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+const summaryOf = (fault: Fault, trials: ReadonlyArray<Trial>) => {
+  const worst = trials.map(({ silences }) => Math.max(...silences))
+  return {
+    fault: faults[fault].title,
+    goalMillis: faults[fault].goalMillis ?? null,
+    trials: trials.length,
+    rooms: trials.reduce((sum, trial) => sum + trial.rooms, 0),
+    /** Of all rooms of a trial until each answered again. */
+    medianMillis: Math.round(middle(worst)),
+    medianRoomMillis: Math.round(middle(trials.flatMap(({ silences }) => silences))),
+    worstMillis: Math.round(Math.max(...worst)),
+    lostMillis: Math.round(Math.max(...trials.map(({ lostMillis }) => lostMillis))),
+    faults: trials.flatMap((trial) => trial.faults)
+  }
+}
+type Summary = ReturnType<typeof summaryOf>
+
+const print = (summary: Summary): void => {
+  const { fault, faults: broken, goalMillis, lostMillis, medianMillis, rooms, trials } = summary
+  const goal = goalMillis === null ? "" : ` (goal ${goalMillis} ms)`
+  console.log(
+    `${fault}: ${trials} trials, ${rooms} rooms; all rooms back after ${medianMillis} ms at the ` +
+      `median${goal}, ${summary.worstMillis} ms at worst, one room ${summary.medianRoomMillis} ms; ` +
+      `oldest granted change that was forgotten: ${lostMillis} ms; faults: ${broken.length}`
+  )
+  for (const line of new Set(broken)) console.log(`  FAULT: ${line}`)
+}
+
+const run = Effect.fnUntraced(function* (
+  chosen: ReadonlyArray<Fault>,
+  trialCount: number,
+  roomCount: number
+) {
+  const database = yield* Effect.flatMap(testServer, cloneDatabase)
+  const databaseUrl = Redacted.value(database)
+  const { join, runners, target } = yield* startCluster({ databaseUrl, size: 2 })
+  const [first, second] = runners
+  if (first === undefined || second === undefined) return yield* Effect.die("no cluster")
+  const rooms = yield* openRooms(target, [first, second], roomCount)
+  yield* Effect.addFinalizer(() => Effect.sync(() => rooms.forEach((room) => room.end())))
+  const summaries: Array<Summary> = []
+  for (const fault of chosen) {
+    const trials: Array<Trial> = []
+    for (let trial = 0; trial < trialCount; trial++) {
+      const done = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const victim = yield* join
+          yield* Effect.promise(() => delay(settleMillis))
+          const hit = yield* roomsOn(database, victim.node)
+          const watched = rooms.filter((room) => hit.has(room.roomId))
+          if (faults[fault].frozenMillis > 0) yield* addWitnesses(target, victim, watched)
+          const { backAt, faultAt } = yield* fail(fault, victim, watched)
+          const outcomes = watched.map((room) => room.outcome(faultAt, backAt))
+          for (const room of watched) room.removeWitness()
+          return trialOf(outcomes)
+        })
+      )
+      yield* Effect.promise(() => delay(settleMillis))
+      if (done.rooms > 0) trials.push(done)
+      const longest = Math.max(0, ...done.silences).toFixed(0)
+      console.log(`${fault} ${trial + 1}: ${done.rooms} rooms, back after ${longest} ms`)
+    }
+    const summary = summaryOf(fault, trials)
+    print(summary)
+    summaries.push(summary)
+  }
+  return summaries
+})
+
+const { values } = parseArgs({
+  options: {
+    fault: { type: "string", multiple: true },
+    trials: { type: "string", default: "20" },
+    rooms: { type: "string", default: "60" }
+  }
+})
+const isFault = (name: string): name is Fault => Object.hasOwn(faults, name)
+const wanted = (values.fault ?? ["kill", "stop"]).filter(isFault)
+const summaries = await Effect.runPromise(
+  run(wanted, Number(values.trials), Number(values.rooms)).pipe(
+    Effect.scoped,
+    Effect.provide(NodeServices.layer),
+    Effect.provide(SecureRandom.layerWebCrypto)
+  )
+)
+const folder = fileURLToPath(new URL("./results/", import.meta.url))
+await mkdir(folder, { recursive: true })
+await writeFile(`${folder}recovery.json`, `${JSON.stringify(summaries, undefined, 2)}\n`)
+if (summaries.some((summary) => summary.faults.length > 0)) process.exitCode = 1

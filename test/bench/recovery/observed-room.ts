@@ -1,0 +1,327 @@
+/**
+ * A room under watch: a player who changes its state without pause and takes down when each change was
+ * granted, and one who talks, so that the order of what is heard can be checked. Both sit on runners
+ * that survive. A third may sit on the runner that will fail.
+ */
+import { WebSocket } from "ws"
+
+type Frame = Readonly<Record<string, unknown>>
+
+/** How often each of the two acts. */
+export const everyMillis = 20
+
+const member = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
+  path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === "object" && inner !== null ? Reflect.get(inner, key) : undefined,
+    value
+  )
+
+/** A signed-in player and the runner it connects to. */
+export interface Seat {
+  readonly id: string
+  readonly socketUrl: string
+  readonly key: string
+  readonly token: string
+}
+
+/** A socket that asks and hears. */
+class PlayerSocket {
+  readonly #ws: WebSocket
+  readonly #replies = new Map<string, (frame: Frame) => void>()
+  #rid = 0
+  closed: number | undefined
+
+  constructor(ws: WebSocket, heard: (frame: Frame) => void) {
+    this.#ws = ws
+    ws.on("message", (data) => {
+      const frame: Frame = JSON.parse(String(data))
+      const reply = frame["t"] === "reply" ? this.#replies.get(String(frame["rid"])) : undefined
+      if (reply === undefined) return heard(frame)
+      this.#replies.delete(String(frame["rid"]))
+      reply(frame)
+    })
+    ws.on("error", () => undefined)
+    ws.on("close", (code) => {
+      this.closed = code
+    })
+  }
+
+  static open(seat: Seat, heard: (frame: Frame) => void): Promise<PlayerSocket> {
+    return new Promise((resolve, reject) => {
+      const ws = new WebSocket(`${seat.socketUrl}/v1/realtime`, { perMessageDeflate: false })
+      const socket = new PlayerSocket(ws, (frame) => {
+        if (frame["t"] === "welcome") resolve(socket)
+        else heard(frame)
+      })
+      ws.once("error", reject)
+      ws.once("close", (code) => reject(new Error(`closed with ${code} before its welcome`)))
+      ws.once("open", () =>
+        ws.send(JSON.stringify({ t: "auth", key: seat.key, token: seat.token }))
+      )
+    })
+  }
+
+  say(frame: object): void {
+    if (this.closed === undefined) this.#ws.send(JSON.stringify(frame))
+  }
+
+  ask(frame: object, answered: (reply: Frame) => void): void {
+    this.#rid += 1
+    this.#replies.set(`r${this.#rid}`, answered)
+    this.say({ ...frame, rid: `r${this.#rid}` })
+  }
+
+  request(frame: object): Promise<Frame> {
+    return new Promise((resolve) => this.ask(frame, resolve))
+  }
+
+  close(): void {
+    this.#ws.terminate()
+  }
+}
+
+/** A change that the room granted. */
+interface Granted {
+  readonly change: number
+  readonly at: number
+}
+
+/**
+ * A player on the runner that will fail. What it is granted after that runner has come back must be
+ * there for the others too: otherwise a runner that is no longer the owner has granted it.
+ */
+class Witness {
+  readonly id: string
+  readonly #socket: PlayerSocket
+  readonly #acting: NodeJS.Timeout
+  #step = 0
+  granted: Granted | undefined
+
+  constructor(id: string, socket: PlayerSocket) {
+    this.id = id
+    this.#socket = socket
+    this.#acting = setInterval(() => this.#act(), everyMillis)
+  }
+
+  #act(): void {
+    const change = (this.#step += 1)
+    this.#socket.ask({ t: "setMyState", patch: { step: change } }, (reply) => {
+      if (reply["ok"] === true) this.granted = { change, at: performance.now() }
+    })
+  }
+
+  stop(): void {
+    clearInterval(this.#acting)
+  }
+
+  end(): void {
+    this.stop()
+    this.#socket.close()
+  }
+}
+
+/** What one listener makes of the room: a new `room_joined` begins anew, gaps between are faults. */
+class Listener {
+  readonly faults: Array<string> = []
+  /** The writer's counter as of the latest snapshot after a fault, with the time it came. */
+  readonly snapshots: Array<{ readonly at: number; readonly change: number }> = []
+  readonly #talker: string
+  /** The latest step of the witness, as told. */
+  witnessed = 0
+  witness: string | undefined
+  #version: number | undefined
+  #spoken: number | undefined
+
+  constructor(talker: string) {
+    this.#talker = talker
+  }
+
+  hear(frame: Frame): void {
+    switch (frame["t"]) {
+      case "room_joined":
+        this.#version = Number(member(frame, "room", "version"))
+        this.#spoken = undefined
+        this.#seeWitness(frame)
+        this.snapshots.push({
+          at: performance.now(),
+          change: Number(member(frame, "room", "state", "change") ?? 0)
+        })
+        return
+      case "state":
+        if (this.#version !== undefined && frame["version"] !== this.#version + 1) {
+          this.faults.push(`version ${this.#version} was followed by ${String(frame["version"])}`)
+        }
+        this.#version = Number(frame["version"])
+        return
+      case "message": {
+        if (frame["from"] !== this.#talker) return
+        const spoken = Number(frame["data"])
+        if (this.#spoken !== undefined && spoken !== this.#spoken + 1) {
+          this.faults.push(`message ${this.#spoken} was followed by ${spoken}`)
+        }
+        this.#spoken = spoken
+        return
+      }
+      case "player_state":
+        if (frame["playerId"] === this.witness) {
+          this.witnessed = Number(member(frame, "patch", "step"))
+        }
+        return
+      case "player_joined":
+        if (member(frame, "player", "id") !== this.witness) this.faults.push(JSON.stringify(frame))
+        return
+      case "player_left":
+        if (frame["playerId"] !== this.witness) this.faults.push(JSON.stringify(frame))
+        return
+      case "room_closed":
+        this.faults.push(JSON.stringify(frame))
+    }
+  }
+
+  #seeWitness(joined: Frame): void {
+    const players = member(joined, "room", "players")
+    const seen = Array.isArray(players)
+      ? players.find((player) => member(player, "id") === this.witness)
+      : undefined
+    if (seen !== undefined) this.witnessed = Number(member(seen, "state", "step") ?? 0)
+  }
+}
+
+/** What became of a room while its runner failed. */
+export interface Outcome {
+  /** The longest time without a granted change. */
+  readonly silenceMillis: number
+  /** The age of the oldest granted change that the room forgot, as of the fault; 0: it forgot none. */
+  readonly lostMillis: number
+  readonly faults: ReadonlyArray<string>
+}
+
+export class ObservedRoom {
+  readonly roomId: string
+  readonly #writer: PlayerSocket
+  readonly #talker: PlayerSocket
+  readonly #listener: Listener
+  readonly #granted: Array<Granted>
+  readonly #acting: NodeJS.Timeout
+  #change = 0
+  #spoken = 0
+  #witness: Witness | undefined
+
+  private constructor(
+    roomId: string,
+    writer: PlayerSocket,
+    talker: PlayerSocket,
+    listener: Listener
+  ) {
+    this.roomId = roomId
+    this.#writer = writer
+    this.#talker = talker
+    this.#listener = listener
+    this.#granted = []
+    this.#acting = setInterval(() => this.#act(), everyMillis)
+  }
+
+  /** Opens a room and begins to act in it. */
+  static async open(writer: Seat, talker: Seat): Promise<ObservedRoom> {
+    const listener = new Listener(talker.id)
+    const hears = await PlayerSocket.open(writer, (frame) => listener.hear(frame))
+    const talks = await PlayerSocket.open(talker, () => undefined)
+    const created = await hears.request({ t: "create", mode: "default" })
+    const roomId = String(member(created, "data", "roomId"))
+    const joined = await talks.request({ t: "join", roomId })
+    if (joined["ok"] !== true) throw new Error(`could not join: ${JSON.stringify(joined)}`)
+    listener.faults.splice(0)
+    listener.snapshots.splice(0)
+    return new ObservedRoom(roomId, hears, talks, listener)
+  }
+
+  /** Seats a player on the runner that will fail. */
+  async addWitness(seat: Seat): Promise<void> {
+    this.#listener.witness = seat.id
+    const socket = await PlayerSocket.open(seat, () => undefined)
+    await socket.request({ t: "join", roomId: this.roomId })
+    this.#witness = new Witness(seat.id, socket)
+  }
+
+  /** The witness asks for no more, so that what it was told can be compared with what others heard. */
+  stopWitness(): void {
+    this.#witness?.stop()
+  }
+
+  /** What the witness was granted after this moment, and nobody else heard of. */
+  #unheard(after: number): ReadonlyArray<string> {
+    const granted = this.#witness?.granted
+    if (granted === undefined || granted.at < after) return []
+    const { witnessed } = this.#listener
+    return granted.change > witnessed
+      ? [`step ${granted.change} was granted by a stale owner; the others heard ${witnessed}`]
+      : []
+  }
+
+  /** Forgets what was before: a trial begins. */
+  begin(): void {
+    this.#granted.splice(0)
+    this.#listener.faults.splice(0)
+    this.#listener.snapshots.splice(0)
+  }
+
+  /** Has a change that was asked for after this moment been granted? */
+  grantedSince(at: number): boolean {
+    const last = this.#granted.at(-1)
+    return last !== undefined && last.at > at
+  }
+
+  /** What happened since `begin`; the fault was at `faultAt`, a frozen runner went on at `backAt`. */
+  outcome(faultAt: number, backAt: number): Outcome {
+    let silenceMillis = 0
+    let before = faultAt
+    for (const { at } of this.#granted) {
+      if (at < faultAt) continue
+      silenceMillis = Math.max(silenceMillis, at - before)
+      before = at
+    }
+    const closed = [this.#writer, this.#talker].filter((socket) => socket.closed !== undefined)
+    return {
+      silenceMillis,
+      lostMillis: this.#lost(faultAt),
+      faults: [
+        ...this.#listener.faults,
+        ...this.#unheard(backAt),
+        ...closed.map((socket) => `a surviving socket was closed with ${socket.closed ?? 0}`)
+      ]
+    }
+  }
+
+  /** The witness goes, before its runner does. */
+  removeWitness(): void {
+    this.#witness?.end()
+    this.#witness = undefined
+  }
+
+  end(): void {
+    clearInterval(this.#acting)
+    this.#writer.close()
+    this.#talker.close()
+  }
+
+  /** A snapshot below what was granted before it has forgotten the difference. */
+  #lost(faultAt: number): number {
+    let lost = 0
+    for (const snapshot of this.#listener.snapshots) {
+      const forgotten = this.#granted.find(
+        ({ at, change }) => at < snapshot.at && change > snapshot.change
+      )
+      if (forgotten !== undefined) lost = Math.max(lost, faultAt - forgotten.at)
+    }
+    return lost
+  }
+
+  #act(): void {
+    const change = (this.#change += 1)
+    this.#writer.ask({ t: "setState", patch: { change } }, (reply) => {
+      if (reply["ok"] === true) this.#granted.push({ change, at: performance.now() })
+    })
+    this.#talker.say({ t: "send", type: "talk", data: (this.#spoken += 1) })
+  }
+}

@@ -1,0 +1,25 @@
+/** Starts the servers in `../peers`, whose packages are installed only when somebody needs them. */
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { freePort, launchServer, type RunningServer } from "../process.ts"
+
+const folder = fileURLToPath(new URL("../peers/", import.meta.url))
+/** npm writes it last: with it the installation is whole. */
+const installed = join(folder, "node_modules/.package-lock.json")
+
+function install(): void {
+  if (existsSync(installed)) return
+  process.stdout.write(`installing the peers' packages: npm ci in ${folder}\n`)
+  const { status } = spawnSync("npm", ["ci"], { cwd: folder, stdio: "inherit" })
+  if (status !== 0) throw new Error(`npm ci in ${folder} failed: run it there to see why`)
+}
+
+/** Starts `../peers/<file>` as in production, its port as its only argument. */
+export async function startPeer(file: string, core: number | undefined): Promise<RunningServer> {
+  install()
+  const port = await freePort()
+  const env = { ...process.env, NODE_ENV: "production", DEBUG: undefined }
+  return launchServer({ script: join(folder, file), core, port, args: [`${port}`], env })
+}

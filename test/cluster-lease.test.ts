@@ -1,0 +1,74 @@
+/** When a runner may act as the owner of its shards, and who looks after whom. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { Doubt } from "#src/cluster/doubt"
+import { neighboursOf } from "#src/cluster/health"
+
+const doubting = () => {
+  const clock = { now: 1_000_000 }
+  return { clock, doubt: new Doubt(3500, () => clock.now) }
+}
+
+describe("a process", () => {
+  it("that notes often enough that it is awake trusts its locks", () => {
+    const { clock, doubt } = doubting()
+    for (let i = 0; i < 100; i++) {
+      clock.now += 3500
+      assert.isFalse(doubt.present)
+    }
+  })
+
+  it("that was frozen doubts them until they have been asked for again", () => {
+    const { clock, doubt } = doubting()
+    clock.now += 8000
+    assert.isTrue(doubt.present)
+    clock.now += 10
+    assert.isTrue(doubt.present)
+    const answered = doubt.asking()
+    assert.isTrue(doubt.present)
+    answered()
+    assert.isFalse(doubt.present)
+  })
+
+  it("does not trust an answer to what it asked before it was frozen", () => {
+    const { clock, doubt } = doubting()
+    const answered = doubt.asking()
+    clock.now += 8000
+    assert.isTrue(doubt.present)
+    answered()
+    assert.isTrue(doubt.present)
+  })
+
+  it("that is frozen again while it asks asks once more", () => {
+    const { clock, doubt } = doubting()
+    clock.now += 8000
+    const answered = doubt.asking()
+    clock.now += 8000
+    assert.isTrue(doubt.present)
+    answered()
+    assert.isTrue(doubt.present)
+    doubt.asking()()
+    assert.isFalse(doubt.present)
+  })
+})
+
+describe("neighbours", () => {
+  it("are the next two of the ring, never oneself", () => {
+    assert.deepStrictEqual(neighboursOf("b", ["d", "a", "b", "c"]), ["c", "d"])
+    assert.deepStrictEqual(neighboursOf("d", ["d", "a", "b", "c"]), ["a", "b"])
+    assert.deepStrictEqual(neighboursOf("a", ["a"]), [])
+    assert.deepStrictEqual(neighboursOf("x", ["a", "y"]), ["y", "a"])
+  })
+
+  it("leave nobody of the cluster unwatched", () => {
+    const cluster = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 2, maxLength: 12 })
+    fc.assert(
+      fc.property(cluster, (runners) => {
+        for (const runner of runners) {
+          const watchers = runners.filter((other) => neighboursOf(other, runners).includes(runner))
+          assert.lengthOf(watchers, Math.min(2, runners.length - 1))
+        }
+      })
+    )
+  })
+})

@@ -1,0 +1,205 @@
+/**
+ * What must hold. At every step: capacity, no seat twice, host and grace as the room's rules have
+ * them. In every transcript: each event of an activation once, in its order. Once everything has been
+ * well for a while: everybody has an answer, and players, sessions, rooms and rows agree.
+ */
+import { isDeepStrictEqual } from "node:util"
+import { Effect, Exit } from "effect"
+import type { RoomState } from "#entities/room/model"
+import { roomView } from "#entities/room/model"
+import { claim, release } from "#src/realtime/place"
+import { checkRoom } from "../room-world.ts"
+import type { Outage } from "./faults.ts"
+import type { Ledger, Player, Transcript } from "./player.ts"
+import type { RoomRecord, Told } from "./record.ts"
+import type { World } from "./world.ts"
+
+/** The state of each room by the activation that speaks for it. */
+export const checkRooms = (world: World, record: RoomRecord): void => {
+  for (const { actor } of record.speaking()) {
+    if (actor.state === undefined || actor.state.closed !== null) continue
+    try {
+      checkRoom(actor.state, world.now, false)
+    } catch (error) {
+      world.fault(`${actor.id} of ${actor.epoch}: ${String(error)}`)
+    }
+  }
+}
+
+/** Where a connection comes into a room, in what an activation told. */
+interface Entry {
+  readonly told: Told
+  readonly index: number
+}
+
+const entriesOf = (record: RoomRecord): ReadonlyMap<string, ReadonlyArray<Entry>> => {
+  const entries = new Map<string, Array<Entry>>()
+  for (const told of record.told) {
+    for (const [index, item] of told.items.entries()) {
+      if (item.k !== "enter") continue
+      const key = `${told.roomId} ${item.player} ${item.connection}`
+      const known = entries.get(key)
+      if (known === undefined) entries.set(key, [{ told, index }])
+      else known.push({ told, index })
+    }
+  }
+  return entries
+}
+
+/** What a player hears from its entry on, until it is let in again or leaves. */
+const heardFrom = ({ index, told }: Entry, playerId: string): ReadonlyArray<string> => {
+  const frames: Array<string> = []
+  for (const item of told.items.slice(index)) {
+    if (item.k === "enter" && item.player === playerId) {
+      if (frames.length > 0) break
+      frames.push(item.frame)
+    } else if (item.k === "exit" && item.player === playerId) {
+      break
+    } else if (item.k === "event") {
+      const { except, frame, to } = item
+      if (to === null ? except !== playerId : to.includes(playerId)) frames.push(frame)
+    }
+  }
+  return frames
+}
+
+const isLoss = (frame: string | undefined): boolean =>
+  frame?.includes('"t":"room_closed"') === true && frame.includes('"reason":"lost"')
+
+const begins = (whole: ReadonlyArray<string>, part: ReadonlyArray<string>): boolean =>
+  part.every((frame, i) => frame === whole[i] || (i === part.length - 1 && isLoss(frame)))
+
+/** Every transcript is the beginning of what one activation told, and activations only grow. */
+export const checkTranscripts = (world: World, record: RoomRecord, ledger: Ledger): void => {
+  const entries = entriesOf(record)
+  const epochs = new Map<string, number>()
+  for (const transcript of ledger.transcripts) {
+    const { connectionId, playerId, roomId } = transcript
+    const key = `${roomId} ${playerId} ${connectionId}`
+    const origins = (entries.get(key) ?? []).filter((entry) =>
+      begins(heardFrom(entry, playerId), transcript.frames)
+    )
+    if (origins.length === 0) world.fault(unexplained(entries.get(key) ?? [], transcript))
+    const epoch = Math.max(...origins.map(({ told }) => told.epoch))
+    if (epoch < (epochs.get(key) ?? 0)) world.fault(`${playerId} hears an older ${roomId} again`)
+    epochs.set(key, Math.min(...origins.map(({ told }) => told.epoch)))
+  }
+}
+
+const unexplained = (entries: ReadonlyArray<Entry>, { frames, playerId, roomId }: Transcript) => {
+  const told = entries.map((entry) => heardFrom(entry, playerId).join("\n    "))
+  return `${playerId} heard of ${roomId} what it was not told:\n    ${frames.join(
+    "\n    "
+  )}\n  told:\n    ${told.join("\n  or:\n    ")}`
+}
+
+/** No promise of a reply is left, save those of the queue. */
+export const checkAnswers = (world: World, players: ReadonlyArray<Player>, but: string): void => {
+  for (const { id, pending } of players) {
+    for (const { sentAt, t } of pending.values()) {
+      if (t === but) continue
+      world.fault(`${id} has no answer to ${t} after ${world.now - sentAt} ms`)
+    }
+  }
+}
+
+/** A room as everybody who sits in it should have it. */
+const checkRoomOf = (
+  world: World,
+  state: RoomState,
+  players: ReadonlyMap<string, Player>
+): void => {
+  const { id } = state.settings
+  for (const member of state.members.values()) {
+    const player = players.get(member.id)
+    if (player?.view?.id !== id) {
+      world.fault(`${id} keeps a seat of ${member.id}, who is in ${player?.view?.id ?? "none"}`)
+    } else if (member.attachment?.connectionId !== player.connectionId) {
+      world.fault(`${id} has ${member.id} on another connection`)
+    } else if (!isDeepStrictEqual(player.view, roomView(state))) {
+      const [seen, is] = [player.view, roomView(state)].map((view) => JSON.stringify(view))
+      world.fault(`${member.id} sees another room:\n    ${seen}\n    ${is}`)
+    }
+  }
+}
+
+/** One owner a room, and all of its members see it as it is. */
+export const checkOwners = (
+  world: World,
+  record: RoomRecord,
+  players: ReadonlyArray<Player>
+): void => {
+  const byId = new Map(players.map((player) => [player.id, player]))
+  const owners = new Map<string, RoomState>()
+  for (const { actor, process } of record.speaking()) {
+    const { state } = actor
+    if (state === undefined || state.closed !== null) continue
+    if (owners.has(actor.id)) world.fault(`${actor.id} has two owners, one on ${process.name}`)
+    owners.set(actor.id, state)
+    checkRoomOf(world, state, byId)
+  }
+  for (const { id, view } of players) {
+    if (view !== undefined && owners.get(view.id)?.members.has(id) !== true) {
+      world.fault(`${id} believes to be in ${view.id}`)
+    }
+  }
+}
+
+/**
+ * Asks each player's session where the player is. A seat in a room that sleeps since its runner died
+ * counts until the room is woken.
+ */
+export const checkSessions = (
+  world: World,
+  record: RoomRecord,
+  players: ReadonlyArray<Player>
+): void => {
+  const awake = new Set(record.speaking().map(({ actor }) => actor.id))
+  for (const player of players) {
+    const { connection, runner } = player.socket ?? {}
+    if (runner === undefined || connection === undefined) {
+      world.fault(`${player.id} is not online`)
+      continue
+    }
+    const place = { k: "ticket", ticketId: "probe" } as const
+    const { playerId } = connection
+    runner.run(
+      Effect.gen(function* () {
+        const exit = yield* Effect.exit(claim(connection, place))
+        const where = Exit.isSuccess(exit) ? "none" : JSON.stringify(exit.cause)
+        if (Exit.isSuccess(exit)) yield* release(connection, place)
+        const seen = player.view?.id
+        const asleep = Array.from(record.activations.keys()).some(
+          (id) => where.includes(id) && !awake.has(id)
+        )
+        const agrees = seen === undefined ? where === "none" || asleep : where.includes(seen)
+        if (!agrees) world.fault(`${playerId} is in ${seen ?? "none"}, its session says ${where}`)
+        else world.note(`${playerId} agrees with its session`)
+      })
+    )
+  }
+}
+
+/** How long a change may wait for its snapshot, and how long that may take. */
+const windowMillis = 1000
+
+/** What was acknowledged a second before the next mishap is there for good. */
+export const checkWrites = (
+  record: RoomRecord,
+  world: World,
+  ledger: Ledger,
+  outages: ReadonlyArray<Outage>
+): void => {
+  const safe = ledger.acknowledged.filter(
+    ({ at }) => !outages.some(({ from, to }) => from < at + windowMillis && to > at - windowMillis)
+  )
+  for (const { actor } of record.speaking()) {
+    const { state } = actor
+    if (state === undefined || state.closed !== null) continue
+    for (const { n, playerId, roomId } of safe) {
+      if (roomId !== actor.id) continue
+      const value = Number(state.values.entries.get(playerId)?.value ?? 0)
+      if (value < n) world.fault(`${roomId} has lost ${n} of ${playerId}: it has ${value}`)
+    }
+  }
+}

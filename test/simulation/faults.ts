@@ -1,0 +1,137 @@
+/** What happens to the cluster: runners die, stop, freeze and come, wires and the database fail. */
+import type { Weather } from "./database.ts"
+import type { Surroundings } from "./runner.ts"
+import { Runner } from "./runner.ts"
+import type { Chance } from "./random.ts"
+import type { World } from "./world.ts"
+
+const weathers: ReadonlyArray<Weather> = ["slow", "slow", "refusing", "silent"]
+
+export interface Outage {
+  readonly from: number
+  to: number
+}
+
+export class Cluster {
+  readonly world: World
+  readonly #chance: Chance
+  readonly #all: Surroundings
+  readonly #newChance: () => Chance
+  runners: Array<Runner> = []
+  #started = 0
+  /** When something was wrong that may cost unsaved changes. */
+  readonly outages: Array<Outage> = []
+
+  constructor(world: World, chance: Chance, newChance: () => Chance, all: Surroundings) {
+    this.world = world
+    this.#chance = chance
+    this.#newChance = newChance
+    this.#all = all
+  }
+
+  start(host = `h${this.#started}`): void {
+    this.#started += 1
+    const name = `r${this.#started}`
+    this.world.note(`${name} starts on ${host}`)
+    this.runners.push(new Runner(name, host, this.world, this.#newChance(), this.#all))
+  }
+
+  get #living(): ReadonlyArray<Runner> {
+    return this.runners.filter(({ living }) => living)
+  }
+
+  #outage(millis: number): void {
+    this.outages.push({ from: this.world.now, to: this.world.now + millis })
+  }
+
+  /** One fault. */
+  strike(): void {
+    const chance = this.#chance
+    const living = this.#living
+    const runner = chance.pick(living)
+    const other = chance.pick(living)
+    if (runner === undefined || other === undefined) return this.start()
+    switch (chance.integer(0, 8)) {
+      case 0:
+      case 1:
+        return this.#kill(runner, chance.happens(0.3))
+      case 2:
+        return this.#stop(runner)
+      case 3:
+        return this.#freeze(runner)
+      case 4:
+        return this.#cut(runner, other)
+      case 5:
+        this.world.note(`wires reset between ${runner.name} and ${other.name}`)
+        return this.#all.network.reset(runner.process, other.process)
+      case 6:
+      case 7:
+        return this.#turn()
+      case 8:
+        if (living.length < 4) this.start()
+    }
+  }
+
+  #replace(): void {
+    const millis = this.#chance.integer(0, 8000)
+    this.world.after(millis, () => {
+      if (this.#living.length < 3) this.start()
+    })
+  }
+
+  #kill(runner: Runner, silently: boolean): void {
+    this.world.note(`${runner.name} ${silently ? "vanishes" : "is killed"}`)
+    this.#outage(0)
+    runner.kill(silently)
+    this.#replace()
+  }
+
+  #stop(runner: Runner): void {
+    this.world.note(`${runner.name} stops`)
+    runner.stop()
+    this.#replace()
+  }
+
+  #freeze(runner: Runner): void {
+    const millis = this.#chance.happens(0.5)
+      ? this.#chance.integer(100, 3000)
+      : this.#chance.integer(4000, 12_000)
+    this.world.note(`${runner.name} freezes for ${millis}`)
+    this.#outage(millis)
+    runner.process.freeze()
+    this.world.after(millis, () => {
+      this.world.note(`${runner.name} thaws`)
+      runner.process.thaw()
+    })
+  }
+
+  #cut(a: Runner, b: Runner): void {
+    if (a === b) return
+    const millis = this.#chance.integer(100, 8000)
+    this.world.note(`${a.name} and ${b.name} are cut off for ${millis}`)
+    this.#all.network.cut(a.process, b.process)
+    this.world.after(millis, () => this.#all.network.heal())
+  }
+
+  #turn(): void {
+    const weather = this.#chance.pick(weathers) ?? "slow"
+    const millis = this.#chance.integer(200, 6000)
+    this.world.note(`the database is ${weather} for ${millis}`)
+    this.#outage(millis)
+    this.#all.database.turn(weather)
+    this.world.after(millis, () => this.#all.database.turn("fine"))
+  }
+
+  /** Everything is well again. */
+  heal(): void {
+    this.world.note("everything heals")
+    for (const { process } of this.runners) process.thaw()
+    this.#all.network.heal()
+    this.#all.database.turn("fine")
+    while (this.#living.filter(({ open }) => open).length + this.#starting < 2) this.start()
+  }
+
+  get #starting(): number {
+    return this.#living.filter(({ services }) => services === undefined).length
+  }
+}

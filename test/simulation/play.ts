@@ -1,0 +1,164 @@
+/** What virtual players do: whatever a game may do, and what it should not, at random times. */
+import type { Ledger, Player } from "./player.ts"
+import type { Chance } from "./random.ts"
+import type { Runner } from "./runner.ts"
+
+const modes = ["duel", "party"] as const
+/** Few, so that they are taken now and then. */
+const codes = ["ABCD", "EFGH", "IJKL"] as const
+
+/** A list of things to do, each with how often it is done. */
+type Choices = ReadonlyArray<readonly [weight: number, act: () => void]>
+
+const choose = (chance: Chance, choices: Choices): void => {
+  const total = choices.reduce((sum, [weight]) => sum + weight, 0)
+  let left = chance.fraction() * total
+  for (const [weight, act] of choices) {
+    left -= weight
+    if (left < 0) return act()
+  }
+}
+
+export interface Play {
+  readonly chance: Chance
+  readonly ledger: Ledger
+  readonly players: ReadonlyArray<Player>
+  readonly runners: () => ReadonlyArray<Runner>
+}
+
+const nothing = (): void => undefined
+
+const connect = ({ chance, runners }: Play, player: Player): void => {
+  const runner = chance.pick(runners().filter(({ open }) => open))
+  if (runner !== undefined) player.connect(runner)
+}
+
+/** The node notices a close at once, or only after its heartbeat fails. */
+const drop = ({ chance }: Play, player: Player): void =>
+  player.drop(chance.happens(0.7) ? chance.integer(0, 20) : chance.integer(1000, 9000))
+
+/** A game that stops reading for a while. */
+const dawdle = ({ chance }: Play, player: Player): void => {
+  const { socket } = player
+  if (socket === undefined) return
+  socket.read(false)
+  player.world.after(chance.integer(200, 4000), () => socket.read(true))
+}
+
+const join = (play: Play, player: Player): void => {
+  const room = play.chance.pick(Array.from(play.ledger.codes))
+  if (room === undefined) return
+  const [roomId, code] = room
+  player.ask("join", play.chance.happens(0.5) ? { roomId } : { code })
+}
+
+const create = ({ chance }: Play, player: Player): void =>
+  player.ask("create", {
+    mode: chance.pick(modes),
+    private: chance.happens(0.2),
+    hostOnlyState: chance.happens(0.2),
+    ...(chance.happens(0.2) ? { code: chance.pick(codes) } : {})
+  })
+
+const match = ({ chance }: Play, player: Player): void =>
+  player.ask("quickMatch", { mode: chance.pick(modes) })
+
+const resume = (play: Play, player: Player): void => {
+  const roomId = player.kept ?? play.chance.pick(Array.from(play.ledger.codes.keys()))
+  if (roomId !== undefined) player.ask("resume", { roomId })
+}
+
+const inRoom = (play: Play, player: Player): Choices => {
+  const { chance, players } = play
+  return [
+    [30, () => player.ask("send", { type: "x", data: { n: player.next() } })],
+    [
+      5,
+      () => {
+        const to = players.filter(() => chance.happens(0.4)).map(({ id }) => id)
+        player.ask("send", { type: "y", data: { n: player.next() }, to })
+      }
+    ],
+    [15, () => write(player)],
+    [8, () => player.ask("setMyState", { patch: { n: player.next() } })],
+    [4, () => player.ask("lock", { locked: chance.happens(0.4) })],
+    [10, () => player.ask("leave")],
+    [2, () => join(play, player)],
+    [2, () => match(play, player)]
+  ]
+}
+
+/** Writes the player's own key of the room's state. */
+export const write = (player: Player): void => {
+  const n = player.next()
+  player.ask("setState", { patch: { [player.id]: n } }, n)
+}
+
+const outside = (play: Play, player: Player): Choices => [
+  [player.kept === undefined ? 1 : 60, () => resume(play, player)],
+  [30, () => match(play, player)],
+  [8, () => create(play, player)],
+  [15, () => join(play, player)],
+  [1, () => player.ask("leave")],
+  [1, () => player.ask("cancelMatch")]
+]
+
+const matching = (play: Play, player: Player): Choices => [
+  [20, nothing],
+  [6, () => player.ask("cancelMatch")],
+  [1, () => player.ask("leave")],
+  [1, () => match(play, player)],
+  [1, () => join(play, player)]
+]
+
+const entering = ["create", "join", "resume", "leave"]
+
+/** One step of a player. */
+export const act = (play: Play, player: Player): void => {
+  const { chance } = play
+  if (player.socket === undefined) {
+    return choose(chance, [
+      [player.lastClose === 1012 ? 20 : 3, () => connect(play, player)],
+      [1, nothing]
+    ])
+  }
+  if (!player.welcome)
+    return choose(chance, [
+      [15, nothing],
+      [1, () => drop(play, player)]
+    ])
+  const busy = entering.some((t) => player.waitsFor(t))
+  const own = player.waitsFor("quickMatch")
+    ? matching(play, player)
+    : player.view === undefined
+      ? outside(play, player)
+      : inRoom(play, player)
+  choose(chance, [
+    [busy ? 20 : 1, nothing],
+    [busy ? 4 : 40, () => choose(chance, own)],
+    [2, () => drop(play, player)],
+    [1, () => connect(play, player)],
+    [1, () => dawdle(play, player)]
+  ])
+}
+
+/** Keeps a player acting, for as long as it says so. */
+export const keepActing = (play: Play, player: Player, goesOn: () => boolean): void => {
+  const step = (): void => {
+    if (!goesOn()) return
+    act(play, player)
+    player.world.after(play.chance.integer(10, 10 + play.chance.integer(50, 1500)), step)
+  }
+  player.world.after(play.chance.integer(0, 1000), step)
+}
+
+/** A well-behaved client that wants nothing: it stays connected and in the room it is in. */
+export const rest = (play: Play, player: Player): void => {
+  if (player.socket === undefined) return connect(play, player)
+  player.socket.read(true)
+  const idle = player.welcome && player.pending.size === 0 && player.view === undefined
+  if (idle && player.kept !== undefined) {
+    player.ask("resume", { roomId: player.kept })
+    player.kept = undefined
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * A virtual player: one game client with its sockets, its requests and its view of the room it is in,
+ * built from what it is told and nothing else. What it cannot make sense of is a defect.
+ */
+import { Schema } from "effect"
+import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
+import { Reply, Warn, Welcome } from "#rpc/realtime"
+import { follow } from "../room-world.ts"
+import type { Chance } from "./random.ts"
+import type { Runner } from "./runner.ts"
+import { PlayerSocket } from "./socket.ts"
+import type { World } from "./world.ts"
+
+const decode = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent]))
+)
+
+export interface Request {
+  readonly t: string
+  readonly rid: string
+  readonly sentAt: number
+  /** What a `setState` writes. */
+  readonly n: number
+  /** The requests for a match that a `cancelMatch` may cancel. */
+  readonly matches: ReadonlyArray<string>
+}
+
+/** What a player heard on a socket in a room, from a `room_joined` on. */
+export interface Transcript {
+  readonly playerId: string
+  readonly connectionId: string
+  readonly roomId: string
+  readonly frames: Array<string>
+}
+
+/** A write whose reply said `ok`. */
+export interface Acknowledged {
+  readonly playerId: string
+  readonly roomId: string
+  readonly n: number
+  readonly at: number
+}
+
+/** What the world keeps of all players, for the checks. */
+export interface Ledger {
+  readonly transcripts: Array<Transcript>
+  readonly acknowledged: Array<Acknowledged>
+  /** Rooms that players know of, by id. */
+  readonly codes: Map<string, string>
+  /** How often a frame was answered with what. */
+  readonly outcomes: Map<string, number>
+}
+
+export class Player {
+  readonly id: string
+  readonly world: World
+  readonly #chance: Chance
+  readonly #ledger: Ledger
+  socket: PlayerSocket | undefined
+  /** The connection's id, once it is welcome. */
+  connectionId: string | undefined
+  view: RoomSnapshot | undefined
+  readonly pending = new Map<string, Request>()
+  /** Rooms that this socket has come into. */
+  #entered = new Set<string>()
+  #transcript: Transcript | undefined
+  /** The number of the last message of each sender, since the room was entered. */
+  readonly #numbers = new Map<string, number>()
+  readonly #cancelled = new Set<string>()
+  #counter = 0
+  /** A room that the service says is kept for the player. */
+  kept: string | undefined
+  lastClose = 0
+
+  constructor(id: string, world: World, chance: Chance, ledger: Ledger) {
+    this.id = id
+    this.world = world
+    this.#chance = chance
+    this.#ledger = ledger
+  }
+
+  get welcome(): boolean {
+    return this.socket?.open === true && this.connectionId !== undefined
+  }
+
+  waitsFor(t: string): boolean {
+    for (const request of this.pending.values()) if (request.t === t) return true
+    return false
+  }
+
+  /** Opens a socket; one that is still open stays so until the service closes it, or it is dropped. */
+  connect(runner: Runner): void {
+    this.#forget()
+    const socket: PlayerSocket = new PlayerSocket({
+      playerId: this.id,
+      runner,
+      world: this.world,
+      chance: this.#chance,
+      events: {
+        frame: (text, toldAt) => {
+          if (this.socket === socket) this.#hear(text, toldAt)
+        },
+        closed: (code) => {
+          this.world.note(`${this.id.slice(-2)} closed with ${code}`)
+          if (this.socket === socket) this.#closed(code)
+        }
+      }
+    })
+    this.socket = socket
+    this.world.note(`${this.id.slice(-2)} connects to ${runner.name}`)
+  }
+
+  /** The socket is dropped from the player's side; the node hears of it some time later. */
+  drop(noticeMillis: number): void {
+    this.world.note(`${this.id.slice(-2)} drops (noticed after ${noticeMillis})`)
+    this.socket?.leave(noticeMillis)
+    this.#forget()
+  }
+
+  #closed(code: number): void {
+    this.lastClose = code
+    this.#forget()
+  }
+
+  #forget(): void {
+    this.socket = undefined
+    this.connectionId = undefined
+    this.view = undefined
+    this.kept = undefined
+    this.pending.clear()
+    this.#entered = new Set()
+    this.#transcript = undefined
+    this.#cancelled.clear()
+  }
+
+  next(): number {
+    return ++this.#counter
+  }
+
+  /** Sends a frame that wants a reply. */
+  ask(t: string, payload: Readonly<Record<string, unknown>> = {}, n = 0): void {
+    const rid = String(this.next())
+    const matches = Array.from(this.pending.values()).filter(({ t: of }) => of === "quickMatch")
+    const sentAt = this.world.now
+    this.pending.set(rid, { t, rid, sentAt, n, matches: matches.map((match) => match.rid) })
+    this.world.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
+    this.socket?.say({ t, rid, ...payload })
+  }
+
+  #fault(what: string): void {
+    this.world.fault(`${this.id} ${what}`)
+  }
+
+  #hear(text: string, toldAt: number): void {
+    const frame = decode(text)
+    if (frame.t !== "message") this.world.note(`${this.id.slice(-2)} < ${text.slice(0, 400)}`)
+    switch (frame.t) {
+      case "welcome":
+        this.connectionId = frame.connectionId
+        this.kept = frame.rooms[0]?.roomId
+        return
+      case "warn":
+        return
+      case "reply":
+        return this.#answered(frame, toldAt)
+      default:
+        return this.#event(frame, text)
+    }
+  }
+
+  #event(event: RoomEvent, text: string): void {
+    if (event.t === "room_joined") {
+      if (this.view !== undefined && this.view.id !== event.room.id) {
+        this.#fault(`is in ${this.view.id} and comes into ${event.room.id}`)
+      }
+      const { code, id } = event.room
+      this.#ledger.codes.set(id, code)
+      this.#entered.add(id)
+      this.#transcript = {
+        playerId: this.id,
+        connectionId: this.connectionId ?? "none",
+        roomId: id,
+        frames: [text]
+      }
+      this.#ledger.transcripts.push(this.#transcript)
+      this.#numbers.clear()
+      this.view = event.room
+    } else {
+      if (this.view === undefined) return this.#fault(`is in no room and hears ${text}`)
+      this.#transcript?.frames.push(text)
+      if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
+      try {
+        this.view = follow(this.view, event)
+      } catch (error) {
+        this.#fault(`cannot follow ${text}: ${String(error)}`)
+      }
+    }
+    this.#checkView()
+  }
+
+  /** A sender's messages keep their order, and none comes twice. */
+  #inOrder(from: string, n: number): void {
+    const last = this.#numbers.get(from) ?? 0
+    if (n <= last) this.#fault(`hears ${n} of ${from} after ${last}`)
+    this.#numbers.set(from, n)
+  }
+
+  #checkView(): void {
+    if (this.view === undefined) return
+    const { maxPlayers, players } = this.view
+    const ids = new Set(players.map(({ id }) => id))
+    if (ids.size !== players.length) this.#fault("sees a player twice")
+    if (players.length > maxPlayers) this.#fault(`sees ${players.length} on ${maxPlayers} seats`)
+    if (!ids.has(this.id)) this.#fault("is in a room that does not show it")
+  }
+
+  #answered(reply: Reply, toldAt: number): void {
+    const request = this.pending.get(reply.rid)
+    this.pending.delete(reply.rid)
+    if (request === undefined) return this.#fault(`is answered twice: ${JSON.stringify(reply)}`)
+    const outcome = `${request.t} ${reply.ok ? "ok" : (reply.error?.code ?? "?")}`
+    this.#ledger.outcomes.set(outcome, (this.#ledger.outcomes.get(outcome) ?? 0) + 1)
+    if (!reply.ok) return
+    const data = new Map(Object.entries(Object(reply.data)))
+    switch (request.t) {
+      case "create":
+      case "join":
+      case "resume":
+      case "quickMatch":
+        return this.#hasEntered(request, String(data.get("roomId")))
+      case "cancelMatch":
+        if (data.get("cancelled") === true && request.matches.length === 1) {
+          for (const rid of request.matches) this.#cancelled.add(rid)
+        }
+        return
+      case "leave":
+        this.view = undefined
+        this.#transcript = undefined
+        return
+      case "setState":
+        if (this.view !== undefined) {
+          this.#ledger.acknowledged.push({
+            playerId: this.id,
+            roomId: this.view.id,
+            n: request.n,
+            at: toldAt
+          })
+        }
+    }
+  }
+
+  #hasEntered({ rid, t }: Request, roomId: string): void {
+    if (!this.#entered.has(roomId)) this.#fault(`${t} is ok before room_joined of ${roomId}`)
+    if (this.#cancelled.has(rid)) this.#fault("is matched after it cancelled")
+  }
+}

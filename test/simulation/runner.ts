@@ -1,0 +1,245 @@
+/**
+ * A runner of the simulated cluster: the service's own layers from the frames' handlers down to the
+ * entities, on the library's own sharding, with the world's processes, wires, locks and database
+ * underneath. What is left out is HTTP, sockets and credentials: players come in at a door.
+ */
+import {
+  Cause,
+  type Context,
+  DateTime,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Result,
+  Scope,
+  Stream
+} from "effect"
+import {
+  MessageStorage,
+  RunnerAddress,
+  RunnerHealth,
+  RunnerStorage,
+  ShardingConfig
+} from "effect/cluster"
+import type { SecureRandom } from "effect/crypto"
+import { RpcSerialization } from "effect/rpc"
+import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
+import { PlayerSessionLive } from "#entities/player-session/entity"
+import { RoomLive } from "#entities/room/entity"
+import { RoomSweeper } from "#entities/room/sweeper"
+import { RoomWriter } from "#entities/room/writer"
+import { ThisNode } from "#entities/local-actors"
+import { decodeConfig } from "#rpc/config/document"
+import { TurnUnavailable } from "#rpc/errors"
+import { EnvironmentId } from "#rpc/ids"
+import { RoomRows } from "#sql/rooms"
+import { PlayerRows } from "#sql/players"
+import { pace, RunnerLive } from "#src/cluster/cluster"
+import { HandoverStorage } from "#src/cluster/storage"
+import { Configs } from "#src/config"
+import { Relays } from "#src/peers"
+import { Frames } from "#src/realtime/handlers"
+import { Hub } from "#src/realtime/hub"
+import type { Database } from "./database.ts"
+import { type Network, wires } from "./network.ts"
+import type { ShardLocks } from "./shard-locks.ts"
+import { recordedRooms, type RoomRecord } from "./record.ts"
+import { Process, type World } from "./world.ts"
+import type { Chance } from "./random.ts"
+
+export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
+
+/** How long two pings wait for an answer. */
+const silenceMillis = 2000
+
+/** Slower than the service's: hand-over takes a little longer, and the seed far less. */
+const assignmentMillis = 400
+
+/** Few, so that the library's bookkeeping takes no more time than what it keeps. */
+const shards = 12
+
+/** Two modes: one that starts when it is full, one that starts late with whoever is there. */
+const config = Result.getOrThrow(
+  decodeConfig({
+    features: { multiplayer: true },
+    multiplayer: {
+      modes: [
+        { key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0, reconnectSeconds: 6 },
+        { key: "party", minPlayers: 3, maxPlayers: 4, fillTimeoutSeconds: 4, reconnectSeconds: 6 }
+      ]
+    }
+  })
+)
+
+const CoreLive = Layer.mergeAll(
+  Layer.succeed(
+    Configs,
+    Configs.of({
+      current: () => Effect.succeed({ version: 1, config, document: {} }),
+      push: () => Effect.die("Nobody pushes here"),
+      changes: Stream.never
+    })
+  ),
+  Layer.succeed(
+    PlayerRows,
+    PlayerRows.of({
+      find: (environment, id) =>
+        Effect.succeedSome({
+          id,
+          environmentId: environment,
+          displayName: id,
+          isGuest: true,
+          createdAt: DateTime.makeUnsafe(0)
+        }),
+      rename: () => Effect.succeedNone
+    })
+  ),
+  Layer.succeed(Relays, Relays.of({ serversFor: () => Effect.fail(new TurnUnavailable()) }))
+)
+
+/**
+ * What two pings in a row tell of a runner: that nothing listens there at once, of silence after two
+ * seconds. They are not sent: a cluster that rests would do little else.
+ */
+const health = (network: Network, process: Process) =>
+  Layer.succeed(
+    RunnerHealth.RunnerHealth,
+    RunnerHealth.RunnerHealth.of({
+      isAlive: (address) =>
+        Effect.suspend(() => {
+          if (network.refuses(address)) return Effect.succeed(false)
+          if (network.answers(process, address)) return Effect.succeed(true)
+          const again = Effect.sync(() => network.answers(process, address))
+          return Effect.delay(again, silenceMillis)
+        })
+    })
+  )
+
+/** What the runners of a world share. */
+export interface Surroundings {
+  readonly network: Network
+  readonly database: Database
+  readonly locks: ShardLocks
+  readonly record: RoomRecord
+}
+
+const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
+  RunnerLive.pipe(
+    Layer.provide(health(all.network, process)),
+    Layer.provide(wires(all.network, process, address)),
+    Layer.provide(MessageStorage.layerNoop),
+    Layer.provideMerge(
+      HandoverStorage.pipe(
+        Layer.provide(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)))
+      )
+    ),
+    Layer.provide(
+      ShardingConfig.layer({
+        ...pace,
+        refreshAssignmentsInterval: assignmentMillis,
+        shardsPerGroup: shards,
+        runnerAddress: Option.some(address)
+      })
+    ),
+    Layer.provide(RpcSerialization.layerSchemaBinary())
+  )
+
+const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
+  Frames.layer.pipe(
+    Layer.provideMerge(Hub.layer),
+    Layer.provideMerge(
+      Layer.mergeAll(RoomLive, MatchmakingQueueLive, PlayerSessionLive, RoomSweeper)
+    ),
+    Layer.provideMerge(clusterOf(process, address, all)),
+    Layer.provideMerge(
+      Layer.mergeAll(RoomWriter.layer, recordedRooms(process, all.record), LocalQueues.layer)
+    ),
+    Layer.provideMerge(ThisNode.layer),
+    Layer.provideMerge(CoreLive),
+    Layer.provideMerge(Layer.succeed(RoomRows, all.database.rowsFor(process)))
+  )
+
+/** What players and the checks see of a runner. */
+export type NodeServices = Layer.Success<ReturnType<typeof nodeOf>>
+
+/** A socket's place on a runner. */
+export interface Seat {
+  /** The node closes the socket: it drains, or its process ends. */
+  readonly drop: (how: "draining" | "reset" | "silence") => void
+}
+
+export class Runner {
+  readonly name: string
+  readonly process: Process
+  readonly #address: RunnerAddress.RunnerAddress
+  readonly #all: Surroundings
+  readonly #scope = Scope.makeUnsafe()
+  /** Sockets that are open here. */
+  readonly sockets = new Set<Seat>()
+  services: Context.Context<NodeServices> | undefined
+  #stopping = false
+
+  constructor(name: string, host: string, world: World, chance: Chance, all: Surroundings) {
+    this.name = name
+    this.process = new Process(name, world, chance)
+    this.#address = RunnerAddress.make(host, 1)
+    this.#all = all
+    this.process.run(
+      Effect.map(
+        Layer.buildWithScope(nodeOf(this.process, this.#address, all), this.#scope),
+        (services) => {
+          this.services = services
+          world.note(`${name} is up`)
+        }
+      )
+    )
+  }
+
+  /** Can a player open a socket here? */
+  get open(): boolean {
+    return this.services !== undefined && !this.#stopping && this.process.state !== "dead"
+  }
+
+  get living(): boolean {
+    return this.process.state !== "dead"
+  }
+
+  /** Runs something of the world's on this runner; it has to succeed. */
+  run(effect: Effect.Effect<void, never, NodeServices | SecureRandom.SecureRandom>): void {
+    const { services } = this
+    if (services === undefined) return
+    this.process.run(
+      effect.pipe(
+        Effect.provideContext(services),
+        Effect.catchCause((cause) =>
+          Effect.sync(() => this.process.world.fault(`${this.name}: ${Cause.pretty(cause)}`))
+        )
+      )
+    )
+  }
+
+  /** SIGKILL, or (`silently`) the end of the whole machine. */
+  kill(silently: boolean): void {
+    this.process.kill()
+    this.#all.network.gone(this.process, silently)
+    for (const socket of Array.from(this.sockets)) socket.drop(silently ? "silence" : "reset")
+  }
+
+  /** SIGTERM: the sockets are sent away, then the layers go from the top. */
+  stop(): void {
+    if (this.#stopping || !this.living) return
+    this.#stopping = true
+    const drain = Effect.sync(() => {
+      for (const socket of Array.from(this.sockets)) socket.drop("draining")
+    })
+    this.process.run(
+      drain.pipe(
+        Effect.andThen(Effect.sleep(50)),
+        Effect.andThen(Scope.close(this.#scope, Exit.void)),
+        Effect.timeoutOption(10_000),
+        Effect.andThen(Effect.sync(() => this.kill(false)))
+      )
+    )
+  }
+}

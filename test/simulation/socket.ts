@@ -1,0 +1,192 @@
+/**
+ * A player's socket in the simulated cluster: a door to a node, and the wire to it. It behaves as the
+ * gateway's own socket does from the first frame to the close, with nothing on the wire but texts.
+ */
+import { Effect, type Fiber, Result } from "effect"
+import { PlayerId } from "#rpc/ids"
+import { closeCodes, type CloseCode } from "#rpc/realtime"
+import { openConnection, welcome } from "#src/realtime/admission"
+import type { Door, PlayerConnection } from "#src/realtime/connection"
+import { dispatch, frameHead, parseFrame } from "#src/realtime/frames"
+import { Frames } from "#src/realtime/handlers"
+import { Hub } from "#src/realtime/hub"
+import { Frame } from "#src/realtime/outbox"
+import type { Chance } from "./random.ts"
+import { environmentId, type Runner, type Seat } from "./runner.ts"
+import type { World } from "./world.ts"
+
+/** What a socket tells its player; the code 1006 is that of a connection that broke. */
+export interface SocketEvents {
+  /** `toldAt` is when the node said it. */
+  readonly frame: (text: string, toldAt: number) => void
+  readonly closed: (code: number) => void
+}
+
+/** Frames that a door holds for a player who does not read. */
+const outboxFrames = 40
+
+export class PlayerSocket implements Door, Seat {
+  readonly runner: Runner
+  readonly #world: World
+  readonly #chance: Chance
+  readonly #events: SocketEvents
+  connection: PlayerConnection | undefined
+  /** As the player sees it. */
+  open = true
+  /** As the node sees it. */
+  #nodeOpen = true
+  #reading = true
+  #unread: Array<() => void> = []
+  #upAt = 0
+  #downAt = 0
+
+  constructor(options: {
+    readonly playerId: string
+    readonly runner: Runner
+    readonly world: World
+    readonly chance: Chance
+    readonly events: SocketEvents
+  }) {
+    this.runner = options.runner
+    this.#world = options.world
+    this.#chance = options.chance
+    this.#events = options.events
+    this.runner.sockets.add(this)
+    this.#up(() => this.#admit(options.playerId))
+  }
+
+  /** Says something to the node. */
+  say(frame: Readonly<Record<string, unknown>>): void {
+    const text = JSON.stringify(frame)
+    this.#up(() => this.#message(text))
+  }
+
+  /** The player goes, with a close that the node hears of soon, or without a word. */
+  leave(noticeMillis: number): void {
+    if (!this.open) return
+    this.open = false
+    this.#world.after(noticeMillis, () => this.#gone(false), { process: this.runner.process })
+  }
+
+  /** The player stops or goes on reading. */
+  read(reading: boolean): void {
+    this.#reading = reading
+    if (!reading) return
+    const unread = this.#unread
+    this.#unread = []
+    for (const deliver of unread) this.#down(deliver)
+  }
+
+  push(frame: Frame): void {
+    if (!this.#nodeOpen) return
+    const toldAt = this.#world.now
+    const deliver = () => this.#events.frame(frame.text, toldAt)
+    if (this.#reading) return this.#down(deliver)
+    this.#unread.push(deliver)
+    if (this.#unread.length > outboxFrames) this.close(closeCodes.slowConsumer, "slow_consumer")
+  }
+
+  close(code: CloseCode, _reason: string): void {
+    if (!this.#nodeOpen) return
+    this.#gone(code === closeCodes.replaced || code === closeCodes.draining)
+    this.#down(() => this.#closed(code))
+  }
+
+  drop(how: "draining" | "reset" | "silence"): void {
+    if (how === "draining") return this.close(closeCodes.draining, "draining")
+    this.runner.sockets.delete(this)
+    this.#world.after(how === "reset" ? 2 : this.#chance.integer(500, 6000), () =>
+      this.#closed(1006)
+    )
+  }
+
+  #closed(code: number): void {
+    if (!this.open) return
+    this.open = false
+    this.#events.closed(code)
+  }
+
+  #delay(): number {
+    return this.#chance.happens(0.05) ? this.#chance.integer(5, 120) : this.#chance.fraction() * 10
+  }
+
+  /** To the node, in order. */
+  #up(happen: () => void): void {
+    this.#upAt = Math.max(this.#upAt, this.#world.now + this.#delay())
+    this.#world.after(this.#upAt - this.#world.now, happen, { process: this.runner.process })
+  }
+
+  /** To the player, in order. */
+  #down(happen: () => void): void {
+    this.#downAt = Math.max(this.#downAt, this.#world.now + this.#delay())
+    this.#world.after(this.#downAt - this.#world.now, () => {
+      if (this.open) happen()
+    })
+  }
+
+  #admitting: Fiber.Fiber<void> | undefined
+
+  #admit(id: string): void {
+    const player = {
+      playerId: PlayerId.make(id),
+      environmentId,
+      sessionId: undefined,
+      isGuest: true,
+      expiresAt: Number.POSITIVE_INFINITY
+    }
+    const admission = Effect.gen({ self: this }, function* () {
+      const { connection, seat } = yield* openConnection(player, this)
+      const { connectionId } = connection
+      const event = yield* welcome({ connectionId, player, tokenExpiresAt: null, seat })
+      if (!this.#nodeOpen) return connection.close(false)
+      this.connection = connection
+      this.push(Frame.of(event))
+    })
+    this.runner.run(
+      Effect.gen({ self: this }, function* () {
+        const hub = yield* Hub
+        const services = yield* Effect.context<Effect.Services<typeof admission>>()
+        this.#admitting = hub.run(
+          admission.pipe(
+            Effect.catchCause(() => Effect.sync(() => this.close(closeCodes.draining, "failed"))),
+            Effect.provideContext(services)
+          )
+        )
+      })
+    )
+  }
+
+  #message(text: string): void {
+    if (!this.#nodeOpen) return
+    const { connection } = this
+    this.runner.run(
+      Effect.map(Frames, (handlers) => {
+        if (connection === undefined) throw new Error("A frame came before the welcome")
+        const members = Result.getOrThrow(parseFrame(text))
+        const broken = dispatch(
+          handlers,
+          Result.getOrThrow(frameHead(members)),
+          members,
+          connection
+        )
+        if (broken !== undefined) throw new Error(`Not understood: ${text}`)
+      })
+    )
+  }
+
+  #gone(quiet: boolean): void {
+    if (!this.#nodeOpen) return
+    this.#nodeOpen = false
+    this.runner.sockets.delete(this)
+    const { connection } = this
+    this.runner.run(
+      Effect.map(Hub, (hub) => {
+        if (connection === undefined && this.#admitting !== undefined) {
+          this.#admitting.interruptUnsafe()
+        }
+        connection?.close(quiet)
+        if (connection !== undefined) hub.connections.delete(connection.connectionId)
+      })
+    )
+  }
+}

@@ -1,0 +1,300 @@
+/**
+ * A world of processes on virtual time: one thread plays the event loops of all of them, in an order
+ * that comes from the seed. A process may be killed (nothing of it runs any more, no finalizer
+ * either), or frozen like a suspended machine (everything waits, then happens late).
+ *
+ * Invariant: a run is a function of the seed. Work outside the world (the database) is begun and
+ * awaited at virtual times of the world, so its real duration changes nothing.
+ */
+import {
+  Cause,
+  Clock,
+  Context,
+  Duration,
+  Effect,
+  type Fiber,
+  Logger,
+  Random,
+  References,
+  Scheduler
+} from "effect"
+import { SecureRandom } from "effect/crypto"
+import { TurnTimers } from "#src/realtime/turn"
+import type { Chance } from "./random.ts"
+
+type Task = () => void
+
+interface Timer {
+  readonly at: number
+  readonly order: number
+  readonly process: Process | undefined
+  readonly fire: Task
+  /** Something outside the world that has to be there before this happens. */
+  readonly awaited: Promise<unknown> | undefined
+  cancelled: boolean
+}
+
+/** So many tasks without time passing are no work, they are a loop. */
+const tasksPerInstant = 200_000
+
+const earlier = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
+
+/** A binary heap of timers, the earliest first. */
+class Timers {
+  readonly #heap: Array<Timer> = []
+
+  get first(): Timer | undefined {
+    return this.#heap[0]
+  }
+
+  push(timer: Timer): void {
+    const heap = this.#heap
+    let index = heap.length
+    heap.push(timer)
+    while (index > 0) {
+      const parent = (index - 1) >> 1
+      const above = heap[parent]
+      if (above === undefined || !earlier(timer, above)) break
+      heap[index] = above
+      index = parent
+    }
+    heap[index] = timer
+  }
+
+  pop(): void {
+    const heap = this.#heap
+    const last = heap.pop()
+    if (last === undefined || heap.length === 0) return
+    let index = 0
+    for (;;) {
+      let child = 2 * index + 1
+      const left = heap[child]
+      const right = heap[child + 1]
+      if (left === undefined) break
+      let smallest = left
+      if (right !== undefined && earlier(right, left)) {
+        child += 1
+        smallest = right
+      }
+      if (!earlier(smallest, last)) break
+      heap[index] = smallest
+      index = child
+    }
+    heap[index] = last
+  }
+}
+
+export class World {
+  /** Unix milliseconds, with fractions; a process sees whole ones. */
+  now = 1_800_000_000_000
+  readonly chance: Chance
+  readonly #timers = new Timers()
+  readonly #busy: Array<Process> = []
+  #order = 0
+  /** What happened, for whoever has to understand a failure. */
+  readonly log: Array<string> = []
+  readonly startedAt = this.now
+
+  constructor(chance: Chance) {
+    this.chance = chance
+  }
+
+  /** What must not be, and was. */
+  readonly faults: Array<string> = []
+
+  /** Something is as it must not be. */
+  fault(text: string): void {
+    this.note(`FAULT ${text}`)
+    this.faults.push(text)
+  }
+
+  /** Notes something in the log. */
+  note(text: string): void {
+    this.log.push(`${((this.now - this.startedAt) / 1000).toFixed(3)} ${text}`)
+  }
+
+  /** Does this after some milliseconds, in a process or outside of all; answers how to cancel it. */
+  after(
+    millis: number,
+    fire: Task,
+    options: { readonly process?: Process; readonly awaited?: Promise<unknown> } = {}
+  ): () => void {
+    const timer: Timer = {
+      at: this.now + Math.max(0, millis),
+      order: this.#order++,
+      process: options.process,
+      fire,
+      awaited: options.awaited,
+      cancelled: false
+    }
+    this.#timers.push(timer)
+    return () => {
+      timer.cancelled = true
+    }
+  }
+
+  /** The process has something to do. */
+  wake(process: Process): void {
+    this.#busy.push(process)
+  }
+
+  /** Time passes. */
+  async pass(millis: number): Promise<void> {
+    const end = this.now + millis
+    this.#work()
+    for (;;) {
+      const timer = this.#timers.first
+      if (timer === undefined || timer.at > end) break
+      this.#timers.pop()
+      if (timer.cancelled) continue
+      if (timer.awaited !== undefined) await timer.awaited
+      this.now = Math.max(this.now, timer.at)
+      if (timer.process === undefined) timer.fire()
+      else timer.process.enqueue(timer.fire)
+      this.#work()
+    }
+    this.now = end
+  }
+
+  /** Everything that can be done without time passing; whose turn it is, is chance. */
+  #work(): void {
+    const busy = this.#busy
+    for (let tasks = 0; busy.length > 0; tasks++) {
+      if (tasks > tasksPerInstant) throw new Error("A loop that takes no time")
+      const index = busy.length === 1 ? 0 : this.chance.integer(0, busy.length - 1)
+      const process = busy[index]
+      if (process === undefined) return
+      if (!process.step()) {
+        const last = busy.pop()
+        if (last !== undefined && index < busy.length) busy[index] = last
+      }
+    }
+  }
+}
+
+/** A process: its event loop, its clock, its luck. */
+export class Process {
+  readonly name: string
+  readonly world: World
+  /** What every fiber of the process runs with. */
+  readonly context: Context.Context<SecureRandom.SecureRandom>
+  state: "running" | "frozen" | "dead" = "running"
+  #tasks: Array<Task> = []
+  #next = 0
+  #awake = false
+
+  constructor(name: string, world: World, chance: Chance) {
+    this.name = name
+    this.world = world
+    this.context = Context.empty().pipe(
+      Context.add(
+        Scheduler.Scheduler,
+        new Scheduler.MixedScheduler("async", (task) => this.enqueue(task))
+      ),
+      Context.add(Clock.Clock, this.#clock()),
+      Context.add(TurnTimers, {
+        soon: (run) => void this.enqueue(run),
+        later: (run, millis) => void world.after(millis, run, { process: this })
+      }),
+      Context.add(Random.Random, {
+        nextIntUnsafe: () => chance.integer(0, 2 ** 32 - 1),
+        nextDoubleUnsafe: () => chance.fraction()
+      }),
+      Context.add(Logger.CurrentLoggers, new Set([this.#logger()])),
+      Context.add(References.MinimumLogLevel, "Warn"),
+      Context.add(References.TracerEnabled, false),
+      Context.add(
+        SecureRandom.SecureRandom,
+        SecureRandom.make((size) => chance.bytes(size))
+      )
+    )
+  }
+
+  /** Puts a task at the end of the event loop; answers how to cancel it. */
+  enqueue(task: Task): Task {
+    let cancelled = false
+    if (this.state !== "dead") {
+      this.#tasks.push(() => {
+        if (!cancelled) task()
+      })
+      this.#stir()
+    }
+    return () => {
+      cancelled = true
+    }
+  }
+
+  /** Does the next task; false when there is none. */
+  step(): boolean {
+    const task = this.state === "running" ? this.#tasks[this.#next] : undefined
+    if (task === undefined) {
+      this.#awake = false
+      return false
+    }
+    this.#next += 1
+    if (this.#next === this.#tasks.length) {
+      this.#tasks = []
+      this.#next = 0
+    }
+    task()
+    return true
+  }
+
+  run<A, E>(effect: Effect.Effect<A, E, SecureRandom.SecureRandom>): Fiber.Fiber<A, E> {
+    return Effect.runForkWith(this.context)(effect)
+  }
+
+  /** The end of the process, without a word. */
+  kill(): void {
+    this.state = "dead"
+    this.#tasks = []
+    this.#next = 0
+  }
+
+  freeze(): void {
+    if (this.state === "running") this.state = "frozen"
+  }
+
+  thaw(): void {
+    if (this.state !== "frozen") return
+    this.state = "running"
+    this.#stir()
+  }
+
+  #stir(): void {
+    if (this.#awake || this.state !== "running" || this.#tasks.length === 0) return
+    this.#awake = true
+    this.world.wake(this)
+  }
+
+  #clock(): Clock.Clock {
+    const millis = () => Math.floor(this.world.now)
+    const nanos = () => BigInt(Math.floor(this.world.now * 1000)) * 1000n
+    return {
+      currentTimeMillisUnsafe: millis,
+      currentTimeMillis: Effect.sync(millis),
+      currentTimeNanosUnsafe: nanos,
+      currentTimeNanos: Effect.sync(nanos),
+      monotonicTimeNanosUnsafe: nanos,
+      monotonicTimeNanos: Effect.sync(nanos),
+      sleep: (duration) => this.#sleep(duration)
+    }
+  }
+  #sleep(duration: Duration.Duration): Effect.Effect<void> {
+    const millis = Duration.toMillis(duration)
+    if (!Number.isFinite(millis)) return Effect.never
+    return Effect.callback<void>((resume) => {
+      const cancel = this.world.after(millis, () => resume(Effect.void), { process: this })
+      return Effect.sync(cancel)
+    })
+  }
+
+  /** Warnings and worse are told to the world. */
+  #logger(): Logger.Logger<unknown, void> {
+    return Logger.make(({ cause, logLevel, message }) => {
+      const parts = Array.isArray(message) ? message : [message]
+      const reason = cause.reasons.length === 0 ? "" : ` ${String(Cause.squash(cause))}`
+      this.world.note(`${this.name} [${logLevel}] ${parts.map(String).join(" ")}${reason}`)
+    })
+  }
+}
