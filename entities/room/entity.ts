@@ -83,6 +83,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     () =>
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
+        actor.retire()
         return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
       })
   )

@@ -28,7 +28,10 @@ export class Doubt {
     return this.#doubtful
   }
 
-  /** The locks are asked for. What this returns says that the answer has come, whatever it is. */
+  /**
+   * The locks are asked for. What this returns says that the answer has come, whichever locks it names:
+   * those that are lost are given up with it. A failure is no answer.
+   */
   asking(): () => void {
     const times = this.present ? this.#times : Number.NaN
     return () => {

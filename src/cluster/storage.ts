@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
     refresh: (address, shardIds) =>
       Effect.suspend(() => {
         const answered = doubt.asking()
-        return Effect.ensuring(storage.refresh(address, shardIds), Effect.sync(answered))
+        return Effect.tap(storage.refresh(address, shardIds), () => Effect.sync(answered))
       }),
     release: (address, shardId) => {
       if (leaving !== undefined) return handOver(address, shardId)
