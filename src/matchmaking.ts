@@ -3,14 +3,30 @@
  * waits in the queue of its mode, and becomes a seat when the session agrees.
  */
 import { Effect } from "effect"
-import { queueId } from "#entities/matchmaking-queue/protocol"
-import { MatchCancelled, NotMatching } from "#rpc/errors"
-import { newId } from "#rpc/ids"
+import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
+import { findMode } from "#rpc/config/multiplayer"
+import { MatchCancelled, ModeNotFound, NotMatching } from "#rpc/errors"
+import { type EnvironmentId, newId } from "#rpc/ids"
+import { Configs } from "./config.ts"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
 import { claim, release, settle } from "./realtime/place.ts"
 import { enterRoom, modeOf, newcomerOf, notEntered, roomOfMode } from "./rooms.ts"
+
+/** How a mode's queue makes matches, by the config in force. */
+const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
+  const configs = yield* Configs
+  const { config, version } = yield* configs.current(environmentId)
+  const mode = findMode(config, key) ?? (yield* new ModeNotFound())
+  const settings: QueueSettings = {
+    configVersion: version,
+    minPlayers: mode.minPlayers,
+    fillTimeoutSeconds: mode.fillTimeoutSeconds,
+    room: { ...roomOfMode(environmentId, mode), matched: true }
+  }
+  return settings
+})
 
 /** Waits for the room of a match. */
 const waitForMatch = Effect.fnUntraced(function* (
@@ -19,17 +35,13 @@ const waitForMatch = Effect.fnUntraced(function* (
   key: string
 ) {
   const hub = yield* Hub
-  const mode = yield* modeOf(connection.environmentId, key)
+  const settings = yield* queueSettings(connection.environmentId, key)
   connection.ticket = { ticketId, mode: key }
   return yield* hub.queue(connection.environmentId, key).wait({
     t: "enqueue",
     ticketId,
     newcomer: newcomerOf(hub.node, connection),
-    settings: {
-      minPlayers: mode.minPlayers,
-      fillTimeoutSeconds: mode.fillTimeoutSeconds,
-      room: { ...roomOfMode(connection.environmentId, mode), matched: true }
-    }
+    settings
   })
 })
 
@@ -87,13 +99,15 @@ export const cancelMatch = Effect.fnUntraced(function* (connection: PlayerConnec
   return { cancelled }
 })
 
-/** Ends the wait of a ticket whose mode is no more. */
-export const failTicket = Effect.fnUntraced(function* (
-  connection: PlayerConnection,
-  error: Parameters<ReturnType<Hub["Service"]["queue"]>["fail"]>[1]
-) {
+/** What a config push means for the tickets that wait on this node (decisions 3.7.18). */
+export const followModes = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const hub = yield* Hub
-  const { environmentId, ticket } = connection
-  if (ticket === undefined) return
-  hub.queues.get(queueId(environmentId, ticket.mode))?.fail(ticket.ticketId, error)
+  const configs = yield* Configs
+  const { config } = yield* configs.current(environmentId)
+  for (const link of Array.from(hub.queues.values())) {
+    if (link.environmentId !== environmentId) continue
+    if (!config.features.multiplayer) link.failAll(new MatchCancelled())
+    else if (findMode(config, link.mode) === undefined) link.failAll(new ModeNotFound())
+    else link.configure(yield* queueSettings(environmentId, link.mode))
+  }
 })

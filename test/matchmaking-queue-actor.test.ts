@@ -35,6 +35,17 @@ describe("a live queue", () => {
     assert.deepStrictEqual(queue.matches, [["a"]])
   })
 
+  it("matches those who wait under the newest config, not an older one told late", () => {
+    const queue = new QueueWorld({ ...mode, minPlayers: 3 })
+    queue.enqueue("a")
+    queue.enqueue("b")
+    queue.configure(mode, 0)
+    assert.deepStrictEqual(queue.matches, [])
+    queue.mode = mode
+    queue.configure(mode, 2)
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+  })
+
   it("looks for rooms before it opens one, at most once a second", () => {
     const queue = new QueueWorld(mode, false)
     queue.rooms.set("r1", 2)

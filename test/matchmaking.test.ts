@@ -120,6 +120,27 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
+  it.effect("a push that lowers minPlayers matches those who wait", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const [ada, bob] = yield* Effect.all([newPlayer(app), newPlayer(app)])
+      for (const { socket } of [ada, bob]) {
+        yield* socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
+      }
+      yield* ada.socket.ask({ t: "ping" })
+      const [duel, party, patient, hasty] = modes.multiplayer.modes
+      const lowered = [duel, party, { ...patient, minPlayers: 2 }, hasty]
+      yield* configure(app, { ...modes, multiplayer: { modes: lowered } })
+      const [first, second] = yield* Effect.all([
+        ada.socket.next("reply", (frame) => frame["rid"] === "wait"),
+        bob.socket.next("reply", (frame) => frame["rid"] === "wait")
+      ])
+      assert.strictEqual(at(first, "ok"), true)
+      assert.strictEqual(at(first, "data", "roomId"), at(second, "data", "roomId"))
+    })
+  )
+
   it.effect("a push that removes the mode fails its tickets", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -10,7 +10,8 @@ import type { Match, QueueMode, Ticket } from "#entities/matchmaking-queue/state
 import type { Watcher } from "#entities/watch"
 import { start } from "./room-world.ts"
 
-const queueSettings = (mode: QueueMode): QueueSettings => ({
+const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings => ({
+  configVersion,
   minPlayers: mode.minPlayers,
   fillTimeoutSeconds: mode.fillTimeoutSeconds,
   room: {
@@ -156,8 +157,14 @@ export class QueueWorld {
     this.now = end
   }
 
+  /** A gateway tells what the config of a version says. */
+  configure(mode: QueueMode, configVersion: number): void {
+    const settings = queueSettings(mode, configVersion)
+    this.actor.submit("n1", [{ seq: 0, command: { t: "configure", settings } }])
+  }
+
   #bring(tickets: ReadonlyArray<string>, node: string): void {
-    const settings = queueSettings(this.mode)
+    const settings = queueSettings(this.mode, 1)
     const inputs = tickets.map((ticketId) => {
       const newcomer = {
         playerId: ticketId,

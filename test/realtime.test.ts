@@ -284,6 +284,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       const player = yield* guest(app.production)
       const ada = yield* goOnline(app.production, player)
       yield* ada.socket.ask({ t: "create", mode: "default" })
+      const away = yield* guest(app.production)
+      const left = yield* goOnline(app.production, away)
+      yield* left.socket.ask({ t: "create", mode: "default" })
+      yield* left.socket.terminate
       yield* configure(app.production, { version: 1, features: { realtimeChannels: true } })
       const closed = yield* ada.socket.next("room_closed")
       assert.strictEqual(closed["reason"], "feature_disabled")
@@ -293,6 +297,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
         feature: "multiplayer",
         configPath: "features.multiplayer"
       })
+      const back = yield* goOnline(app.production, away)
+      assert.deepStrictEqual(back.socket.heard[0]?.["rooms"], [])
       yield* configure(app.production, { version: 1 })
       const over = yield* ada.socket.closed
       assert.deepStrictEqual([over.code, over.reason], [4003, "feature_disabled"])

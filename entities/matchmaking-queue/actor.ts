@@ -81,15 +81,15 @@ export class QueueActor {
     for (const { command, seq } of inputs) {
       if (command.t === "cancel") {
         this.#cancel(node, command.ticketId, seq)
-      } else {
-        const { settings, ticketId } = command
-        this.#configure(settings)
-        this.#enqueue({
-          ticketId,
-          newcomer: { ...command.newcomer, node },
-          queuedAt: this.#port.now()
-        })
+        continue
       }
+      this.#configure(command.settings)
+      if (command.t === "configure") continue
+      this.#enqueue({
+        ticketId: command.ticketId,
+        newcomer: { ...command.newcomer, node },
+        queuedAt: this.#port.now()
+      })
     }
     this.pump()
   }
@@ -182,7 +182,10 @@ export class QueueActor {
     return cancellations.length > 0
   }
 
+  /** A node that has not heard of the newest config yet does not undo it. */
   #configure(settings: QueueSettings): void {
+    if (this.#settings !== undefined && settings.configVersion < this.#settings.configVersion)
+      return
     this.#settings = settings
     this.#state.mode = {
       minPlayers: settings.minPlayers,

@@ -5,8 +5,9 @@ import { Rpc } from "effect/rpc"
 import { Unavailable } from "#rpc/errors"
 import { NewcomerSchema, OpenRoom } from "../room/protocol.ts"
 
-/** How rooms of the mode are opened, and when. */
+/** How rooms of the mode are opened, and when; those of the newest config count. */
 export const QueueSettings = Schema.Struct({
+  configVersion: Schema.Int,
   minPlayers: Schema.Int,
   fillTimeoutSeconds: Schema.Int,
   room: OpenRoom
@@ -20,7 +21,9 @@ export const QueueCommand = Schema.Union([
     newcomer: NewcomerSchema,
     settings: QueueSettings
   }),
-  Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String })
+  Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),
+  /** The mode has changed under the tickets that wait. */
+  Schema.Struct({ t: Schema.Literal("configure"), settings: QueueSettings })
 ])
 export type QueueCommand = typeof QueueCommand.Type
 

@@ -14,7 +14,7 @@ export interface Ticket {
   readonly queuedAt: number
 }
 
-/** The mode's numbers as of the newest ticket. */
+/** The mode's numbers as of the newest config that anybody has told. */
 export interface QueueMode {
   readonly minPlayers: number
   readonly maxPlayers: number

@@ -122,7 +122,12 @@ export const HttpServerLive = Layer.unwrap(
     const cut = Layer.effectDiscard(Effect.addFinalizer(() => endConnections))
     return Layer.provideMerge(
       cut,
-      NodeHttpServer.layer(() => server, { host, port, gracefulShutdownTimeout: shutdownMillis })
+      NodeHttpServer.layer(() => server, {
+        host,
+        port,
+        gracefulShutdownTimeout: shutdownMillis,
+        websocket: { maxPayload: socket.frameMaxBytes, maxFragments: socket.fragmentsMax }
+      })
     )
   })
 )

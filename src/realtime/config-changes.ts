@@ -3,15 +3,19 @@
  * tickets end; tickets of a removed mode fail. Living rooms keep the mode they started with.
  */
 import { Effect, Layer, Stream } from "effect"
-import { findMode } from "#rpc/config/multiplayer"
-import { MatchCancelled, ModeNotFound } from "#rpc/errors"
+import { LocalRooms } from "#entities/room/entity"
 import type { EnvironmentId } from "#rpc/ids"
 import { Configs } from "../config.ts"
-import { failTicket } from "../matchmaking.ts"
+import { followModes } from "../matchmaking.ts"
 import { Hub } from "./hub.ts"
 
+/** Closes the rooms that live here, and those that players of this node are in, wherever they live. */
 const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
   const hub = yield* Hub
+  const { actors } = yield* LocalRooms
+  for (const actor of Array.from(actors.values())) {
+    if (actor.state?.settings.environmentId === environmentId) actor.close("feature_disabled")
+  }
   const lines = Array.from(hub.rooms.values()).filter(
     (line) => line.environmentId === environmentId
   )
@@ -23,18 +27,10 @@ const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
 })
 
 const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-  const hub = yield* Hub
   const configs = yield* Configs
+  yield* followModes(environmentId)
   const { config } = yield* configs.current(environmentId)
-  const offered = config.features.multiplayer
-  for (const connection of hub.connections.values()) {
-    if (connection.environmentId !== environmentId || connection.ticket === undefined) continue
-    if (!offered) yield* failTicket(connection, new MatchCancelled())
-    else if (findMode(config, connection.ticket.mode) === undefined) {
-      yield* failTicket(connection, new ModeNotFound())
-    }
-  }
-  if (!offered) yield* closeRooms(environmentId)
+  if (!config.features.multiplayer) yield* closeRooms(environmentId)
 })
 
 export const ConfigChanges = Layer.effectDiscard(

@@ -22,7 +22,8 @@ interface Held {
 }
 
 export class QueueLink {
-  readonly queueId: string
+  readonly environmentId: string
+  readonly mode: string
   readonly #link: Link<QueueCommand, QueueItem, { readonly cancelled: boolean }>
   readonly #tickets = new Map<string, Held>()
   readonly #ended: (link: QueueLink) => void
@@ -36,7 +37,9 @@ export class QueueLink {
   }) {
     const { client, local, queueId, surroundings } = options
     const { node } = surroundings
-    this.queueId = queueId
+    const [environmentId = "", mode = ""] = queueId.split("/")
+    this.environmentId = environmentId
+    this.mode = mode
     this.#ended = options.ended
     this.#link = new Link({
       ...surroundings,
@@ -87,6 +90,14 @@ export class QueueLink {
     })
   }
 
+  /** The mode has changed: the tickets that wait do so under its new numbers. */
+  configure(settings: Enqueue["settings"]): void {
+    for (const [ticketId, held] of this.#tickets) {
+      this.#tickets.set(ticketId, { ...held, command: { ...held.command, settings } })
+    }
+    if (this.#link.attached) this.#link.send({ t: "configure", settings })
+  }
+
   /**
    * Takes a ticket out; false when its match was already made. A ticket that the queue has not got
    * yet, or has to be given again, is simply not given.
@@ -106,6 +117,14 @@ export class QueueLink {
     if (!cancelled || !this.#tickets.has(ticketId)) return false
     this.fail(ticketId, new MatchCancelled())
     return true
+  }
+
+  /** Ends the wait of all tickets of this node. */
+  failAll(error: CodedError): void {
+    for (const ticketId of Array.from(this.#tickets.keys())) {
+      this.#link.send({ t: "cancel", ticketId }, () => this.#rest())
+      this.fail(ticketId, error)
+    }
   }
 
   /** Ends a ticket's wait with an error. */

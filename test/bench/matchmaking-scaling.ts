@@ -31,6 +31,7 @@ export const queueLengths = [100, 1_000, 10_000, 100_000]
 const node = "node"
 const mode = { minPlayers: 4, maxPlayers: 4, fillTimeoutSeconds: 0 }
 const settings: QueueSettings = {
+  configVersion: 1,
   minPlayers: mode.minPlayers,
   fillTimeoutSeconds: mode.fillTimeoutSeconds,
   room: {
