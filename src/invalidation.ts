@@ -10,9 +10,9 @@ import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, Scop
 import { SqlClient } from "effect/sql"
 import { settled } from "#sql/database"
 
-/** The config of an environment, a key (by its hash), or possibly everything. */
+/** The config of an environment, a key (by its hash), the list of runners, or possibly everything. */
 const Change = Schema.Struct({
-  kind: Schema.Literals(["config", "key", "everything"]),
+  kind: Schema.Literals(["config", "key", "runners", "everything"]),
   id: Schema.String
 })
 export type Change = typeof Change.Type

@@ -3,7 +3,6 @@
  * `SVC_RUNNER_HOST` and `SVC_RUNNER_PORT` it joins the other runners on the same Postgres, and shards
  * move between them when one comes, goes or dies (design section 5).
  */
-import { NodeSocketServer } from "@effect/platform-node"
 import { Effect, Layer, Option } from "effect"
 import {
   MessageStorage,
@@ -21,10 +20,13 @@ import { RpcSerialization, RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import type { LocalRooms } from "#entities/room/entity"
+import { Invalidation } from "../invalidation.ts"
 import { Settings } from "../settings.ts"
 import { Readiness } from "../system.ts"
 import { HealthLive, NeighbourWatch } from "./health.ts"
-import { LineHandlers, LineRpcs, RoomLinesLive } from "./lines.ts"
+import { LinesLive } from "./lines.ts"
+import { RunnerList } from "./list.ts"
+import { portLayer } from "./port.ts"
 import { HandoverStorage } from "./storage.ts"
 import { ClientProtocol } from "./transport.ts"
 
@@ -49,27 +51,32 @@ const alone = Sharding.layer.pipe(
   Layer.provide(ShardingConfig.layer(pace))
 )
 
-/** The runner's port: the cluster's own calls, and the lines between rooms and gateways. */
-const RunnerPort = RpcServer.layer(Runners.Rpcs.merge(LineRpcs), {
+/** The cluster's own calls. */
+const RunnerCalls = RpcServer.layer(Runners.Rpcs, {
   spanPrefix: "RunnerServer",
   disableTracing: true,
   disableFatalDefects: true
-}).pipe(Layer.provide([RunnerServer.layerHandlers, LineHandlers]))
+}).pipe(Layer.provide(RunnerServer.layerHandlers))
 
 /** A runner among others, over whatever wires, list of runners and signs of life it is given. */
-export const RunnerLive = Layer.mergeAll(RunnerPort, NeighbourWatch).pipe(
+export const RunnerLive = Layer.mergeAll(RunnerCalls, NeighbourWatch).pipe(
   Layer.provideMerge(Sharding.layer),
-  Layer.provideMerge(RoomLinesLive),
   Layer.provideMerge(Runners.layerRpc),
   Layer.provide(RpcServer.layerProtocolSocketServer)
+)
+
+const StorageLive = HandoverStorage.pipe(
+  Layer.provide(RunnerList),
+  Layer.provide(Layer.orDie(SqlRunnerStorage.layer))
 )
 
 const together = (host: string, port: number, shardGroups: ReadonlyArray<string>) =>
   RunnerLive.pipe(
     Layer.provide(HealthLive.pipe(Layer.provide(Runners.layerRpc))),
-    Layer.provide([NodeSocketServer.layer({ host, port, noDelay: true }), ClientProtocol]),
+    Layer.provideMerge(LinesLive),
+    Layer.provide([portLayer(host, port), ClientProtocol]),
     Layer.provide(MessageStorage.layerNoop),
-    Layer.provideMerge(HandoverStorage.pipe(Layer.provide(Layer.orDie(SqlRunnerStorage.layer)))),
+    Layer.provideMerge(StorageLive),
     Layer.provide(
       ShardingConfig.layer({
         ...pace,
@@ -103,7 +110,7 @@ export const ReadinessLive = Layer.effect(
 type ClusterLayer = Layer.Layer<
   Sharding.Sharding,
   SocketServer.SocketServerError,
-  LocalRooms | SqlClient.SqlClient
+  LocalRooms | Invalidation | SqlClient.SqlClient
 >
 
 /** Sharding as the settings want it. */

@@ -13,6 +13,7 @@ import {
   RunnerStorage,
   ShardingConfig
 } from "effect/cluster"
+import { Neighbours } from "./lines.ts"
 
 const watchMillis = 200
 const watched = 2
@@ -33,19 +34,25 @@ const isRefused = ({ host, port }: RunnerAddress.RunnerAddress): Effect.Effect<b
     return Effect.sync(() => socket.destroy())
   })
 
-/** A runner is dead when its machine refuses the connection, or two pings in a row go unanswered. */
+/**
+ * A runner whose line answers lives. Else it is dead when its machine refuses the connection, or when
+ * pings go unanswered: one after a line that fell silent, two in a row without one.
+ */
 export const HealthLive = Layer.effect(
   RunnerHealth.RunnerHealth,
-  Effect.map(Runners.Runners, (runners) =>
-    RunnerHealth.RunnerHealth.of({
+  Effect.gen(function* () {
+    const neighbours = yield* Neighbours
+    const runners = yield* Runners.Runners
+    return RunnerHealth.RunnerHealth.of({
       isAlive: Effect.fnUntraced(function* (address) {
+        if (neighbours.lives(address)) return true
         if (yield* isRefused(address)) return false
         return yield* runners
           .ping(address)
           .pipe(Effect.timeout(pingMillis), Effect.retry({ times: 1 }), Effect.isSuccess)
       })
     })
-  )
+  })
 )
 
 /** Those that follow an address in the list, which is a ring. */

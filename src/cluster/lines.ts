@@ -1,129 +1,50 @@
-/**
- * The lines between this node and others (see {@link RoomLines}): one call at a time and node, with
- * everything that has gathered meanwhile, at most every few milliseconds. A call costs the same
- * whether it carries one command or a hundred.
- */
-import { Clock, Effect, Exit, Layer, Option, Schema, Scope } from "effect"
-import { RunnerAddress, Runners, ShardingConfig } from "effect/cluster"
-import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
+/** The lines between this node and others (see {@link RoomLines}), both ends of them. */
+import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
-import { LineInputs, LineItems, RoomLines } from "#entities/room/lines"
-import { rooms } from "#rpc/limits"
+import { RoomLines } from "#entities/room/lines"
 import { TurnTimers } from "../realtime/turn.ts"
+import { answer, beat, Freight, Line } from "./line.ts"
+import { type Wire, type WireEvents, Wires } from "./wires.ts"
 
-const Freight = Schema.fromJsonString(
-  Schema.Struct({ inputs: Schema.Array(LineInputs), items: Schema.Array(LineItems) })
-)
+const beatMillis = 400
 
-/** What another node has for this one; answers the rooms that are not here for those commands. */
-export class LineRpcs extends RpcGroup.make(
-  Rpc.make("Deliver", {
-    payload: { freight: Schema.String },
-    success: Schema.Array(Schema.String)
-  })
-) {}
+/** The nodes that answer. */
+export class Neighbours extends Context.Service<
+  Neighbours,
+  {
+    /**
+     * Does the runner surely live? It is asked over the line to it, which opens when there is none:
+     * to be asked again and again.
+     */
+    readonly lives: (address: RunnerAddress.RunnerAddress) => boolean
+  }
+>()("src/cluster/Neighbours") {}
 
-const decodeFreight = Schema.decodeUnknownEffect(Freight)
+const decodeFreight = Schema.decodeUnknownSync(Freight)
 
 /** Hands what arrives to the rooms and the gateway of this node. */
-export const LineHandlers = LineRpcs.toLayer(
-  Effect.gen(function* () {
-    const local = yield* LocalRooms
-    return LineRpcs.of({
-      Deliver: Effect.fnUntraced(function* ({ freight }) {
-        const { inputs, items } = yield* Effect.orDie(decodeFreight(freight))
-        const refused: Array<string> = []
-        for (const { inputs: commands, node, room } of inputs) {
-          const actor = local.actors.get(room)
-          if (actor === undefined || actor.fenced || !actor.watches(node)) refused.push(room)
-          else actor.submit(node, commands)
-        }
-        for (const told of items) local.deliverFar(told)
-        return refused
-      })
-    })
-  })
-)
-
-interface Load {
-  inputs: Array<LineInputs>
-  items: Array<LineItems>
-  /** Whom to tell when the load does not arrive: of each of the inputs, then of each of the items. */
-  lostInputs: Array<() => void>
-  lostItems: Array<() => void>
+const unload = (local: LocalRooms["Service"], frame: string): ReadonlyArray<string> => {
+  const { inputs, items } = decodeFreight(frame)
+  const refused: Array<string> = []
+  for (const { inputs: commands, node, room } of inputs) {
+    const actor = local.actors.get(room)
+    if (actor === undefined || actor.fenced || !actor.watches(node)) refused.push(room)
+    else actor.submit(node, commands)
+  }
+  for (const told of items) local.deliverFar(told)
+  return refused
 }
 
-const emptyLoad = (): Load => ({ inputs: [], items: [], lostInputs: [], lostItems: [] })
-
-/** Delivers freight; answers the rooms that refused their commands. */
-type Deliver = (freight: string) => Effect.Effect<ReadonlyArray<string>, unknown>
-
-/** A line to one node. */
-export class Line {
-  readonly #deliver: Deliver
-  readonly #run: (effect: Effect.Effect<void>) => void
-  readonly #now: () => number
-  readonly #timers: TurnTimers
-  #load = emptyLoad()
-  #scheduled = false
-  #busy = false
-  #leftAt = 0
-
-  constructor(options: {
-    readonly deliver: Deliver
-    readonly run: (effect: Effect.Effect<void>) => void
-    readonly now: () => number
-    readonly timers: TurnTimers
-  }) {
-    this.#deliver = options.deliver
-    this.#run = options.run
-    this.#now = options.now
-    this.#timers = options.timers
-  }
-
-  submit(inputs: LineInputs, lost: () => void): void {
-    if (this.#load.inputs.length >= rooms.watchBufferItems) return lost()
-    this.#load.inputs.push(inputs)
-    this.#load.lostInputs.push(lost)
-    this.#schedule()
-  }
-
-  tell(items: LineItems, lost: () => void): void {
-    if (this.#load.items.length >= rooms.watchBufferItems) return lost()
-    this.#load.items.push(items)
-    this.#load.lostItems.push(lost)
-    this.#schedule()
-  }
-
-  #schedule(): void {
-    if (this.#scheduled || this.#busy) return
-    this.#scheduled = true
-    const wait = this.#leftAt + rooms.lineMillis - this.#now()
-    if (wait <= 0 || wait > rooms.lineMillis) this.#timers.soon(this.#leave)
-    else this.#timers.later(this.#leave, wait)
-  }
-
-  readonly #leave = (): void => {
-    this.#scheduled = false
-    this.#busy = true
-    this.#leftAt = this.#now()
-    const load = this.#load
-    this.#load = emptyLoad()
-    const { inputs, items, lostInputs, lostItems } = load
-    this.#run(
-      Effect.map(Effect.exit(this.#deliver(JSON.stringify({ inputs, items }))), (exit) => {
-        this.#busy = false
-        if (Exit.isFailure(exit)) {
-          for (const lost of [...lostInputs, ...lostItems]) lost()
-        } else if (exit.value.length > 0) {
-          const refused = new Set(exit.value)
-          for (const [i, { room }] of inputs.entries()) if (refused.has(room)) lostInputs[i]?.()
-        }
-        if (this.#load.inputs.length + this.#load.items.length > 0) this.#schedule()
-      })
-    )
-  }
-}
+/** The end of another node's line. */
+const terminal = (local: LocalRooms["Service"], wire: Wire): WireEvents => ({
+  received: (frame) => {
+    if (frame === beat) return wire.send(answer)
+    const refused = unload(local, frame)
+    if (refused.length > 0) wire.send(JSON.stringify(refused))
+  },
+  ended: () => undefined
+})
 
 const addressText = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}|${port}`
 
@@ -132,69 +53,45 @@ const addressOf = (text: string): RunnerAddress.RunnerAddress => {
   return RunnerAddress.make(host, Number(port))
 }
 
-const makeLineClient = RpcClient.make(LineRpcs, { disableTracing: true })
-type LineClient = Effect.Success<typeof makeLineClient>
-
-/** Calls another node's handlers; a connection that failed is replaced. */
-const makeDeliver = Effect.fnUntraced(function* (to: string) {
-  const protocols = yield* Runners.RpcClientProtocol
-  const scope = yield* Effect.scope
-  let open: { readonly client: LineClient; readonly scope: Scope.Closeable } | undefined
-
-  const connect = Effect.gen(function* () {
-    const own = yield* Scope.fork(scope)
-    const protocol = yield* Scope.provide(protocols.make(addressOf(to)), own)
-    const client = yield* makeLineClient.pipe(
-      Effect.provideService(RpcClient.Protocol, protocol),
-      Scope.provide(own)
-    )
-    open = { client, scope: own }
-    return client
-  })
-
-  const hangUp = Effect.suspend(() => {
-    const closing = open
-    open = undefined
-    return closing === undefined ? Effect.void : Scope.close(closing.scope, Exit.void)
-  })
-
-  return (freight: string) =>
-    Effect.suspend(() => (open === undefined ? connect : Effect.succeed(open.client))).pipe(
-      Effect.flatMap((client) => client.Deliver({ freight })),
-      Effect.onError(() => hangUp)
-    )
-})
-
 /** The lines of this runner. */
-export const RoomLinesLive = Layer.effect(
-  RoomLines,
+export const LinesLive = Layer.effectContext(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     const clock = yield* Clock.Clock
     const timers = yield* TurnTimers
-    const scope = yield* Effect.scope
-    const context = yield* Effect.context<Runners.RpcClientProtocol | Scope.Scope>()
-    const runFork = Effect.runForkWith(context)
+    const local = yield* LocalRooms
+    const wires = yield* Wires
+    const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const lines = new Map<string, Line>()
+    const now = () => clock.currentTimeMillisUnsafe()
 
     const lineTo = (to: string): Line => {
       const known = lines.get(to)
       if (known !== undefined) return known
-      const deliver = Effect.runSyncWith(context)(makeDeliver(to))
       const line = new Line({
-        deliver,
-        run: (effect) => void runFork(Effect.forkIn(effect, scope)),
-        now: () => clock.currentTimeMillisUnsafe(),
-        timers
+        open: (events) => wires.open(addressOf(to), events),
+        now,
+        timers,
+        ended: (why) => void runFork(Effect.logInfo("A line to another runner is down", to, why))
       })
       lines.set(to, line)
       return line
     }
 
-    return {
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        for (const line of lines.values()) line.close()
+      })
+    )
+    wires.accept((wire) => terminal(local, wire))
+    yield* Effect.sync(() => {
+      for (const line of lines.values()) line.beat()
+    }).pipe(Effect.repeat(Schedule.spaced(beatMillis)), Effect.forkScoped)
+
+    return Context.make(RoomLines, {
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
       submit: (to, inputs, lost) => lineTo(to).submit(inputs, lost),
       tell: (to, items, lost) => lineTo(to).tell(items, lost)
-    }
+    }).pipe(Context.add(Neighbours, { lives: (address) => lineTo(addressText(address)).lives }))
   })
 )

@@ -1,0 +1,185 @@
+/**
+ * A line to one node: carries what this one has for its rooms and from its own, everything that has
+ * gathered in one frame, at most every few milliseconds. The other node answers what it refuses.
+ *
+ * A frame that was sent may not arrive, and the line does not send it again: whoever gave something
+ * to a line that then ends is told, unless a later heartbeat was answered, since what was sent before
+ * that has arrived. So what arrives is in order and without a gap until someone is told of one.
+ */
+import { Schema } from "effect"
+import { LineInputs, LineItems } from "#entities/room/lines"
+import { rooms } from "#rpc/limits"
+import type { TurnTimers } from "../realtime/turn.ts"
+import type { Wire, WireEvents } from "./wires.ts"
+
+/** Heartbeats, and their answers. Everything else is JSON. */
+export const beat = "?"
+export const answer = "!"
+
+export const Freight = Schema.fromJsonString(
+  Schema.Struct({ inputs: Schema.Array(LineInputs), items: Schema.Array(LineItems) })
+)
+
+/** Answered to the freight: the rooms that are not here for the commands. */
+export const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
+
+const decodeRefused = Schema.decodeUnknownSync(Refused)
+
+/** As many heartbeats without an answer are a bad sign, or the end of the line. */
+const beatsUntilDoubt = 2
+const beatsUntilEnd = 5
+
+const backOffMillis = 50
+const backOffMaxMillis = 1000
+
+type Lost = () => void
+
+export class Line {
+  readonly #open: (events: WireEvents) => Wire
+  readonly #now: () => number
+  readonly #timers: TurnTimers
+  readonly #ended: (why: string) => void
+  #wire: Wire | undefined
+  #inputs: Array<LineInputs> = []
+  #items: Array<LineItems> = []
+  #scheduled = false
+  #leftAt = 0
+  /** Whom to tell of a loss, by room: what was given since the last heartbeat, and before. */
+  #since = new Map<string, Lost>()
+  #before = new Map<string, Lost>()
+  /** Heartbeats since the last answer. */
+  #unanswered = 0
+  #answered = false
+  #failures = 0
+  #closedUntil = 0
+
+  constructor(options: {
+    readonly open: (events: WireEvents) => Wire
+    /** Milliseconds. */
+    readonly now: () => number
+    readonly timers: TurnTimers
+    readonly ended: (why: string) => void
+  }) {
+    this.#open = options.open
+    this.#now = options.now
+    this.#timers = options.timers
+    this.#ended = options.ended
+  }
+
+  submit(inputs: LineInputs, lost: Lost): void {
+    if (!this.#carries(`inputs ${inputs.room}`, lost)) return
+    this.#inputs.push(inputs)
+    this.#schedule()
+  }
+
+  tell(items: LineItems, lost: Lost): void {
+    if (!this.#carries(`items ${items.room}`, lost)) return
+    this.#items.push(items)
+    this.#schedule()
+  }
+
+  /** Does the other node answer? To be asked again and again: a line that is not open opens. */
+  get lives(): boolean {
+    this.#stand()
+    return this.#answered && this.#unanswered < beatsUntilDoubt
+  }
+
+  /** To be called at even intervals. */
+  beat(): void {
+    if (this.#wire === undefined) return
+    if (this.#unanswered >= beatsUntilEnd) {
+      this.#end("the other node does not answer")
+    } else {
+      if (this.#unanswered === 0) {
+        this.#before = this.#since
+        this.#since = new Map()
+        this.#wire.send(beat)
+      }
+      this.#unanswered += 1
+    }
+  }
+
+  close(): void {
+    this.#wire?.close("this node stops")
+  }
+
+  #carries(key: string, lost: Lost): boolean {
+    if (!this.#stand()) {
+      lost()
+      return false
+    }
+    this.#since.set(key, lost)
+    return true
+  }
+
+  /** Opens the line, unless it has just failed. */
+  #stand(): boolean {
+    if (this.#wire !== undefined) return true
+    if (this.#now() < this.#closedUntil) return false
+    const wire: Wire = this.#open({
+      received: (frame) => {
+        if (wire === this.#wire) this.#received(frame)
+      },
+      ended: (why) => {
+        if (wire === this.#wire) this.#end(why)
+      }
+    })
+    this.#wire = wire
+    this.beat()
+    return true
+  }
+
+  #received(frame: string): void {
+    if (frame === answer) {
+      this.#answered = true
+      this.#unanswered = 0
+      this.#failures = 0
+      this.#before = new Map()
+      return
+    }
+    for (const room of decodeRefused(frame)) {
+      const key = `inputs ${room}`
+      const lost = this.#since.get(key) ?? this.#before.get(key)
+      this.#since.delete(key)
+      this.#before.delete(key)
+      lost?.()
+    }
+  }
+
+  #end(why: string): void {
+    const wire = this.#wire
+    const told = [...this.#before.values(), ...this.#since.values()]
+    const backOff = Math.min(backOffMaxMillis, backOffMillis * 2 ** this.#failures)
+    this.#wire = undefined
+    this.#before = new Map()
+    this.#since = new Map()
+    this.#inputs = []
+    this.#items = []
+    this.#answered = false
+    this.#unanswered = 0
+    this.#failures += 1
+    this.#closedUntil = this.#now() + backOff
+    wire?.close(why)
+    this.#ended(why)
+    for (const lost of told) lost()
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    const wait = this.#leftAt + rooms.lineMillis - this.#now()
+    if (wait <= 0 || wait > rooms.lineMillis) this.#timers.soon(this.#leave)
+    else this.#timers.later(this.#leave, wait)
+  }
+
+  readonly #leave = (): void => {
+    this.#scheduled = false
+    const inputs = this.#inputs
+    const items = this.#items
+    if (inputs.length + items.length === 0) return
+    this.#inputs = []
+    this.#items = []
+    this.#leftAt = this.#now()
+    this.#wire?.send(JSON.stringify({ inputs, items }))
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * The runner's port. Two protocols share it: a connection that begins with the preamble of a line is
+ * a wire ({@link Wires}), any other is the cluster's own RPC. Whoever reaches the port is trusted, as
+ * before either: it belongs into a private network.
+ */
+import { connect, type Socket } from "node:net"
+import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
+import { Context, Effect, Layer, Option } from "effect"
+import { SocketServer } from "effect/socket"
+import { rooms } from "#rpc/limits"
+import { encodeFrame, FrameReader } from "./framing.ts"
+import { type Wire, type WireEvents, Wires } from "./wires.ts"
+
+/** Also the version of what follows; no RPC message begins like this. */
+const preamble = Buffer.from("runner-line-1\n")
+
+const openMillis = 1000
+/** A peer says something several times a second; one that has been silent for this long is gone. */
+const silenceMillis = 10_000
+
+/** A wire over a socket, whose errors and end become those of the wire. */
+const wireOver = (socket: Socket, sockets: Set<Socket>, eventsOf: (wire: Wire) => WireEvents) => {
+  let why = "the other end closed it"
+  const fail = (reason: string): void => {
+    if (socket.destroyed) return
+    why = reason
+    socket.destroy()
+  }
+  const wire: Wire = {
+    send: (frame) => {
+      if (socket.destroyed || socket.writableEnded) return
+      if (socket.writableLength > rooms.lineBufferMaxBytes) {
+        return fail("the other end does not take what is sent")
+      }
+      try {
+        socket.write(encodeFrame(frame))
+      } catch (error) {
+        fail(String(error))
+      }
+    },
+    close: (reason) => {
+      why = reason
+      socket.destroySoon()
+    }
+  }
+  const events = eventsOf(wire)
+  const reader = new FrameReader()
+  sockets.add(socket)
+  socket.on("data", (chunk: Buffer) => {
+    try {
+      for (const frame of reader.push(chunk)) if (!socket.destroyed) events.received(frame)
+    } catch (error) {
+      fail(String(error))
+    }
+  })
+  socket.on("timeout", () => fail("the other end is silent"))
+  socket.on("error", (error) => {
+    why = error.message
+  })
+  socket.once("close", () => {
+    sockets.delete(socket)
+    events.ended(why)
+  })
+  return wire
+}
+
+/** Does the connection begin with the preamble? It is taken away then; all else is left there. */
+const isWire = (socket: Socket): Effect.Effect<boolean> =>
+  Effect.callback((resume) => {
+    let read = Buffer.alloc(0)
+    const done = (answer: boolean): void => {
+      socket.off("readable", look).off("end", give).off("close", give).off("timeout", expire)
+      socket.setTimeout(0)
+      resume(Effect.succeed(answer))
+    }
+    const give = (): void => done(false)
+    const expire = (): void => void socket.destroy()
+    const look = (): void => {
+      const chunk: unknown = socket.read()
+      if (!(chunk instanceof Buffer)) return
+      read = Buffer.concat([read, chunk])
+      const head = read.subarray(0, preamble.length)
+      const matches = preamble.subarray(0, head.length).equals(head)
+      if (matches && head.length < preamble.length) return
+      const rest = matches ? read.subarray(preamble.length) : read
+      if (rest.length > 0) socket.unshift(rest)
+      done(matches)
+    }
+    socket.on("readable", look).on("end", give).on("close", give).on("timeout", expire)
+    socket.setTimeout(silenceMillis)
+    if (socket.destroyed) give()
+  })
+
+/** Listens on the runner's port. */
+export const portLayer = (host: string, port: number) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
+      const sockets = new Set<Socket>()
+      // The server waits for its connections when it closes.
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          for (const socket of sockets) socket.destroySoon()
+        })
+      )
+      let accepted: ((wire: Wire) => WireEvents) | undefined
+
+      return Context.make(SocketServer.SocketServer, {
+        address: server.address,
+        run: (handler) =>
+          server.run((socket) =>
+            Effect.gen(function* () {
+              const raw = yield* Effect.serviceOption(NodeSocket.NetSocket)
+              if (Option.isNone(raw) || !(yield* isWire(raw.value))) return yield* handler(socket)
+              if (accepted === undefined) raw.value.destroy()
+              else wireOver(raw.value.setTimeout(silenceMillis), sockets, accepted)
+              return undefined
+            })
+          )
+      }).pipe(
+        Context.add(Wires, {
+          open: (to, events) => {
+            const socket = connect({ host: to.host, port: to.port, noDelay: true })
+            socket.setTimeout(openMillis)
+            socket.once("connect", () => socket.setTimeout(0))
+            socket.write(preamble)
+            return wireOver(socket, sockets, () => events)
+          },
+          accept: (accept) => {
+            accepted = accept
+          }
+        })
+      )
+    })
+  )
