@@ -27,11 +27,9 @@ const make = Effect.gen(function* () {
   })
 
   /** Who does not hear of it reads the list again soon enough. */
-  const tell = invalidation.publish({ kind: "runners", id: "" }).pipe(
-    Effect.timeoutOption(publishMillis),
-    Effect.ignoreCause,
-    Effect.andThen(forget)
-  )
+  const tell = invalidation
+    .publish({ kind: "runners", id: "" })
+    .pipe(Effect.timeoutOption(publishMillis), Effect.ignoreCause, Effect.andThen(forget))
 
   yield* invalidation.hear(({ kind }) =>
     kind === "runners" || kind === "everything" ? forget : Effect.void

@@ -8,6 +8,7 @@ import { Runners, type RunnerAddress } from "effect/cluster"
 import { NetAddress } from "effect/net"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
+import { type Wire, type WireEvents, Wires } from "#src/cluster/wires"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
 
@@ -221,6 +222,58 @@ export class Network {
     })
   }
 
+  /** A line's wire: frames go as they are, in chunks of their own. */
+  #wire(
+    process: Process,
+    connection: Effect.Effect<End, Socket.SocketError>,
+    eventsOf: (wire: Wire) => WireEvents
+  ): Wire {
+    let why = "the other end closed it"
+    let end: End | undefined
+    let over = false
+    const waiting: Array<string> = []
+    const write = (frame: string): void => {
+      if (end === undefined) waiting.push(frame)
+      else process.run(Effect.ignore(end.write(frame)))
+    }
+    const finish = Effect.sync(() => {
+      over = true
+      end?.close()
+      if (end !== undefined) this.#ends.delete(end)
+      events.ended(why)
+    })
+    const wire: Wire = {
+      send: (frame) => {
+        if (!over) write(frame)
+      },
+      close: (reason) => {
+        if (!over) why = reason
+        over = true
+        end?.close()
+      }
+    }
+    const events = eventsOf(wire)
+    const carry = Effect.gen(function* () {
+      const open = yield* connection
+      end = open
+      for (const frame of waiting) write(frame)
+      while (!over) for (const frame of yield* open.pull) events.received(String(frame))
+    })
+    process.run(Effect.andThen(Effect.exit(carry), finish))
+    return wire
+  }
+
+  /** The wires of a process at an address. */
+  wires(process: Process, address: string): Wires["Service"] {
+    return {
+      open: (to, events) => this.#wire(process, this.#connect(process, lineKey(to)), () => events),
+      accept: (accepted) => {
+        const accept = (end: End): void => void this.#wire(process, Effect.succeed(end), accepted)
+        this.#listeners.set(`line ${address}`, { process, accept })
+      }
+    }
+  }
+
   /** A socket that opens a connection whenever it is read from. */
   socket(from: Process, address: string): Socket.Socket {
     const opened = Latch.makeUnsafe(false)
@@ -272,11 +325,13 @@ export class Network {
 }
 
 const key = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
+const lineKey = (address: RunnerAddress.RunnerAddress): string => `line ${key(address)}`
 
 /** The wires of a runner: to others, and for others to it. */
 export const wires = (network: Network, process: Process, self: RunnerAddress.RunnerAddress) =>
   Layer.mergeAll(
     Layer.succeed(SocketServer.SocketServer, network.server(process, key(self))),
+    Layer.succeed(Wires, network.wires(process, key(self))),
     Layer.effect(
       Runners.RpcClientProtocol,
       Effect.gen(function* () {

@@ -36,8 +36,11 @@ import { EnvironmentId } from "#rpc/ids"
 import { RoomRows } from "#sql/rooms"
 import { PlayerRows } from "#sql/players"
 import { pace, RunnerLive } from "#src/cluster/cluster"
+import { LinesLive } from "#src/cluster/lines"
+import { RunnerList } from "#src/cluster/list"
 import { HandoverStorage } from "#src/cluster/storage"
 import { Configs } from "#src/config"
+import { Invalidation } from "#src/invalidation"
 import { Relays } from "#src/peers"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
@@ -127,11 +130,14 @@ export interface Surroundings {
 const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   RunnerLive.pipe(
     Layer.provide(health(all.network, process)),
+    Layer.provideMerge(LinesLive),
     Layer.provide(wires(all.network, process, address)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(
       HandoverStorage.pipe(
-        Layer.provide(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)))
+        Layer.provide(RunnerList),
+        Layer.provide(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process))),
+        Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process)))
       )
     ),
     Layer.provide(

@@ -12,8 +12,11 @@ import {
   ClusterError,
   MachineId
 } from "effect/cluster"
+import type { Change, Invalidation } from "#src/invalidation"
 import type { Database } from "./database.ts"
 import type { Process } from "./world.ts"
+
+type Hearer = (change: Change) => Effect.Effect<void>
 
 interface Session {
   readonly process: Process
@@ -36,6 +39,7 @@ export class ShardLocks {
   readonly #expirationMillis: number
   readonly #runners = new Map<string, Entry>()
   readonly #locks = new Map<string, Session>()
+  readonly #hearers = new Map<Process, Hearer>()
   #machines = 0
 
   constructor(database: Database, expirationMillis: number) {
@@ -83,6 +87,26 @@ export class ShardLocks {
           const known = this.#runners.get(key(address))
           if (known !== undefined) known.healthy = healthy
         })
+    }
+  }
+
+  /** How a runner hears that the list has changed. What is told while it has no session is lost. */
+  newsOf(process: Process): Invalidation["Service"] {
+    return {
+      publish: (change) =>
+        Effect.orDie(
+          this.#database.statement(
+            process,
+            () => {
+              for (const [hearer, hear] of this.#hearers) {
+                if (hearer.state === "dead") this.#hearers.delete(hearer)
+                else hearer.enqueue(() => void hearer.run(hear(change)))
+              }
+            },
+            () => failed("Postgres cannot be reached")
+          )
+        ),
+      hear: (hear) => Effect.sync(() => void this.#hearers.set(process, hear))
     }
   }
 
