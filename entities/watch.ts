@@ -37,13 +37,18 @@ export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
 }): Effect.fn.Return<Queue.Dequeue<Batch<Item>, Unavailable>, never, Scope.Scope> {
   const { epoch, far, id, local } = options
   const queue = yield* Queue.bounded<Batch<Item>, Unavailable>(rooms.watchBufferItems)
+  let ended = false
   const end = (): void => {
+    ended = true
     Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
   }
   const overWire = (items: ReadonlyArray<Item>): void => {
     if (!Queue.offerUnsafe(queue, { epoch, items })) end()
   }
-  const overLine = (items: ReadonlyArray<Item>): void => far?.(items, end)
+  // After a loss nothing more is told: the node would hear it without what was lost.
+  const overLine = (items: ReadonlyArray<Item>): void => {
+    if (!ended) far?.(items, end)
+  }
   const here = (items: ReadonlyArray<Item>): void => {
     if (items.length === 0) Queue.offerUnsafe(queue, { epoch, items })
     local?.deliver(id, epoch, items)

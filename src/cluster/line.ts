@@ -6,7 +6,7 @@
  * to a line that then ends is told, unless a later heartbeat was answered, since what was sent before
  * that has arrived. So what arrives is in order and without a gap until someone is told of one.
  */
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import { LineInputs, LineItems } from "#entities/room/lines"
 import { rooms } from "#rpc/limits"
 import type { TurnTimers } from "../realtime/turn.ts"
@@ -20,10 +20,12 @@ export const Freight = Schema.fromJsonString(
   Schema.Struct({ inputs: Schema.Array(LineInputs), items: Schema.Array(LineItems) })
 )
 
-/** Answered to the freight: the rooms that are not here for the commands. */
-export const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
+export type Freight = typeof Freight.Type
 
-const decodeRefused = Schema.decodeUnknownSync(Refused)
+/** Answered to the freight: the rooms that are not here for the commands. */
+const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
+
+const decodeRefused = Schema.decodeUnknownOption(Refused)
 
 /** As many heartbeats without an answer are a bad sign, or the end of the line. */
 const beatsUntilDoubt = 2
@@ -137,7 +139,9 @@ export class Line {
       this.#before = new Map()
       return
     }
-    for (const room of decodeRefused(frame)) {
+    const refused = decodeRefused(frame)
+    if (Option.isNone(refused)) return this.#end("what came is not what answers a line")
+    for (const room of refused.value) {
       const key = `inputs ${room}`
       const lost = this.#since.get(key) ?? this.#before.get(key)
       this.#since.delete(key)

@@ -21,29 +21,34 @@ export class Neighbours extends Context.Service<
   }
 >()("src/cluster/Neighbours") {}
 
-const decodeFreight = Schema.decodeUnknownSync(Freight)
+const decodeFreight = Schema.decodeUnknownOption(Freight)
 
-/** Hands what arrives to the rooms and the gateway of this node. */
-const unload = (local: LocalRooms["Service"], frame: string): ReadonlyArray<string> => {
-  const { inputs, items } = decodeFreight(frame)
+/** Hands what arrives to the rooms and the gateway of this node; answers who refused. */
+const unload = (local: LocalRooms["Service"], freight: Freight): ReadonlyArray<string> => {
   const refused: Array<string> = []
-  for (const { inputs: commands, node, room } of inputs) {
+  for (const { inputs, node, room } of freight.inputs) {
     const actor = local.actors.get(room)
     if (actor === undefined || actor.fenced || !actor.watches(node)) refused.push(room)
-    else actor.submit(node, commands)
+    else actor.submit(node, inputs)
   }
-  for (const told of items) local.deliverFar(told)
+  for (const told of freight.items) local.deliverFar(told)
   return refused
 }
 
-/** The end of another node's line. */
-const terminal = (local: LocalRooms["Service"], wire: Wire): WireEvents => ({
+/** The end of another node's line; who sends something else is hung up on. */
+const terminal = (
+  local: LocalRooms["Service"],
+  wire: Wire,
+  ended: (why: string) => void
+): WireEvents => ({
   received: (frame) => {
     if (frame === beat) return wire.send(answer)
-    const refused = unload(local, frame)
+    const freight = decodeFreight(frame)
+    if (Option.isNone(freight)) return wire.close("what came is not what a line carries")
+    const refused = unload(local, freight.value)
     if (refused.length > 0) wire.send(JSON.stringify(refused))
   },
-  ended: () => undefined
+  ended
 })
 
 const addressText = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}|${port}`
@@ -64,6 +69,7 @@ export const LinesLive = Layer.effectContext(
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const lines = new Map<string, Line>()
     const now = () => clock.currentTimeMillisUnsafe()
+    const note = (...what: ReadonlyArray<string>) => void runFork(Effect.logInfo(...what))
 
     const lineTo = (to: string): Line => {
       const known = lines.get(to)
@@ -72,7 +78,7 @@ export const LinesLive = Layer.effectContext(
         open: (events) => wires.open(addressOf(to), events),
         now,
         timers,
-        ended: (why) => void runFork(Effect.logInfo("A line to another runner is down", to, why))
+        ended: (why) => note("The line to a runner has ended", to, why)
       })
       lines.set(to, line)
       return line
@@ -83,7 +89,7 @@ export const LinesLive = Layer.effectContext(
         for (const line of lines.values()) line.close()
       })
     )
-    wires.accept((wire) => terminal(local, wire))
+    wires.accept((wire) => terminal(local, wire, (why) => note("A runner's line has ended", why)))
     yield* Effect.sync(() => {
       for (const line of lines.values()) line.beat()
     }).pipe(Effect.repeat(Schedule.spaced(beatMillis)), Effect.forkScoped)

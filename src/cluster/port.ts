@@ -18,48 +18,46 @@ const openMillis = 1000
 /** A peer says something several times a second; one that has been silent for this long is gone. */
 const silenceMillis = 10_000
 
-/** A wire over a socket, whose errors and end become those of the wire. */
+/** A wire over a socket: what ends the one ends the other. */
 const wireOver = (socket: Socket, sockets: Set<Socket>, eventsOf: (wire: Wire) => WireEvents) => {
-  let why = "the other end closed it"
+  let why: string | undefined
   const fail = (reason: string): void => {
-    if (socket.destroyed) return
-    why = reason
+    why ??= reason
     socket.destroy()
+  }
+  const attempt = (step: () => void): void => {
+    try {
+      step()
+    } catch (error) {
+      fail(String(error))
+    }
   }
   const wire: Wire = {
     send: (frame) => {
-      if (socket.destroyed || socket.writableEnded) return
+      if (why !== undefined) return
       if (socket.writableLength > rooms.lineBufferMaxBytes) {
         return fail("the other end does not take what is sent")
       }
-      try {
-        socket.write(encodeFrame(frame))
-      } catch (error) {
-        fail(String(error))
-      }
+      attempt(() => socket.write(encodeFrame(frame)))
     },
     close: (reason) => {
-      why = reason
+      why ??= reason
       socket.destroySoon()
     }
   }
   const events = eventsOf(wire)
   const reader = new FrameReader()
   sockets.add(socket)
-  socket.on("data", (chunk: Buffer) => {
-    try {
-      for (const frame of reader.push(chunk)) if (!socket.destroyed) events.received(frame)
-    } catch (error) {
-      fail(String(error))
-    }
-  })
+  socket.on("data", (chunk: Buffer) =>
+    attempt(() => {
+      for (const frame of reader.push(chunk)) if (why === undefined) events.received(frame)
+    })
+  )
   socket.on("timeout", () => fail("the other end is silent"))
-  socket.on("error", (error) => {
-    why = error.message
-  })
+  socket.on("error", (error) => fail(error.message))
   socket.once("close", () => {
     sockets.delete(socket)
-    events.ended(why)
+    events.ended(why ?? "the other end closed it")
   })
   return wire
 }
