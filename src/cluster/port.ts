@@ -15,8 +15,12 @@ import { type Wire, type WireEvents, Wires } from "./wires.ts"
 const preamble = Buffer.from("runner-line-1\n")
 
 const openMillis = 1000
+const lingerMillis = 500
 /** A peer says something several times a second; one that has been silent for this long is gone. */
 const silenceMillis = 10_000
+
+/** Closes a socket when all is sent, or when that takes too long. */
+const finish = (socket: Socket): void => socket.setTimeout(lingerMillis).destroySoon()
 
 /** A wire over a socket: what ends the one ends the other. */
 const wireOver = (socket: Socket, sockets: Set<Socket>, eventsOf: (wire: Wire) => WireEvents) => {
@@ -42,7 +46,7 @@ const wireOver = (socket: Socket, sockets: Set<Socket>, eventsOf: (wire: Wire) =
     },
     close: (reason) => {
       why ??= reason
-      socket.destroySoon()
+      finish(socket)
     }
   }
   const events = eventsOf(wire)
@@ -98,7 +102,7 @@ export const portLayer = (host: string, port: number) =>
       // The server waits for its connections when it closes.
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
-          for (const socket of sockets) socket.destroySoon()
+          for (const socket of sockets) finish(socket)
         })
       )
       let accepted: ((wire: Wire) => WireEvents) | undefined

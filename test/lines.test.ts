@@ -1,0 +1,179 @@
+/** A line to another node: what it carries, when it says that something is lost, when it gives up. */
+import { assert, describe, it } from "@effect/vitest"
+import { rooms } from "#rpc/limits"
+import { answer, beat, Line } from "#src/cluster/line"
+import type { WireEvents } from "#src/cluster/wires"
+
+/** A line over wires that the test holds the other end of. */
+const makeLine = () => {
+  const clock = { now: 1_000_000 }
+  const wires: Array<WireEvents & { readonly sent: Array<string>; closed: string | undefined }> = []
+  const timers: Array<{ readonly millis: number; readonly run: () => void }> = []
+  const ends: Array<string> = []
+  const line = new Line({
+    open: (events) => {
+      const wire = { ...events, sent: new Array<string>(), closed: undefined }
+      const opened: (typeof wires)[number] = wire
+      wires.push(opened)
+      return {
+        send: (frame) => opened.sent.push(frame),
+        close: (why) => {
+          opened.closed = why
+        }
+      }
+    },
+    now: () => clock.now,
+    timers: {
+      soon: (run) => timers.push({ millis: 0, run }),
+      later: (run, millis) => timers.push({ millis, run })
+    },
+    ended: (why) => ends.push(why)
+  })
+  /** The timers that were set come due; answers how long they had to wait. */
+  const leave = (): ReadonlyArray<number> =>
+    timers.splice(0).map(({ millis, run }) => {
+      clock.now += millis
+      run()
+      return millis
+    })
+  const wire = (index = wires.length - 1) => {
+    const found = wires[index]
+    if (found === undefined) throw new Error("The line has not opened a wire")
+    return found
+  }
+  const lost: Array<string> = []
+  const submit = (room: string) =>
+    line.submit({ room, node: "node_a", inputs: [] }, () => lost.push(room))
+  const tell = (room: string, watch = 1) =>
+    line.tell({ room, epoch: 1, watch, from: "here|1", items: [] }, () => lost.push(room))
+  return { clock, ends, leave, line, lost, submit, tell, wire, wires }
+}
+
+const roomsOf = (frame: string | undefined): ReadonlyArray<string> =>
+  Array.from((frame ?? "").matchAll(/"room":"([^"]*)"/g), ([, room]) => room ?? "")
+
+describe("a line", () => {
+  it("carries all that has gathered in one frame, in order", () => {
+    const { leave, submit, tell, wire } = makeLine()
+    submit("a")
+    tell("b")
+    submit("c")
+    leave()
+    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a", "c", "b"]])
+  })
+
+  it("sends at once when it is quiet, and gathers when it is busy", () => {
+    const { clock, leave, submit } = makeLine()
+    submit("a")
+    assert.deepStrictEqual(leave(), [0])
+    clock.now += 1
+    submit("b")
+    assert.deepStrictEqual(leave(), [rooms.lineMillis - 1])
+    clock.now += rooms.lineMillis
+    submit("c")
+    assert.deepStrictEqual(leave(), [0])
+  })
+
+  it("says what may be lost when it ends, and not what a heartbeat has confirmed", () => {
+    const { leave, line, lost, submit, tell, wire } = makeLine()
+    submit("a")
+    leave()
+    wire().received(answer)
+    line.beat()
+    assert.deepStrictEqual(wire().sent.filter((frame) => frame === beat).length, 2)
+    tell("b")
+    submit("b")
+    leave()
+    wire().received(answer)
+    wire().ended("cut")
+    assert.deepStrictEqual(lost, ["b", "b"])
+    wire(0).ended("cut again")
+    assert.lengthOf(lost, 2)
+  })
+
+  it("does not take an answer for what was given after the heartbeat", () => {
+    const { leave, lost, submit, wire } = makeLine()
+    submit("a")
+    leave()
+    wire().received(answer)
+    wire().ended("cut")
+    assert.deepStrictEqual(lost, ["a"])
+  })
+
+  it("says once which commands were refused", () => {
+    const { leave, lost, submit, tell, wire } = makeLine()
+    submit("a")
+    submit("b")
+    tell("a")
+    leave()
+    wire().received(JSON.stringify(["a", "unheard of"]))
+    assert.deepStrictEqual(lost, ["a"])
+    wire().received(JSON.stringify(["a"]))
+    assert.deepStrictEqual(lost, ["a"])
+    wire().ended("cut")
+    assert.deepStrictEqual(lost, ["a", "b", "a"])
+  })
+
+  it("lives while heartbeats are answered, and ends when they are not", () => {
+    const { ends, line, lost, submit, wire } = makeLine()
+    assert.isFalse(line.lives)
+    wire().received(answer)
+    assert.isTrue(line.lives)
+    submit("a")
+    line.beat()
+    assert.isTrue(line.lives)
+    line.beat()
+    assert.isFalse(line.lives)
+    wire().received(answer)
+    assert.isTrue(line.lives)
+    for (let beats = 0; beats < 5; beats++) line.beat()
+    assert.isEmpty(ends)
+    line.beat()
+    assert.deepStrictEqual(ends, ["the other node does not answer"])
+    assert.deepStrictEqual(wire().closed, "the other node does not answer")
+    assert.isFalse(line.lives)
+    assert.isEmpty(lost)
+  })
+
+  it("opens again after a while, and takes nothing before that", () => {
+    const { clock, leave, line, lost, submit, wire, wires } = makeLine()
+    submit("a")
+    wire().ended("refused")
+    assert.deepStrictEqual(lost, ["a"])
+    leave()
+    submit("b")
+    assert.deepStrictEqual(lost, ["a", "b"])
+    assert.lengthOf(wires, 1)
+    clock.now += 50
+    submit("c")
+    leave()
+    assert.lengthOf(wires, 2)
+    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["c"]])
+    wire().ended("refused")
+    clock.now += 50
+    assert.isFalse(line.lives)
+    assert.lengthOf(wires, 2)
+    clock.now += 50
+    assert.isFalse(line.lives)
+    assert.lengthOf(wires, 3)
+  })
+
+  it("hangs up on whoever answers with something else", () => {
+    const { ends, lost, submit, wire } = makeLine()
+    submit("a")
+    wire().received("Hello?")
+    assert.lengthOf(ends, 1)
+    assert.isDefined(wire().closed)
+    assert.deepStrictEqual(lost, ["a"])
+  })
+
+  it("remembers no more than one loss a room, however much it carries", () => {
+    const { leave, lost, submit, wire } = makeLine()
+    for (let i = 0; i < 1000; i++) {
+      submit("a")
+      leave()
+    }
+    wire().ended("cut")
+    assert.deepStrictEqual(lost, ["a"])
+  })
+})
