@@ -257,7 +257,11 @@ export class Network {
       const open = yield* connection
       end = open
       for (const frame of waiting) write(frame)
-      while (!over) for (const frame of yield* open.pull) events.received(String(frame))
+      yield* Effect.forever(
+        Effect.map(open.pull, (frames) => {
+          for (const frame of frames) if (!over) events.received(String(frame))
+        })
+      )
     })
     process.run(Effect.andThen(Effect.exit(carry), finish))
     return wire

@@ -116,22 +116,28 @@ export class ShardLocks {
     let session: Session = { process, usedAt: world.now, ended: false }
     const statement = <A>(run: () => A) =>
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
-    /** On the session that holds the locks; one that has ended makes way for a new one. */
+    /**
+     * On the session that holds the locks. One that has ended makes way for a new one; so does one
+     * of which an answer did not come, since nobody knows what it holds by then.
+     */
     const locked = <A>(run: (current: Session) => A) =>
       Effect.suspend(() => {
         const current = session
+        const replace = Effect.sync(() => {
+          if (session === current) session = { process, usedAt: world.now, ended: false }
+          if (this.#database.weather !== "silent") current.ended = true
+        })
         return Effect.flatMap(
           statement(() => {
             if (!this.#alive(current)) return undefined
             current.usedAt = world.now
             return { value: run(current) }
           }),
-          (done) => {
-            if (done !== undefined) return Effect.succeed(done.value)
-            if (session === current) session = { process, usedAt: world.now, ended: false }
-            return Effect.fail(failed("The session has ended"))
-          }
-        )
+          (done) =>
+            done === undefined
+              ? Effect.fail(failed("The session has ended"))
+              : Effect.succeed(done.value)
+        ).pipe(Effect.onError(() => replace))
       })
     const heldBy = (current: Session, shards: Iterable<ShardId.ShardId>) =>
       Array.from(shards).filter((shard) => this.#holder(shard.toString()) === current)
