@@ -116,22 +116,22 @@ describe("a line", () => {
 
   it("lives while heartbeats are answered, and ends when they are not", () => {
     const { ends, line, lost, submit, wire } = makeLine()
-    assert.isFalse(line.lives)
+    assert.strictEqual(line.heard, "unknown")
     wire().received(answer)
-    assert.isTrue(line.lives)
+    assert.strictEqual(line.heard, "lives")
     submit("a")
     line.beat()
-    assert.isTrue(line.lives)
+    assert.strictEqual(line.heard, "lives")
     line.beat()
-    assert.isFalse(line.lives)
+    assert.strictEqual(line.heard, "silent")
     wire().received(answer)
-    assert.isTrue(line.lives)
+    assert.strictEqual(line.heard, "lives")
     for (let beats = 0; beats < 5; beats++) line.beat()
     assert.isEmpty(ends)
     line.beat()
     assert.deepStrictEqual(ends, ["the other node does not answer"])
     assert.deepStrictEqual(wire().closed, "the other node does not answer")
-    assert.isFalse(line.lives)
+    assert.strictEqual(line.heard, "unknown")
     assert.isEmpty(lost)
   })
 
@@ -151,10 +151,10 @@ describe("a line", () => {
     assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["c"]])
     wire().ended("refused")
     clock.now += 50
-    assert.isFalse(line.lives)
+    assert.strictEqual(line.heard, "unknown")
     assert.lengthOf(wires, 2)
     clock.now += 50
-    assert.isFalse(line.lives)
+    assert.strictEqual(line.heard, "unknown")
     assert.lengthOf(wires, 3)
   })
 

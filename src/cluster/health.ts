@@ -18,7 +18,12 @@ import { Neighbours } from "./lines.ts"
 const watchMillis = 200
 const watched = 2
 const connectMillis = 1000
-const pingMillis = 1000
+/** How often a runner is asked that has not been heard, and how long it has for the answer. */
+const pings = {
+  unknown: { millis: 1000, again: 1 },
+  /** It has left heartbeats without an answer already. */
+  silent: { millis: 1500, again: 0 }
+} as const
 
 /** Does the machine say that nothing listens there? That is quick and certain; silence is neither. */
 const isRefused = ({ host, port }: RunnerAddress.RunnerAddress): Effect.Effect<boolean> =>
@@ -35,8 +40,8 @@ const isRefused = ({ host, port }: RunnerAddress.RunnerAddress): Effect.Effect<b
   })
 
 /**
- * A runner whose line answers lives. Else it is dead when its machine refuses the connection, or when
- * pings go unanswered: one after a line that fell silent, two in a row without one.
+ * A runner whose line answers lives. One that does not is dead when its machine refuses a connection,
+ * or when pings go unanswered.
  */
 export const HealthLive = Layer.effect(
   RunnerHealth.RunnerHealth,
@@ -45,11 +50,13 @@ export const HealthLive = Layer.effect(
     const runners = yield* Runners.Runners
     return RunnerHealth.RunnerHealth.of({
       isAlive: Effect.fnUntraced(function* (address) {
-        if (neighbours.lives(address)) return true
+        const heard = neighbours.heard(address)
+        if (heard === "lives") return true
         if (yield* isRefused(address)) return false
+        const { again, millis } = pings[heard]
         return yield* runners
           .ping(address)
-          .pipe(Effect.timeout(pingMillis), Effect.retry({ times: 1 }), Effect.isSuccess)
+          .pipe(Effect.timeout(millis), Effect.retry({ times: again }), Effect.isSuccess)
       })
     })
   })

@@ -36,6 +36,9 @@ const backOffMaxMillis = 1000
 
 type Lost = () => void
 
+/** It answers, it has stopped to answer, or it has not answered (on this connection) at all. */
+export type Heard = "lives" | "silent" | "unknown"
+
 export class Line {
   readonly #open: (events: WireEvents) => Wire
   readonly #now: () => number
@@ -80,10 +83,11 @@ export class Line {
     this.#schedule()
   }
 
-  /** Does the other node answer? To be asked again and again: a line that is not open opens. */
-  get lives(): boolean {
+  /** What is heard of the other node. To be asked again and again: a line that is not open opens. */
+  get heard(): Heard {
     this.#stand()
-    return this.#answered && this.#unanswered < beatsUntilDoubt
+    if (!this.#answered) return "unknown"
+    return this.#unanswered < beatsUntilDoubt ? "lives" : "silent"
   }
 
   /** To be called at even intervals. */

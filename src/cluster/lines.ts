@@ -4,20 +4,17 @@ import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { TurnTimers } from "../realtime/turn.ts"
-import { answer, beat, Freight, Line } from "./line.ts"
+import { answer, beat, Freight, type Heard, Line } from "./line.ts"
 import { type Wire, type WireEvents, Wires } from "./wires.ts"
 
 const beatMillis = 400
 
-/** The nodes that answer. */
+/** Signs of life. */
 export class Neighbours extends Context.Service<
   Neighbours,
   {
-    /**
-     * Does the runner surely live? It is asked over the line to it, which opens when there is none:
-     * to be asked again and again.
-     */
-    readonly lives: (address: RunnerAddress.RunnerAddress) => boolean
+    /** What is heard of the runner over the line to it, which opens when there is none. */
+    readonly heard: (address: RunnerAddress.RunnerAddress) => Heard
   }
 >()("src/cluster/Neighbours") {}
 
@@ -98,6 +95,6 @@ export const LinesLive = Layer.effectContext(
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
       submit: (to, inputs, lost) => lineTo(to).submit(inputs, lost),
       tell: (to, items, lost) => lineTo(to).tell(items, lost)
-    }).pipe(Context.add(Neighbours, { lives: (address) => lineTo(addressText(address)).lives }))
+    }).pipe(Context.add(Neighbours, { heard: (address) => lineTo(addressText(address)).heard }))
   })
 )
