@@ -158,6 +158,18 @@ describe("a line", () => {
     assert.lengthOf(wires, 3)
   })
 
+  it("may be forgotten when nobody has needed it for long", () => {
+    const { clock, line, submit, wire } = makeLine()
+    submit("a")
+    clock.now += 3_600_000
+    assert.isFalse(line.idle)
+    wire().ended("cut")
+    clock.now += 1000
+    assert.isFalse(line.idle)
+    clock.now += 60_000
+    assert.isTrue(line.idle)
+  })
+
   it("hangs up on whoever answers with something else", () => {
     const { ends, lost, submit, wire } = makeLine()
     submit("a")

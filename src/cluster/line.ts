@@ -33,6 +33,7 @@ const beatsUntilEnd = 5
 
 const backOffMillis = 50
 const backOffMaxMillis = 1000
+const forgetMillis = 60_000
 
 type Lost = () => void
 
@@ -43,7 +44,7 @@ export class Line {
   readonly #open: (events: WireEvents) => Wire
   readonly #now: () => number
   readonly #timers: TurnTimers
-  readonly #ended: (why: string) => void
+  readonly #ended: (why: string, answered: boolean) => void
   #wire: Wire | undefined
   #inputs: Array<LineInputs> = []
   #items: Array<LineItems> = []
@@ -63,7 +64,8 @@ export class Line {
     /** Milliseconds. */
     readonly now: () => number
     readonly timers: TurnTimers
-    readonly ended: (why: string) => void
+    /** `answered`: the other node had been heard before that. */
+    readonly ended: (why: string, answered: boolean) => void
   }) {
     this.#open = options.open
     this.#now = options.now
@@ -88,6 +90,11 @@ export class Line {
     this.#stand()
     if (!this.#answered) return "unknown"
     return this.#unanswered < beatsUntilDoubt ? "lives" : "silent"
+  }
+
+  /** Has nobody needed the line for long? Then it may be forgotten. */
+  get idle(): boolean {
+    return this.#wire === undefined && this.#now() > this.#closedUntil + forgetMillis
   }
 
   /** To be called at even intervals. */
@@ -157,6 +164,7 @@ export class Line {
   #end(why: string): void {
     const wire = this.#wire
     const told = [...this.#before.values(), ...this.#since.values()]
+    const answered = this.#answered
     const backOff = Math.min(backOffMaxMillis, backOffMillis * 2 ** this.#failures)
     this.#wire = undefined
     this.#before = new Map()
@@ -168,7 +176,7 @@ export class Line {
     this.#failures += 1
     this.#closedUntil = this.#now() + backOff
     wire?.close(why)
-    this.#ended(why)
+    this.#ended(why, answered)
     for (const lost of told) lost()
   }
 

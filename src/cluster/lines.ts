@@ -66,7 +66,7 @@ export const LinesLive = Layer.effectContext(
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const lines = new Map<string, Line>()
     const now = () => clock.currentTimeMillisUnsafe()
-    const note = (...what: ReadonlyArray<string>) => void runFork(Effect.logInfo(...what))
+    const note = (log: Effect.Effect<void>) => void runFork(log)
 
     const lineTo = (to: string): Line => {
       const known = lines.get(to)
@@ -75,7 +75,10 @@ export const LinesLive = Layer.effectContext(
         open: (events) => wires.open(addressOf(to), events),
         now,
         timers,
-        ended: (why) => note("The line to a runner has ended", to, why)
+        ended: (why, answered) => {
+          const log = answered ? Effect.logInfo : Effect.logDebug
+          note(log("The line to a runner has ended", to, why))
+        }
       })
       lines.set(to, line)
       return line
@@ -86,9 +89,14 @@ export const LinesLive = Layer.effectContext(
         for (const line of lines.values()) line.close()
       })
     )
-    wires.accept((wire) => terminal(local, wire, (why) => note("A runner's line has ended", why)))
+    wires.accept((wire) =>
+      terminal(local, wire, (why) => note(Effect.logInfo("A runner's line has ended", why)))
+    )
     yield* Effect.sync(() => {
-      for (const line of lines.values()) line.beat()
+      for (const [to, line] of lines) {
+        if (line.idle) lines.delete(to)
+        else line.beat()
+      }
     }).pipe(Effect.repeat(Schedule.spaced(beatMillis)), Effect.forkScoped)
 
     return Context.make(RoomLines, {
