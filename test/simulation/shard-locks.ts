@@ -116,28 +116,22 @@ export class ShardLocks {
     let session: Session = { process, usedAt: world.now, ended: false }
     const statement = <A>(run: () => A) =>
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
-    /**
-     * On the session that holds the locks. One that has ended makes way for a new one; so does one
-     * of which an answer did not come, since nobody knows what it holds by then.
-     */
+    /** On the session that holds the locks; one that has ended makes way for a new one. */
     const locked = <A>(run: (current: Session) => A) =>
       Effect.suspend(() => {
         const current = session
-        const replace = Effect.sync(() => {
-          if (session === current) session = { process, usedAt: world.now, ended: false }
-          if (this.#database.weather !== "silent") current.ended = true
-        })
         return Effect.flatMap(
           statement(() => {
             if (!this.#alive(current)) return undefined
             current.usedAt = world.now
             return { value: run(current) }
           }),
-          (done) =>
-            done === undefined
-              ? Effect.fail(failed("The session has ended"))
-              : Effect.succeed(done.value)
-        ).pipe(Effect.onError(() => replace))
+          (done) => {
+            if (done !== undefined) return Effect.succeed(done.value)
+            if (session === current) session = { process, usedAt: world.now, ended: false }
+            return Effect.fail(failed("The session has ended"))
+          }
+        )
       })
     const heldBy = (current: Session, shards: Iterable<ShardId.ShardId>) =>
       Array.from(shards).filter((shard) => this.#holder(shard.toString()) === current)
@@ -146,14 +140,26 @@ export class ShardLocks {
       ...this.#listOf(process),
       acquire: (_, shards) => {
         const wanted = Array.from(shards)
+        const taken = new Map<string, Session>()
         const acquire = locked((current) => {
           for (const shard of wanted) {
             const id = shard.toString()
-            if (this.#holder(id) === undefined) this.#locks.set(id, current)
+            if (this.#holder(id) !== undefined) continue
+            this.#locks.set(id, current)
+            taken.set(id, current)
           }
           return heldBy(current, wanted)
         })
-        return Effect.catch(acquire, () => acquire)
+        // Without the answer the runner does not know of these locks: they end with their session.
+        const forget = Effect.sync(() => {
+          for (const [id, holder] of taken) {
+            if (this.#locks.get(id) === holder) this.#locks.delete(id)
+          }
+        })
+        return Effect.onError(
+          Effect.catch(acquire, () => acquire),
+          () => forget
+        )
       },
       refresh: (address, shards) => {
         const wanted = Array.from(shards)
