@@ -43,6 +43,7 @@ export class RoomActor {
   state: RoomState | undefined
   /** A newer activation owns the room: this one is deaf and dumb. */
   fenced = false
+  #retired = false
   readonly #port: RoomPort
   /** When the state was last worth a snapshot, or had to be written for being old. */
   #changedAt: number
@@ -124,6 +125,11 @@ export class RoomActor {
     this.expectNodes()
   }
 
+  /** The activation ends: what there is can still be saved, but nothing is said or taken any more. */
+  retire(): void {
+    this.#retired = true
+  }
+
   /** A newer activation owns the room: from now on this one says and takes nothing. */
   fence(): void {
     this.fenced = true
@@ -192,7 +198,7 @@ export class RoomActor {
   /** May this activation still speak for the room? One that may not, never may again. */
   get #acts(): boolean {
     if (!this.fenced && !this.#port.held()) this.fence()
-    return !this.fenced
+    return !this.fenced && !this.#retired
   }
 
   /**

@@ -5,13 +5,15 @@
 import { Clock, Context, Effect, Fiber, Layer } from "effect"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
-import { PlayerSession, sessionId } from "#entities/player-session/protocol"
+import { LocalSessions } from "#entities/player-session/entity"
+import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { Room } from "#entities/room/protocol"
 import { ThisNode } from "#entities/local-actors"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
+import { SessionLink } from "./session-link.ts"
 import type { PlayerConnection } from "./connection.ts"
 import { EventTurn, TurnTimers } from "./turn.ts"
 
@@ -37,16 +39,19 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     const localQueues = yield* LocalQueues
     const roomClient = yield* Room.client
     const queueClient = yield* MatchmakingQueue.client
-    const sessionClient = yield* PlayerSession.client
+    const localSessions = yield* LocalSessions
+    const sessionsClient = yield* PlayerSessions.client
     const surroundings = yield* makeSurroundings(node)
     const { run, turn } = surroundings
     const rooms = new Map<string, RoomLink>()
     const queues = new Map<string, QueueLink>()
+    const sessions = new Map<string, SessionLink>()
     const connections = new Map<string, PlayerConnection>()
 
     const lines = yield* RoomLines
     localRooms.deliverFar = (told) => rooms.get(told.room)?.receiveFar(told)
     localRooms.deliver = (id, epoch, items) => rooms.get(id)?.receive(epoch, items)
+    localSessions.deliver = (id, epoch, items) => sessions.get(id)?.receive(epoch, items)
     localQueues.deliver = (id, epoch, items) => queues.get(id)?.receive(epoch, items)
 
     return {
@@ -57,9 +62,24 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
       rooms,
       queues,
       roomClient,
-      /** The session that judges where a player is. */
-      session: (environmentId: string, playerId: string) =>
-        sessionClient(sessionId(environmentId, playerId)),
+      /** The line to the session that judges where a player is. */
+      session: (environmentId: string, playerId: string): SessionLink => {
+        const id = sessionsId(environmentId, playerId)
+        const known = sessions.get(id)
+        if (known !== undefined && !known.ended) return known
+        const link = new SessionLink({
+          sessionsId: id,
+          client: sessionsClient,
+          local: localSessions,
+          surroundings,
+          ended: (ended) => {
+            if (sessions.get(id) === ended) sessions.delete(id)
+          }
+        })
+        sessions.set(id, link)
+        link.start()
+        return link
+      },
       /** The line to a room, opened when there is none. */
       room: (environmentId: string, roomId: string): RoomLink => {
         const known = rooms.get(roomId)

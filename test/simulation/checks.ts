@@ -203,3 +203,16 @@ export const checkWrites = (
     }
   }
 }
+
+/** What holds as long as nothing goes wrong: no request fails, and no seat is given to nobody. */
+export const checkCalm = (world: World, record: RoomRecord, ledger: Ledger): void => {
+  for (const outcome of ledger.outcomes.keys()) {
+    if (outcome.endsWith("unavailable")) world.fault(`${outcome}, and nothing was wrong`)
+  }
+  for (const { at, playerId, roomId } of record.matched) {
+    const waited = ledger.waits.some(
+      (wait) => wait.playerId === playerId && wait.from <= at && at <= wait.until
+    )
+    if (!waited) world.fault(`${roomId} has a seat for ${playerId}, who has not waited`)
+  }
+}

@@ -46,6 +46,7 @@ export class Database {
   readonly #chance: Chance
   weather: Weather = "fine"
   #parked: Array<() => void> = []
+  readonly #isolated = new Set<Process>()
   statements = 0
 
   constructor(real: RealDatabase, world: World, chance: Chance) {
@@ -63,9 +64,20 @@ export class Database {
     for (const go of parked) go()
   }
 
-  #fate(): Fate {
+  /** One process cannot reach the database, while others can. */
+  isolate(process: Process): void {
+    this.#isolated.add(process)
+  }
+
+  /** What the process has asked meanwhile arrives now. */
+  rejoin(process: Process): void {
+    this.#isolated.delete(process)
+    this.turn(this.weather)
+  }
+
+  #fate(process: Process): Fate {
     const chance = this.#chance
-    switch (this.weather) {
+    switch (this.#isolated.has(process) ? "silent" : this.weather) {
       case "fine":
         return { carriedOut: chance.fraction() * 2, answer: chance.fraction() * 2, lost: false }
       case "slow":
@@ -89,7 +101,7 @@ export class Database {
   ): () => void {
     let interrupted = false
     const attempt = (): void => {
-      const { answer, carriedOut, lost } = this.#fate()
+      const { answer, carriedOut, lost } = this.#fate(process)
       if (answer === undefined) {
         this.#parked.push(attempt)
         return
@@ -119,7 +131,7 @@ export class Database {
     return Effect.callback<A, E>((resume) => {
       let interrupted = false
       const attempt = (): void => {
-        const { answer, carriedOut, lost } = this.#fate()
+        const { answer, carriedOut, lost } = this.#fate(process)
         const refuse = () => resume(Effect.fail(unreachableAs()))
         if (answer === undefined) {
           this.#parked.push(attempt)
@@ -174,7 +186,7 @@ export class Database {
       insert: (row) => settled(rows.insert(row)),
       save: (batch) => this.#query(process, rows.save(batch)),
       remove: (id, epoch) => this.#query(process, rows.remove(id, epoch)),
-      seatOf: (environmentId, playerId) => settled(rows.seatOf(environmentId, playerId)),
+      seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
       findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),
       findById: (environmentId, id) => settled(rows.findById(environmentId, id)),
       list: (environmentId, mode, limit) => settled(rows.list(environmentId, mode, limit)),

@@ -21,6 +21,8 @@ export class Cluster {
   #started = 0
   /** When something was wrong that may cost unsaved changes. */
   readonly outages: Array<Outage> = []
+  /** Nothing has happened yet. */
+  calm = true
 
   constructor(world: World, chance: Chance, newChance: () => Chance, all: Surroundings) {
     this.world = world
@@ -46,12 +48,13 @@ export class Cluster {
 
   /** One fault. */
   strike(): void {
+    this.calm = false
     const chance = this.#chance
     const living = this.#living
     const runner = chance.pick(living)
     const other = chance.pick(living)
     if (runner === undefined || other === undefined) return this.start()
-    switch (chance.integer(0, 8)) {
+    switch (chance.integer(0, 9)) {
       case 0:
       case 1:
         return this.#kill(runner, chance.happens(0.3))
@@ -68,6 +71,8 @@ export class Cluster {
       case 7:
         return this.#turn()
       case 8:
+        return this.#isolate(runner)
+      case 9:
         if (living.length < 4) this.start()
     }
   }
@@ -113,6 +118,15 @@ export class Cluster {
     this.world.after(millis, () => this.#all.network.heal())
   }
 
+  /** The runner loses its database, and with it its locks, without anybody else noticing. */
+  #isolate(runner: Runner): void {
+    const millis = this.#chance.integer(3000, 10_000)
+    this.world.note(`${runner.name} loses the database for ${millis}`)
+    this.#outage(millis)
+    this.#all.database.isolate(runner.process)
+    this.world.after(millis, () => this.#all.database.rejoin(runner.process))
+  }
+
   #turn(): void {
     const weather = this.#chance.pick(weathers) ?? "slow"
     const millis = this.#chance.integer(200, 6000)
@@ -125,7 +139,10 @@ export class Cluster {
   /** Everything is well again. */
   heal(): void {
     this.world.note("everything heals")
-    for (const { process } of this.runners) process.thaw()
+    for (const { process } of this.runners) {
+      process.thaw()
+      this.#all.database.rejoin(process)
+    }
     this.#all.network.heal()
     this.#all.database.turn("fine")
     while (this.#living.filter(({ open }) => open).length + this.#starting < 2) this.start()

@@ -60,8 +60,16 @@ const create = ({ chance }: Play, player: Player): void =>
     ...(chance.happens(0.2) ? { code: chance.pick(codes) } : {})
   })
 
-const match = ({ chance }: Play, player: Player): void =>
+/** Whoever waits may think better of it at the very moment the match is made. */
+const match = ({ chance, players }: Play, player: Player): void => {
   player.ask("quickMatch", { mode: chance.pick(modes) })
+  for (const other of players) {
+    if (!other.waitsFor("quickMatch") || !chance.happens(0.1)) continue
+    other.world.after(chance.fraction() * 20, () => {
+      if (other.waitsFor("quickMatch")) other.ask("cancelMatch")
+    })
+  }
+}
 
 const resume = (play: Play, player: Player): void => {
   const roomId = player.kept ?? play.chance.pick(Array.from(play.ledger.codes.keys()))

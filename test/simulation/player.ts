@@ -41,8 +41,16 @@ export interface Acknowledged {
   readonly at: number
 }
 
+/** A wait for a match, until the node has answered or the connection is gone. */
+export interface Wait {
+  readonly playerId: string
+  readonly from: number
+  until: number
+}
+
 /** What the world keeps of all players, for the checks. */
 export interface Ledger {
+  readonly waits: Array<Wait>
   readonly transcripts: Array<Transcript>
   readonly acknowledged: Array<Acknowledged>
   /** Rooms that players know of, by id. */
@@ -67,6 +75,7 @@ export class Player {
   /** The number of the last message of each sender, since the room was entered. */
   readonly #numbers = new Map<string, number>()
   readonly #cancelled = new Set<string>()
+  readonly #waits = new Map<string, Wait>()
   #counter = 0
   /** A room that the service says is kept for the player. */
   kept: string | undefined
@@ -131,6 +140,13 @@ export class Player {
     this.#entered = new Set()
     this.#transcript = undefined
     this.#cancelled.clear()
+    this.#waits.clear()
+  }
+
+  #wait(rid: string, from: number): void {
+    const wait = { playerId: this.id, from, until: Number.POSITIVE_INFINITY }
+    this.#waits.set(rid, wait)
+    this.#ledger.waits.push(wait)
   }
 
   next(): number {
@@ -143,6 +159,7 @@ export class Player {
     const matches = Array.from(this.pending.values()).filter(({ t: of }) => of === "quickMatch")
     const sentAt = this.world.now
     this.pending.set(rid, { t, rid, sentAt, n, matches: matches.map((match) => match.rid) })
+    if (t === "quickMatch") this.#wait(rid, sentAt)
     this.world.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
     this.socket?.say({ t, rid, ...payload })
   }
@@ -218,6 +235,8 @@ export class Player {
     const request = this.pending.get(reply.rid)
     this.pending.delete(reply.rid)
     if (request === undefined) return this.#fault(`is answered twice: ${JSON.stringify(reply)}`)
+    const wait = this.#waits.get(reply.rid)
+    if (wait !== undefined) wait.until = toldAt
     const outcome = `${request.t} ${reply.ok ? "ok" : (reply.error?.code ?? "?")}`
     this.#ledger.outcomes.set(outcome, (this.#ledger.outcomes.get(outcome) ?? 0) + 1)
     if (!reply.ok) return

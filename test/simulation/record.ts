@@ -6,6 +6,7 @@ import { Layer } from "effect"
 import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomItem } from "#entities/room/protocol"
+import type { Watcher } from "#entities/watch"
 import type { Process } from "./world.ts"
 
 /** What one activation told one node since it began to watch. */
@@ -16,6 +17,13 @@ export interface Told {
   readonly items: Array<RoomItem>
 }
 
+/** A seat that matchmaking gave. */
+export interface MatchedSeat {
+  readonly roomId: string
+  readonly playerId: string
+  readonly at: number
+}
+
 export interface Activation {
   readonly process: Process
   readonly actor: RoomActor
@@ -24,26 +32,51 @@ export interface Activation {
 
 export class RoomRecord {
   readonly told: Array<Told> = []
+  readonly matched: Array<MatchedSeat> = []
   /** Every activation there has been, by room. */
   readonly activations = new Map<string, Array<Activation>>()
 
   add(process: Process, actor: RoomActor): void {
     const known = this.activations.get(actor.id) ?? []
     this.activations.set(actor.id, [...known, { process, actor, wokenAt: process.world.now }])
+    this.#noteSeats(process, actor)
+    const attached = new WeakMap<object, Watcher<RoomItem>>()
     const attach = actor.attach.bind(actor)
     actor.attach = (node, watcher, heardEpoch, present) => {
       const told: Told = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
       this.told.push(told)
       const tell = (items: ReadonlyArray<RoomItem>): void => {
         told.items.push(...items)
+        if (items.length > 0) this.#checkOwner(process, actor)
         watcher.tell(items)
       }
       attached.set(watcher, { tell, end: watcher.end })
       attach(node, attached.get(watcher) ?? watcher, heardEpoch, present)
     }
-    const attached = new WeakMap<object, Parameters<RoomActor["attach"]>[1]>()
     const detach = actor.detach.bind(actor)
     actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
+  }
+
+  /** Once a room has woken elsewhere, nothing that was before it says another word. */
+  #checkOwner({ name, world }: Process, { epoch, id }: RoomActor): void {
+    const newest = Math.max(...(this.activations.get(id) ?? []).map(({ actor }) => actor.epoch))
+    if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
+  }
+
+  #noteSeats({ world }: Process, actor: RoomActor): void {
+    const note = (playerId: string): void => {
+      this.matched.push({ roomId: actor.id, playerId, at: world.now })
+    }
+    const seat = actor.seat.bind(actor)
+    actor.seat = (newcomers) => {
+      for (const { playerId } of newcomers) note(playerId)
+      return seat(newcomers)
+    }
+    const open = actor.open.bind(actor)
+    actor.open = (state) => {
+      if (state.settings.matched) for (const playerId of state.members.keys()) note(playerId)
+      open(state)
+    }
   }
 
   /** Activations that may still speak: of living processes, and not fenced. */

@@ -4,6 +4,7 @@
  */
 import {
   checkAnswers,
+  checkCalm,
   checkOwners,
   checkRooms,
   checkSessions,
@@ -31,13 +32,13 @@ export interface Outcome {
 
 const lockMillis = 5000
 const stepMillis = 250
-const restMillis = 35_000
+const restMillis = 32_000
 /** By then a room that nobody keeps has been found, woken and closed. */
 const sleepMillis = 170_000
 
 /** Players do as they like and faults strike. */
 const turmoil = async (world: World, cluster: Cluster, play: Play, record: RoomRecord) => {
-  const millis = play.chance.integer(5000, 11_000)
+  const millis = play.chance.integer(4000, 9000)
   const until = world.now + millis
   for (const player of play.players) keepActing(play, player, () => world.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
@@ -78,12 +79,13 @@ export const simulate = async (seed: number, real: RealDatabase): Promise<Outcom
   const ledger: Ledger = {
     transcripts: [],
     acknowledged: [],
+    waits: [],
     codes: new Map(),
     outcomes: new Map()
   }
   const chance = newChance()
   const players = Array.from(
-    { length: chance.integer(3, 7) },
+    { length: chance.integer(3, 6) },
     (_, i) => new Player(`pl_${String(i).padStart(26, "0")}`, world, newChance(), ledger)
   )
   const play: Play = { chance, ledger, players, runners: () => cluster.runners }
@@ -97,9 +99,10 @@ export const simulate = async (seed: number, real: RealDatabase): Promise<Outcom
     checkWrites(record, world, ledger, cluster.outages)
     await world.pass(2000)
     for (const player of players) if (player.view !== undefined) player.ask("leave")
-    await world.pass(12_000)
+    await world.pass(9000)
     checkAnswers(world, players, "none")
     checkTranscripts(world, record, ledger)
+    if (cluster.calm) checkCalm(world, record, ledger)
     if ((await real.roomIds()).length > 0) await world.pass(sleepMillis)
     for (const id of await real.roomIds()) world.fault(`${id} is left in the database`)
   } catch (error) {
