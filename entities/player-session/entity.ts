@@ -6,6 +6,7 @@
 import { Clock, Context, Effect, Layer, Schedule, ScopedRef, Semaphore, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors"
+import { type Find, gather } from "#sql/gather"
 import { RoomRows } from "#sql/rooms"
 import { Lease } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
@@ -13,13 +14,18 @@ import { makeTimer, watchQueue } from "../watch.ts"
 import { SessionsActor, type SessionsPort } from "./actor.ts"
 import { PlayerSessions, type SessionItem } from "./protocol.ts"
 
-/** The buckets of sessions that live on this node. */
+/** The buckets of sessions that live on this node, and the seats that they look up together. */
 export class LocalSessions extends Context.Service<
   LocalSessions,
-  LocalActors<SessionsActor, SessionItem>
+  LocalActors<SessionsActor, SessionItem> & { readonly seatsOf: Find<string> }
 >()("entities/player-session/LocalSessions") {
-  static readonly layer = Layer.sync(LocalSessions, () =>
-    makeLocalActors<SessionsActor, SessionItem>()
+  static readonly layer = Layer.effect(
+    LocalSessions,
+    Effect.gen(function* () {
+      const rows = yield* RoomRows
+      const seatsOf = yield* gather(rows.seatsOf)
+      return LocalSessions.of({ ...makeLocalActors<SessionsActor, SessionItem>(), seatsOf })
+    })
   )
 }
 
@@ -37,7 +43,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   yield* lease.confirmed
   const wakeAt = yield* makeTimer(() => actor.tick())
   const load = (playerIds: ReadonlyArray<string>): void => {
-    const looking = rows.seatsOf(environmentId, playerIds).pipe(
+    const looking = local.seatsOf(environmentId, playerIds).pipe(
       Effect.tapDefect((defect) => Effect.logDebug("Seats could not be looked up", defect)),
       Effect.catchDefect(() => Effect.fail(new Unavailable())),
       Effect.retry(patience),
