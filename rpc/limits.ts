@@ -121,6 +121,19 @@ export const matchmaking = {
   matchMemoryMax: 50_000
 } as const
 
+/** Players' sessions: which connection of a player is the newest, and where the player is. */
+export const playerSessions = {
+  /** Enough to spread an environment over the runners, few enough that a node watches them all. */
+  buckets: 64,
+  /** Beyond it the session idle for longest makes room; when none is idle nobody else comes in. */
+  perBucket: 100_000,
+  /** A session without a connection is remembered for this long. */
+  idleSeconds: 60,
+  /** What may wait for a session that is being looked up. */
+  waitingPerSession: 32,
+  seatsPerStatement: 500
+} as const
+
 /** The environment config document (spec section 2.2). */
 export const config = {
   keyMaxCharacters: 48,

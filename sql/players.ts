@@ -1,8 +1,9 @@
 /** Players (spec section 2.1). Every query names the environment: another's player does not exist. */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { settled } from "./database.ts"
+import { gather } from "./gather.ts"
 
 export const PlayerRow = Schema.Struct({
   id: PlayerId,
@@ -14,12 +15,15 @@ export const PlayerRow = Schema.Struct({
 export type PlayerRow = typeof PlayerRow.Type
 
 const statements = (sql: SqlClient.SqlClient) => ({
-  find: SqlSchema.findOneOption({
-    Request: Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId }),
+  find: SqlSchema.findAll({
+    Request: Schema.Struct({
+      environmentId: Schema.String,
+      playerIds: Schema.Array(Schema.String)
+    }),
     Result: PlayerRow,
-    execute: ({ environmentId, playerId }) => sql`
+    execute: ({ environmentId, playerIds }) => sql`
       select id, environment_id, display_name, is_guest, created_at from players
-      where environment_id = ${environmentId} and id = ${playerId}`
+      where environment_id = ${environmentId} and id = any(${[...playerIds]}::text[])`
   }),
   rename: SqlSchema.findOneOption({
     Request: Schema.Struct({
@@ -39,9 +43,17 @@ const statements = (sql: SqlClient.SqlClient) => ({
 export class PlayerRows extends Context.Service<PlayerRows>()("sql/players/PlayerRows", {
   make: Effect.gen(function* () {
     const { find, rename } = statements(yield* SqlClient.SqlClient)
+    const players = yield* gather((environmentId, playerIds) =>
+      Effect.map(
+        settled(find({ environmentId, playerIds })),
+        (rows): ReadonlyMap<string, PlayerRow> => new Map(rows.map((row) => [row.id, row]))
+      )
+    )
     return {
       find: (environmentId: EnvironmentId, playerId: PlayerId) =>
-        settled(find({ environmentId, playerId })),
+        Effect.map(players(environmentId, [playerId]), (found) =>
+          Option.fromUndefinedOr(found.get(playerId))
+        ),
       /** The renamed player; none when the environment has no such player. */
       rename: (environmentId: EnvironmentId, playerId: PlayerId, displayName: string) =>
         settled(rename({ environmentId, playerId, displayName }))

@@ -109,13 +109,16 @@ const writes = (sql: SqlClient.SqlClient) => {
 }
 
 const reads = (sql: SqlClient.SqlClient) => ({
-  seat: SqlSchema.findAll({
-    Request: Schema.Struct({ environmentId: Schema.String, playerId: Schema.String }),
-    Result: IdRow,
-    execute: ({ environmentId, playerId }) => sql`
-      select id from rooms
-      where environment_id = ${environmentId} and members @> array[${playerId}::text]
-      order by created_at desc limit 1`
+  seats: SqlSchema.findAll({
+    Request: Schema.Struct({
+      environmentId: Schema.String,
+      playerIds: Schema.Array(Schema.String)
+    }),
+    Result: Schema.Struct({ id: Schema.String, members: Schema.Array(Schema.String) }),
+    execute: ({ environmentId, playerIds }) => sql`
+      select id, members from rooms
+      where environment_id = ${environmentId} and members && ${[...playerIds]}::text[]
+      order by created_at`
   }),
   byCode: SqlSchema.findAll({
     Request: Schema.Struct({ environmentId: Schema.String, code: Schema.String }),
@@ -162,7 +165,7 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { claim, epoch, insert, save } = writes(sql)
-    const { byCode, byId, list, open, overdue, seat } = reads(sql)
+    const { byCode, byId, list, open, overdue, seats } = reads(sql)
     return {
       /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
       claim: (id: string) => settled(claim(id)),
@@ -176,9 +179,13 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
       /** Forgets a room that is over. */
       remove: (id: string, epoch: number) =>
         Effect.asVoid(sql`delete from rooms where id = ${id} and epoch <= ${epoch}::float8`),
-      /** The room a player has a seat in, as of the last snapshot. */
-      seatOf: (environmentId: string, playerId: string) =>
-        Effect.map(settled(seat({ environmentId, playerId })), firstId),
+      /** The newest rooms that these players have seats in, as of the last snapshots, by player. */
+      seatsOf: (environmentId: string, playerIds: ReadonlyArray<string>) =>
+        Effect.map(
+          settled(seats({ environmentId, playerIds })),
+          (rows): ReadonlyMap<string, string> =>
+            new Map(rows.flatMap(({ id, members }) => members.map((member) => [member, id])))
+        ),
       findByCode: (environmentId: string, code: string) =>
         Effect.map(settled(byCode({ environmentId, code })), firstId),
       findById: (environmentId: string, id: string) =>

@@ -5,7 +5,7 @@
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Layer } from "effect"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
-import { PlayerSessionLive } from "#entities/player-session/entity"
+import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { LocalRooms, RoomLive } from "#entities/room/entity"
 import { RoomSweeper } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
@@ -35,11 +35,13 @@ const MemoryLive = SeedLive.pipe(
 const EntitiesLive = Layer.mergeAll(
   RoomLive,
   MatchmakingQueueLive,
-  PlayerSessionLive,
+  PlayerSessionsLive,
   RoomSweeper
 ).pipe(
   Layer.provideMerge(ClusterLive),
-  Layer.provideMerge(Layer.mergeAll(RoomWriter.layer, LocalRooms.layer, LocalQueues.layer)),
+  Layer.provideMerge(
+    Layer.mergeAll(RoomWriter.layer, LocalRooms.layer, LocalQueues.layer, LocalSessions.layer)
+  ),
   Layer.provideMerge(ThisNode.layer)
 )
 

@@ -221,3 +221,37 @@ export const queueSteps = fc.array(
   ),
   { maxLength: 40 }
 )
+
+/** What happens to a bucket of sessions: connections, places, streams, look-ups, moves. */
+export const bucketSteps = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        k: fc.constant("open" as const),
+        node: node,
+        playerId: fc.constantFrom("p1", "p2")
+      })
+    },
+    { weight: 5, arbitrary: fc.record({ k: fc.constant("claim" as const), index, place: held }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ k: fc.constantFrom("close" as const, "release" as const), index })
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        k: fc.constantFrom("watch" as const, "unwatch" as const),
+        node: node
+      })
+    },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        k: fc.constantFrom("load" as const, "load" as const, "move" as const, "wait" as const)
+      })
+    },
+    { weight: 1, arbitrary: fc.record({ k: fc.constant("freeze" as const) }) }
+  ),
+  { maxLength: 40 }
+)

@@ -1,95 +1,115 @@
 /**
- * The player session entity: holds the session's state for as long as a connection is attached (and
- * a while longer), and wakes knowing the seat of the player's last room, if it is still kept.
+ * The entity of a bucket of players' sessions: gives the actor its time, stands between it and the
+ * cluster, and knows the seat of a player's last room, if it is still kept. A gateway on this node
+ * takes a short cut through {@link LocalSessions}.
  */
-import { Effect, Option, Queue, Result, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Schedule, ScopedRef, Semaphore, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors"
+import { type Find, gather } from "#sql/gather"
 import { RoomRows } from "#sql/rooms"
 import { Lease } from "../lease.ts"
-import { PlayerSession, type SessionSignal } from "./protocol.ts"
-import { decide, nowhere, type Place, type SessionCommand, type SessionState } from "./state.ts"
+import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
+import { makeTimer, watchQueue } from "../watch.ts"
+import { SessionsActor, type SessionsPort } from "./actor.ts"
+import { PlayerSessions, type SessionItem } from "./protocol.ts"
 
-const signalsMax = 16
-
-const wakePlace = Effect.fnUntraced(function* (entityId: string) {
-  const rows = yield* RoomRows
-  const [environmentId = "", playerId = ""] = entityId.split("/")
-  const seat = yield* rows.seatOf(environmentId, playerId)
-  return Option.match(seat, {
-    onNone: (): Place => nowhere,
-    onSome: (roomId): Place => ({ k: "seat", roomId })
-  })
-})
-
-const attached = (state: SessionState): SessionSignal => ({
-  k: "attached",
-  roomId: state.place.k === "seat" ? state.place.roomId : null
-})
-
-export const PlayerSessionLive = PlayerSession.toLayer(
-  Effect.gen(function* () {
-    const address = yield* Entity.CurrentAddress
-    const lease = yield* Lease
-    yield* lease.confirmed
-    const connections = new Map<string, Queue.Queue<SessionSignal>>()
-    let state: SessionState = {
-      connectionId: null,
-      place: yield* wakePlace(address.entityId)
-    }
-
-    const run = (command: SessionCommand) => {
-      // Another process may be the judge by now.
-      if (!lease.held()) return Result.fail(new Unavailable())
-      const result = decide(state, command)
-      if (Result.isFailure(result)) return Result.fail(result.failure)
-      state = result.success.state
-      const replaced = result.success.replaced
-      if (replaced !== null) {
-        const queue = connections.get(replaced)
-        if (queue !== undefined) Queue.offerUnsafe(queue, { k: "replaced" })
-      }
-      return Result.succeed(undefined)
-    }
-
-    const attach = Effect.fnUntraced(function* (connectionId: string, place: Place) {
-      const queue = yield* Queue.bounded<SessionSignal>(signalsMax)
-      yield* Effect.acquireRelease(
-        Effect.sync(() => {
-          connections.set(connectionId, queue)
-          if (Result.isFailure(run({ t: "attach", connectionId, place }))) return
-          if (state.connectionId === connectionId) Queue.offerUnsafe(queue, attached(state))
-        }),
-        () =>
-          Effect.sync(() => {
-            if (connections.get(connectionId) !== queue) return
-            connections.delete(connectionId)
-            run({ t: "detach", connectionId })
-          })
-      )
-      // Not heard by a session that may not judge: the connection looks for the one that may.
-      return lease.held() ? Stream.fromQueue(queue) : Stream.fail(new Unavailable())
+/** The buckets of sessions that live on this node, and the seats that they look up together. */
+export class LocalSessions extends Context.Service<
+  LocalSessions,
+  LocalActors<SessionsActor, SessionItem> & { readonly seatsOf: Find<string> }
+>()("entities/player-session/LocalSessions") {
+  static readonly layer = Layer.effect(
+    LocalSessions,
+    Effect.gen(function* () {
+      const rows = yield* RoomRows
+      const seatsOf = yield* gather(rows.seatsOf)
+      return LocalSessions.of({ ...makeLocalActors<SessionsActor, SessionItem>(), seatsOf })
     })
+  )
+}
 
-    return PlayerSession.of({
-      Attach: ({ payload }) => Stream.unwrap(attach(payload.connectionId, payload.place)),
-      Claim: ({ payload }) =>
-        Effect.suspend(() => Effect.fromResult(run({ t: "claim", ...payload }))),
-      Settle: ({ payload }) =>
-        Effect.suspend(() =>
-          Effect.mapError(
-            Effect.fromResult(run({ t: "settle", ...payload })),
-            () => new Unavailable()
-          )
-        ),
-      Release: ({ payload }) =>
-        Effect.suspend(() =>
-          Effect.mapError(
-            Effect.fromResult(run({ t: "release", ...payload })),
-            () => new Unavailable()
-          )
+const patience = Schedule.spaced(500)
+
+/** Brings a bucket to life on this node, until the scope closes. */
+const makeActor = Effect.fnUntraced(function* (entityId: string) {
+  const clock = yield* Clock.Clock
+  const rows = yield* RoomRows
+  const local = yield* LocalSessions
+  const lease = yield* Lease
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const [environmentId = ""] = entityId.split("/")
+  yield* lease.confirmed
+  const wakeAt = yield* makeTimer(() => actor.tick())
+  const load = (playerIds: ReadonlyArray<string>): void => {
+    const looking = local.seatsOf(environmentId, playerIds).pipe(
+      Effect.tapDefect((defect) => Effect.logDebug("Seats could not be looked up", defect)),
+      Effect.catchDefect(() => Effect.fail(new Unavailable())),
+      Effect.retry(patience),
+      Effect.map((seats) => actor.loaded(playerIds, seats))
+    )
+    runFork(Effect.forkIn(looking, scope))
+  }
+  const port: SessionsPort = {
+    now: () => clock.currentTimeMillisUnsafe(),
+    held: lease.held,
+    wakeAt,
+    load
+  }
+  const actor: SessionsActor = new SessionsActor(yield* rows.nextEpoch, port)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => local.actors.set(entityId, actor)),
+    () =>
+      Effect.sync(() => {
+        if (local.actors.get(entityId) === actor) local.actors.delete(entityId)
+        actor.fence()
+      })
+  )
+  return actor
+})
+
+/** The bucket's actor; one that was fenced is replaced when it is next asked for. */
+const makeActivations = Effect.fnUntraced(function* (id: string) {
+  const activations = yield* ScopedRef.fromAcquire(makeActor(id))
+  const renewing = yield* Semaphore.make(1)
+  const context = yield* Effect.context<LocalSessions | RoomRows>()
+  const current = ScopedRef.get(activations)
+  const renewed = Effect.flatMap(current, (actor) =>
+    actor.fenced ? ScopedRef.set(activations, makeActor(id)) : Effect.void
+  ).pipe(renewing.withPermits(1), Effect.provideContext(context), Effect.andThen(current))
+  return Effect.flatMap(current, (actor) => (actor.fenced ? renewed : current))
+})
+
+/** The sessions' behaviour. */
+export const PlayerSessionsLive = PlayerSessions.toLayer(
+  Effect.gen(function* () {
+    const { entityId } = yield* Entity.CurrentAddress
+    const active = yield* makeActivations(entityId)
+    const local = yield* LocalSessions
+    const thisNode = yield* ThisNode
+    return PlayerSessions.of({
+      Input: ({ payload: { inputs, node, watch } }) =>
+        Effect.flatMap(active, (actor) => {
+          if (!actor.watches(node, watch)) return Effect.fail(new Unavailable())
+          actor.submit(node, watch, inputs)
+          return Effect.void
+        }),
+      Watch: ({ payload: { node, present, watch } }) =>
+        Stream.unwrap(
+          Effect.flatMap(active, (actor) => {
+            if (!actor.admits(node, watch)) return Effect.fail(new Unavailable())
+            const queue = watchQueue({
+              id: entityId,
+              epoch: actor.epoch,
+              local: node === thisNode.id ? local : undefined,
+              attach: (watcher) => actor.attach(node, watch, watcher, present),
+              detach: (watcher) => actor.detach(node, watcher)
+            })
+            return Effect.map(queue, Stream.fromQueue)
+          })
         )
     })
   }),
-  { concurrency: "unbounded", maxIdleTime: "1 minute" }
+  { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }
 )

@@ -1,45 +1,87 @@
-/** What a gateway can ask of a player's session. The id is `<environment id>/<player id>`. */
-import { Schema } from "effect"
+/**
+ * What a gateway can ask of players' sessions. Sessions live by the bucket: an entity each would cost
+ * more than the connection that it is for. The id is `<environment id>/<bucket>`.
+ */
+import { Hash, Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors"
+import { playerSessions } from "#rpc/limits"
 
-export const PlaceSchema = Schema.Union([
+const PlaceSchema = Schema.Union([
   Schema.Struct({ k: Schema.Literal("none") }),
   Schema.Struct({ k: Schema.Literal("ticket"), ticketId: Schema.String }),
   Schema.Struct({ k: Schema.Literal("seat"), roomId: Schema.String })
 ])
 
-/** What a session tells a connection, first `attached` with the seat it found. */
-export const SessionSignal = Schema.Union([
-  Schema.Struct({ k: Schema.Literal("attached"), roomId: Schema.NullOr(Schema.String) }),
-  Schema.Struct({ k: Schema.Literal("replaced") })
-])
-export type SessionSignal = typeof SessionSignal.Type
+const player = { playerId: Schema.String }
+const connection = { ...player, connectionId: Schema.String }
 
-export const PlayerSession = Entity.make("PlayerSession", [
-  /** The stream is the connection: it ends when the socket does, or when a newer one takes over. */
-  Rpc.make("Attach", {
-    payload: { connectionId: Schema.String, place: PlaceSchema },
-    success: SessionSignal,
-    error: Unavailable,
-    stream: true
-  }).annotate(ClusterSchema.InterruptOnTermination, true),
-  Rpc.make("Claim", {
-    payload: { connectionId: Schema.String, place: PlaceSchema },
-    error: Schema.Union([AlreadyInRoom, AlreadyMatching, Unavailable])
+/** A command of the state machine and the player it is for. */
+export const PlayerSessionCommand = Schema.Union([
+  Schema.Struct({ t: Schema.Literal("attach"), ...connection, place: PlaceSchema }),
+  Schema.Struct({ t: Schema.Literal("detach"), ...connection }),
+  Schema.Struct({ t: Schema.Literal("claim"), ...connection, place: PlaceSchema }),
+  Schema.Struct({
+    t: Schema.Literal("settle"),
+    ...connection,
+    ticketId: Schema.String,
+    roomId: Schema.String
   }),
-  Rpc.make("Settle", {
-    payload: {
-      connectionId: Schema.String,
-      ticketId: Schema.String,
-      roomId: Schema.String
-    },
+  Schema.Struct({ t: Schema.Literal("release"), ...player, place: PlaceSchema })
+])
+export type PlayerSessionCommand = typeof PlayerSessionCommand.Type
+
+/** A command and the number its reply carries; numbers of one attachment only grow. */
+export const SessionInput = Schema.Struct({ seq: Schema.Int, command: PlayerSessionCommand })
+export type SessionInput = typeof SessionInput.Type
+
+/** A connection that a node holds, and the place that it was granted. */
+export const Present = Schema.Struct({ ...connection, place: PlaceSchema })
+export type Present = typeof Present.Type
+
+/** What sessions tell a node. */
+export const SessionItem = Schema.Union([
+  /** The command was carried out; `roomId` is the seat that the session knows of. */
+  Schema.Struct({
+    k: Schema.Literal("done"),
+    seq: Schema.Int,
+    roomId: Schema.NullOr(Schema.String)
+  }),
+  Schema.Struct({
+    k: Schema.Literal("refused"),
+    seq: Schema.Int,
+    error: Schema.Struct({
+      code: Schema.String,
+      message: Schema.String,
+      details: Schema.optionalKey(Schema.Unknown)
+    })
+  }),
+  /** A newer connection of the player took over. */
+  Schema.Struct({ k: Schema.Literal("replaced"), connectionId: Schema.String })
+])
+export type SessionItem = typeof SessionItem.Type
+
+/** The attachment of a node, by its number. */
+const attachment = { node: Schema.String, watch: Schema.Int }
+
+export const PlayerSessions = Entity.make("PlayerSessions", [
+  Rpc.make("Input", {
+    payload: { ...attachment, inputs: Schema.fromJsonString(Schema.Array(SessionInput)) },
     error: Unavailable
   }),
-  Rpc.make("Release", { payload: { place: PlaceSchema }, error: Unavailable })
+  /** What this node's connections have to hear; they are gone with the stream. */
+  Rpc.make("Watch", {
+    payload: { ...attachment, present: Schema.fromJsonString(Schema.Array(Present)) },
+    success: Schema.Struct({
+      epoch: Schema.Int,
+      items: Schema.fromJsonString(Schema.Array(SessionItem))
+    }),
+    error: Unavailable,
+    stream: true
+  }).annotate(ClusterSchema.InterruptOnTermination, true)
 ])
 
-/** The entity id of a player's session. */
-export const sessionId = (environmentId: string, playerId: string): string =>
-  `${environmentId}/${playerId}`
+/** The entity id of the bucket that a player's session is in. */
+export const sessionsId = (environmentId: string, playerId: string): string =>
+  `${environmentId}/${Math.abs(Hash.string(playerId)) % playerSessions.buckets}`

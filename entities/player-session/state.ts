@@ -60,7 +60,8 @@ const attach = (
     return Result.succeed({ state, replaced: connectionId })
   }
   const replaced = current === connectionId ? null : current
-  const fallback = state.place.k === "ticket" && replaced !== null ? nowhere : state.place
+  // A ticket that the connection does not tell of was granted to nobody, or to one that is gone.
+  const fallback = state.place.k === "ticket" ? nowhere : state.place
   return Result.succeed({
     state: { connectionId, place: place.k === "none" ? fallback : place },
     replaced

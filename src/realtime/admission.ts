@@ -2,14 +2,13 @@
  * Who may come in: the checks of the first frame, in their order (key, origin, token, feature), and
  * the place of the connection with the player's session. The same for both doors.
  */
-import { Clock, Deferred, Effect, Option, Schedule, Schema, Stream } from "effect"
+import { Clock, Effect, Option, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import { samePlace } from "#entities/player-session/state"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
-import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized, Unavailable } from "#rpc/errors"
+import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
-import { closeCodes, type HeldSeat, type Welcome } from "#rpc/realtime"
+import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { PlayerRows } from "#sql/players"
 import { capabilitiesIn } from "../ages.ts"
 import { Configs } from "../config.ts"
@@ -98,32 +97,19 @@ const heldSeat = Effect.fnUntraced(
   Effect.catch(() => Effect.succeed(null))
 )
 
-const reattach = Schedule.min([Schedule.exponential(50, 2), Schedule.spaced(1000)])
+const reattach = Schedule.spaced(50)
 
-/**
- * Keeps the connection attached to the player's session, wherever that lives. The first answer tells
- * of a seat that is kept; a newer connection of the player closes this one.
- */
+/** The session takes the connection in, wherever it lives; answers the room of a seat that is kept. */
 const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   const hub = yield* Hub
-  const first = yield* Deferred.make<string | null>()
-  const { connectionId, environmentId, playerId } = connection
-  const session = hub.session(environmentId, playerId)
-  const watching = Effect.suspend(() => {
-    const { place } = connection
-    // What was told is no longer so: the session hears of it, and then what is.
-    const anew = Effect.andThen(session.Release({ place }), Effect.fail(new Unavailable()))
-    return Stream.runForEach(session.Attach({ connectionId, place }), (signal) => {
-      if (signal.k === "replaced") {
-        return Effect.sync(() => connection.dismiss(closeCodes.replaced, "replaced"))
-      }
-      connection.attachments += 1
-      if (!samePlace(connection.place, place)) return anew
-      return Deferred.succeed(first, signal.roomId)
-    })
-  })
-  connection.start(Effect.exit(watching).pipe(Effect.repeat(reattach), Effect.asVoid))
-  return yield* Deferred.await(first)
+  const { environmentId, playerId } = connection
+  const { roomId } = yield* Effect.suspend(() =>
+    hub.session(environmentId, playerId).hold(connection)
+  ).pipe(
+    Effect.retry({ while: (error) => error._tag === "unavailable", schedule: reattach }),
+    Effect.mapError(() => new Unauthorized())
+  )
+  return roomId
 })
 
 /** Opens the connection of a player: the session knows it, and the client is welcome. */
@@ -144,7 +130,8 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
     },
     door,
     run: hub.run,
-    released: (of, roomId) => Effect.provideService(release(of, { k: "seat", roomId }), Hub, hub)
+    released: (of, roomId) => Effect.provideService(release(of, { k: "seat", roomId }), Hub, hub),
+    ended: (of) => hub.session(environmentId, playerId).drop(of)
   })
   hub.connections.set(connectionId, connection)
   const seat = yield* Effect.onError(findSeat(connection), () =>

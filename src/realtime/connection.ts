@@ -45,7 +45,7 @@ export class PlayerConnection implements Subscriber {
   place: Place = nowhere
   /** A place given back of which the session has not heard yet. */
   owed: Place = nowhere
-  /** How often the session, or one that took over from it, has taken the connection in. */
+  /** How often the place was told to an activation of the session. */
   attachments = 0
   /** Places change one after the other. */
   readonly moves = Semaphore.makeUnsafe(1)
@@ -55,6 +55,7 @@ export class PlayerConnection implements Subscriber {
   readonly #door: Door
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
+  readonly #ended: (connection: PlayerConnection) => void
   readonly #work = new Set<Fiber.Fiber<void>>()
 
   constructor(options: {
@@ -63,6 +64,8 @@ export class PlayerConnection implements Subscriber {
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
     /** The player's session learns that a seat is free. */
     readonly released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
+    /** The connection is closed: the player's session learns of it. */
+    readonly ended: (connection: PlayerConnection) => void
   }) {
     this.connectionId = options.player.connectionId
     this.environmentId = options.player.environmentId
@@ -72,6 +75,7 @@ export class PlayerConnection implements Subscriber {
     this.#door = options.door
     this.#run = options.run
     this.#released = options.released
+    this.#ended = options.ended
   }
 
   push(frame: Frame): void {
@@ -114,6 +118,7 @@ export class PlayerConnection implements Subscriber {
   close(replaced: boolean): void {
     if (this.closed) return
     this.closed = true
+    this.#ended(this)
     this.room?.disconnect(this, replaced)
     this.room = undefined
     for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))

@@ -1,17 +1,19 @@
 /**
- * The node's hub: one line to each room and queue that its players are in, and the connections it
- * holds. Batching, order and fan-out happen here; deciding does not.
+ * The node's hub: one line to each room, queue and bucket of sessions that its players are in, and the
+ * connections it holds. Batching, order and fan-out happen here; deciding does not.
  */
 import { Clock, Context, Effect, Fiber, Layer } from "effect"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
-import { PlayerSession, sessionId } from "#entities/player-session/protocol"
+import { LocalSessions } from "#entities/player-session/entity"
+import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { Room } from "#entities/room/protocol"
 import { ThisNode } from "#entities/local-actors"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
+import { SessionLink } from "./session-link.ts"
 import type { PlayerConnection } from "./connection.ts"
 import { EventTurn, TurnTimers } from "./turn.ts"
 
@@ -30,41 +32,42 @@ const makeSurroundings = Effect.fnUntraced(function* (node: string) {
   }
 })
 
+/** The lines to entities of one kind; a line is opened when there is none. */
+const makeLinks = <L extends { readonly ended: boolean; readonly start: () => void }>(
+  make: (id: string, environmentId: string, ended: (link: L) => void) => L
+) => {
+  const byId = new Map<string, L>()
+  const forget = (id: string) => (ended: L) => {
+    if (byId.get(id) === ended) byId.delete(id)
+  }
+  const open = (id: string, environmentId: string): L => {
+    const known = byId.get(id)
+    if (known !== undefined && !known.ended) return known
+    const link = make(id, environmentId, forget(id))
+    byId.set(id, link)
+    link.start()
+    return link
+  }
+  return { byId, open }
+}
+
 export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
   make: Effect.gen(function* () {
     const { id: node } = yield* ThisNode
     const localRooms = yield* LocalRooms
     const localQueues = yield* LocalQueues
+    const localSessions = yield* LocalSessions
     const roomClient = yield* Room.client
     const queueClient = yield* MatchmakingQueue.client
-    const sessionClient = yield* PlayerSession.client
+    const sessionsClient = yield* PlayerSessions.client
+    const lines = yield* RoomLines
     const surroundings = yield* makeSurroundings(node)
     const { run, turn } = surroundings
-    const rooms = new Map<string, RoomLink>()
-    const queues = new Map<string, QueueLink>()
     const connections = new Map<string, PlayerConnection>()
 
-    const lines = yield* RoomLines
-    localRooms.deliverFar = (told) => rooms.get(told.room)?.receiveFar(told)
-    localRooms.deliver = (id, epoch, items) => rooms.get(id)?.receive(epoch, items)
-    localQueues.deliver = (id, epoch, items) => queues.get(id)?.receive(epoch, items)
-
-    return {
-      node,
-      turn,
-      run,
-      connections,
-      rooms,
-      queues,
-      roomClient,
-      /** The session that judges where a player is. */
-      session: (environmentId: string, playerId: string) =>
-        sessionClient(sessionId(environmentId, playerId)),
-      /** The line to a room, opened when there is none. */
-      room: (environmentId: string, roomId: string): RoomLink => {
-        const known = rooms.get(roomId)
-        if (known !== undefined && !known.ended) return known
-        const link = new RoomLink({
+    const rooms = makeLinks<RoomLink>(
+      (roomId, environmentId, ended) =>
+        new RoomLink({
           roomId,
           environmentId,
           client: roomClient,
@@ -72,32 +75,45 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
           lines,
           surroundings,
           findConnection: (connectionId) => connections.get(connectionId),
-          ended: (ended) => {
-            if (rooms.get(roomId) === ended) rooms.delete(roomId)
-          }
+          ended
         })
-        rooms.set(roomId, link)
-        link.start()
-        return link
-      },
-      /** The line to a mode's queue. */
-      queue: (environmentId: string, mode: string): QueueLink => {
-        const id = queueId(environmentId, mode)
-        const known = queues.get(id)
-        if (known !== undefined && !known.ended) return known
-        const link = new QueueLink({
-          queueId: id,
-          client: queueClient,
-          local: localQueues,
+    )
+    const queues = makeLinks<QueueLink>(
+      (id, _, ended) =>
+        new QueueLink({ queueId: id, client: queueClient, local: localQueues, surroundings, ended })
+    )
+    const sessions = makeLinks<SessionLink>(
+      (id, _, ended) =>
+        new SessionLink({
+          sessionsId: id,
+          client: sessionsClient,
+          local: localSessions,
           surroundings,
-          ended: (ended) => {
-            if (queues.get(id) === ended) queues.delete(id)
-          }
+          ended
         })
-        queues.set(id, link)
-        link.start()
-        return link
-      }
+    )
+
+    localRooms.deliverFar = (told) => rooms.byId.get(told.room)?.receiveFar(told)
+    localRooms.deliver = (id, epoch, items) => rooms.byId.get(id)?.receive(epoch, items)
+    localQueues.deliver = (id, epoch, items) => queues.byId.get(id)?.receive(epoch, items)
+    localSessions.deliver = (id, epoch, items) => sessions.byId.get(id)?.receive(epoch, items)
+
+    return {
+      node,
+      turn,
+      run,
+      connections,
+      rooms: rooms.byId,
+      queues: queues.byId,
+      roomClient,
+      /** The line to the session that judges where a player is. */
+      session: (environmentId: string, playerId: string): SessionLink =>
+        sessions.open(sessionsId(environmentId, playerId), environmentId),
+      /** The line to a room, opened when there is none. */
+      room: (environmentId: string, roomId: string): RoomLink => rooms.open(roomId, environmentId),
+      /** The line to a mode's queue. */
+      queue: (environmentId: string, mode: string): QueueLink =>
+        queues.open(queueId(environmentId, mode), environmentId)
     }
   })
 }) {

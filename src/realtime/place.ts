@@ -5,6 +5,7 @@
  * give back it gives back before it takes anything else.
  */
 import { Cause, Effect, Option, Schedule } from "effect"
+import type { PlayerSessionCommand } from "#entities/player-session/protocol"
 import { nowhere, type Place, samePlace } from "#entities/player-session/state"
 import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors"
 import type { PlayerConnection } from "./connection.ts"
@@ -46,20 +47,19 @@ export const answered = <A, R>(
 /** How long a player's session may take to be found again when it moves. */
 const patience = { times: 40, schedule: Schedule.spaced(50) } as const
 
-const sessionOf = ({ environmentId, playerId }: PlayerConnection) =>
-  Effect.map(Hub, (hub) => hub.session(environmentId, playerId))
+const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
 
 /** Asks the session; one that is moving is waited for. */
-const asked = <A, R>(call: Effect.Effect<A, CodedError, R>): Effect.Effect<A, CodedError, R> =>
-  answered(call).pipe(
-    Effect.retry({ ...patience, while: (error) => error._tag === "unavailable" }),
-    Effect.timeoutOrElse(lost)
+const ask = ({ environmentId, playerId }: PlayerConnection, command: PlayerSessionCommand) =>
+  Effect.flatMap(Hub, (hub) =>
+    Effect.suspend(() => hub.session(environmentId, playerId).request(command)).pipe(
+      Effect.retry({ ...patience, while: isUnavailable }),
+      Effect.timeoutOrElse(lost)
+    )
   )
 
-const giveBack = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
-  const session = yield* sessionOf(connection)
-  yield* asked(session.Release({ place }))
-})
+const giveBack = (connection: PlayerConnection, place: Place) =>
+  ask(connection, { t: "release", playerId: connection.playerId, place })
 
 const payDebt = Effect.fnUntraced(function* (connection: PlayerConnection) {
   if (connection.owed.k === "none") return
@@ -68,15 +68,15 @@ const payDebt = Effect.fnUntraced(function* (connection: PlayerConnection) {
 })
 
 /** Agrees on a place; when the session began anew meanwhile, with that one too. */
-const agree = Effect.fnUntraced(function* <R>(
+const agree = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   place: Place,
-  call: Effect.Effect<void, CodedError, R>
+  command: PlayerSessionCommand
 ) {
   let attachments: number
   do {
     attachments = connection.attachments
-    yield* asked(call)
+    yield* ask(connection, command)
   } while (attachments !== connection.attachments)
   connection.place = place
 })
@@ -108,16 +108,25 @@ const elsewhere = (held: Place, place: Place): Effect.Effect<void, CodedError> =
   )
 }
 
+/** A ticket that may have been granted after all, too late. A seat is asked for in its room. */
+const owe = (connection: PlayerConnection, place: Place, error: CodedError): void => {
+  if (place.k === "ticket" && isUnavailable(error)) connection.owed = place
+}
+
 /** Claims a place from the player's session. */
 export const claim = Effect.fnUntraced(
   function* (connection: PlayerConnection, place: Place) {
-    const { connectionId } = connection
+    const { connectionId, playerId } = connection
     if (connection.place.k !== "none") return yield* elsewhere(connection.place, place)
-    const session = yield* sessionOf(connection)
     yield* payDebt(connection)
-    const claiming = agree(connection, place, session.Claim({ connectionId, place }))
-    yield* Effect.catch(claiming, (error) =>
-      Effect.flatMap(isStale(connection, error), (stale) => (stale ? claiming : Effect.fail(error)))
+    const claiming = agree(connection, place, { t: "claim", playerId, connectionId, place })
+    yield* claiming.pipe(
+      Effect.catch((error) =>
+        Effect.flatMap(isStale(connection, error), (stale) =>
+          stale ? claiming : Effect.fail(error)
+        )
+      ),
+      Effect.tapError((error) => Effect.sync(() => owe(connection, place, error)))
     )
   },
   (claiming, connection) => connection.moves.withPermits(1)(claiming)
@@ -126,10 +135,9 @@ export const claim = Effect.fnUntraced(
 /** The room that the queue found becomes the place of the ticket's player. */
 export const settle = Effect.fnUntraced(
   function* (connection: PlayerConnection, ticketId: string, roomId: string) {
-    const { connectionId } = connection
-    const session = yield* sessionOf(connection)
-    const call = session.Settle({ connectionId, ticketId, roomId })
-    yield* agree(connection, { k: "seat", roomId }, call)
+    const { connectionId, playerId } = connection
+    const command = { t: "settle", playerId, connectionId, ticketId, roomId } as const
+    yield* agree(connection, { k: "seat", roomId }, command)
   },
   (settling, connection) => connection.moves.withPermits(1)(settling)
 )

@@ -235,6 +235,7 @@ export class RealtimeSocket implements Door {
       return
     }
     this.admitted = admitted
+    this.#admitting = undefined
     if (admitted.player === undefined) {
       const { anonymousFramesBurst, anonymousFramesPerSecond } = limits
       const now = this.#gateway.now()

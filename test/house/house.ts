@@ -72,6 +72,7 @@ export const infrastructureWords = [
   "dashboard",
   "database",
   "docs",
+  "gather",
   "generate",
   "http",
   "hub",

@@ -186,7 +186,7 @@ export class Database {
       insert: (row) => settled(rows.insert(row)),
       save: (batch) => this.#query(process, rows.save(batch)),
       remove: (id, epoch) => this.#query(process, rows.remove(id, epoch)),
-      seatOf: (environmentId, playerId) => settled(rows.seatOf(environmentId, playerId)),
+      seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
       findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),
       findById: (environmentId, id) => settled(rows.findById(environmentId, id)),
       list: (environmentId, mode, limit) => settled(rows.list(environmentId, mode, limit)),

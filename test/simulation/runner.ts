@@ -25,7 +25,7 @@ import {
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
-import { PlayerSessionLive } from "#entities/player-session/entity"
+import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { RoomLive } from "#entities/room/entity"
 import { RoomSweeper } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
@@ -155,11 +155,16 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
   Frames.layer.pipe(
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
-      Layer.mergeAll(RoomLive, MatchmakingQueueLive, PlayerSessionLive, RoomSweeper)
+      Layer.mergeAll(RoomLive, MatchmakingQueueLive, PlayerSessionsLive, RoomSweeper)
     ),
     Layer.provideMerge(clusterOf(process, address, all)),
     Layer.provideMerge(
-      Layer.mergeAll(RoomWriter.layer, recordedRooms(process, all.record), LocalQueues.layer)
+      Layer.mergeAll(
+        RoomWriter.layer,
+        recordedRooms(process, all.record),
+        LocalQueues.layer,
+        LocalSessions.layer
+      )
     ),
     Layer.provideMerge(ThisNode.layer),
     Layer.provideMerge(CoreLive),

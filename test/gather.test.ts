@@ -1,0 +1,78 @@
+/** Look-ups that arrive together are one statement, and everybody gets an answer. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { gather } from "#sql/gather"
+
+/** A table in which each id has itself, and the statements that read it. */
+const makeTable = Effect.gen(function* () {
+  const statements: Array<ReadonlyArray<string>> = []
+  const open = yield* Deferred.make<void>()
+  const find = yield* gather((_, ids) => {
+    statements.push([...ids])
+    return Effect.as(Deferred.await(open), new Map(ids.map((id) => [id, id])))
+  })
+  return { find, open, statements }
+})
+
+const turns = Effect.repeat(Effect.yieldNow, { times: 20 })
+
+describe("gathered look-ups", () => {
+  it.effect("are one statement when they come together, one an environment", () =>
+    Effect.gen(function* () {
+      const { find, open, statements } = yield* makeTable
+      yield* Deferred.succeed(open, undefined)
+      const found = yield* Effect.all(
+        [find("e1", ["a"]), find("e1", ["b", "c"]), find("e2", ["a"])],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(statements, [["a", "b", "c"], ["a"]])
+      assert.deepStrictEqual(
+        found.map((rows) => rows.get("a")),
+        ["a", "a", "a"]
+      )
+    })
+  )
+
+  it.effect("gather while two are under way", () =>
+    Effect.gen(function* () {
+      const { find, open, statements } = yield* makeTable
+      const asking: Array<Fiber.Fiber<unknown>> = []
+      for (const id of ["a", "b", "c", "d", "e"]) {
+        asking.push(yield* Effect.forkChild(find("e1", [id])))
+        yield* turns
+      }
+      assert.deepStrictEqual(statements, [["a"], ["b"]])
+      yield* Deferred.succeed(open, undefined)
+      yield* Effect.forEach(asking, Fiber.join)
+      assert.deepStrictEqual(statements, [["a"], ["b"], ["c", "d", "e"]])
+    })
+  )
+
+  it.effect("are of bounded size", () =>
+    Effect.gen(function* () {
+      const { find, open, statements } = yield* makeTable
+      yield* Deferred.succeed(open, undefined)
+      const ids = Array.from({ length: 1200 }, (_, i) => String(i))
+      yield* Effect.forEach(ids, (id) => find("e1", [id]), { concurrency: "unbounded" })
+      assert.deepStrictEqual(
+        statements.map(({ length }) => length),
+        [500, 500, 200]
+      )
+    })
+  )
+
+  it.effect("fail together, and the next are asked anew", () =>
+    Effect.gen(function* () {
+      let fails = true
+      const find = yield* gather((_, ids) =>
+        fails ? Effect.die("gone") : Effect.succeed(new Map(ids.map((id) => [id, id])))
+      )
+      const both = Effect.all([Effect.exit(find("e1", ["a"])), Effect.exit(find("e1", ["b"]))], {
+        concurrency: "unbounded"
+      })
+      assert.isTrue((yield* both).every(Exit.isFailure))
+      fails = false
+      assert.isTrue((yield* both).every(Exit.isSuccess))
+    })
+  )
+})
