@@ -3,7 +3,7 @@
  * `SVC_RUNNER_HOST` and `SVC_RUNNER_PORT` it joins the other runners on the same Postgres, and shards
  * move between them when one comes, goes or dies (design section 5).
  */
-import { Effect, Layer, Option } from "effect"
+import { Effect, Fiber, Layer, Option, Scope } from "effect"
 import {
   MessageStorage,
   RunnerAddress,
@@ -58,8 +58,33 @@ const RunnerCalls = RpcServer.layer(Runners.Rpcs, {
   disableFatalDefects: true
 }).pipe(Layer.provide(RunnerServer.layerHandlers))
 
+/** How long the calls of other runners may take to end, before this one stops without that. */
+const callsCloseMillis = 300
+
+/**
+ * The same layer; what hangs while it closes is left behind. A call whose answer goes to a connection
+ * that broke while the process was frozen never ends.
+ */
+const closedWithin = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      yield* Effect.addFinalizer((exit) =>
+        Scope.close(scope, exit).pipe(
+          Effect.forkDetach({ startImmediately: true }),
+          Effect.flatMap(Fiber.await),
+          Effect.timeoutOption(millis)
+        )
+      )
+      return yield* Layer.buildWithScope(layer, scope)
+    })
+  )
+
 /** A runner among others, over whatever wires, list of runners and signs of life it is given. */
-export const RunnerLive = Layer.mergeAll(RunnerCalls, NeighbourWatch).pipe(
+export const RunnerLive = Layer.mergeAll(
+  closedWithin(RunnerCalls, callsCloseMillis),
+  NeighbourWatch
+).pipe(
   Layer.provideMerge(Sharding.layer),
   Layer.provideMerge(Runners.layerRpc),
   Layer.provide(RpcServer.layerProtocolSocketServer)
