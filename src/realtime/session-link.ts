@@ -93,7 +93,7 @@ export class SessionLink {
 
   /** The connection is gone. When there is no telling that, the bucket hears who is not. */
   drop({ connectionId, playerId }: PlayerConnection): void {
-    if (!this.#held.delete(connectionId)) return
+    if (!this.#held.delete(connectionId)) return this.#rest()
     this.#link.send({ t: "detach", playerId, connectionId }, (answer) => {
       if (!answer.ok) this.#link.broken()
       this.#rest()
