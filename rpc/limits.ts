@@ -35,6 +35,8 @@ export const http = {
 /** The realtime socket (spec section 4.4 and 8). */
 export const socket = {
   authFrameSeconds: 5,
+  /** Frames that may follow the first before it is answered; together no larger than one. */
+  earlyFramesMax: 32,
   frameMaxBytes: 64 * KiB,
   fragmentsMax: 64,
   bufferedChunksMax: 1024,
@@ -206,5 +208,7 @@ export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
-  secretKey: { burst: 6000, seconds: 60 }
+  secretKey: { burst: 6000, seconds: 60 },
+  /** Joins by code, so that codes cannot be found by trying. */
+  roomCodesPerPlayer: { burst: 30, seconds: 60 }
 } as const satisfies Record<string, Throttle>

@@ -12,7 +12,7 @@ import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
 import { claim, release, settle } from "./realtime/place.ts"
-import { enterRoom, modeOf, newcomerOf, notEntered, roomOfMode } from "./rooms.ts"
+import { enterRoom, newcomerOf, notEntered, roomOfMode } from "./rooms.ts"
 
 /** How a mode's queue makes matches, by the config in force. */
 const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
@@ -28,21 +28,25 @@ const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId,
   return settings
 })
 
+/** Claims a ticket; from then on it can be cancelled. */
+const takeTicket = Effect.fnUntraced(function* (connection: PlayerConnection, mode: string) {
+  const settings = yield* queueSettings(connection.environmentId, mode)
+  const ticketId = yield* newId.ticket
+  yield* claim(connection, { k: "ticket", ticketId })
+  connection.ticket = { ticketId, mode }
+  return { ticketId, mode, settings }
+})
+
+type Wait = Effect.Success<ReturnType<typeof takeTicket>>
+
 /** Waits for the room of a match. */
-const waitForMatch = Effect.fnUntraced(function* (
-  connection: PlayerConnection,
-  ticketId: string,
-  key: string
-) {
+const waitForMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
   const hub = yield* Hub
-  const settings = yield* queueSettings(connection.environmentId, key)
-  connection.ticket = { ticketId, mode: key }
-  return yield* hub.queue(connection.environmentId, key).wait({
-    t: "enqueue",
-    ticketId,
-    newcomer: newcomerOf(hub.node, connection),
-    settings
-  })
+  const { mode, settings, ticketId } = wait
+  const newcomer = newcomerOf(hub.node, connection)
+  return yield* hub
+    .queue(connection.environmentId, mode)
+    .wait({ t: "enqueue", ticketId, newcomer, settings })
 })
 
 /** The seat of a match that came to nothing. */
@@ -55,13 +59,10 @@ const giveUpSeat = Effect.fnUntraced(function* (connection: PlayerConnection, ro
 })
 
 /** Waits with a claimed ticket, and takes the seat that comes of it. */
-const takeMatch = Effect.fnUntraced(function* (
-  connection: PlayerConnection,
-  ticketId: string,
-  mode: string
-) {
+const takeMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
+  const { ticketId } = wait
   const ticket = { k: "ticket", ticketId } as const
-  const roomId = yield* Effect.onError(waitForMatch(connection, ticketId, mode), () =>
+  const roomId = yield* Effect.onError(waitForMatch(connection, wait), () =>
     release(connection, ticket)
   )
   const unsettled = Effect.andThen(giveUpSeat(connection, roomId), release(connection, ticket))
@@ -79,13 +80,11 @@ export const quickMatch = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { mode }: FramePayload<"quickMatch">
 ) {
-  yield* modeOf(connection.environmentId, mode)
-  const ticketId = yield* newId.ticket
-  yield* claim(connection, { k: "ticket", ticketId })
+  const wait = yield* connection.steps.withPermits(1)(takeTicket(connection, mode))
   return yield* Effect.ensuring(
-    takeMatch(connection, ticketId, mode),
+    takeMatch(connection, wait),
     Effect.sync(() => {
-      if (connection.ticket?.ticketId === ticketId) connection.ticket = undefined
+      if (connection.ticket?.ticketId === wait.ticketId) connection.ticket = undefined
     })
   )
 })

@@ -18,13 +18,14 @@ import {
   RoomNotFound
 } from "#rpc/errors"
 import { type EnvironmentId, newId } from "#rpc/ids"
-import { rooms as limits } from "#rpc/limits"
+import { rooms as limits, throttles as guesses } from "#rpc/limits"
 import type { JsonMembers, PublicRoom } from "#rpc/rooms"
 import { RoomRows } from "#sql/rooms"
 import { Configs } from "./config.ts"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
+import { Throttles } from "./throttles.ts"
 import { answered, claim, doubt, release } from "./realtime/place.ts"
 import type { RoomLine } from "./realtime/subscriber.ts"
 
@@ -75,8 +76,14 @@ export const enterRoom = Effect.fnUntraced(function* (
   t: "join" | "resume" = "join"
 ) {
   const hub = yield* Hub
-  const line = hub.room(connection.environmentId, roomId)
-  return roomRef(yield* line.request({ t, ...newcomerOf(hub.node, connection) }))
+  const command = { t, ...newcomerOf(hub.node, connection) } as const
+  // In one step: a line that nobody uses may end at any moment.
+  const entered = Effect.callback<JsonMembers, CodedError>((resume) =>
+    hub.room(connection.environmentId, roomId).send(command, (answer) => {
+      resume(answer.ok ? Effect.succeed(answer.data) : Effect.fail(answer.error))
+    })
+  )
+  return roomRef(yield* entered)
 })
 
 /** The seat of a room that was not entered: one that was surely not taken is given back. */
@@ -143,7 +150,11 @@ const findRoom = Effect.fnUntraced(function* (
   const rows = yield* RoomRows
   const { environmentId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
-  if (code !== undefined) return yield* rows.findByCode(environmentId, code.toUpperCase())
+  if (code !== undefined) {
+    const throttles = yield* Throttles
+    yield* throttles.take(guesses.roomCodesPerPlayer, `code:${connection.playerId}`)
+    return yield* rows.findByCode(environmentId, code.toUpperCase())
+  }
   if (hub.rooms.get(roomId)?.environmentId === environmentId) return Option.some(roomId)
   return yield* rows.findById(environmentId, roomId)
 })

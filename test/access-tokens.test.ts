@@ -1,7 +1,7 @@
 /** Access tokens: what is accepted, and above all what is not (spec section 5.4, decisions 3.1.15). */
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, jwtVerify } from "jose"
 import { newId } from "#rpc/ids"
@@ -123,25 +123,31 @@ const tampered = (token: string): ReadonlyArray<string> => {
   ]
 }
 
+/** A node that did not sign the tokens it is shown, and has seen none of them. */
+const otherNode = Effect.map(Layer.build(Layer.fresh(coreOfNode())), (core) =>
+  Context.get(core, AccessTokens)
+)
+
 layer(Core)("access tokens", (it) => {
   it.effect("a token names player, session and environment, and lives for 15 minutes", () =>
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
       const subject = yield* newSubject
       const token = yield* tokens.sign(subject)
-      for (const _ of ["checked", "remembered"]) {
-        const caller = yield* tokens.verify(token, subject.environmentId)
+      const other = yield* otherNode
+      for (const node of [tokens, other, other]) {
+        const caller = yield* node.verify(token, subject.environmentId)
         const { expiresAt, ...rest } = caller
         assert.deepStrictEqual(rest, subject)
         assert.strictEqual(expiresAt, 900_000)
       }
       const fresh = yield* tokens.sign({ ...subject, isGuest: false })
       yield* TestClock.adjust("899 seconds")
-      yield* tokens.verify(token, subject.environmentId)
+      yield* other.verify(token, subject.environmentId)
       yield* TestClock.adjust("1 second")
-      // The first is remembered, the second was never seen: both are over.
+      // The other node remembers the first and never saw the second: both are over.
       for (const late of [token, fresh]) {
-        const error = yield* Effect.flip(tokens.verify(late, subject.environmentId))
+        const error = yield* Effect.flip(other.verify(late, subject.environmentId))
         assert.strictEqual(error._tag, "token_expired")
       }
     })
@@ -149,10 +155,10 @@ layer(Core)("access tokens", (it) => {
 
   it.effect("a token of another environment is none, remembered or not", () =>
     Effect.gen(function* () {
-      const tokens = yield* AccessTokens
       const subject = yield* newSubject
       const foreign = yield* newId.environment
-      const token = yield* tokens.sign(subject)
+      const token = yield* Effect.flatMap(AccessTokens, (signer) => signer.sign(subject))
+      const tokens = yield* otherNode
       const unseen = yield* Effect.flip(tokens.verify(token, foreign))
       yield* tokens.verify(token, subject.environmentId)
       const remembered = yield* Effect.flip(tokens.verify(token, foreign))

@@ -33,6 +33,7 @@ const testGateway = Effect.gen(function* () {
     environmentId: `env_${none}`,
     player: player(clock.now + 900_000),
     connection: undefined,
+    seat: null,
     welcome: Frame.of({ t: "welcome" })
   }
   const gateway = {
@@ -56,7 +57,8 @@ const testGateway = Effect.gen(function* () {
     run: Effect.runFork,
     admit: () => Effect.succeed(admitted),
     renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) }),
-    gone: () => undefined
+    gone: () => undefined,
+    closed: () => undefined
   }
   const server = yield* Effect.acquireRelease(
     Effect.callback<Server>((resume) => {

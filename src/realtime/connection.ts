@@ -49,6 +49,8 @@ export class PlayerConnection implements Subscriber {
   attachments = 0
   /** Places change one after the other. */
   readonly moves = Semaphore.makeUnsafe(1)
+  /** Frames that move the player are done in the order they came. */
+  readonly steps = Semaphore.makeUnsafe(1)
   closed = false
   /** Size of the frame being handled: no part of it is larger. */
   frameBytes = Number.POSITIVE_INFINITY

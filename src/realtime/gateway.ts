@@ -74,6 +74,7 @@ const admitSocket = Effect.fnUntraced(function* (
     environmentId,
     player,
     connection: opened?.connection,
+    seat: opened?.seat ?? null,
     welcome: Frame.of(event)
   }
   return admitted
@@ -96,7 +97,7 @@ const renewSocket = Effect.fnUntraced(function* (
     connectionId: connection.connectionId,
     player,
     tokenExpiresAt: iso(player.expiresAt),
-    seat: null
+    seat: connection.place.k === "none" ? admitted.seat : null
   })
   const renewed: Admitted = { ...admitted, player, welcome: Frame.of(event) }
   return renewed
@@ -118,12 +119,15 @@ export class Gateway extends Context.Service<Gateway, { readonly sockets: Set<Re
     Gateway,
     Effect.gen(function* () {
       const sockets = new Set<RealtimeSocket>()
-      const gateway = yield* makeSocketGateway(sockets)
+      /** Those that the other side has not closed yet. */
+      const closing = new Set<RealtimeSocket>()
+      const gateway = yield* makeSocketGateway(sockets, closing)
       const clock = yield* Clock.Clock
       yield* acceptUpgrades(sockets, gateway)
       yield* Effect.sync(() => {
         const now = clock.currentTimeMillisUnsafe()
         for (const socket of sockets) socket.sweep(now)
+        for (const socket of closing) socket.sweep(now)
       }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
       yield* followConfig(sockets)
       return Gateway.of({ sockets })
@@ -131,7 +135,10 @@ export class Gateway extends Context.Service<Gateway, { readonly sockets: Set<Re
   )
 }
 
-const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
+const makeSocketGateway = Effect.fnUntraced(function* (
+  sockets: Set<RealtimeSocket>,
+  closing: Set<RealtimeSocket>
+) {
   const hub = yield* Hub
   const handlers = yield* Frames
   const clock = yield* Clock.Clock
@@ -150,10 +157,11 @@ const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSock
     admit: (socket, frame) => plain(admitSocket(sockets, socket, frame)),
     renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
     gone: (socket) => {
-      sockets.delete(socket)
+      if (sockets.delete(socket)) closing.add(socket)
       const connection = socket.admitted?.connection
       if (connection !== undefined) hub.connections.delete(connection.connectionId)
-    }
+    },
+    closed: (socket) => void closing.delete(socket)
   }
   return gateway
 })

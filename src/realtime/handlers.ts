@@ -14,6 +14,7 @@ import type { RoomRows } from "#sql/rooms"
 import type { Configs } from "../config.ts"
 import { cancelMatch, quickMatch } from "../matchmaking.ts"
 import { iceServersOf, type Relays } from "../peers.ts"
+import type { Throttles } from "../throttles.ts"
 import { createRoom, joinRoom, leaveRoom, resumeRoom } from "../rooms.ts"
 import type { PlayerConnection } from "./connection.ts"
 import type { FrameData, FrameHandlers, FramePayload, FrameType, Handler } from "./frames.ts"
@@ -21,7 +22,7 @@ import type { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
 
 /** What the effects behind the frames stand on. */
-type FrameServices = Hub | Configs | Relays | RoomRows | SecureRandom.SecureRandom
+type FrameServices = Hub | Configs | Relays | RoomRows | SecureRandom.SecureRandom | Throttles
 
 const refuse = (
   connection: PlayerConnection,
@@ -44,7 +45,11 @@ const tell = <Data>(
     command,
     answered === undefined
       ? undefined
-      : (answer) => answered(answer.ok ? { ok: true, data: read(answer.data) } : answer)
+      : (answer) => {
+          if (answer.ok) answered({ ok: true, data: read(answer.data) })
+          else if (answer.error._tag !== "room_not_found") answered(answer)
+          else answered({ ok: false, error: new NotInRoom() })
+        }
   )
 }
 
@@ -102,6 +107,14 @@ const leave = Effect.fnUntraced(function* (connection: PlayerConnection) {
   return {}
 })
 
+/** What moves the player begins when what came before it is done. */
+const inTurn =
+  <Payload, A, R>(
+    effect: (connection: PlayerConnection, payload: Payload) => Effect.Effect<A, CodedError, R>
+  ) =>
+  (connection: PlayerConnection, payload: Payload): Effect.Effect<A, CodedError, R> =>
+    connection.steps.withPermits(1)(effect(connection, payload))
+
 /** Runs an effect for a connection and answers with its outcome. */
 const answerWith =
   (services: Context.Context<FrameServices>) =>
@@ -137,12 +150,14 @@ export class Frames extends Context.Service<Frames, FrameHandlers>()("src/realti
       const effectful = answerWith(yield* Effect.context<FrameServices>())
       return Frames.of({
         ...toRoom,
-        create: effectful<"create">(createRoom),
-        join: effectful<"join">(joinRoom),
-        resume: effectful<"resume">((connection, { roomId }) => resumeRoom(connection, roomId)),
-        leave: effectful<"leave">(leave),
+        create: effectful<"create">(inTurn(createRoom)),
+        join: effectful<"join">(inTurn(joinRoom)),
+        resume: effectful<"resume">(
+          inTurn((connection, { roomId }) => resumeRoom(connection, roomId))
+        ),
+        leave: effectful<"leave">(inTurn(leave)),
         quickMatch: effectful<"quickMatch">(quickMatch),
-        cancelMatch: effectful<"cancelMatch">(cancelMatch),
+        cancelMatch: effectful<"cancelMatch">(inTurn(cancelMatch)),
         iceServers: effectful<"iceServers">(iceServersOf),
         ping: effectful<"ping">(() => Effect.map(Clock.currentTimeMillis, (at) => ({ at })))
       })

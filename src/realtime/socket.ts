@@ -15,7 +15,7 @@ import {
   Unauthorized
 } from "#rpc/errors"
 import { socket as limits } from "#rpc/limits"
-import { type CloseCode, closeCodes } from "#rpc/realtime"
+import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
 import { FrameBucket } from "./bucket.ts"
 import type { Door, PlayerConnection } from "./connection.ts"
 import {
@@ -34,6 +34,8 @@ export interface Admitted {
   readonly environmentId: string
   readonly player: PlayerCaller | undefined
   readonly connection: PlayerConnection | undefined
+  /** The seat that was kept for the player when the socket opened. */
+  readonly seat: HeldSeat | null
   readonly welcome: Frame
 }
 
@@ -53,7 +55,9 @@ export interface SocketGateway {
     admitted: Admitted,
     frame: Readonly<Record<string, unknown>>
   ) => Effect.Effect<Admitted, CodedError>
+  /** The socket takes and says nothing more; `closed` follows. */
   readonly gone: (socket: RealtimeSocket) => void
+  readonly closed: (socket: RealtimeSocket) => void
 }
 
 const second = 1000
@@ -89,6 +93,9 @@ export class RealtimeSocket implements Door {
   #bucket: FrameBucket
   readonly #openedAt: number
   #admitting: Fiber.Fiber<void> | undefined
+  /** Frames that came while the first was being checked, and their bytes. */
+  #early: Array<Buffer> = []
+  #earlyBytes = 0
   #heardAt: number
   #pingedAt: number
   #warned = false
@@ -117,8 +124,12 @@ export class RealtimeSocket implements Door {
     this.#ws.on("pong", () => {
       this.#heardAt = this.#gateway.now()
     })
-    this.#ws.on("error", () => this.#ws.terminate())
-    this.#ws.on("close", () => this.#gone(false))
+    // A frame against the protocol, too: the close code says which, so it must still go out.
+    this.#ws.on("error", () => this.#gone(false))
+    this.#ws.on("close", () => {
+      this.#gone(false)
+      this.#gateway.closed(this)
+    })
   }
 
   push(frame: Frame): void {
@@ -178,6 +189,7 @@ export class RealtimeSocket implements Door {
   #message(data: Buffer, isBinary: boolean): void {
     if (this.#closedAt !== undefined) return
     if (isBinary) return this.close(closeCodes.unsupported, "binary_not_supported")
+    if (this.#admitting !== undefined && this.admitted === undefined) return this.#wait(data)
     const now = this.#gateway.now()
     this.#heardAt = now
     const parsed = parseFrame(data.toString())
@@ -215,21 +227,29 @@ export class RealtimeSocket implements Door {
     if (broken !== undefined) this.#broken(broken, now, limits.brokenFrameCost - 1)
   }
 
-  #authenticate(frame: Readonly<Record<string, unknown>>): void {
-    if (this.#admitting !== undefined) {
-      return this.close(closeCodes.unauthorized, "unauthorized")
+  /** What follows the first frame waits until it is known whose it is. */
+  #wait(data: Buffer): void {
+    this.#early.push(data)
+    this.#earlyBytes += data.length
+    if (this.#early.length > limits.earlyFramesMax || this.#earlyBytes > limits.frameMaxBytes) {
+      this.close(closeCodes.abuse, "rate_limited")
     }
+  }
+
+  #authenticate(frame: Readonly<Record<string, unknown>>): void {
+    const head = frameHead(frame)
+    const rid = Result.isSuccess(head) ? head.success.rid : undefined
     this.#admitting = this.#gateway.run(
       this.#gateway.admit(this, frame).pipe(
         Effect.match({
           onFailure: (error) => this.close(closeCodeOf(error), error._tag),
-          onSuccess: (admitted) => this.#admit(admitted)
+          onSuccess: (admitted) => this.#admit(admitted, rid)
         })
       )
     )
   }
 
-  #admit(admitted: Admitted): void {
+  #admit(admitted: Admitted, rid: string | undefined): void {
     if (this.#closedAt !== undefined) {
       admitted.connection?.close(false)
       return
@@ -242,6 +262,10 @@ export class RealtimeSocket implements Door {
       this.#bucket = new FrameBucket(now, anonymousFramesPerSecond, anonymousFramesBurst)
     }
     this.push(admitted.welcome)
+    if (rid !== undefined) this.push(replyFrame(rid, { ok: true, data: {} }))
+    const early = this.#early
+    this.#early = []
+    for (const data of early) this.#message(data, false)
   }
 
   #renew(frame: Readonly<Record<string, unknown>>, rid: string | undefined): void {
@@ -283,6 +307,7 @@ export class RealtimeSocket implements Door {
   /** The socket is over; a replaced or draining one expects its player back at once. */
   #gone(quiet: boolean): void {
     this.#closedAt ??= this.#gateway.now()
+    this.#early = []
     this.#outbox.close()
     if (this.#admitting !== undefined && this.admitted === undefined) {
       this.#gateway.run(Fiber.interrupt(this.#admitting))

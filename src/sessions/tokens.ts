@@ -100,11 +100,15 @@ export class AccessTokens extends Context.Service<
           const exp = iat + limits.accessTokenSeconds
           const subject = { sub: playerId, sid: sessionId, guest: isGuest }
           const claims: AccessClaims = { iss: baseUrl, aud: environmentId, ...subject, iat, exp }
-          return yield* Effect.promise(() =>
+          const token = yield* Effect.promise(() =>
             new SignJWT(claims)
               .setProtectedHeader({ alg: algorithm, kid, typ: tokenType })
               .sign(privateKey)
           )
+          // Most players come to the node that has just signed them in.
+          const caller = { playerId, environmentId, sessionId, isGuest, expiresAt: exp * 1000 }
+          verified.set(sha256(token), caller)
+          return token
         }),
         verify: Effect.fnUntraced(function* (token, environmentId) {
           if (token.length > tokenMaxCharacters) return yield* new Unauthorized()

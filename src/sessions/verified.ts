@@ -1,5 +1,5 @@
 /**
- * Access tokens whose signature was checked on this node, by the SHA-256 of the token: a hot token
+ * Access tokens that were signed on this node, or whose signature was checked here, by the SHA-256 of the token: a hot token
  * costs a look-up, not a signature check. Bounded; the one unused for longest makes room.
  */
 import type { PlayerCaller } from "#rpc/auth"

@@ -44,6 +44,7 @@ import { Invalidation } from "#src/invalidation"
 import { Relays } from "#src/peers"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
+import { Throttles } from "#src/throttles"
 import type { Database } from "./database.ts"
 import { type Network, wires } from "./network.ts"
 import type { ShardLocks } from "./shard-locks.ts"
@@ -76,6 +77,7 @@ const config = Result.getOrThrow(
 )
 
 const CoreLive = Layer.mergeAll(
+  Throttles.off,
   Layer.succeed(
     Configs,
     Configs.of({
