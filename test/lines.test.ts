@@ -158,6 +158,35 @@ describe("a line", () => {
     assert.lengthOf(wires, 3)
   })
 
+  it("gathers while the other node is busy with what it has been sent", () => {
+    const { clock, leave, submit, wire } = makeLine()
+    submit("a")
+    leave()
+    clock.now += 100
+    submit("b")
+    leave()
+    submit("c")
+    leave()
+    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a"]])
+    wire().received(answer)
+    leave()
+    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a"], ["b", "c"], []])
+    assert.strictEqual(wire().sent.at(-1), beat)
+  })
+
+  it("ends when more has gathered than it may hold", () => {
+    const { clock, leave, ends, lost, submit } = makeLine()
+    submit("a")
+    leave()
+    clock.now += 100
+    for (let i = 0; i < rooms.watchBufferItems; i++) submit("b")
+    leave()
+    assert.isEmpty(ends)
+    submit("b")
+    assert.lengthOf(ends, 1)
+    assert.deepStrictEqual(lost, ["a", "b"])
+  })
+
   it("may be forgotten when nobody has needed it for long", () => {
     const { clock, line, submit, wire } = makeLine()
     submit("a")

@@ -31,6 +31,9 @@ const decodeRefused = Schema.decodeUnknownOption(Refused)
 const beatsUntilDoubt = 2
 const beatsUntilEnd = 5
 
+/** A busy line asks this often; a node that has not answered by then gets nothing more. */
+const answerMillis = 100
+
 const backOffMillis = 50
 const backOffMaxMillis = 1000
 const forgetMillis = 60_000
@@ -58,6 +61,9 @@ export class Line {
   #answered = false
   #failures = 0
   #closedUntil = 0
+  #askedAt = 0
+  /** The other node is busy with what it has been sent: what is given meanwhile gathers. */
+  #held = false
 
   constructor(options: {
     readonly open: (events: WireEvents) => Wire
@@ -103,13 +109,17 @@ export class Line {
     if (this.#unanswered >= beatsUntilEnd) {
       this.#end("the other node does not answer")
     } else {
-      if (this.#unanswered === 0) {
-        this.#before = this.#since
-        this.#since = new Map()
-        this.#wire.send(beat)
-      }
-      this.#unanswered += 1
+      if (this.#unanswered === 0) this.#ask()
+      else this.#unanswered += 1
     }
+  }
+
+  #ask(): void {
+    this.#before = this.#since
+    this.#since = new Map()
+    this.#unanswered = 1
+    this.#askedAt = this.#now()
+    this.#wire?.send(beat)
   }
 
   close(): void {
@@ -122,7 +132,9 @@ export class Line {
       return false
     }
     this.#since.set(key, lost)
-    return true
+    if (this.#inputs.length + this.#items.length < rooms.watchBufferItems) return true
+    this.#end("the other node does not keep up")
+    return false
   }
 
   /** Opens the line, unless it has just failed. */
@@ -148,6 +160,8 @@ export class Line {
       this.#unanswered = 0
       this.#failures = 0
       this.#before = new Map()
+      if (this.#held) this.#schedule()
+      this.#held = false
       return
     }
     const refused = decodeRefused(frame)
@@ -173,6 +187,7 @@ export class Line {
     this.#items = []
     this.#answered = false
     this.#unanswered = 0
+    this.#held = false
     this.#failures += 1
     this.#closedUntil = this.#now() + backOff
     wire?.close(why)
@@ -193,9 +208,14 @@ export class Line {
     const inputs = this.#inputs
     const items = this.#items
     if (inputs.length + items.length === 0) return
+    const now = this.#now()
+    const asked = now - this.#askedAt >= answerMillis
+    this.#held = this.#unanswered > 0 && asked
+    if (this.#held) return
     this.#inputs = []
     this.#items = []
-    this.#leftAt = this.#now()
+    this.#leftAt = now
     this.#wire?.send(JSON.stringify({ inputs, items }))
+    if (asked) this.#ask()
   }
 }

@@ -90,6 +90,16 @@ export class ShardLocks {
     }
   }
 
+  /** Locks for a session what nobody has locked. */
+  #take(wanted: ReadonlyArray<ShardId.ShardId>, current: Session, taken: Set<string>): void {
+    for (const shard of wanted) {
+      const id = shard.toString()
+      if (this.#holder(id) !== undefined) continue
+      this.#locks.set(id, current)
+      taken.add(id)
+    }
+  }
+
   /** How a runner hears that the list has changed. What is told while it has no session is lost. */
   newsOf(process: Process): Invalidation["Service"] {
     return {
@@ -140,21 +150,14 @@ export class ShardLocks {
       ...this.#listOf(process),
       acquire: (_, shards) => {
         const wanted = Array.from(shards)
-        const taken = new Map<string, Session>()
+        const taken = new Set<string>()
         const acquire = locked((current) => {
-          for (const shard of wanted) {
-            const id = shard.toString()
-            if (this.#holder(id) !== undefined) continue
-            this.#locks.set(id, current)
-            taken.set(id, current)
-          }
+          this.#take(wanted, current, taken)
           return heldBy(current, wanted)
         })
         // Without the answer the runner does not know of these locks: they end with their session.
         const forget = Effect.sync(() => {
-          for (const [id, holder] of taken) {
-            if (this.#locks.get(id) === holder) this.#locks.delete(id)
-          }
+          for (const id of taken) if (this.#locks.get(id) === session) this.#locks.delete(id)
         })
         return Effect.onError(
           Effect.catch(acquire, () => acquire),
