@@ -3,7 +3,9 @@
  * and lose its shards without noticing; whatever wakes up first must not go on as the owner. The
  * cluster says how long the shards are surely its own; alone, they always are.
  */
-import { Context, Effect } from "effect"
+import { Context, Effect, type Scope, ScopedRef, Semaphore } from "effect"
+import { Entity, Sharding } from "effect/cluster"
+import { Unavailable } from "#rpc/errors"
 
 export interface Ownership {
   /** Are the shards surely still this process's? */
@@ -14,4 +16,43 @@ export interface Ownership {
 
 export const Lease = Context.Reference<Ownership>("entities/lease/Lease", {
   defaultValue: () => ({ held: () => true, confirmed: Effect.void })
+})
+
+/**
+ * The actor of an entity, made when it is first asked for. One that was fenced is made anew then, under
+ * a new epoch. Both only when the entity is surely this process's; if it is another's, whoever asks
+ * has to look there.
+ */
+export const makeActivations = Effect.fnUntraced(function* <
+  Actor extends { readonly fenced: boolean },
+  R
+>(make: Effect.Effect<Actor, never, R>) {
+  const lease = yield* Lease
+  const sharding = yield* Sharding.Sharding
+  const { shardId } = yield* Entity.CurrentAddress
+  const context = yield* Effect.context<Exclude<R, Scope.Scope>>()
+  const activations = yield* ScopedRef.make<Actor | undefined>(() => undefined)
+  const renewing = (yield* Semaphore.make(1)).withPermits(1)
+
+  const renew = Effect.gen(function* () {
+    yield* lease.confirmed
+    if (!sharding.hasShardId(shardId)) return yield* new Unavailable()
+    yield* ScopedRef.set(activations, make)
+  }).pipe(Effect.provideContext(context))
+
+  return Effect.suspend((): Effect.Effect<Actor, Unavailable> => {
+    const actor = ScopedRef.getUnsafe(activations)
+    if (actor?.fenced === false) return Effect.succeed(actor)
+    return Effect.andThen(
+      renewing(
+        Effect.suspend(() =>
+          ScopedRef.getUnsafe(activations)?.fenced === false ? Effect.void : renew
+        )
+      ),
+      Effect.suspend(() => {
+        const renewed = ScopedRef.getUnsafe(activations)
+        return renewed === undefined ? Effect.fail(new Unavailable()) : Effect.succeed(renewed)
+      })
+    )
+  })
 })

@@ -26,7 +26,7 @@ import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
 import { Throttles } from "./throttles.ts"
-import { answered, claim, doubt, release } from "./realtime/place.ts"
+import { awaited, claim, doubt, release } from "./realtime/place.ts"
 import type { RoomLine } from "./realtime/subscriber.ts"
 
 /** How a room of a mode is opened. */
@@ -134,7 +134,7 @@ export const createRoom = Effect.fnUntraced(function* (
     code: frame.code?.toUpperCase() ?? null,
     newcomers: [newcomerOf(hub.node, connection)]
   }
-  const opened = answered(hub.roomClient(roomId).Open({ open }))
+  const opened = awaited(hub.roomClient(roomId).Open({ open }))
   return yield* claimed(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
 })
 

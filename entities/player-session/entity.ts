@@ -3,12 +3,12 @@
  * cluster, and knows the seat of a player's last room, if it is still kept. A gateway on this node
  * takes a short cut through {@link LocalSessions}.
  */
-import { Clock, Context, Effect, Layer, Schedule, ScopedRef, Semaphore, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors"
 import { type Find, gather } from "#sql/gather"
 import { RoomRows } from "#sql/rooms"
-import { Lease } from "../lease.ts"
+import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
 import { SessionsActor, type SessionsPort } from "./actor.ts"
@@ -40,7 +40,6 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const [environmentId = ""] = entityId.split("/")
-  yield* lease.confirmed
   const wakeAt = yield* makeTimer(() => actor.tick())
   const load = (playerIds: ReadonlyArray<string>): void => {
     const looking = local.seatsOf(environmentId, playerIds).pipe(
@@ -69,23 +68,11 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   return actor
 })
 
-/** The bucket's actor; one that was fenced is replaced when it is next asked for. */
-const makeActivations = Effect.fnUntraced(function* (id: string) {
-  const activations = yield* ScopedRef.fromAcquire(makeActor(id))
-  const renewing = yield* Semaphore.make(1)
-  const context = yield* Effect.context<LocalSessions | RoomRows>()
-  const current = ScopedRef.get(activations)
-  const renewed = Effect.flatMap(current, (actor) =>
-    actor.fenced ? ScopedRef.set(activations, makeActor(id)) : Effect.void
-  ).pipe(renewing.withPermits(1), Effect.provideContext(context), Effect.andThen(current))
-  return Effect.flatMap(current, (actor) => (actor.fenced ? renewed : current))
-})
-
 /** The sessions' behaviour. */
 export const PlayerSessionsLive = PlayerSessions.toLayer(
   Effect.gen(function* () {
     const { entityId } = yield* Entity.CurrentAddress
-    const active = yield* makeActivations(entityId)
+    const active = yield* makeActivations(makeActor(entityId))
     const local = yield* LocalSessions
     const thisNode = yield* ThisNode
     return PlayerSessions.of({

@@ -3,14 +3,14 @@
  * cluster. A gateway on this node takes a short cut through {@link LocalRooms}; the `Watch` stream is
  * then only the sign of life that tells it when the room moves.
  */
-import { Clock, Context, Effect, Layer, Result, ScopedRef, Semaphore, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import { RoomRows } from "#sql/rooms"
-import { Lease } from "../lease.ts"
+import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
 import { RoomActor, type RoomPort } from "./actor.ts"
@@ -50,8 +50,6 @@ const randomCode = Effect.fnUntraced(function* () {
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const rows = yield* RoomRows
-  const lease = yield* Lease
-  yield* lease.confirmed
   const { epoch, snapshot } = yield* rows.claim(id)
   if (snapshot === null) return { epoch, state: undefined }
   const stored = yield* Effect.orDie(decodeSnapshot(snapshot))
@@ -132,23 +130,6 @@ const seatNewcomers = (actor: RoomActor, newcomers: ReadonlyArray<Newcomer>) => 
   return Effect.fail(locked ? new RoomLocked() : new RoomNotFound())
 }
 
-type ActorServices = LocalRooms | RoomRows | RoomWriter
-
-/**
- * The room's actor. One that was fenced is replaced when the room is next asked for: the snapshot is
- * read again, under a new epoch, as soon as the room is surely this process's.
- */
-const makeActivations = Effect.fnUntraced(function* (id: string) {
-  const activations = yield* ScopedRef.fromAcquire(makeActor(id))
-  const renewing = yield* Semaphore.make(1)
-  const context = yield* Effect.context<ActorServices>()
-  const current = ScopedRef.get(activations)
-  const renewed = Effect.flatMap(current, (actor) =>
-    actor.fenced ? ScopedRef.set(activations, makeActor(id)) : Effect.void
-  ).pipe(renewing.withPermits(1), Effect.provideContext(context), Effect.andThen(current))
-  return Effect.flatMap(current, (actor) => (actor.fenced ? renewed : current))
-})
-
 const held = Effect.fnUntraced(function* (
   actor: RoomActor,
   playerId: string
@@ -175,7 +156,7 @@ const isOpenIn = (actor: RoomActor, environmentId: string): boolean =>
 export const RoomLive = Room.toLayer(
   Effect.gen(function* () {
     const address = yield* Entity.CurrentAddress
-    const active = yield* makeActivations(address.entityId)
+    const active = yield* makeActivations(makeActor(address.entityId))
     const local = yield* LocalRooms
     const thisNode = yield* ThisNode
     const lines = yield* RoomLines

@@ -160,7 +160,11 @@ export const Room = Entity.make("Room", [
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),
   /** Ends the room for its members. */
-  Rpc.make("Close", { payload: { reason: CloseReason } }),
+  Rpc.make("Close", { payload: { reason: CloseReason }, error: Unavailable }),
   /** The seat a player has here, if any. */
-  Rpc.make("Peek", { payload: { playerId: Schema.String }, success: Schema.NullOr(HeldSeat) })
+  Rpc.make("Peek", {
+    payload: { playerId: Schema.String },
+    success: Schema.NullOr(HeldSeat),
+    error: Unavailable
+  })
 ])

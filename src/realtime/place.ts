@@ -31,7 +31,7 @@ const lost = { duration: answerMillis, orElse: () => Effect.fail(new Unavailable
  * A call of an entity: whatever becomes of it, it is answered. An entity that moves interrupts what it
  * was asked, which is no interruption of whoever asked.
  */
-export const answered = <A, R>(
+const answered = <A, R>(
   call: Effect.Effect<A, CodedError, R>
 ): Effect.Effect<A, CodedError, R> =>
   call.pipe(
@@ -44,10 +44,19 @@ export const answered = <A, R>(
     Effect.mapError(asUnavailable)
   )
 
-/** How long a player's session may take to be found again when it moves. */
+/** How long an entity may take to be found again when it moves. */
 const patience = { times: 40, schedule: Schedule.spaced(50) } as const
 
 const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
+
+/** A call that may be made again; an entity that is moving is waited for. */
+export const awaited = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> =>
+  answered(call).pipe(
+    Effect.retry({ ...patience, while: isUnavailable }),
+    Effect.timeoutOrElse(lost)
+  )
 
 /** Asks the session; one that is moving is waited for. */
 const ask = ({ environmentId, playerId }: PlayerConnection, command: PlayerSessionCommand) =>
@@ -85,7 +94,7 @@ const agree = Effect.fnUntraced(function* (
 export const peek = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
   const hub = yield* Hub
   const { playerId } = connection
-  return yield* answered(hub.roomClient(roomId).Peek({ playerId }))
+  return yield* awaited(hub.roomClient(roomId).Peek({ playerId }))
 })
 
 /** A seat that the session remembers and the room does not is given back. */
