@@ -24,6 +24,28 @@ const player = (expiresAt: number): PlayerCaller => ({
   expiresAt
 })
 
+/** These sockets say nothing. */
+const noFrames = {
+  create: fail,
+  join: fail,
+  leave: fail,
+  resume: fail,
+  send: fail,
+  setState: fail,
+  setMyState: fail,
+  lock: fail,
+  quickMatch: fail,
+  cancelMatch: fail,
+  signal: fail,
+  iceServers: fail,
+  channelJoin: fail,
+  channelCreate: fail,
+  channelLeave: fail,
+  channelSend: fail,
+  channelModerate: fail,
+  ping: fail
+}
+
 /** A gateway with the test's clock, whose sockets are all admitted as one player. */
 const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
@@ -33,25 +55,13 @@ const testGateway = Effect.gen(function* () {
     environmentId: `env_${none}`,
     player: player(clock.now + 900_000),
     connection: undefined,
+    listener: undefined,
     welcome: Frame.of({ t: "welcome" })
   }
   const gateway = {
     turn: new EventTurn(() => clock.now),
-    handlers: {
-      create: fail,
-      join: fail,
-      leave: fail,
-      resume: fail,
-      send: fail,
-      setState: fail,
-      setMyState: fail,
-      lock: fail,
-      quickMatch: fail,
-      cancelMatch: fail,
-      signal: fail,
-      iceServers: fail,
-      ping: fail
-    },
+    handlers: noFrames,
+    listenerHandlers: noFrames,
     now: () => clock.now,
     run: Effect.runFork,
     admit: () => Effect.succeed(admitted),

@@ -7,8 +7,10 @@ import type { Duplex } from "node:stream"
 import { Clock, Context, DateTime, Effect, Layer, Result, Schedule, Schema, Stream } from "effect"
 import { WebSocketServer } from "ws"
 import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors"
+import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { AuthFrame, closeCodes } from "#rpc/realtime"
+import { ListenerFrames } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { addressOf } from "../http/address.ts"
 import { HttpServerHandle } from "../http/server.ts"
@@ -23,6 +25,7 @@ import {
 } from "./admission.ts"
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
+import { Listener } from "./listener.ts"
 import { Frame } from "./outbox.ts"
 import { type Admitted, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
@@ -62,10 +65,15 @@ const admitSocket = Effect.fnUntraced(function* (
     return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
   }
   const { environmentId } = environment
-  socket.roomsOffered = (yield* offersRealtime(environmentId)).rooms
+  socket.offers = yield* offersRealtime(environmentId)
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
+  const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
+  const listener =
+    opened === undefined
+      ? new Listener({ connectionId, environmentId, door: socket, run: hub.run })
+      : undefined
   const event = yield* welcome({
-    connectionId: opened?.connection.connectionId ?? hub.node,
+    connectionId,
     player,
     tokenExpiresAt: player === undefined ? null : iso(player.expiresAt),
     seat: opened?.seat ?? null
@@ -74,6 +82,7 @@ const admitSocket = Effect.fnUntraced(function* (
     environmentId,
     player,
     connection: opened?.connection,
+    listener,
     welcome: Frame.of(event)
   }
   return admitted
@@ -134,6 +143,7 @@ export class Gateway extends Context.Service<Gateway, { readonly sockets: Set<Re
 const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
   const hub = yield* Hub
   const handlers = yield* Frames
+  const listenerHandlers = yield* ListenerFrames
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<AdmissionServices>()
   const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
@@ -145,6 +155,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSock
   const gateway: SocketGateway = {
     turn: hub.turn,
     handlers,
+    listenerHandlers,
     now: () => clock.currentTimeMillisUnsafe(),
     run: hub.run,
     admit: (socket, frame) => plain(admitSocket(sockets, socket, frame)),
@@ -208,7 +219,7 @@ const followConfig = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) 
       Effect.map(offersRealtime(environmentId), (offers) => {
         for (const socket of sockets) {
           if (socket.admitted?.environmentId !== environmentId) continue
-          socket.roomsOffered = offers.rooms
+          socket.offers = offers
           if (!offers.any) socket.close(closeCodes.forbidden, "feature_disabled")
         }
       })

@@ -24,6 +24,7 @@ import {
 } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
+import { LocalChannels } from "#entities/channel/entity"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { PlayerSessionLive } from "#entities/player-session/entity"
 import { RoomLive } from "#entities/room/entity"
@@ -33,14 +34,17 @@ import { ThisNode } from "#entities/local-actors"
 import { decodeConfig } from "#rpc/config/document"
 import { TurnUnavailable } from "#rpc/errors"
 import { EnvironmentId } from "#rpc/ids"
+import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
 import { PlayerRows } from "#sql/players"
 import { pace, RunnerLive } from "#src/cluster/cluster"
 import { HandoverStorage } from "#src/cluster/storage"
 import { Configs } from "#src/config"
 import { Relays } from "#src/peers"
+import { ChannelHub } from "#src/realtime/channel-hub"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
+import { Throttles } from "#src/throttles"
 import type { Database } from "./database.ts"
 import { type Network, wires } from "./network.ts"
 import type { ShardLocks } from "./shard-locks.ts"
@@ -95,6 +99,8 @@ const CoreLive = Layer.mergeAll(
       rename: () => Effect.succeedNone
     })
   ),
+  Throttles.off,
+  Layer.mock(ChannelRows, {}),
   Layer.succeed(Relays, Relays.of({ serversFor: () => Effect.fail(new TurnUnavailable()) }))
 )
 
@@ -147,6 +153,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
 
 const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   Frames.layer.pipe(
+    Layer.provideMerge(ChannelHub.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
       Layer.mergeAll(RoomLive, MatchmakingQueueLive, PlayerSessionLive, RoomSweeper)
@@ -155,6 +162,7 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
     Layer.provideMerge(
       Layer.mergeAll(RoomWriter.layer, recordedRooms(process, all.record), LocalQueues.layer)
     ),
+    Layer.provideMerge(LocalChannels.layer),
     Layer.provideMerge(ThisNode.layer),
     Layer.provideMerge(CoreLive),
     Layer.provideMerge(Layer.succeed(RoomRows, all.database.rowsFor(process)))
