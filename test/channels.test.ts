@@ -4,7 +4,15 @@ import { Effect } from "effect"
 import { TestApp } from "#src/testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#src/testing/players"
 import { AppLive } from "./service.ts"
-import { anonymous, code, heardTypes, manage, member, moderate, uniqueName } from "./channels/calls.ts"
+import {
+  anonymous,
+  code,
+  heardTypes,
+  manage,
+  member,
+  moderate,
+  uniqueName
+} from "./channels/calls.ts"
 
 const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: object = {}) {
   const reply = yield* owner.socket.ask({ t: "channelCreate", ...options })
@@ -21,7 +29,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const channel = yield* makeChannel(ada)
       assert.match(channel, /^@[a-z0-9]{10}$/)
       const made = ada.socket.heard.findIndex(({ t }) => t === "channel_joined")
-      assert.isBelow(made, ada.socket.heard.findIndex(({ t }) => t === "reply"))
+      assert.isBelow(
+        made,
+        ada.socket.heard.findIndex(({ t }) => t === "reply")
+      )
       yield* bob.socket.ask({ t: "channelJoin", channel })
       const joined = yield* bob.socket.next("channel_joined")
       const settings = at(joined, "channel")

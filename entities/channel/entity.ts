@@ -148,8 +148,9 @@ const put = Effect.fnUntraced(function* (
 
 const moderate = Effect.fnUntraced(function* (actor: ChannelActor, act: Act) {
   const writer = yield* ChannelWriter
+  const before = actor.state?.lists
   yield* Effect.fromResult(actor.moderate(act))
-  yield* writer.save(actor)
+  if (actor.state?.lists !== before) yield* writer.save(actor)
 })
 
 const remove = Effect.fnUntraced(function* (

@@ -47,12 +47,18 @@ const current = (list: Sentences, now: number): Map<string, number | null> =>
 
 type Changed = Result.Result<Lists, ChannelListFull>
 
-const enlist = (list: ReadonlySet<string>, player: string, store: (set: Set<string>) => Lists) => {
-  if (!list.has(player) && list.size >= limits.listMax) return listFull
+const enlist = (
+  list: ReadonlySet<string>,
+  player: string,
+  store: (list: ReadonlySet<string>) => Lists
+): Changed => {
+  if (list.has(player)) return Result.succeed(store(list))
+  if (list.size >= limits.listMax) return listFull
   return Result.succeed(store(new Set(list).add(player)))
 }
 
-const delist = (list: ReadonlySet<string>, player: string): Set<string> => {
+const delist = (list: ReadonlySet<string>, player: string): ReadonlySet<string> => {
+  if (!list.has(player)) return list
   const rest = new Set(list)
   rest.delete(player)
   return rest
@@ -72,6 +78,7 @@ const sentence = (
 }
 
 const pardon = (list: Sentences, player: string): Sentences => {
+  if (!list.has(player)) return list
   const rest = new Map(list)
   rest.delete(player)
   return rest
@@ -102,6 +109,9 @@ const listsAfter = (lists: Lists, act: Act, now: number): Changed => {
   }
 }
 
+const isSame = (a: Lists, b: Lists): boolean =>
+  a.allow === b.allow && a.speakers === b.speakers && a.muted === b.muted && a.banned === b.banned
+
 /** Does it to the player, who need not be in, at once. */
 export const moderate = (
   state: ChannelState,
@@ -109,7 +119,8 @@ export const moderate = (
   now: number
 ): Result.Result<Decision, ChannelListFull> =>
   Result.flatMap(listsAfter(state.lists, act, now), (lists) => {
-    const next = { ...state, lists }
+    const same = isSame(state.lists, lists)
+    const next = same ? state : { ...state, lists }
     const member = memberOf(state, act.target)
     if (member === undefined) return decided(next)
     if (act.op === "kick" || act.op === "ban") {
