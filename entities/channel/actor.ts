@@ -382,11 +382,12 @@ export class ChannelActor {
 
   /** The end of a step: a small channel tells at once, a large one gathers for a moment. */
   #settle(now: number): void {
+    const news = this.state === undefined ? undefined : this.#presence.take(now)
+    // Those who come in now have it in what they get.
+    if (news !== undefined) this.#tellAll(news)
     this.#letIn(now)
     const { state } = this
     if (state === undefined) return this.nodes.flush()
-    const news = this.#presence.take(now)
-    if (news !== undefined) this.#tellAll(news)
     if (this.#presence.dueAt !== never) this.reschedule()
     if (audienceOf(state) > limits.largeAudience) this.#port.flushSoon()
     else this.nodes.flush()

@@ -204,7 +204,7 @@ export const memberOf = ({ members }: ChannelState, playerId: string): Member | 
 
 /** In the order of joining. */
 export const membersOf = ({ members }: ChannelState): ReadonlyArray<Member> =>
-  HashMap.toValues(members).sort(
+  HashMap.toValues(members).toSorted(
     (a, b) => a.joinedAt - b.joinedAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
   )
 

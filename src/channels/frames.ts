@@ -139,12 +139,6 @@ const leave = (
   seat.line.leave(connection, "left", (answer) => done(answer.ok ? undefined : answer.error))
 }
 
-/** A player is out of all its channels, because of what the service has decided. */
-export const leaveChannels = (connection: PlayerConnection, reason: "banned" | "deleted"): void => {
-  for (const { line } of connection.channels.values()) line.leave(connection, reason)
-  connection.channels.clear()
-}
-
 /** The player may only be in server-made channels from now on, or everywhere again. */
 export const setOpenChat = (connection: PlayerConnection, openChat: boolean): void => {
   if (connection.player.openChat === openChat) return

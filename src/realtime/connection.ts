@@ -113,6 +113,12 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
     fiber.addObserver(() => this.#work.delete(fiber))
   }
 
+  /** The player is out of all its channels, at once and on every node: the service has decided. */
+  leaveChannels(reason: "banned" | "deleted"): void {
+    for (const { line } of this.channels.values()) line.leave(this, reason)
+    this.channels.clear()
+  }
+
   /** Closes the door on the player. */
   dismiss(code: CloseCode, reason: string): void {
     this.#door.close(code, reason)
