@@ -5,7 +5,8 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { ChannelActor, type ChannelPort } from "#entities/channel/actor"
+import { ChannelActor } from "#entities/channel/actor"
+import type { ChannelPort } from "#entities/channel/port"
 import {
   type ChannelState,
   membersOf,

@@ -31,26 +31,12 @@ import {
 } from "./model.ts"
 import { moderate } from "./moderation.ts"
 import { Nodes } from "./nodes.ts"
+import type { ChannelPort } from "./port.ts"
 import { Presence } from "./presence.ts"
 import type { ChannelInput, ChannelItem, GatewayCommand, Present } from "./protocol.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { close, decide, nextDeadline, publish, put } from "./state.ts"
 import { ChannelView, type Entry, notTakenBack } from "./view.ts"
-
-/** What the actor asks of its surroundings. */
-export interface ChannelPort {
-  readonly now: () => number
-  /** Is the channel surely still this process's? */
-  readonly held: () => boolean
-  /** Call `tick` at this time (Unix milliseconds), or earlier. */
-  readonly wakeAt: (millis: number) => void
-  /** Call `flush` after the flush window. */
-  readonly flushSoon: () => void
-  /** What is stored of the channel has changed. */
-  readonly changed: () => void
-  /** The channel is over. */
-  readonly closed: () => void
-}
 
 const never = Number.POSITIVE_INFINITY
 
