@@ -37,18 +37,28 @@ const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
 
 const iso = (millis: number) => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** How many sockets without a player an address has open. */
-const anonymousAt = (sockets: ReadonlySet<RealtimeSocket>, address: string): number => {
-  let count = 0
-  for (const { address: other, admitted } of sockets) {
-    if (other === address && admitted !== undefined && admitted.player === undefined) count++
+/** How many sockets without a player each address has open. */
+class AnonymousCount {
+  readonly #byAddress = new Map<string, number>()
+
+  /** Makes room for one more, if there is. */
+  take({ address }: RealtimeSocket): boolean {
+    const open = this.#byAddress.get(address) ?? 0
+    if (open >= limits.anonymousPerAddress) return false
+    this.#byAddress.set(address, open + 1)
+    return true
   }
-  return count
+
+  free({ address }: RealtimeSocket): void {
+    const open = this.#byAddress.get(address) ?? 0
+    if (open <= 1) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, open - 1)
+  }
 }
 
 /** The first frame, checked; on success the socket has its connection and its welcome. */
 const admitSocket = Effect.fnUntraced(function* (
-  sockets: ReadonlySet<RealtimeSocket>,
+  anonymous: AnonymousCount,
   socket: RealtimeSocket,
   members: Readonly<Record<string, unknown>>
 ) {
@@ -61,17 +71,10 @@ const admitSocket = Effect.fnUntraced(function* (
     origin: socket.origin,
     anonymous: frame.success.anon === true
   })
-  if (player === undefined && anonymousAt(sockets, socket.address) >= limits.anonymousPerAddress) {
-    return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
-  }
   const { environmentId } = environment
   socket.offers = yield* offersRealtime(environmentId)
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
   const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
-  const listener =
-    opened === undefined
-      ? new Listener({ connectionId, environmentId, door: socket, run: hub.run })
-      : undefined
   const event = yield* welcome({
     connectionId,
     player,
@@ -82,10 +85,21 @@ const admitSocket = Effect.fnUntraced(function* (
     environmentId,
     player,
     connection: opened?.connection,
-    listener,
+    listener: undefined,
     welcome: Frame.of(event)
   }
-  return admitted
+  if (player !== undefined) return admitted
+  if (!anonymous.take(socket)) {
+    return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
+  }
+  const listener = new Listener({
+    connectionId,
+    environmentId,
+    door: socket,
+    run: hub.run,
+    closed: () => anonymous.free(socket)
+  })
+  return { ...admitted, listener }
 })
 
 /** A new token for an open socket, of the same player. */
@@ -146,6 +160,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSock
   const listenerHandlers = yield* ListenerFrames
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<AdmissionServices>()
+  const anonymous = new AnonymousCount()
   const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
     effect.pipe(
       Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
@@ -158,7 +173,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (sockets: Set<RealtimeSock
     listenerHandlers,
     now: () => clock.currentTimeMillisUnsafe(),
     run: hub.run,
-    admit: (socket, frame) => plain(admitSocket(sockets, socket, frame)),
+    admit: (socket, frame) => plain(admitSocket(anonymous, socket, frame)),
     renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
     gone: (socket) => {
       sockets.delete(socket)

@@ -16,6 +16,7 @@ export class Listener implements ChannelSubscriber {
   readonly channels = new Map<string, ChannelSeat>()
   readonly #door: { readonly push: (frame: Frame) => void }
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly #whenClosed: () => void
   readonly #work = new Set<Fiber.Fiber<void>>()
   #closed = false
 
@@ -24,11 +25,13 @@ export class Listener implements ChannelSubscriber {
     readonly environmentId: EnvironmentId
     readonly door: { readonly push: (frame: Frame) => void }
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+    readonly closed: () => void
   }) {
     this.connectionId = options.connectionId
     this.environmentId = options.environmentId
     this.#door = options.door
     this.#run = options.run
+    this.#whenClosed = options.closed
   }
 
   push(frame: Frame): void {
@@ -53,6 +56,7 @@ export class Listener implements ChannelSubscriber {
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#whenClosed()
     for (const { line } of this.channels.values()) line.disconnect(this)
     this.channels.clear()
     for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
