@@ -115,6 +115,8 @@ export const channels = {
   /** What one member may send to one channel. */
   messagesPerSecond: 10,
   messagesBurst: 20,
+  /** Channels whose pace a connection keeps, those it has left among them. */
+  pacesPerConnection: 64,
   muteSecondsMax: secondsPerDay,
   banSecondsMax: 366 * secondsPerDay,
   /** How long a member without a socket stays one, and an owner the owner. */

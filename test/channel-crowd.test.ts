@@ -103,6 +103,21 @@ describe("a larger one", () => {
   })
 })
 
+describe("a node that did not watch for a while", () => {
+  it("learns who has been put out meanwhile", () => {
+    const world = new ChannelWorld()
+    world.join("ann", "n1")
+    world.join("ben", "n2")
+    world.unwatch("n2")
+    world.outcome(world.actor.moderate({ op: "kick", target: "ben" }))
+    world.watch("n2")
+    assert.deepInclude(world.gateways.n2.last("ben"), { t: "channel_closed", reason: "kicked" })
+    assert.deepStrictEqual(world.members, ["ann"])
+    checkViews(world)
+    assert.strictEqual(world.join("ben", "n2"), "ok")
+  })
+})
+
 describe("a channel that moved", () => {
   it("gathers its members before it tells who is in, so that nobody seems to go", () => {
     const world = new ChannelWorld()

@@ -146,6 +146,18 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const refused = replies.filter((reply) => code(reply) === "rate_limited")
       assert.isAtLeast(refused.length, 3)
       assert.isAtMost(refused.length, 5)
+      yield* ada.socket.ask({ t: "channelJoin", channel: other })
+      yield* ada.socket.ask({ t: "channelLeave", channel: one })
+      const back = yield* ada.socket.ask({ t: "channelJoin", channel: one })
+      assert.strictEqual(back["ok"], true)
+      const soon = yield* Effect.all(
+        Array.from({ length: 20 }, () => ada.socket.ask(frame)),
+        { concurrency: "unbounded" }
+      )
+      assert.isTrue(
+        soon.some((reply) => code(reply) === "rate_limited"),
+        "it is the same bucket"
+      )
       const free = yield* ada.socket.ask({ ...frame, channel: other })
       assert.strictEqual(free["ok"], true)
     })

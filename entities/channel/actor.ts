@@ -8,6 +8,7 @@
  */
 import { HashMap, Result } from "effect"
 import {
+  ChannelForbidden,
   type ChannelListFull,
   ChannelNotFound,
   NotInChannel,
@@ -82,7 +83,6 @@ export class ChannelActor {
   submit(node: string, inputs: ReadonlyArray<ChannelInput>): void {
     if (!this.#acts) return
     const now = this.#port.now()
-    this.nodes.expect(node, now)
     for (const input of inputs) this.#input(node, input, now)
     this.#settle(now)
   }
@@ -253,6 +253,9 @@ export class ChannelActor {
     }
     this.#decide({ t: "listeners", node, listeners }, now)
     const refused = present.flatMap((player): ReadonlyArray<ChannelItem> => {
+      if (this.nodes.takeOut(player.connectionId)) {
+        return notTakenBack(this.#name, player, new ChannelForbidden())
+      }
       const result = this.#decide({ t: "join", node, ...player }, now)
       return Result.isSuccess(result) ? [] : notTakenBack(this.#name, player, result.failure)
     })
@@ -320,7 +323,7 @@ export class ChannelActor {
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
         this.#letIn(now)
-        return this.nodes.push(node, { k: "exit", player, connection })
+        return this.nodes.exit(node, player, connection)
       }
       case "exitListeners":
         return this.nodes.everywhere({ k: "exitListeners" })

@@ -17,6 +17,8 @@ export class Nodes {
   readonly #attachments = new Map<string, number>()
   /** Nodes that do not watch (any more), and since when. */
   readonly #absent = new Map<string, number>()
+  /** Connections that are out and could not be told so: their node does not watch. */
+  readonly #out = new Set<string>()
 
   /** Is this attachment of a node new? The cluster sends a call again when its connection breaks. */
   admits(node: string, watch: number): boolean {
@@ -61,6 +63,7 @@ export class Nodes {
   /** The nodes that have been away for too long. */
   takeGone(now: number): ReadonlyArray<string> {
     const gone = Array.from(this.#absent).filter(([, since]) => now >= since + absenceMillis)
+    if (gone.length === this.#absent.size) this.#out.clear()
     for (const [node] of gone) {
       this.#absent.delete(node)
       this.#attachments.delete(node)
@@ -70,6 +73,17 @@ export class Nodes {
 
   push(node: string, item: ChannelItem): void {
     this.#watching.get(node)?.batch.push(item)
+  }
+
+  /** The connection hears no more. One whose node does not watch learns it when that is back. */
+  exit(node: string, player: string, connection: string): void {
+    if (this.#watching.has(node)) this.push(node, { k: "exit", player, connection })
+    else this.#out.add(connection)
+  }
+
+  /** Is this connection out without having been told? */
+  takeOut(connection: string): boolean {
+    return this.#out.delete(connection)
   }
 
   everywhere(item: ChannelItem): void {

@@ -21,7 +21,7 @@ import {
   TooManyChannels
 } from "#rpc/errors"
 import type { EnvironmentId } from "#rpc/ids"
-import { channels as limits, throttles as paces } from "#rpc/limits"
+import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
 import { Configs } from "../config.ts"
 import { answerWith, oversized, refuse } from "../realtime/answering.ts"
@@ -50,6 +50,22 @@ const withinLimit = ({ channels }: ChannelSubscriber): Effect.Effect<void, TooMa
     ? Effect.void
     : Effect.fail(new TooManyChannels({ details: { limit: limits.perConnection } }))
 
+/** What each connection may send, by channel: going out and coming in again does not fill it up. */
+const paces = new WeakMap<ChannelSubscriber, Map<string, FrameBucket>>()
+
+const paceOf = (connection: ChannelSubscriber, name: string, now: number): FrameBucket => {
+  const own = paces.get(connection) ?? new Map<string, FrameBucket>()
+  paces.set(connection, own)
+  const bucket =
+    own.get(name) ?? new FrameBucket(now, limits.messagesPerSecond, limits.messagesBurst)
+  own.delete(name)
+  own.set(name, bucket)
+  // The channel that was entered longest ago is forgotten.
+  const [oldest] = own.keys()
+  if (own.size > limits.pacesPerConnection && oldest !== undefined) own.delete(oldest)
+  return bucket
+}
+
 /** Comes into a channel that is there, or was a moment ago. */
 const enter = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: string) {
   const hub = yield* ChannelHub
@@ -60,9 +76,8 @@ const enter = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: 
     return { channel: name }
   }
   if (held === undefined) yield* withinLimit(connection)
-  const now = yield* Clock.currentTimeMillis
   const line = hub.line(environmentId, name)
-  const bucket = new FrameBucket(now, limits.messagesPerSecond, limits.messagesBurst)
+  const bucket = paceOf(connection, name, yield* Clock.currentTimeMillis)
   const seat = { line, bucket }
   channels.set(name, seat)
   yield* Effect.tapError(line.join(connection), () =>
@@ -121,7 +136,7 @@ const createChannel = Effect.fnUntraced(function* (
   if (frame.voice !== undefined) yield* voiceOffered(environmentId)
   const voice = yield* Effect.fromResult(voiceOf(frame.voice ?? null, maxMembers))
   yield* withinLimit(connection)
-  yield* throttles.take(paces.channelCreate, `channel-create:${playerId}`)
+  yield* throttles.take(throttleLimits.channelCreate, `channel-create:${playerId}`)
   const name = frame.channel ?? (yield* generatedName)
   const create = { ownerId: playerId, join, send, maxMembers, voice }
   yield* answered(hub.channel(environmentId, name).Create({ create }))
