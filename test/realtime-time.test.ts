@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
+import { Listener } from "#src/realtime/listener"
 import { Frame } from "#src/realtime/outbox"
 import { RealtimeSocket } from "#src/realtime/socket"
 import { EventTurn } from "#src/realtime/turn"
@@ -55,7 +56,13 @@ const testGateway = Effect.gen(function* () {
     environmentId: `env_${none}`,
     player: player(clock.now + 900_000),
     connection: undefined,
-    listener: undefined,
+    listener: new Listener({
+      connectionId: "con_1",
+      environmentId: EnvironmentId.make(`env_${none}`),
+      door: { push: () => undefined },
+      run: Effect.runFork,
+      closed: () => undefined
+    }),
     welcome: Frame.of({ t: "welcome" })
   }
   const gateway = {
