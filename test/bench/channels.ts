@@ -13,8 +13,8 @@ import { formatTable, print, requireSockets, writeResult } from "./many/report.t
 import { startWorker } from "./many/worker.ts"
 
 const plans = {
-  full: { rounds: 5, messages: 12, rate: 2 },
-  short: { rounds: 2, messages: 4, rate: 2 }
+  full: { rounds: 5, messages: 20, rate: 4 },
+  short: { rounds: 2, messages: 12, rate: 4 }
 }
 const sizes = { full: 10_000, short: 1000 }
 /** The most that a delivery may cost, of what it costs socket.io. */
