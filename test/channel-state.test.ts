@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { changed, voiceOf } from "#entities/channel/settings"
+import { decide } from "#entities/channel/state"
 import { channels as limits } from "#rpc/limits"
 import type { ModerateOp } from "#rpc/channels"
 import { ChannelWorld, checkViews, type Node } from "./channel-world.ts"
@@ -66,6 +67,20 @@ describe("membership", () => {
     assert.strictEqual(world.join("ben"), "channel_forbidden")
   })
 
+  it("ends at once, and with its reason, where the service decides", () => {
+    const world = club("ann", "ben", "cat")
+    const leaving = (playerId: string, reason: "banned" | "deleted") => {
+      const connectionId = world.gateways.n1.members.get(playerId)?.connectionId ?? ""
+      return world.send("n1", { t: "leave", playerId, connectionId, reason })
+    }
+    assert.strictEqual(leaving("ben", "banned"), "ok")
+    assert.deepInclude(world.gateways.n1.last("ben"), { t: "channel_closed", reason: "banned" })
+    assert.deepInclude(world.gateways.n1.last("ann"), { playerId: "ben", reason: "banned" })
+    assert.strictEqual(leaving("cat", "deleted"), "ok")
+    assert.deepInclude(world.gateways.n1.last("ann"), { playerId: "cat", reason: "deleted" })
+    assert.strictEqual(leaving("ben", "banned"), "ok", "who is out already does not mind")
+  })
+
   it("is closed to children where players make the rules", () => {
     const world = club("ann")
     assert.strictEqual(world.send("n1", world.joining("kid", "n1", false)), "channel_forbidden")
@@ -95,6 +110,11 @@ describe("membership", () => {
     world.listen()
     world.listen("n2")
     assert.strictEqual(world.actor.report()?.anonymousCount, 2)
+    const listeners = new Map([["n1", limits.listenersMax]])
+    const crowded = { ...world.state, listeners }
+    const late = { t: "listen", node: "n2", connectionId: "c9", listeners: 1 } as const
+    const refused = decide(crowded, late, world.now)
+    assert.strictEqual(Result.isFailure(refused) && refused.failure._tag, "channel_full")
     world.outcome(world.actor.put({ open: false }))
     assert.strictEqual(world.gateways.n2.listeners.size, 0)
     assert.strictEqual(world.actor.report()?.anonymousCount, 0)
