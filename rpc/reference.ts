@@ -91,9 +91,9 @@ export const realtimeReference = (): string => `
 ## Realtime: \`GET /v1/realtime\` (WebSocket)
 
 The first frame, within five seconds: \`{ "t": "auth", "key": "pk_...", "token": "<access token>" }\`.
-The answer is \`welcome\`. A connection without a player says \`{ "t": "auth", "key", "anon": true }\`; it
-comes into channels that the server has opened, and listens. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of
-up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
+The answer is \`welcome\`. A connection without a player says
+\`{ "t": "auth", "key": "pk_...", "anon": true }\`; it comes into channels that the server has
+opened, and listens. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
 success is silent and failure comes as \`warn\`. TypeScript servers may speak the same procedures as
 Effect RPC over WebSocket at \`/v1/rpc\`.
 

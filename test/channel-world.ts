@@ -360,6 +360,16 @@ export class ChannelWorld {
   }
 }
 
+/** A channel of players, whose owner and members came in this order. */
+export const club = (...players: ReadonlyArray<string>): ChannelWorld => {
+  const world = new ChannelWorld({ ownerId: players[0] ?? null })
+  for (const player of players) {
+    world.join(player)
+    world.wait(1)
+  }
+  return world
+}
+
 /** Every view is the channel. News that waits to be told together is not yet in them. */
 export const checkViews = (world: ChannelWorld): void => {
   if (world.closed) return
