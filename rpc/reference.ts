@@ -93,7 +93,8 @@ export const realtimeReference = (): string => `
 The first frame, within five seconds: \`{ "t": "auth", "key": "pk_...", "token": "<access token>" }\`.
 The answer is \`welcome\`. A connection without a player says
 \`{ "t": "auth", "key": "pk_...", "anon": true }\`; it comes into channels that the server has
-opened, and listens. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
+opened, and listens. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of
+up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
 success is silent and failure comes as \`warn\`. TypeScript servers may speak the same procedures as
 Effect RPC over WebSocket at \`/v1/rpc\`.
 
