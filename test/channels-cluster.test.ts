@@ -131,4 +131,20 @@ describe("channels on two runners", { timeout: 90_000 }, () => {
       assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
+
+  it.live("are no longer those of a frozen runner that goes on", () =>
+    Effect.gen(function* () {
+      const { far, farAt, name, near, owner } = yield* twoMembers()
+      yield* owner.signal("SIGSTOP")
+      yield* far.socket.next("channel_joined")
+      yield* manage(farAt, "PUT", name, { maxMembers: 5 })
+      // What waits in the frozen runner's sockets is the first thing that it reads.
+      yield* near.socket.say({ t: "channelSend", channel: name, type: "late" })
+      yield* owner.signal("SIGCONT")
+      const anew = yield* near.socket.next("channel_joined")
+      assert.strictEqual(at(anew, "channel", "maxMembers"), 5)
+      yield* hears(far, near, name, "again")
+      yield* hears(near, far, name, "and again")
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
 })
