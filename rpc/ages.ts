@@ -20,8 +20,11 @@ export const ageBandOf = (
 export interface Capabilities {
   /** May be seen by other players' devices: without it, media and peers go through a relay. */
   readonly directConnections: boolean
+  /** May talk where other players make the rules: without it, only server-made channels are open. */
+  readonly openChat: boolean
 }
 
 export const capabilitiesOf = (band: AgeBand): Capabilities => ({
-  directConnections: band !== "child"
+  directConnections: band !== "child",
+  openChat: band !== "child"
 })

@@ -1,5 +1,6 @@
 /** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { ChannelsApi } from "./channels.ts"
 import { ConfigApi } from "./config.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
@@ -11,6 +12,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(PlayersApi)
   .add(RoomsApi)
+  .add(ChannelsApi)
   .add(ConfigApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
@@ -18,6 +20,6 @@ export class Api extends HttpApi.make("player-backend")
     OpenApi.annotations({
       title: "Player backend",
       version: "1",
-      description: `Sign-in, rooms, matchmaking and config for web and mobile games.\n${realtimeReference()}`
+      description: `Sign-in, rooms, matchmaking, channels and config for web and mobile games.\n${realtimeReference()}`
     })
   ) {}

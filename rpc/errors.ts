@@ -1,5 +1,6 @@
 /** Every error code of the interface, once (spec section 7): the one door to `./errors/`. */
 export * from "./errors/callers.ts"
+export * from "./errors/channels.ts"
 export * from "./errors/config.ts"
 export * from "./errors/modules.ts"
 export * from "./errors/realtime.ts"

@@ -105,6 +105,41 @@ export const rooms = {
   lineFrameMaxBytes: 256 * MiB
 } as const
 
+/** Realtime channels (spec sections 4.5 and 8, decisions 3.9). */
+export const channels = {
+  perConnection: 8,
+  nameMaxCharacters: 64,
+  generatedNameCharacters: 10,
+  membersMax: 1000,
+  membersDefault: 100,
+  /** Players of each list: `allow`, `speakers`, muted, banned. */
+  listMax: 1000,
+  /** Anonymous listeners of one open channel; they are counted, never listed. */
+  listenersMax: 100_000,
+  dataMaxBytes: 16 * KiB,
+  typeMaxCharacters: 64,
+  /** What one member may send to one channel. */
+  messagesPerSecond: 10,
+  messagesBurst: 20,
+  /** Channels whose pace a connection keeps, those it has left among them. */
+  pacesPerConnection: 64,
+  muteSecondsMax: secondsPerDay,
+  banSecondsMax: 366 * secondsPerDay,
+  /** How long a member without a socket stays one, and an owner the owner. */
+  graceSeconds: 30,
+  /** How long a client-made channel outlives its last member. */
+  emptySeconds: 30,
+  /** A channel with more sockets than this tells joins and leaves together, once a second. */
+  largeAudience: 100,
+  presenceMillis: 1000,
+  /** How long what a large channel tells may wait for more to go with it. */
+  flushMillis: 2,
+  /** After a move, how long the channel gathers its members before they are told who is in. */
+  gatherMillis: 3000,
+  voicePeersMax: 8,
+  voiceMembersMax: 100
+} as const
+
 /** STUN and TURN servers for peer-to-peer connections. */
 export const turn = {
   credentialSeconds: secondsPerHour,
@@ -173,11 +208,6 @@ export const caches = {
 export const declared = {
   statsPerReport: 64,
   blobMaxBytes: 50 * MiB,
-  channelsPerConnection: 8,
-  voicePeersMax: 8,
-  voiceMembersMax: 100,
-  channelMessagesPerMinutePerKey: 600,
-  channelManagementPerMinutePerKey: 300,
   xProfilesLookupMax: 100,
   banReasonMaxCharacters: 500,
   banHoursMax: 8784,
@@ -210,5 +240,11 @@ export const throttles = {
   playerApi: { burst: 300, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   /** Joins by code, so that codes cannot be found by trying. */
-  roomCodesPerPlayer: { burst: 30, seconds: 60 }
+  roomCodesPerPlayer: { burst: 30, seconds: 60 },
+  /** `POST /v1/realtime/channels/:name/messages`, by key. */
+  channelMessages: { burst: 600, seconds: 60 },
+  /** PUT, DELETE and moderate of channels together, by key. */
+  channelManagement: { burst: 300, seconds: 60 },
+  /** `channelCreate`, by player. */
+  channelCreate: { burst: 20, seconds: 60 }
 } as const satisfies Record<string, Throttle>

@@ -9,6 +9,7 @@
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Rpc } from "effect/rpc"
+import { ChannelEvent, ChannelFrames } from "./channels.ts"
 import {
   FeatureDisabled,
   InvalidKey,
@@ -67,7 +68,12 @@ export const Warn = Schema.Struct({
 export type Warn = typeof Warn.Type
 
 /** Everything the service tells a connection, except replies. */
-export const ServerEvent = Schema.Union([Welcome, Warn, ...RoomEvent.members])
+export const ServerEvent = Schema.Union([
+  Welcome,
+  Warn,
+  ...RoomEvent.members,
+  ...ChannelEvent.members
+])
 export type ServerEvent = typeof ServerEvent.Type
 
 /** A reply as it stands on the JSON wire. */
@@ -119,8 +125,12 @@ export const ping = Rpc.make("ping", {
   error: Schema.Union([...frameFaults])
 }).annotate(OpenApi.Summary, "The service's clock")
 
-/** Every client frame of spec section 4.4. */
-export class ClientFrames extends RoomFrames.merge(MatchmakingFrames, PeerFrames).add(ping) {}
+/** Every client frame of spec sections 4.4 and 4.5. */
+export class ClientFrames extends RoomFrames.merge(
+  MatchmakingFrames,
+  PeerFrames,
+  ChannelFrames
+).add(ping) {}
 
 /**
  * Native RPC only: open the connection and receive its events. The stream is the connection: the

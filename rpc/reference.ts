@@ -6,6 +6,7 @@
 import { Context, Schema, SchemaAST } from "effect"
 import type { Rpc } from "effect/rpc"
 import { OpenApi } from "effect/http-api"
+import { channels } from "./limits.ts"
 import { ClientFrames, type CloseCode, closeCodes, ServerEvent } from "./realtime.ts"
 import { frameFaults } from "./rooms.ts"
 
@@ -90,7 +91,9 @@ export const realtimeReference = (): string => `
 ## Realtime: \`GET /v1/realtime\` (WebSocket)
 
 The first frame, within five seconds: \`{ "t": "auth", "key": "pk_...", "token": "<access token>" }\`.
-The answer is \`welcome\`. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of
+The answer is \`welcome\`. A connection without a player says
+\`{ "t": "auth", "key": "pk_...", "anon": true }\`; it comes into channels that the server has
+opened, and listens. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of
 up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
 success is silent and failure comes as \`warn\`. TypeScript servers may speak the same procedures as
 Effect RPC over WebSocket at \`/v1/rpc\`.
@@ -107,6 +110,11 @@ ${table(
 ### Events
 
 ${table(["`t`", "fields"], ServerEvent.members.map(eventRow))}
+
+In a channel of more than ${channels.largeAudience} sockets (anonymous ones among them) comings and
+goings are told together, at most once a second: \`channel_players\` instead of \`channel_player_joined\`
+and \`channel_player_left\`. Apply \`left\` before \`joined\`; a player may be known, or unknown, already.
+\`channel_joined\` replaces whatever was known, and comes again when the channel has moved.
 
 ### Close codes
 

@@ -4,13 +4,19 @@
  */
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { Layer } from "effect"
+import { ChannelLive, LocalChannels } from "#entities/channel/entity"
+import { ChannelSweeper } from "#entities/channel/sweeper"
+import { ChannelWriter } from "#entities/channel/writer"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { LocalRooms, RoomLive } from "#entities/room/entity"
 import { RoomSweeper } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
 import { ThisNode } from "#entities/local-actors"
+import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
+import { ListenerFrames } from "./channels/frames.ts"
+import { Channels } from "./channels/management.ts"
 import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
 import { DatabaseLive } from "./database.ts"
 import { CoreLive, Routes, serveHttp } from "./http/app.ts"
@@ -18,6 +24,7 @@ import { HttpServerHandle } from "./http/server.ts"
 import { ConfigChanges } from "./realtime/config-changes.ts"
 import { Gateway } from "./realtime/gateway.ts"
 import { Frames } from "./realtime/handlers.ts"
+import { ChannelHub } from "./realtime/channel-hub.ts"
 import { Hub } from "./realtime/hub.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
 import { Relays } from "./peers.ts"
@@ -27,20 +34,29 @@ import { Settings } from "./settings.ts"
 /** What is remembered, and decided from it. */
 const MemoryLive = SeedLive.pipe(
   Layer.provideMerge(CoreLive),
-  Layer.provideMerge(RoomRows.layer),
+  Layer.provideMerge(Layer.mergeAll(ChannelRows.layer, RoomRows.layer)),
   Layer.provideMerge(DatabaseLive)
 )
 
-/** What is alive: rooms, queues and player sessions, wherever in the cluster. */
+/** What is alive: rooms, queues, channels and player sessions, wherever in the cluster. */
 const EntitiesLive = Layer.mergeAll(
   RoomLive,
   MatchmakingQueueLive,
   PlayerSessionsLive,
-  RoomSweeper
+  RoomSweeper,
+  ChannelLive,
+  ChannelSweeper
 ).pipe(
   Layer.provideMerge(ClusterLive),
   Layer.provideMerge(
-    Layer.mergeAll(RoomWriter.layer, LocalRooms.layer, LocalQueues.layer, LocalSessions.layer)
+    Layer.mergeAll(
+      RoomWriter.layer,
+      LocalRooms.layer,
+      LocalQueues.layer,
+      LocalSessions.layer,
+      ChannelWriter.layer,
+      LocalChannels.layer
+    )
   ),
   Layer.provideMerge(ThisNode.layer)
 )
@@ -52,6 +68,8 @@ const DoorsLive = Layer.mergeAll(
   serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
   Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),
+  Layer.provideMerge(ListenerFrames.layer),
+  Layer.provideMerge(Layer.mergeAll(ChannelHub.layer, Channels.layer)),
   Layer.provideMerge(Hub.layer),
   Layer.provideMerge(HttpServerHandle.layer)
 )

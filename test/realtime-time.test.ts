@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
+import { Listener } from "#src/realtime/listener"
 import { Frame } from "#src/realtime/outbox"
 import { RealtimeSocket } from "#src/realtime/socket"
 import { EventTurn } from "#src/realtime/turn"
@@ -24,6 +25,28 @@ const player = (expiresAt: number): PlayerCaller => ({
   expiresAt
 })
 
+/** These sockets say nothing. */
+const noFrames = {
+  create: fail,
+  join: fail,
+  leave: fail,
+  resume: fail,
+  send: fail,
+  setState: fail,
+  setMyState: fail,
+  lock: fail,
+  quickMatch: fail,
+  cancelMatch: fail,
+  signal: fail,
+  iceServers: fail,
+  channelJoin: fail,
+  channelCreate: fail,
+  channelLeave: fail,
+  channelSend: fail,
+  channelModerate: fail,
+  ping: fail
+}
+
 /** A gateway with the test's clock, whose sockets are all admitted as one player. */
 const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
@@ -34,25 +57,19 @@ const testGateway = Effect.gen(function* () {
     player: player(clock.now + 900_000),
     connection: undefined,
     seat: null,
+    listener: new Listener({
+      connectionId: "con_1",
+      environmentId: EnvironmentId.make(`env_${none}`),
+      door: { push: () => undefined },
+      run: Effect.runFork,
+      closed: () => undefined
+    }),
     welcome: Frame.of({ t: "welcome" })
   }
   const gateway = {
     turn: new EventTurn(() => clock.now),
-    handlers: {
-      create: fail,
-      join: fail,
-      leave: fail,
-      resume: fail,
-      send: fail,
-      setState: fail,
-      setMyState: fail,
-      lock: fail,
-      quickMatch: fail,
-      cancelMatch: fail,
-      signal: fail,
-      iceServers: fail,
-      ping: fail
-    },
+    handlers: noFrames,
+    listenerHandlers: noFrames,
     now: () => clock.now,
     run: Effect.runFork,
     admit: () => Effect.succeed(admitted),

@@ -94,6 +94,32 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
+  it.effect("channels are there too, with their errors typed", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const bot = yield* guest(app, "Bot")
+      const { client, next } = yield* connect(app.url, {
+        "x-svc-key": app.secretKey,
+        "x-svc-player": bot.id
+      })
+      const { channel } = yield* client.channelCreate({ maxMembers: 2 })
+      const joined = yield* next("channel_joined")
+      assert.strictEqual(at(joined, "channel", "name"), channel)
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.ask({ t: "channelJoin", channel })
+      yield* client.channelSend({ channel, type: "hi", data: { deep: [1, null] } })
+      const message = yield* ada.socket.next("channel_message")
+      assert.deepInclude(message, { from: bot.id, data: { deep: [1, null] } })
+      const full = yield* Effect.flip(client.channelJoin({ channel: "nowhere" }))
+      assert.strictEqual(full._tag, "channel_not_found")
+      yield* client.channelModerate({ channel, op: "kick", playerId: ada.id })
+      assert.strictEqual((yield* ada.socket.next("channel_closed"))["reason"], "kicked")
+      yield* client.channelLeave({ channel })
+      const out = yield* Effect.flip(client.channelSend({ channel, type: "x" }))
+      assert.strictEqual(out._tag, "not_in_channel")
+    })
+  )
+
   it.effect("without the events stream there is no connection to act for", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -1,5 +1,6 @@
 /**
- * The client of the player backend for games, in a browser or in Node: sign-in, rooms, matchmaking.
+ * The client of the player backend for games, in a browser or in Node: sign-in, rooms, matchmaking,
+ * channels.
  * Promises outside, and every type from the definitions in `rpc/`. Calls reject with the error classes
  * of those definitions; {@link isError} tells them apart.
  *
@@ -12,6 +13,7 @@
 import { Clock, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { closeCodes, ping, type Warn } from "#rpc/realtime"
+import { type Channels, LiveChannels } from "./channels.ts"
 import { Connection, type ConnectionStatus } from "./connection.ts"
 import { Emitter, type Unsubscribe } from "./emitter.ts"
 import { makeHttp } from "./http.ts"
@@ -22,6 +24,8 @@ import type { Closed, WebSocketClass } from "./socket.ts"
 import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
 import { Tokens } from "./tokens.ts"
 
+export type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
+export type { Channels } from "./channels.ts"
 export type { ConnectionStatus } from "./connection.ts"
 export type { Unsubscribe } from "./emitter.ts"
 export {
@@ -79,6 +83,7 @@ export interface Client {
   readonly sessions: Sessions
   readonly players: Players
   readonly rooms: Rooms
+  readonly channels: Channels
 
   /** The state of the one realtime connection, which is opened when it is first needed. */
   readonly status: ConnectionStatus
@@ -149,6 +154,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
 
   const status = (next: ConnectionStatus, closed: Closed | undefined) => {
     rooms.status(next, closed)
+    channels.status(next, closed)
     emitter.emit("status", next)
     // Perhaps the session has ended: its refresh will tell, and sign the player out.
     if (next === "closed" && closed?.code === closeCodes.unauthorized) {
@@ -164,14 +170,18 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     events: {
       event: (event) => {
         rooms.receive(event)
+        channels.receive(event)
         if (event.t === "warn") emitter.emit("warn", event)
       },
       unread: (type) => rooms.unread(type),
-      welcomed: Effect.suspend(() => rooms.welcomed()),
+      welcomed: Effect.suspend(() =>
+        Effect.all([rooms.welcomed(), channels.welcomed()], { concurrency: 2, discard: true })
+      ),
       status
     }
   })
   const rooms = new LiveRooms({ connection, run }, http)
+  const channels = new LiveChannels({ connection, run })
   // A socket is its player's; whoever comes next gets another.
   tokens.changes.on("change", (player) => {
     const { playerId } = connection
@@ -182,6 +192,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     sessions: makeSessions(tokens, run),
     players: makePlayers(http, tokens, run),
     rooms,
+    channels,
     get status() {
       return connection.status
     },

@@ -16,8 +16,9 @@ import {
   setState
 } from "#rpc/rooms"
 import type { Connection } from "./connection.ts"
-import { Emitter, type Unsubscribe } from "./emitter.ts"
+import type { Unsubscribe } from "./emitter.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
+import { HeldEmitter } from "./held.ts"
 import type {
   ConfirmedChanges,
   Room,
@@ -34,9 +35,6 @@ export interface RoomHost {
   readonly connection: Connection
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 }
-
-/** Events held for listeners that the code which awaits the room has yet to add. */
-const heldMax = 1024
 
 const message = (type: string, data: unknown, options: SendOptions = {}) => ({
   type,
@@ -56,10 +54,9 @@ export class LiveRoom implements Room {
   }
   readonly #host: RoomHost
   readonly #myId: string
-  readonly #emitter = new Emitter<RoomEvents>()
+  readonly #emitter = new HeldEmitter<RoomEvents>()
   #view: RoomSnapshot
   #closed: RoomClosed | undefined
-  #held: Array<() => void> | undefined = []
 
   constructor(host: RoomHost, joined: ServiceEvents["room_joined"]) {
     this.#host = host
@@ -164,16 +161,12 @@ export class LiveRoom implements Room {
 
   /** Tells the listeners, once there can be some. */
   emit<Name extends keyof RoomEvents>(name: Name, event: RoomEvents[Name]): void {
-    const tell = () => this.#emitter.emit(name, event)
-    if (this.#held === undefined) tell()
-    else if (this.#held.length < heldMax) this.#held.push(tell)
+    this.#emitter.emit(name, event)
   }
 
   /** Who awaited the room has had the time to listen. */
   release(): void {
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const tell of held) tell()
+    this.#emitter.release()
   }
 
   #tell<R extends Frame>(frame: R, payload: FramePayload<R>): void {

@@ -84,6 +84,8 @@ const moving = Schedule.exponential("250 millis")
 const movingPatience = "20 seconds"
 const movingErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
 
+const isRoomEvent = (event: ServerEvent): event is RoomEvent => roomEvents.has(event.t)
+
 const roomEvents: ReadonlySet<string> = new Set(
   RoomEvent.members.map(({ fields }) => fields.t.literal)
 )
@@ -154,6 +156,7 @@ export class LiveRooms implements Rooms {
     if (event.t === "welcome") return
     const room = this.#seat
     if (event.t === "warn") return room?.emit("warn", event)
+    if (!isRoomEvent(event)) return
     if (event.t !== "room_joined" || room?.id === event.room.id) return room?.receive(event)
     room?.end({ reason: "left" })
     this.#room = new LiveRoom(this.#host, event)

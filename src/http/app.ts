@@ -12,6 +12,7 @@ import { PlayerRows } from "#sql/players"
 import { ProjectRows } from "#sql/projects"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { ThrottleRows } from "#sql/throttles"
+import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { Invalidation } from "../invalidation.ts"
 import { PlayersHttp } from "../players.ts"
@@ -50,7 +51,7 @@ export const CoreLive = Origins.layer.pipe(
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
-  Layer.provide([ConfigHttp, PlayersHttp, RoomsHttp, SessionsHttp, SystemHttp]),
+  Layer.provide([ChannelsHttp, ConfigHttp, PlayersHttp, RoomsHttp, SessionsHttp, SystemHttp]),
   Layer.provide([CallersLive, RequestsLive])
 )
 

@@ -17,6 +17,7 @@ import { Environments } from "../projects.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { type Door, PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
+import type { Offers } from "./offers.ts"
 import { peek, release } from "./place.ts"
 
 /** What a connection shows of itself. */
@@ -45,7 +46,9 @@ export const offersRealtime = Effect.fnUntraced(function* (
 ) {
   const configs = yield* Configs
   const { features } = (yield* configs.current(environmentId)).config
-  return { rooms: features.multiplayer, any: features.multiplayer || features.realtimeChannels }
+  const { multiplayer: rooms, realtimeChannels: channels } = features
+  const offers: Offers = { rooms, channels, any: rooms || channels }
+  return offers
 })
 
 /** The player behind a publishable key's token, or the one a secret key acts for. */
@@ -120,13 +123,15 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   const { environmentId, playerId } = player
   const row = yield* players.find(environmentId, playerId)
   if (Option.isNone(row)) return yield* new Unauthorized()
+  const { directConnections, openChat } = yield* capabilitiesIn(environmentId)
   const connection = new PlayerConnection({
     player: {
       connectionId,
       environmentId,
       playerId,
       displayName: row.value.displayName,
-      relayOnly: !(yield* capabilitiesIn(environmentId)).directConnections
+      relayOnly: !directConnections,
+      openChat
     },
     door,
     run: hub.run,

@@ -1,12 +1,17 @@
 /**
  * What a config push means for what is alive (decisions 3.7.18): with multiplayer off rooms close and
- * tickets end; tickets of a removed mode fail. Living rooms keep the mode they started with.
+ * tickets end; tickets of a removed mode fail. Living rooms keep the mode they started with. With
+ * channels off these close; an audience that makes players children takes them out of channels that
+ * players have made.
  */
 import { Effect, Layer, Stream } from "effect"
 import { LocalRooms } from "#entities/room/entity"
 import type { EnvironmentId } from "#rpc/ids"
+import { capabilitiesIn } from "../ages.ts"
+import { setOpenChat } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { followModes } from "../matchmaking.ts"
+import { ChannelHub } from "./channel-hub.ts"
 import { Hub } from "./hub.ts"
 
 /** Closes the rooms that live here, and those that players of this node are in, wherever they live. */
@@ -26,11 +31,26 @@ const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
   )
 })
 
+const closeChannels = Effect.fnUntraced(function* (environmentId: string) {
+  const { channel, links } = yield* ChannelHub
+  const lines = Array.from(links.values()).filter((line) => line.environmentId === environmentId)
+  yield* Effect.forEach(lines, ({ name }) => Effect.ignore(channel(environmentId, name).Shut()), {
+    concurrency: 16,
+    discard: true
+  })
+})
+
 const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+  const hub = yield* Hub
   const configs = yield* Configs
   yield* followModes(environmentId)
   const { config } = yield* configs.current(environmentId)
+  const { openChat } = yield* capabilitiesIn(environmentId)
+  for (const connection of hub.connections.values()) {
+    if (connection.environmentId === environmentId) setOpenChat(connection, openChat)
+  }
   if (!config.features.multiplayer) yield* closeRooms(environmentId)
+  if (!config.features.realtimeChannels) yield* closeChannels(environmentId)
 })
 
 export const ConfigChanges = Layer.effectDiscard(

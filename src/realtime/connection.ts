@@ -7,6 +7,7 @@ import { nowhere, type Place } from "#entities/player-session/state"
 import { type CodedError, toWire } from "#rpc/errors"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
+import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
 import { Frame } from "./outbox.ts"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
 
@@ -25,6 +26,8 @@ export interface ConnectionPlayer {
   readonly displayName: string
   /** The player's address must not be seen: peers reach it through a relay only. */
   readonly relayOnly: boolean
+  /** May talk where other players make the rules. */
+  readonly openChat: boolean
 }
 
 /** A wait in a queue. */
@@ -33,12 +36,15 @@ export interface HeldTicket {
   readonly mode: string
 }
 
-export class PlayerConnection implements Subscriber {
+export class PlayerConnection implements Subscriber, ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
   readonly displayName: string
   readonly relayOnly: boolean
+  /** As channels see the player. */
+  player: ChannelPlayer
+  readonly channels = new Map<string, ChannelSeat>()
   room: RoomLine | undefined
   ticket: HeldTicket | undefined
   /** The place that the player's session has granted and that was not given back. */
@@ -74,6 +80,8 @@ export class PlayerConnection implements Subscriber {
     this.playerId = options.player.playerId
     this.displayName = options.player.displayName
     this.relayOnly = options.player.relayOnly
+    const { displayName, openChat, playerId } = options.player
+    this.player = { playerId, displayName, openChat }
     this.#door = options.door
     this.#run = options.run
     this.#released = options.released
@@ -111,6 +119,12 @@ export class PlayerConnection implements Subscriber {
     fiber.addObserver(() => this.#work.delete(fiber))
   }
 
+  /** The player is out of all its channels, at once and on every node: the service has decided. */
+  leaveChannels(reason: "banned" | "deleted"): void {
+    for (const { line } of this.channels.values()) line.leave(this, reason)
+    this.channels.clear()
+  }
+
   /** Closes the door on the player. */
   dismiss(code: CloseCode, reason: string): void {
     this.#door.close(code, reason)
@@ -123,6 +137,8 @@ export class PlayerConnection implements Subscriber {
     this.#ended(this)
     this.room?.disconnect(this, replaced)
     this.room = undefined
+    for (const { line } of this.channels.values()) line.disconnect(this)
+    this.channels.clear()
     for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
     this.#work.clear()
   }

@@ -6,6 +6,13 @@ import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
 import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors"
 import { socket } from "#rpc/limits"
+import {
+  channelCreate,
+  channelJoin,
+  channelLeave,
+  channelModerate,
+  channelSend
+} from "#rpc/channels"
 import { quickMatch } from "#rpc/matchmaking"
 import { signal } from "#rpc/peers"
 import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
@@ -21,13 +28,15 @@ export type FramePayload<T extends FrameType> = Rpc.Payload<Extract<FrameRpc, { 
 export type FrameData<T extends FrameType> = Rpc.Success<Extract<FrameRpc, { _tag: T }>>
 
 /** Does what a frame asks; without `answered`, a failure comes as a warning. */
-export type Handler<T extends FrameType> = (
-  connection: PlayerConnection,
+export type Handler<T extends FrameType, Connection = PlayerConnection> = (
+  connection: Connection,
   payload: FramePayload<T>,
   answered: Answered<FrameData<T>> | undefined
 ) => void
 
-export type FrameHandlers = { readonly [T in FrameType]: Handler<T> }
+export type FrameHandlers<Connection = PlayerConnection> = {
+  readonly [T in FrameType]: Handler<T, Connection>
+}
 
 /** A frame that was not understood, and as far as it was readable, whom to answer. */
 export interface Broken {
@@ -67,6 +76,11 @@ const decoders: { readonly [T in FrameType]: Decoder<T> } = {
   cancelMatch: noFields,
   signal: decoderOf(signal.payloadSchema),
   iceServers: noFields,
+  channelJoin: decoderOf(channelJoin.payloadSchema),
+  channelCreate: decoderOf(channelCreate.payloadSchema),
+  channelLeave: decoderOf(channelLeave.payloadSchema),
+  channelSend: decoderOf(channelSend.payloadSchema),
+  channelModerate: decoderOf(channelModerate.payloadSchema),
   ping: noFields
 }
 
@@ -124,12 +138,16 @@ export const frameHead = (
   return Result.succeed({ t, rid })
 }
 
-const dispatchKnown = <T extends FrameType>(
-  handlers: FrameHandlers,
+interface Hearer {
+  readonly push: (frame: Frame) => void
+}
+
+const dispatchKnown = <T extends FrameType, Connection extends Hearer>(
+  handlers: FrameHandlers<Connection>,
   t: T,
   rid: string | undefined,
   members: Members,
-  connection: PlayerConnection
+  connection: Connection
 ): Broken | undefined => {
   const payload = decoders[t](members)
   if (Result.isFailure(payload)) {
@@ -144,11 +162,11 @@ const dispatchKnown = <T extends FrameType>(
 }
 
 /** Has a frame done; answers what is wrong with it, if it cannot be. */
-export const dispatch = (
-  handlers: FrameHandlers,
+export const dispatch = <Connection extends Hearer>(
+  handlers: FrameHandlers<Connection>,
   head: { readonly t: string; readonly rid: string | undefined },
   members: Members,
-  connection: PlayerConnection
+  connection: Connection
 ): Broken | undefined =>
   isFrameType(head.t)
     ? dispatchKnown(handlers, head.t, head.rid, members, connection)

@@ -7,8 +7,10 @@ import type { Duplex } from "node:stream"
 import { Clock, Context, DateTime, Effect, Layer, Result, Schedule, Schema, Stream } from "effect"
 import { WebSocketServer } from "ws"
 import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors"
+import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { AuthFrame, closeCodes } from "#rpc/realtime"
+import { ListenerFrames } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { addressOf } from "../http/address.ts"
 import { HttpServerHandle } from "../http/server.ts"
@@ -23,6 +25,7 @@ import {
 } from "./admission.ts"
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
+import { Listener } from "./listener.ts"
 import { Frame } from "./outbox.ts"
 import { type Admitted, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
@@ -34,18 +37,28 @@ const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
 
 const iso = (millis: number) => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** How many sockets without a player an address has open. */
-const anonymousAt = (sockets: ReadonlySet<RealtimeSocket>, address: string): number => {
-  let count = 0
-  for (const { address: other, admitted } of sockets) {
-    if (other === address && admitted !== undefined && admitted.player === undefined) count++
+/** How many sockets without a player each address has open. */
+class AnonymousCount {
+  readonly #byAddress = new Map<string, number>()
+
+  /** Makes room for one more, if there is. */
+  take({ address }: RealtimeSocket): boolean {
+    const open = this.#byAddress.get(address) ?? 0
+    if (open >= limits.anonymousPerAddress) return false
+    this.#byAddress.set(address, open + 1)
+    return true
   }
-  return count
+
+  free({ address }: RealtimeSocket): void {
+    const open = this.#byAddress.get(address) ?? 0
+    if (open <= 1) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, open - 1)
+  }
 }
 
 /** The first frame, checked; on success the socket has its connection and its welcome. */
 const admitSocket = Effect.fnUntraced(function* (
-  sockets: ReadonlySet<RealtimeSocket>,
+  anonymous: AnonymousCount,
   socket: RealtimeSocket,
   members: Readonly<Record<string, unknown>>
 ) {
@@ -58,14 +71,12 @@ const admitSocket = Effect.fnUntraced(function* (
     origin: socket.origin,
     anonymous: frame.success.anon === true
   })
-  if (player === undefined && anonymousAt(sockets, socket.address) >= limits.anonymousPerAddress) {
-    return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
-  }
   const { environmentId } = environment
-  socket.roomsOffered = (yield* offersRealtime(environmentId)).rooms
+  socket.offers = yield* offersRealtime(environmentId)
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
+  const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
   const event = yield* welcome({
-    connectionId: opened?.connection.connectionId ?? hub.node,
+    connectionId,
     player,
     tokenExpiresAt: player === undefined ? null : iso(player.expiresAt),
     seat: opened?.seat ?? null
@@ -75,9 +86,21 @@ const admitSocket = Effect.fnUntraced(function* (
     player,
     connection: opened?.connection,
     seat: opened?.seat ?? null,
+    listener: undefined,
     welcome: Frame.of(event)
   }
-  return admitted
+  if (player !== undefined) return admitted
+  if (!anonymous.take(socket)) {
+    return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
+  }
+  const listener = new Listener({
+    connectionId,
+    environmentId,
+    door: socket,
+    run: hub.run,
+    closed: () => anonymous.free(socket)
+  })
+  return { ...admitted, listener }
 })
 
 /** A new token for an open socket, of the same player. */
@@ -141,8 +164,10 @@ const makeSocketGateway = Effect.fnUntraced(function* (
 ) {
   const hub = yield* Hub
   const handlers = yield* Frames
+  const listenerHandlers = yield* ListenerFrames
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<AdmissionServices>()
+  const anonymous = new AnonymousCount()
   const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
     effect.pipe(
       Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
@@ -152,9 +177,10 @@ const makeSocketGateway = Effect.fnUntraced(function* (
   const gateway: SocketGateway = {
     turn: hub.turn,
     handlers,
+    listenerHandlers,
     now: () => clock.currentTimeMillisUnsafe(),
     run: hub.run,
-    admit: (socket, frame) => plain(admitSocket(sockets, socket, frame)),
+    admit: (socket, frame) => plain(admitSocket(anonymous, socket, frame)),
     renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
     gone: (socket) => {
       if (sockets.delete(socket)) closing.add(socket)
@@ -216,7 +242,7 @@ const followConfig = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) 
       Effect.map(offersRealtime(environmentId), (offers) => {
         for (const socket of sockets) {
           if (socket.admitted?.environmentId !== environmentId) continue
-          socket.roomsOffered = offers.rooms
+          socket.offers = offers
           if (!offers.any) socket.close(closeCodes.forbidden, "feature_disabled")
         }
       })

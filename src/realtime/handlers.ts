@@ -3,35 +3,34 @@
  * room are handed to its line and cost no fiber; those that move the player are effects that end with
  * the connection.
  */
-import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { PlayerCommand } from "#entities/room/protocol"
-import { jsonBytes } from "#entities/room/values"
-import { type CodedError, NotInRoom, PayloadTooLarge, Unavailable } from "#rpc/errors"
+import { type CodedError, NotInRoom } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
 import type { JsonMembers } from "#rpc/rooms"
 import type { RoomRows } from "#sql/rooms"
+import { channelFrames, type ChannelServices } from "../channels/frames.ts"
 import type { Configs } from "../config.ts"
 import { cancelMatch, quickMatch } from "../matchmaking.ts"
 import { iceServersOf, type Relays } from "../peers.ts"
 import type { Throttles } from "../throttles.ts"
 import { createRoom, joinRoom, leaveRoom, resumeRoom } from "../rooms.ts"
+import { answerWith, oversized, refuse } from "./answering.ts"
 import type { PlayerConnection } from "./connection.ts"
-import type { FrameData, FrameHandlers, FramePayload, FrameType, Handler } from "./frames.ts"
+import type { FrameHandlers } from "./frames.ts"
 import type { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
 
 /** What the effects behind the frames stand on. */
-type FrameServices = Hub | Configs | Relays | RoomRows | SecureRandom.SecureRandom | Throttles
-
-const refuse = (
-  connection: PlayerConnection,
-  answered: Answered<never> | undefined,
-  error: CodedError
-): void => {
-  if (answered === undefined) connection.warn(error)
-  else answered({ ok: false, error })
-}
+type FrameServices =
+  | Hub
+  | ChannelServices
+  | Configs
+  | Relays
+  | RoomRows
+  | SecureRandom.SecureRandom
+  | Throttles
 
 /** Hands a command to the room the connection is in. */
 const tell = <Data>(
@@ -59,16 +58,6 @@ const signalled = ({ delivered: count }: JsonMembers) => ({ delivered: Number(co
 
 const delivered = ({ delivered: count }: JsonMembers) =>
   typeof count === "number" ? { delivered: count } : {}
-
-/** Does the data of the frame being handled take more bytes than it may? */
-const oversized = (
-  { frameBytes }: PlayerConnection,
-  data: unknown,
-  limit: number
-): PayloadTooLarge | undefined =>
-  frameBytes > limit && jsonBytes(data) > limit
-    ? new PayloadTooLarge({ details: { limit } })
-    : undefined
 
 /** Frames for the room, without a fiber. */
 const toRoom: Pick<FrameHandlers, "send" | "setState" | "setMyState" | "lock" | "signal"> = {
@@ -115,51 +104,29 @@ const inTurn =
   (connection: PlayerConnection, payload: Payload): Effect.Effect<A, CodedError, R> =>
     connection.steps.withPermits(1)(effect(connection, payload))
 
-/** Runs an effect for a connection and answers with its outcome. */
-const answerWith =
-  (services: Context.Context<FrameServices>) =>
-  <T extends FrameType>(
-    effect: (
-      connection: PlayerConnection,
-      payload: FramePayload<T>
-    ) => Effect.Effect<FrameData<T>, CodedError, FrameServices>
-  ): Handler<T> =>
-  (connection, payload, answered) =>
-    connection.start(
-      effect(connection, payload).pipe(
-        Effect.tapDefect((defect) => Effect.logError("A frame failed", defect)),
-        Effect.matchCause({
-          onSuccess: (data) => answered?.({ ok: true, data }),
-          onFailure: (cause) => {
-            const error = Option.getOrElse(
-              Cause.findErrorOption(cause),
-              (): CodedError => new Unavailable()
-            )
-            if (!Cause.hasInterruptsOnly(cause)) refuse(connection, answered, error)
-          }
-        }),
-        Effect.provideContext(services)
-      )
-    )
-
 /** The frames' behaviour on this node. */
 export class Frames extends Context.Service<Frames, FrameHandlers>()("src/realtime/Frames") {
   static readonly layer = Layer.effect(
     Frames,
     Effect.gen(function* () {
-      const effectful = answerWith(yield* Effect.context<FrameServices>())
+      const services = yield* Effect.context<FrameServices>()
+      const clock = yield* Clock.Clock
+      const effectful = answerWith(services)
       return Frames.of({
         ...toRoom,
-        create: effectful<"create">(inTurn(createRoom)),
-        join: effectful<"join">(inTurn(joinRoom)),
-        resume: effectful<"resume">(
+        ...channelFrames(services, () => clock.currentTimeMillisUnsafe()),
+        create: effectful<"create", PlayerConnection>(inTurn(createRoom)),
+        join: effectful<"join", PlayerConnection>(inTurn(joinRoom)),
+        resume: effectful<"resume", PlayerConnection>(
           inTurn((connection, { roomId }) => resumeRoom(connection, roomId))
         ),
-        leave: effectful<"leave">(inTurn(leave)),
-        quickMatch: effectful<"quickMatch">(quickMatch),
-        cancelMatch: effectful<"cancelMatch">(inTurn(cancelMatch)),
-        iceServers: effectful<"iceServers">(iceServersOf),
-        ping: effectful<"ping">(() => Effect.map(Clock.currentTimeMillis, (at) => ({ at })))
+        leave: effectful<"leave", PlayerConnection>(inTurn(leave)),
+        quickMatch: effectful<"quickMatch", PlayerConnection>(quickMatch),
+        cancelMatch: effectful<"cancelMatch", PlayerConnection>(inTurn(cancelMatch)),
+        iceServers: effectful<"iceServers", PlayerConnection>(iceServersOf),
+        ping: effectful<"ping", PlayerConnection>(() =>
+          Effect.map(Clock.currentTimeMillis, (at) => ({ at }))
+        )
       })
     })
   )

@@ -56,10 +56,13 @@ const answerMillis = 3000
 /** How long commands wait for an entity that is nowhere. */
 const patienceMillis = 10_000
 
+/** What says that the entity is no more. */
+const gone: ReadonlySet<string> = new Set(["room_not_found", "channel_not_found"])
+
 const notFound = (exit: Exit.Exit<void, CodedError>): CodedError | undefined => {
   if (Exit.isSuccess(exit)) return undefined
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error?._tag === "room_not_found" ? error : undefined
+  return error !== undefined && gone.has(error._tag) ? error : undefined
 }
 
 export class Link<Command, Item, Data> {

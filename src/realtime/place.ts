@@ -31,7 +31,9 @@ const lost = { duration: answerMillis, orElse: () => Effect.fail(new Unavailable
  * A call of an entity: whatever becomes of it, it is answered. An entity that moves interrupts what it
  * was asked, which is no interruption of whoever asked.
  */
-const answered = <A, R>(call: Effect.Effect<A, CodedError, R>): Effect.Effect<A, CodedError, R> =>
+export const answered = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> =>
   call.pipe(
     Effect.catchCause((cause) => {
       const error = Cause.findErrorOption(cause)

@@ -17,6 +17,13 @@ import {
   Unavailable
 } from "#rpc/errors"
 import { rooms } from "#rpc/limits"
+import {
+  channelCreate,
+  channelJoin,
+  channelLeave,
+  channelModerate,
+  channelSend
+} from "#rpc/channels"
 import { cancelMatch, quickMatch } from "#rpc/matchmaking"
 import { iceServers, signal } from "#rpc/peers"
 import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
@@ -29,6 +36,7 @@ import type { FrameData, FrameHandlers, FramePayload, FrameRpc, FrameType } from
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
+import { type Offers, withheld } from "./offers.ts"
 import type { Frame } from "./outbox.ts"
 
 type EventError = FeatureDisabled | TokenExpired | Unauthorized | Unavailable
@@ -37,6 +45,8 @@ type EventError = FeatureDisabled | TokenExpired | Unauthorized | Unavailable
 interface RpcConnection {
   readonly connection: PlayerConnection
   readonly bucket: FrameBucket
+  /** What the environment offers; kept as the config changes. */
+  offers: Offers
   /** Ends the events, and with them the connection. */
   readonly end: (error: EventError) => void
 }
@@ -93,7 +103,6 @@ const openEvents = Effect.fnUntraced(function* (
   })
   if (player === undefined) return yield* new PlayerRequired()
   const offers = yield* offersRealtime(environment.environmentId)
-  if (!offers.rooms) return yield* notOffered()
   const queue = yield* Queue.bounded<ServerEvent, EventError>(rooms.watchBufferItems)
   const { connection, seat } = yield* openConnection(player, queueDoor(queue))
   const bucket = new FrameBucket(yield* Clock.currentTimeMillis)
@@ -101,7 +110,7 @@ const openEvents = Effect.fnUntraced(function* (
     Queue.failCauseUnsafe(queue, Cause.fail(error))
   }
   yield* Effect.acquireRelease(
-    Effect.sync(() => clients.set(clientId, { connection, bucket, end })),
+    Effect.sync(() => clients.set(clientId, { connection, bucket, offers, end })),
     () =>
       Effect.sync(() => {
         if (clients.get(clientId)?.connection === connection) clients.delete(clientId)
@@ -137,6 +146,11 @@ const typed: {
   cancelMatch: Schema.decodeUnknownOption(cancelMatch.errorSchema),
   signal: Schema.decodeUnknownOption(signal.errorSchema),
   iceServers: Schema.decodeUnknownOption(iceServers.errorSchema),
+  channelJoin: Schema.decodeUnknownOption(channelJoin.errorSchema),
+  channelCreate: Schema.decodeUnknownOption(channelCreate.errorSchema),
+  channelLeave: Schema.decodeUnknownOption(channelLeave.errorSchema),
+  channelSend: Schema.decodeUnknownOption(channelSend.errorSchema),
+  channelModerate: Schema.decodeUnknownOption(channelModerate.errorSchema),
   ping: Schema.decodeUnknownOption(ping.errorSchema)
 }
 
@@ -160,18 +174,21 @@ const forward =
         const { retryAfterSeconds } = open.bucket
         return answered({ ok: false, error: new RateLimited({ details: { retryAfterSeconds } }) })
       }
+      const error = withheld(open.offers, t)
+      if (error !== undefined) return answered({ ok: false, error })
       handlers[t](open.connection, payload, answered)
     })
 
-/** A config push may take rooms away from open connections. */
+/** A config push may take rooms and channels away from open connections. */
 const followConfig = Effect.fnUntraced(function* (clients: ReadonlyMap<number, RpcConnection>) {
   const configs = yield* Configs
   yield* configs.changes.pipe(
     Stream.runForEach((environmentId) =>
       Effect.map(offersRealtime(environmentId), (offers) => {
-        if (offers.rooms) return
-        for (const { connection, end } of clients.values()) {
-          if (connection.environmentId === environmentId) end(notOffered())
+        for (const client of clients.values()) {
+          if (client.connection.environmentId !== environmentId) continue
+          client.offers = offers
+          if (!offers.any) client.end(notOffered())
         }
       })
     ),
@@ -200,6 +217,11 @@ const RealtimeHandlers = RealtimeRpcs.toLayer(
       cancelMatch: frame("cancelMatch"),
       signal: frame("signal"),
       iceServers: frame("iceServers"),
+      channelJoin: frame("channelJoin"),
+      channelCreate: frame("channelCreate"),
+      channelLeave: frame("channelLeave"),
+      channelSend: frame("channelSend"),
+      channelModerate: frame("channelModerate"),
       ping: frame("ping")
     })
   })

@@ -7,13 +7,7 @@ import type { Duplex } from "node:stream"
 import { DateTime, Effect, Fiber, Result } from "effect"
 import type { WebSocket } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
-import {
-  type CodedError,
-  FeatureDisabled,
-  PlayerRequired,
-  RateLimited,
-  Unauthorized
-} from "#rpc/errors"
+import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
 import { FrameBucket } from "./bucket.ts"
@@ -27,6 +21,8 @@ import {
   replyFrame,
   warnFrame
 } from "./frames.ts"
+import type { Listener } from "./listener.ts"
+import { type Offers, withheld } from "./offers.ts"
 import { Frame, Outbox, type Turn } from "./outbox.ts"
 
 /** An admitted socket, as the gateway found it. */
@@ -36,6 +32,8 @@ export interface Admitted {
   readonly connection: PlayerConnection | undefined
   /** The seat that was kept for the player when the socket opened. */
   readonly seat: HeldSeat | null
+  /** The connection of a socket without a player. */
+  readonly listener: Listener | undefined
   readonly welcome: Frame
 }
 
@@ -43,6 +41,7 @@ export interface Admitted {
 export interface SocketGateway {
   readonly turn: Turn
   readonly handlers: FrameHandlers
+  readonly listenerHandlers: FrameHandlers<Listener>
   readonly now: () => number
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Checks the first frame. */
@@ -85,8 +84,8 @@ export class RealtimeSocket implements Door {
   readonly origin: string | undefined
   readonly address: string
   admitted: Admitted | undefined
-  /** Rooms are offered; kept by the gateway as the config changes. */
-  roomsOffered = true
+  /** What the environment offers; kept by the gateway as the config changes. */
+  offers: Offers = { rooms: true, channels: true, any: true }
   readonly #ws: WebSocket
   readonly #outbox: Outbox
   readonly #gateway: SocketGateway
@@ -213,17 +212,16 @@ export class RealtimeSocket implements Door {
   #act(
     head: { readonly t: string; readonly rid: string | undefined },
     members: Readonly<Record<string, unknown>>,
-    { connection }: Admitted,
+    { connection, listener }: Admitted,
     now: number
   ): void {
-    if (connection === undefined) {
-      return this.#fail({ rid: head.rid, error: new PlayerRequired() })
-    }
-    if (!this.roomsOffered && head.t !== "ping") {
-      const details = { feature: "multiplayer", configPath: "features.multiplayer" }
-      return this.#fail({ rid: head.rid, error: new FeatureDisabled({ details }) })
-    }
-    const broken = dispatch(this.#gateway.handlers, head, members, connection)
+    const error = withheld(this.offers, head.t)
+    if (error !== undefined) return this.#fail({ rid: head.rid, error })
+    const { handlers, listenerHandlers } = this.#gateway
+    const broken =
+      connection !== undefined
+        ? dispatch(handlers, head, members, connection)
+        : listener && dispatch(listenerHandlers, head, members, listener)
     if (broken !== undefined) this.#broken(broken, now, limits.brokenFrameCost - 1)
   }
 
@@ -252,6 +250,7 @@ export class RealtimeSocket implements Door {
   #admit(admitted: Admitted, rid: string | undefined): void {
     if (this.#closedAt !== undefined) {
       admitted.connection?.close(false)
+      admitted.listener?.close()
       return
     }
     this.admitted = admitted
@@ -313,6 +312,7 @@ export class RealtimeSocket implements Door {
       this.#gateway.run(Fiber.interrupt(this.#admitting))
     }
     this.admitted?.connection?.close(quiet)
+    this.admitted?.listener?.close()
     this.#gateway.gone(this)
   }
 }

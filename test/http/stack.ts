@@ -11,7 +11,9 @@ import { ThisNode } from "#entities/local-actors"
 import { EnvironmentName } from "#rpc/auth"
 import type { EnvironmentId } from "#rpc/ids"
 import { databaseLayer } from "#sql/database"
+import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
+import { Channels } from "#src/channels/management"
 import { Configs } from "#src/config"
 import { CoreLive, Routes, serveHttp } from "#src/http/app"
 import { HttpServerHandle } from "#src/http/server"
@@ -65,13 +67,24 @@ export const coreOfNode = (env: Env = {}) =>
     Layer.provideMerge(platform)
   )
 
+/** These nodes have no cluster, so no channel lives here. */
+const nobodyThere = Layer.succeed(
+  Channels,
+  Channels.of({
+    of: () => {
+      throw new Error("No channel lives here")
+    }
+  })
+)
+
 /** A node that listens. */
 export const nodeWith = (
   env: Env = {},
   routes: Layer.Layer<never, never, HttpRouter.HttpRouter> = Layer.empty
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
-    Layer.provide([RoomRows.layer, ThisNode.layer, Readiness.always]),
+    Layer.provide([ChannelRows.layer, RoomRows.layer, ThisNode.layer, Readiness.always]),
+    Layer.provide(nobodyThere),
     Layer.provideMerge(HttpServerHandle.layer),
     Layer.provideMerge(coreOfNode(env))
   )

@@ -24,6 +24,7 @@ import {
 } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
+import { LocalChannels } from "#entities/channel/entity"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { RoomLive } from "#entities/room/entity"
@@ -33,6 +34,7 @@ import { ThisNode } from "#entities/local-actors"
 import { decodeConfig } from "#rpc/config/document"
 import { TurnUnavailable } from "#rpc/errors"
 import { EnvironmentId } from "#rpc/ids"
+import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
 import { PlayerRows } from "#sql/players"
 import { pace, RunnerLive } from "#src/cluster/cluster"
@@ -42,6 +44,7 @@ import { HandoverStorage } from "#src/cluster/storage"
 import { Configs } from "#src/config"
 import { Invalidation } from "#src/invalidation"
 import { Relays } from "#src/peers"
+import { ChannelHub } from "#src/realtime/channel-hub"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
 import { Throttles } from "#src/throttles"
@@ -100,6 +103,8 @@ const CoreLive = Layer.mergeAll(
       rename: () => Effect.succeedNone
     })
   ),
+  Throttles.off,
+  Layer.mock(ChannelRows, {}),
   Layer.succeed(Relays, Relays.of({ serversFor: () => Effect.fail(new TurnUnavailable()) }))
 )
 
@@ -155,6 +160,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
 
 const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   Frames.layer.pipe(
+    Layer.provideMerge(ChannelHub.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
       Layer.mergeAll(RoomLive, MatchmakingQueueLive, PlayerSessionsLive, RoomSweeper)
@@ -168,6 +174,7 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
         LocalSessions.layer
       )
     ),
+    Layer.provideMerge(LocalChannels.layer),
     Layer.provideMerge(ThisNode.layer),
     Layer.provideMerge(CoreLive),
     Layer.provideMerge(Layer.succeed(RoomRows, all.database.rowsFor(process)))

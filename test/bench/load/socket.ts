@@ -23,6 +23,8 @@ export interface SocketEvents {
 export interface SocketProtocol {
   /** The `ts` of a delivered message, or -1 when the frame is something else. */
   readonly deliveryTime?: typeof deliveryTime
+  /** A line of the upgrade request, for instance of a proxy's. */
+  readonly header?: string
   /** The server speaks first: true once this is the frame that it opens with. */
   readonly greeting?: (text: string) => boolean
   /** What to say at once to a frame that is no delivery: to a ping, for instance. */
@@ -78,7 +80,8 @@ export class LoadSocket {
     const key = randomBytes(16).toString("base64")
     const request =
       `GET ${target.pathname}${target.search} HTTP/1.1\r\nHost: ${target.host}\r\nUpgrade: websocket\r\n` +
-      `Connection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`
+      `Connection: Upgrade\r\nSec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n` +
+      (protocol.header === undefined ? "\r\n" : `${protocol.header}\r\n\r\n`)
     let accepted = false
     await socket.#ask("the upgrade", Buffer.from(request), (text) => {
       if (accepted) return protocol.greeting?.(text) === true

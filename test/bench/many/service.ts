@@ -21,8 +21,14 @@ const DevKeys = Schema.fromJsonString(
   })
 )
 
+type Env = Readonly<Record<string, string>>
+
 /** A process of the service on these data; throttles are off. */
-async function launchOn(dataDir: string, core: number | undefined): Promise<RunningServer> {
+async function launchOn(
+  dataDir: string,
+  core: number | undefined,
+  own: Env
+): Promise<RunningServer> {
   const port = await freePort()
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith("SVC_") && name !== "NODE_ENV" && name !== "DATABASE_URL"
@@ -33,24 +39,30 @@ async function launchOn(dataDir: string, core: number | undefined): Promise<Runn
     PORT: `${port}`,
     SVC_BASE_URL: "http://bench.localhost",
     SVC_DATA_DIR: dataDir,
-    SVC_THROTTLES: "off"
+    SVC_THROTTLES: "off",
+    ...own
   }
   return launchServer({ script: main, core, port, env })
 }
 
 export interface Service extends RunningServer {
   /** A second process on the same data, for work that should leave no trace in the first. */
-  readonly twin: () => Promise<RunningServer>
+  readonly twin: (env?: Env) => Promise<RunningServer>
+  readonly secretKey: string
 }
 
 /** Starts the service as `npm start` does, with a config; its data go when it stops. */
-export async function startService(core: number | undefined, config: object): Promise<Service> {
+export async function startService(
+  core: number | undefined,
+  config: object,
+  env: Env = {}
+): Promise<Service> {
   await using stack = new AsyncDisposableStack()
   const dataDir = await mkdtemp(join(tmpdir(), "bench-"))
   stack.defer(() => rm(dataDir, { recursive: true, force: true }))
   // Postgres may run as another user than the service and has to get in.
   await chmod(dataDir, 0o755)
-  const server = await launchOn(dataDir, core)
+  const server = await launchOn(dataDir, core, env)
   stack.defer(server.stop)
   const file = await readFile(join(dataDir, "dev-keys.json"), "utf8")
   const keys = Schema.decodeUnknownSync(DevKeys)(file).development
@@ -62,7 +74,8 @@ export async function startService(core: number | undefined, config: object): Pr
   const running = stack.move()
   return {
     ...withKey(server),
-    twin: async () => withKey(await launchOn(dataDir, core)),
+    twin: async (own = {}) => withKey(await launchOn(dataDir, core, own)),
+    secretKey: keys.secretKey,
     stop: () => running.disposeAsync()
   }
 }

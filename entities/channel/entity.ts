@@ -1,0 +1,200 @@
+/**
+ * The channel entity: wakes an actor from its row, keeps its time, and stands between it and the
+ * cluster. A gateway on this node takes a short cut through {@link LocalChannels}; the `Watch` stream
+ * is then only the sign of life that tells it when the channel moves.
+ */
+import { Clock, Context, Effect, Layer, Stream } from "effect"
+import { Entity } from "effect/cluster"
+import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors"
+import type { ChannelChanges } from "#rpc/channels"
+import { channels as limits } from "#rpc/limits"
+import { ChannelRows } from "#sql/channels"
+import { Lease, makeActivations } from "../lease.ts"
+import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
+import { makeTimer, watchQueue } from "../watch.ts"
+import { ChannelActor } from "./actor.ts"
+import { type Act, openChannel } from "./model.ts"
+import type { ChannelPort } from "./port.ts"
+import { Channel, type ChannelItem, type CreateChannel } from "./protocol.ts"
+import { changed, defaultTerms } from "./settings.ts"
+import { fromRow } from "./snapshot.ts"
+import { ChannelWriter } from "./writer.ts"
+
+/** The channels that live on this node. */
+export class LocalChannels extends Context.Service<
+  LocalChannels,
+  LocalActors<ChannelActor, ChannelItem>
+>()("entities/channel/LocalChannels") {
+  static readonly layer = Layer.sync(LocalChannels, () =>
+    makeLocalActors<ChannelActor, ChannelItem>()
+  )
+}
+
+/** What the entity's id says. */
+interface Identity {
+  readonly id: string
+  readonly environmentId: string
+  readonly name: string
+}
+
+const identityOf = (id: string): Identity => {
+  const [environmentId = "", name = ""] = id.split("/")
+  return { id, environmentId, name }
+}
+
+const wakeState = Effect.fnUntraced(function* ({ environmentId, name }: Identity) {
+  const rows = yield* ChannelRows
+  const { epoch, stored } = yield* rows.claim(environmentId, name)
+  if (stored === undefined) return { epoch, state: undefined }
+  const now = yield* Clock.currentTimeMillis
+  const state = yield* Effect.orDie(fromRow({ environmentId, name, ...stored }, now))
+  return { epoch, state }
+})
+
+/** Brings the channel of an id to life on this node, until the scope closes. */
+const makeActor = Effect.fnUntraced(function* (identity: Identity) {
+  const { environmentId, id, name } = identity
+  const clock = yield* Clock.Clock
+  const local = yield* LocalChannels
+  const writer = yield* ChannelWriter
+  const lease = yield* Lease
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { epoch, state } = yield* wakeState(identity)
+  const wakeAt = yield* makeTimer(() => actor.tick())
+  const flushAt = yield* makeTimer(() => actor.flush())
+  const now = () => clock.currentTimeMillisUnsafe()
+  const forget = Effect.catchCause(writer.remove(environmentId, name, epoch), (cause) =>
+    Effect.logError("A channel that is over was not removed", cause)
+  )
+  const port: ChannelPort = {
+    now,
+    held: lease.held,
+    wakeAt,
+    flushSoon: () => flushAt(now() + limits.flushMillis),
+    changed: () => writer.changed(actor),
+    closed: () => runFork(forget)
+  }
+  const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, port })
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      local.actors.set(id, actor)
+      actor.reschedule()
+    }),
+    () =>
+      Effect.suspend(() => {
+        if (local.actors.get(id) === actor) local.actors.delete(id)
+        actor.retired = true
+        return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
+      })
+  )
+  return actor
+})
+
+/** A player makes the channel: its row is there before anyone is told its name. */
+const create = Effect.fnUntraced(function* (
+  { environmentId, name }: Identity,
+  actor: ChannelActor,
+  wish: CreateChannel
+) {
+  if (actor.state !== undefined) return yield* new ChannelExists()
+  const writer = yield* ChannelWriter
+  const now = yield* Clock.currentTimeMillis
+  const terms = { ...defaultTerms(environmentId, name, now), ...wish, managed: false }
+  const state = openChannel(terms, now + limits.emptySeconds * 1000)
+  // Whether the row is there is not known then: the next activation looks.
+  const inserted = yield* Effect.onError(writer.insert(state, actor.epoch), () =>
+    Effect.sync(() => actor.fence())
+  )
+  if (!inserted || actor.state !== undefined) return yield* new ChannelExists()
+  actor.open(state)
+})
+
+/** The server's changes; what it is answered is written. */
+const put = Effect.fnUntraced(function* (
+  { environmentId, name }: Identity,
+  actor: ChannelActor,
+  changes: ChannelChanges
+) {
+  const writer = yield* ChannelWriter
+  if (actor.state === undefined) {
+    const now = yield* Clock.currentTimeMillis
+    const made = openChannel(defaultTerms(environmentId, name, now))
+    actor.open(yield* Effect.fromResult(changed(made, changes)))
+  } else {
+    yield* Effect.catchTag(Effect.fromResult(actor.put(changes)), "channel_not_found", () =>
+      Effect.fail(new Unavailable())
+    )
+  }
+  yield* writer.save(actor)
+  return actor.report() ?? (yield* new Unavailable())
+})
+
+const moderate = Effect.fnUntraced(function* (actor: ChannelActor, act: Act) {
+  const writer = yield* ChannelWriter
+  const before = actor.state?.lists
+  yield* Effect.fromResult(actor.moderate(act))
+  if (actor.state?.lists !== before) yield* writer.save(actor)
+})
+
+const remove = Effect.fnUntraced(function* (
+  { environmentId, name }: Identity,
+  actor: ChannelActor
+) {
+  if (actor.state === undefined) return yield* new ChannelNotFound()
+  const writer = yield* ChannelWriter
+  yield* writer.remove(environmentId, name, actor.epoch)
+  actor.close("deleted")
+})
+
+const report = (actor: ChannelActor) => {
+  const told = actor.report()
+  return told === undefined ? Effect.fail(new ChannelNotFound()) : Effect.succeed(told)
+}
+
+const refusal = (error: ChannelNotFound | Unavailable) => Effect.fail(error)
+
+/** The channel's behaviour. */
+export const ChannelLive = Channel.toLayer(
+  Effect.gen(function* () {
+    const { entityId } = yield* Entity.CurrentAddress
+    const identity = identityOf(entityId)
+    const active = yield* makeActivations(makeActor(identity))
+    const local = yield* LocalChannels
+    const thisNode = yield* ThisNode
+    return Channel.of({
+      Create: ({ payload }) =>
+        Effect.flatMap(active, (actor) => create(identity, actor, payload.create)),
+      Put: ({ payload }) =>
+        Effect.flatMap(active, (actor) => put(identity, actor, payload.changes)),
+      Get: () => Effect.flatMap(active, report),
+      Delete: () => Effect.flatMap(active, (actor) => remove(identity, actor)),
+      Publish: ({ payload }) =>
+        Effect.flatMap(active, (actor) => Effect.fromResult(actor.publish(payload))),
+      Moderate: ({ payload }) => Effect.flatMap(active, (actor) => moderate(actor, payload)),
+      Shut: () => Effect.map(active, (actor) => actor.close("feature_disabled")),
+      Input: ({ payload }) =>
+        Effect.flatMap(active, (actor) => {
+          if (!actor.nodes.has(payload.node)) return Effect.fail(new Unavailable())
+          actor.submit(payload.node, payload.inputs)
+          return Effect.void
+        }),
+      Watch: ({ payload }) =>
+        Stream.unwrap(
+          Effect.flatMap(active, (actor) => {
+            const { epoch, listeners, node, players, watch } = payload
+            if (actor.state === undefined) return refusal(new ChannelNotFound())
+            if (!actor.nodes.admits(node, watch)) return refusal(new Unavailable())
+            const queue = watchQueue({
+              id: actor.id,
+              epoch: actor.epoch,
+              local: node === thisNode.id ? local : undefined,
+              attach: (watcher) => actor.attach(node, watcher, epoch, players, listeners),
+              detach: (watcher) => actor.detach(node, watcher)
+            })
+            return Effect.map(queue, Stream.fromQueue)
+          })
+        )
+    })
+  }),
+  { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }
+)

@@ -1,0 +1,145 @@
+/** Acts of moderation on a channel's players: lists, mutes, kicks, bans (spec section 4.5). Pure. */
+import { Result } from "effect"
+import { ChannelListFull } from "#rpc/errors"
+import { channels as limits } from "#rpc/limits"
+import { remove } from "./membership.ts"
+import {
+  type Act,
+  type ChannelState,
+  type Decision,
+  decided,
+  type Emission,
+  type Lists,
+  memberOf,
+  selfOf,
+  type Sentences
+} from "./model.ts"
+
+const listFull = Result.fail(new ChannelListFull({ details: { limit: limits.listMax } }))
+
+/** What has changed for players who are in, told to each; equal news together. */
+export const selfNews = (
+  before: ChannelState,
+  after: ChannelState,
+  players: Iterable<string>,
+  now: number
+): ReadonlyArray<Emission> => {
+  const news = new Map<string, { to: Array<string>; self: ReturnType<typeof selfOf> }>()
+  for (const playerId of players) {
+    const was = selfOf(before, playerId, now)
+    const self = selfOf(after, playerId, now)
+    if (was.canSend === self.canSend && was.mutedUntil === self.mutedUntil) continue
+    const key = `${self.canSend} ${self.mutedUntil}`
+    const group = news.get(key)
+    if (group === undefined) news.set(key, { to: [playerId], self })
+    else group.to.push(playerId)
+  }
+  return Array.from(news.values(), ({ self, to }) => ({
+    k: "to",
+    to,
+    event: { t: "channel_self", channel: after.terms.name, ...self }
+  }))
+}
+
+/** The entries that still count; the others are forgotten when somebody is added. */
+const current = (list: Sentences, now: number): Map<string, number | null> =>
+  new Map(Array.from(list).filter(([, until]) => until === null || until > now))
+
+type Changed = Result.Result<Lists, ChannelListFull>
+
+const enlist = (
+  list: ReadonlySet<string>,
+  player: string,
+  store: (list: ReadonlySet<string>) => Lists
+): Changed => {
+  if (list.has(player)) return Result.succeed(store(list))
+  if (list.size >= limits.listMax) return listFull
+  return Result.succeed(store(new Set(list).add(player)))
+}
+
+const delist = (list: ReadonlySet<string>, player: string): ReadonlySet<string> => {
+  if (!list.has(player)) return list
+  const rest = new Set(list)
+  rest.delete(player)
+  return rest
+}
+
+const sentence = (
+  list: Sentences,
+  { seconds, target }: Act,
+  now: number,
+  store: (list: Sentences) => Lists
+): Changed => {
+  const next = current(list, now)
+  if (!next.has(target) && next.size >= limits.listMax) return listFull
+  return Result.succeed(
+    store(next.set(target, seconds === undefined ? null : now + seconds * 1000))
+  )
+}
+
+const pardon = (list: Sentences, player: string): Sentences => {
+  if (!list.has(player)) return list
+  const rest = new Map(list)
+  rest.delete(player)
+  return rest
+}
+
+const listsAfter = (lists: Lists, act: Act, now: number): Changed => {
+  const { allow, banned, muted, speakers } = lists
+  const { op, target } = act
+  switch (op) {
+    case "invite":
+      return enlist(allow, target, (list) => ({ ...lists, allow: list }))
+    case "uninvite":
+      return Result.succeed({ ...lists, allow: delist(allow, target) })
+    case "allowSend":
+      return enlist(speakers, target, (list) => ({ ...lists, speakers: list }))
+    case "disallowSend":
+      return Result.succeed({ ...lists, speakers: delist(speakers, target) })
+    case "mute":
+      return sentence(muted, act, now, (list) => ({ ...lists, muted: list }))
+    case "unmute":
+      return Result.succeed({ ...lists, muted: pardon(muted, target) })
+    case "ban":
+      return sentence(banned, act, now, (list) => ({ ...lists, banned: list }))
+    case "unban":
+      return Result.succeed({ ...lists, banned: pardon(banned, target) })
+    case "kick":
+      return Result.succeed(lists)
+  }
+}
+
+const isSame = (a: Lists, b: Lists): boolean =>
+  a.allow === b.allow && a.speakers === b.speakers && a.muted === b.muted && a.banned === b.banned
+
+/** Does it to the player, who need not be in, at once. */
+export const moderate = (
+  state: ChannelState,
+  act: Act,
+  now: number
+): Result.Result<Decision, ChannelListFull> =>
+  Result.flatMap(listsAfter(state.lists, act, now), (lists) => {
+    const same = isSame(state.lists, lists)
+    const next = same ? state : { ...state, lists }
+    const member = memberOf(state, act.target)
+    if (member === undefined) return decided(next)
+    if (act.op === "kick" || act.op === "ban") {
+      const reason = act.op === "kick" ? "kicked" : "banned"
+      return Result.succeed(remove(next, [member], reason, now, reason))
+    }
+    return decided(next, selfNews(state, next, [act.target], now))
+  })
+
+/** Ends the mutes that are over, and tells those who were muted. */
+export const unmute = (state: ChannelState, now: number): Decision => {
+  const muted = current(state.lists.muted, now)
+  if (muted.size === state.lists.muted.size) return { state, emissions: [] }
+  const over = Array.from(state.lists.muted.keys()).filter((player) => !muted.has(player))
+  const emissions = over.flatMap((player): ReadonlyArray<Emission> => {
+    if (memberOf(state, player) === undefined) return []
+    const self = selfOf(state, player, now)
+    const event = { t: "channel_self", channel: state.terms.name, ...self } as const
+    return [{ k: "to", to: [player], event }]
+  })
+  return { state: { ...state, lists: { ...state.lists, muted } }, emissions }
+}

@@ -1,0 +1,73 @@
+/** How a channel is set up and changed by the server API, and what its voice may be. Pure. */
+import { Result } from "effect"
+import { VoiceInUse, VoiceTooLarge } from "#rpc/errors"
+import type { ChannelChanges, ChannelVoice } from "#rpc/channels"
+import { channels as limits } from "#rpc/limits"
+import type { ChannelState, Lists, Terms } from "./model.ts"
+
+type VoiceWish = Exclude<ChannelChanges["voice"], undefined>
+
+/** The voice that a wish comes to, for so many members. */
+export const voiceOf = (
+  wish: VoiceWish,
+  maxMembers: number
+): Result.Result<ChannelVoice | null, VoiceTooLarge> => {
+  if (wish === null) return Result.succeed(null)
+  const { mode, relayOnly = true } = wish === true ? {} : wish
+  const fitting = maxMembers <= limits.voicePeersMax ? "p2p" : "sfu"
+  return fits({ mode: mode ?? fitting, relayOnly }, maxMembers)
+}
+
+const fits = (
+  voice: ChannelVoice,
+  maxMembers: number
+): Result.Result<ChannelVoice, VoiceTooLarge> => {
+  const limit = voice.mode === "p2p" ? limits.voicePeersMax : limits.voiceMembersMax
+  return maxMembers > limit
+    ? Result.fail(new VoiceTooLarge({ details: { limit } }))
+    : Result.succeed(voice)
+}
+
+/** How a channel is set up that says nothing else. */
+export const defaultTerms = (environmentId: string, name: string, createdAt: number): Terms => ({
+  environmentId,
+  name,
+  managed: true,
+  ownerId: null,
+  join: "anyone",
+  send: "anyone",
+  open: false,
+  maxMembers: limits.membersDefault,
+  voice: null,
+  createdAt
+})
+
+const sameVoice = (a: ChannelVoice | null, b: ChannelVoice | null): boolean =>
+  a?.mode === b?.mode && a?.relayOnly === b?.relayOnly
+
+const listed = (before: Lists, { allow, speakers }: ChannelChanges): Lists => ({
+  ...before,
+  ...(allow === undefined ? {} : { allow: new Set(allow) }),
+  ...(speakers === undefined ? {} : { speakers: new Set(speakers) })
+})
+
+/** The channel in the server's hand, with these changes; nobody is put out for them. */
+export const changed = (
+  state: ChannelState,
+  changes: ChannelChanges
+): Result.Result<ChannelState, VoiceInUse | VoiceTooLarge> => {
+  const { terms } = state
+  const maxMembers = changes.maxMembers ?? terms.maxMembers
+  const wish = changes.voice === undefined ? terms.voice : changes.voice
+  return Result.flatMap(voiceOf(wish, maxMembers), (voice) => {
+    if (state.inCall > 0 && !sameVoice(voice, terms.voice)) return Result.fail(new VoiceInUse())
+    const { join = terms.join, open = terms.open, send = terms.send } = changes
+    return Result.succeed({
+      ...state,
+      terms: { ...terms, managed: true, ownerId: null, join, send, open, maxMembers, voice },
+      lists: listed(state.lists, changes),
+      ownerUntil: null,
+      emptyUntil: null
+    })
+  })
+}

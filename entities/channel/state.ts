@@ -1,0 +1,195 @@
+/**
+ * The channel as a pure state machine: `(state, command, now) => Result<Decision, error>`. No
+ * services, no clock, no randomness. Spec section 4.5, decisions 3.9.
+ *
+ * Invariants: a player is in at most once; newcomers find room or are refused; only a channel of
+ * players has an owner, who is in or has half a minute to come; who is banned is not in; events leave
+ * in the order in which the state changed.
+ */
+import { HashMap, Result } from "effect"
+import {
+  Muted,
+  NotInChannel,
+  OwnerOnly,
+  SendForbidden,
+  type VoiceInUse,
+  type VoiceTooLarge
+} from "#rpc/errors"
+import type { ChannelChanges } from "#rpc/channels"
+import {
+  disconnect,
+  dropNode,
+  expire,
+  join,
+  listen,
+  remove,
+  succeed,
+  withListeners
+} from "./membership.ts"
+import {
+  type ChannelCommand,
+  type ChannelError,
+  type ChannelState,
+  type Decision,
+  decided,
+  type Emission,
+  inForce,
+  isoOrNull,
+  memberOf,
+  selfOf,
+  settingsView
+} from "./model.ts"
+import { moderate, selfNews, unmute } from "./moderation.ts"
+import { changed } from "./settings.ts"
+
+const message = (
+  state: ChannelState,
+  from: string,
+  command: { readonly type: string; readonly data?: unknown },
+  now: number
+): Result.Result<Decision, never> =>
+  decided(state, [
+    {
+      k: "all",
+      event: {
+        t: "channel_message",
+        channel: state.terms.name,
+        from,
+        type: command.type,
+        ...("data" in command ? { data: command.data } : {}),
+        at: now
+      }
+    }
+  ])
+
+const send = (
+  state: ChannelState,
+  command: Extract<ChannelCommand, { t: "send" }>,
+  now: number
+): Result.Result<Decision, NotInChannel | Muted | SendForbidden> => {
+  const { playerId } = command
+  if (memberOf(state, playerId) === undefined) return Result.fail(new NotInChannel())
+  const muted = inForce(state.lists.muted, playerId, now)
+  if (muted !== undefined) {
+    return Result.fail(new Muted({ details: { until: isoOrNull(muted.until) } }))
+  }
+  if (!selfOf(state, playerId, now).canSend) return Result.fail(new SendForbidden())
+  return message(state, playerId, command, now)
+}
+
+/** The server sets the channel up anew, in parts or wholly. */
+export const put = (
+  state: ChannelState,
+  changes: ChannelChanges,
+  now: number
+): Result.Result<Decision, VoiceInUse | VoiceTooLarge> =>
+  Result.map(changed(state, changes), (next) => {
+    const closed = { t: "channel_closed", channel: next.terms.name, reason: "kicked" } as const
+    const shuts: ReadonlyArray<Emission> =
+      state.terms.open && !next.terms.open
+        ? [{ k: "listeners", event: closed }, { k: "exitListeners" }]
+        : []
+    return {
+      state: next.terms.open ? next : { ...next, listeners: new Map() },
+      emissions: [
+        ...shuts,
+        { k: "all", event: { t: "channel_changed", channel: settingsView(next.terms) } },
+        ...selfNews(state, next, HashMap.keys(state.members), now)
+      ]
+    }
+  })
+
+/** What a player is told who goes by the service's will. */
+const puttingOut = { banned: "banned", deleted: "kicked" } as const
+
+/** A message from the server. */
+export const publish = (
+  state: ChannelState,
+  command: { readonly type: string; readonly data?: unknown },
+  now: number
+): Result.Result<Decision, never> => message(state, "server", command, now)
+
+/** Puts everybody out. What the server manages stays as it was set up, unless it is deleted. */
+export const close = (
+  state: ChannelState,
+  reason: "deleted" | "feature_disabled" | "empty"
+): Decision => ({
+  state: {
+    ...state,
+    members: HashMap.empty(),
+    listeners: new Map(),
+    graceAt: null,
+    closed: reason === "feature_disabled" && state.terms.managed ? null : reason
+  },
+  emissions: [
+    { k: "all", event: { t: "channel_closed", channel: state.terms.name, reason } },
+    { k: "end" }
+  ]
+})
+
+const tick = (state: ChannelState, now: number): Decision => {
+  const expired = expire(state, now)
+  const unmuted = unmute(expired.state, now)
+  const overdue = state.ownerUntil !== null && now >= state.ownerUntil
+  const handed = overdue
+    ? succeed({ ...unmuted.state, ownerUntil: null }, now)
+    : { state: unmuted.state, emissions: [] }
+  const emissions = [...expired.emissions, ...unmuted.emissions, ...handed.emissions]
+  const { emptyUntil, members } = handed.state
+  if (emptyUntil === null || now < emptyUntil || !HashMap.isEmpty(members)) {
+    return { state: handed.state, emissions }
+  }
+  const ended = close(handed.state, "empty")
+  return { state: ended.state, emissions: [...emissions, ...ended.emissions] }
+}
+
+/** When the channel next has something to do by itself; infinite when never. */
+export const nextDeadline = (state: ChannelState): number => {
+  let next = Math.min(
+    state.graceAt ?? Number.POSITIVE_INFINITY,
+    state.ownerUntil ?? Number.POSITIVE_INFINITY,
+    state.emptyUntil ?? Number.POSITIVE_INFINITY
+  )
+  for (const until of state.lists.muted.values()) next = Math.min(next, until ?? next)
+  return next
+}
+
+/** What a channel makes of a command. A closed one knows nobody. */
+export const decide = (
+  state: ChannelState,
+  command: ChannelCommand,
+  now: number
+): Result.Result<Decision, ChannelError> => {
+  switch (command.t) {
+    case "join":
+      return join(state, command, now)
+    case "leave": {
+      const member = memberOf(state, command.playerId)
+      const holder = member?.attachment?.connectionId ?? ""
+      if (member === undefined || holder > command.connectionId) return decided(state)
+      const told = command.reason === "left" ? null : puttingOut[command.reason]
+      return Result.succeed(remove(state, [member], command.reason, now, told))
+    }
+    case "send":
+      return send(state, command, now)
+    case "moderate":
+      return state.terms.ownerId === command.playerId
+        ? moderate(state, command, now)
+        : Result.fail(new OwnerOnly())
+    case "disconnect":
+      return disconnect(state, command.playerId, command.connectionId, now)
+    case "restrict": {
+      const member = memberOf(state, command.playerId)
+      if (member === undefined || state.terms.managed) return decided(state)
+      return Result.succeed(remove(state, [member], "kicked", now, "kicked"))
+    }
+    case "listen":
+      return listen(state, command)
+    case "listeners":
+      return decided(withListeners(state, command.node, command.listeners))
+    case "dropNode":
+      return dropNode(state, command.node, now)
+    case "tick":
+      return Result.succeed(tick(state, now))
+  }
+}

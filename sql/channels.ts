@@ -1,0 +1,116 @@
+/**
+ * What is remembered of channels: one row each with settings and lists. The channel's entity is the
+ * only one to write it, and only its newest activation: a runner that lost the channel without noticing
+ * cannot overwrite its successor (design section 5).
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { settled } from "./database.ts"
+
+const Key = Schema.Struct({ environmentId: Schema.String, name: Schema.String })
+
+/** A channel as its row has it; `document` is a JSON text, times are ISO 8601. */
+export const ChannelRow = Schema.Struct({
+  ...Key.fields,
+  epoch: Schema.Number,
+  /** The process that wrote the row. */
+  node: Schema.String,
+  /** The server API manages it: it stays until it is deleted. */
+  managed: Schema.Boolean,
+  /** When the row of a channel of players should have been written again. */
+  dueAt: Schema.NullOr(Schema.String),
+  document: Schema.String
+})
+export type ChannelRow = typeof ChannelRow.Type
+
+/** What an activation begins with. */
+const StoredRow = Schema.Struct({ managed: Schema.Boolean, document: Schema.String })
+export type StoredRow = typeof StoredRow.Type
+
+const Claimed = Schema.Struct({
+  epoch: Schema.Number,
+  managed: Schema.NullOr(Schema.Boolean),
+  document: Schema.NullOr(Schema.String)
+})
+
+const NameRow = Schema.Struct({ name: Schema.String })
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  claim: SqlSchema.findOne({
+    Request: Key,
+    Result: Claimed,
+    execute: ({ environmentId, name }) => sql`
+      with activation as materialized (select nextval('entity_epochs') as epoch),
+      claimed as (
+        update channels set epoch = activation.epoch from activation
+        where environment_id = ${environmentId} and name = ${name}
+        returning managed, document
+      )
+      select activation.epoch::float8 as epoch, claimed.managed, claimed.document
+      from activation left join claimed on true`
+  }),
+  insert: SqlSchema.findAll({
+    Request: ChannelRow,
+    Result: NameRow,
+    execute: (row) => sql`
+      insert into channels ${sql.insert(row)} on conflict do nothing returning name`
+  }),
+  save: SqlSchema.findAll({
+    Request: ChannelRow,
+    Result: NameRow,
+    execute: (row) => sql`
+      insert into channels as stored ${sql.insert(row)}
+      on conflict (environment_id, name) do update set epoch = excluded.epoch,
+        node = excluded.node, managed = excluded.managed, due_at = excluded.due_at,
+        document = excluded.document
+      where stored.epoch <= excluded.epoch
+      returning name`
+  }),
+  find: SqlSchema.findAll({
+    Request: Key,
+    Result: NameRow,
+    execute: ({ environmentId, name }) => sql`
+      select name from channels where environment_id = ${environmentId} and name = ${name}`
+  }),
+  overdue: SqlSchema.findAll({
+    Request: Schema.Struct({ before: Schema.String, limit: Schema.Int }),
+    Result: Key,
+    execute: ({ before, limit }) => sql`
+      select environment_id, name from channels where due_at < ${before}::text::timestamptz
+      order by due_at limit ${limit}`
+  })
+})
+
+/** Rows in and out of `channels`. */
+export class ChannelRows extends Context.Service<ChannelRows>()("sql/channels/ChannelRows", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { claim, find, insert, overdue, save } = statements(sql)
+    return {
+      /** Takes the next epoch for a channel, with what to wake from, if there is anything. */
+      claim: (environmentId: string, name: string) =>
+        Effect.map(settled(claim({ environmentId, name })), ({ document, epoch, managed }) => ({
+          epoch,
+          stored: document === null || managed === null ? undefined : { document, managed }
+        })),
+      /** A new channel's row; false when the environment has one of the name. */
+      insert: (row: ChannelRow) => Effect.map(settled(insert(row)), (rows) => rows.length === 1),
+      /** Writes a row; false when it belongs to a newer activation. */
+      save: (row: ChannelRow) => Effect.map(settled(save(row)), (rows) => rows.length === 1),
+      /** Forgets a channel that is over. */
+      remove: (environmentId: string, name: string, epoch: number) =>
+        settled(
+          Effect.asVoid(sql`
+            delete from channels where environment_id = ${environmentId} and name = ${name}
+              and epoch <= ${epoch}::float8`)
+        ),
+      /** Is there a channel of this name? */
+      exists: (environmentId: string, name: string) =>
+        Effect.map(settled(find({ environmentId, name })), (rows) => rows.length > 0),
+      /** Channels of players of which nobody says any more that they are alive. */
+      overdue: (before: string, limit: number) => settled(overdue({ before, limit }))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(ChannelRows, this.make)
+}

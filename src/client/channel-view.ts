@@ -1,0 +1,62 @@
+/**
+ * The live view of a channel: `channel_joined`, and each later event applied to it. Pure; every change
+ * makes a new value, so `===` tells whether something changed (spec sections 4.5 and 6).
+ */
+import type { ChannelEvent, ChannelPlayer, ChannelSettings } from "#rpc/channels"
+
+export interface ChannelView {
+  readonly settings: ChannelSettings
+  readonly members: ReadonlyArray<ChannelPlayer>
+  readonly canSend: boolean
+  readonly mutedUntil: string | null
+}
+
+type Joined = Extract<ChannelEvent, { readonly t: "channel_joined" }>
+
+/** The channel as it was told on coming in. */
+export const viewOf = ({ canSend, channel, members, mutedUntil }: Joined): ChannelView => ({
+  settings: channel,
+  members,
+  canSend,
+  mutedUntil
+})
+
+const without = (
+  members: ReadonlyArray<ChannelPlayer>,
+  ids: ReadonlySet<string>
+): ReadonlyArray<ChannelPlayer> => members.filter(({ id }) => !ids.has(id))
+
+/** Those who went are out, those who came are in; a player may have been known already. */
+const moved = (
+  view: ChannelView,
+  left: ReadonlyArray<string>,
+  joined: ReadonlyArray<ChannelPlayer>
+): ChannelView => {
+  const gone = new Set([...left, ...joined.map(({ id }) => id)])
+  return { ...view, members: [...without(view.members, gone), ...joined] }
+}
+
+/** The channel after an event. */
+export const applyChannelEvent = (view: ChannelView, event: ChannelEvent): ChannelView => {
+  switch (event.t) {
+    case "channel_joined":
+      return viewOf(event)
+    case "channel_player_joined":
+      return moved(view, [], [event.player])
+    case "channel_player_left":
+      return moved(view, [event.playerId], [])
+    case "channel_players":
+      return moved(
+        view,
+        event.left.map(({ playerId }) => playerId),
+        event.joined
+      )
+    case "channel_changed":
+      return { ...view, settings: event.channel }
+    case "channel_self":
+      return { ...view, canSend: event.canSend, mutedUntil: event.mutedUntil }
+    case "channel_message":
+    case "channel_closed":
+      return view
+  }
+}

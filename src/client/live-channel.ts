@@ -1,0 +1,133 @@
+/**
+ * The channel behind {@link Channel}: applies the service's events to the view, tells the listeners,
+ * and turns what a member does into frames.
+ */
+import {
+  type ChannelEvent,
+  channelLeave,
+  channelModerate,
+  channelSend,
+  type Moderation
+} from "#rpc/channels"
+import { NotInChannel } from "#rpc/errors"
+import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
+import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
+import type { Unsubscribe } from "./emitter.ts"
+import type { Frame, FramePayload } from "./frames.ts"
+import { HeldEmitter } from "./held.ts"
+import type { RoomHost } from "./live-room.ts"
+
+const message = (channel: string, type: string, data: unknown) => ({
+  channel,
+  type,
+  ...(data === undefined ? {} : { data })
+})
+
+export class LiveChannel implements Channel {
+  readonly name: string
+  readonly confirmed: Channel["confirmed"] = {
+    send: (type, data) => this.#request(channelSend, message(this.name, type, data))
+  }
+  readonly #host: RoomHost
+  readonly #emitter = new HeldEmitter<ChannelEvents>()
+  #view: ChannelView
+  readonly #ended: (channel: LiveChannel) => void
+  #closed: ChannelClosed | undefined
+
+  constructor(
+    host: RoomHost,
+    joined: Extract<ChannelEvent, { readonly t: "channel_joined" }>,
+    ended: (channel: LiveChannel) => void
+  ) {
+    this.name = joined.channel.name
+    this.#host = host
+    this.#view = viewOf(joined)
+    this.#ended = ended
+  }
+
+  get settings() {
+    return this.#view.settings
+  }
+
+  get members() {
+    return this.#view.members
+  }
+
+  get isOwner() {
+    return (
+      this.settings.ownerId !== null && this.settings.ownerId === this.#host.connection.playerId
+    )
+  }
+
+  get canSend() {
+    return this.#view.canSend
+  }
+
+  get mutedUntil() {
+    return this.#view.mutedUntil
+  }
+
+  get closed() {
+    return this.#closed
+  }
+
+  on<Name extends keyof ChannelEvents>(
+    name: Name,
+    listener: (event: ChannelEvents[Name]) => void
+  ): Unsubscribe {
+    return this.#emitter.on(name, listener)
+  }
+
+  send(type: string, data?: unknown): void {
+    if (this.#closed === undefined) {
+      this.#host.connection.tell(channelSend, message(this.name, type, data))
+    } else {
+      this.emit("warn", {
+        t: "warn",
+        code: "not_in_channel",
+        message: "The message came too late."
+      })
+    }
+  }
+
+  moderate(act: Moderation): Promise<void> {
+    return this.#request(channelModerate, { channel: this.name, ...act })
+  }
+
+  async leave(): Promise<void> {
+    await this.#request(channelLeave, { channel: this.name })
+    this.end({ reason: "left" })
+  }
+
+  /** An event of this channel has come. */
+  receive(event: ChannelEvent): void {
+    if (this.#closed !== undefined) return
+    const before = this.#view
+    this.#view = applyChannelEvent(before, event)
+    this.emit(event.t, event)
+    if (this.#view !== before) this.emit("change", this)
+    if (event.t === "channel_closed") this.end({ reason: event.reason })
+  }
+
+  /** The channel is over. */
+  end(closed: ChannelClosed): void {
+    if (this.#closed !== undefined) return
+    this.#closed = closed
+    this.#ended(this)
+    this.emit("closed", closed)
+  }
+
+  emit<Name extends keyof ChannelEvents>(name: Name, event: ChannelEvents[Name]): void {
+    this.#emitter.emit(name, event)
+  }
+
+  /** Whoever awaited the channel has had the time to listen. */
+  release(): void {
+    this.#emitter.release()
+  }
+
+  async #request<R extends Frame>(frame: R, payload: FramePayload<R>): Promise<void> {
+    if (this.#closed !== undefined) throw new NotInChannel()
+    await this.#host.run(this.#host.connection.request(frame, payload))
+  }
+}

@@ -1,0 +1,63 @@
+/** How a frame is answered: a refusal at once, an effect when it is done. */
+import { Cause, Effect, Option, type Context } from "effect"
+import { jsonBytes } from "#entities/room/values"
+import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors"
+import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
+import type { Answered } from "./link.ts"
+
+/** A connection that can be warned. */
+interface Warned {
+  readonly warn: (error: CodedError) => void
+}
+
+/** A connection that work can end with. */
+interface Working extends Warned {
+  readonly start: (effect: Effect.Effect<void>) => void
+}
+
+/** Says no; a frame without `rid` gets a warning. */
+export const refuse = (
+  connection: Warned,
+  answered: Answered<never> | undefined,
+  error: CodedError
+): void => {
+  if (answered === undefined) connection.warn(error)
+  else answered({ ok: false, error })
+}
+
+/** Does the data of the frame being handled take more bytes than it may? */
+export const oversized = (
+  { frameBytes }: { readonly frameBytes: number },
+  data: unknown,
+  limit: number
+): PayloadTooLarge | undefined =>
+  frameBytes > limit && jsonBytes(data) > limit
+    ? new PayloadTooLarge({ details: { limit } })
+    : undefined
+
+/** Runs an effect for a connection and answers with its outcome. */
+export const answerWith =
+  <Services>(services: Context.Context<Services>) =>
+  <T extends FrameType, Connection extends Working>(
+    effect: (
+      connection: Connection,
+      payload: FramePayload<T>
+    ) => Effect.Effect<FrameData<T>, CodedError, Services>
+  ): Handler<T, Connection> =>
+  (connection, payload, answered) =>
+    connection.start(
+      effect(connection, payload).pipe(
+        Effect.tapDefect((defect) => Effect.logError("A frame failed", defect)),
+        Effect.matchCause({
+          onSuccess: (data) => answered?.({ ok: true, data }),
+          onFailure: (cause) => {
+            const error = Option.getOrElse(
+              Cause.findErrorOption(cause),
+              (): CodedError => new Unavailable()
+            )
+            if (!Cause.hasInterruptsOnly(cause)) refuse(connection, answered, error)
+          }
+        }),
+        Effect.provideContext(services)
+      )
+    )

@@ -1,0 +1,394 @@
+/**
+ * A channel played without a service, under virtual time: commands go in, and everyone who hears the
+ * channel builds a view from `channel_joined` and the events after it, as a client does. A view that
+ * differs from the channel is a defect, whatever the channel's own state says.
+ */
+import { assert } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { ChannelActor } from "#entities/channel/actor"
+import type { ChannelPort } from "#entities/channel/port"
+import {
+  type ChannelState,
+  membersOf,
+  openChannel,
+  playerView,
+  selfOf,
+  settingsView,
+  type Terms
+} from "#entities/channel/model"
+import type { ChannelInput, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
+import { defaultTerms } from "#entities/channel/settings"
+import { fromRow, toRow } from "#entities/channel/snapshot"
+import type { Watcher } from "#entities/watch"
+import {
+  ChannelEvent,
+  type ChannelPlayer,
+  type ChannelSettings,
+  type ModerateOp
+} from "#rpc/channels"
+import { channels as limits } from "#rpc/limits"
+
+/** When every channel here was made, Unix milliseconds. */
+export const start = 1_800_000_000_000
+
+const environmentId = "env_1"
+const name = "@club"
+
+const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(ChannelEvent))
+
+/** The channel as a client knows it. */
+export interface View {
+  readonly settings: ChannelSettings
+  readonly members: ReadonlyMap<string, ChannelPlayer>
+  readonly canSend: boolean
+  readonly mutedUntil: string | null
+}
+
+const withMembers = (view: View, change: (members: Map<string, ChannelPlayer>) => void): View => {
+  const members = new Map(view.members)
+  change(members)
+  return { ...view, members }
+}
+
+/** What a client makes of an event; undefined when it is out. */
+export const follow = (view: View | undefined, event: ChannelEvent): View | undefined => {
+  if (event.t === "channel_joined") {
+    const { canSend, channel: settings, members, mutedUntil } = event
+    return { settings, members: new Map(members.map((it) => [it.id, it])), canSend, mutedUntil }
+  }
+  assert.isDefined(view, "the channel comes before its events")
+  if (view === undefined) return undefined
+  switch (event.t) {
+    case "channel_player_joined":
+      assert.isFalse(view.members.has(event.player.id), "a coming is news")
+      return withMembers(view, (members) => members.set(event.player.id, event.player))
+    case "channel_player_left":
+      assert.isTrue(view.members.has(event.playerId), "a going is news")
+      return withMembers(view, (members) => members.delete(event.playerId))
+    case "channel_players":
+      return withMembers(view, (members) => {
+        for (const { playerId } of event.left) members.delete(playerId)
+        for (const player of event.joined) members.set(player.id, player)
+      })
+    case "channel_changed":
+      return { ...view, settings: event.channel }
+    case "channel_self":
+      return { ...view, canSend: event.canSend, mutedUntil: event.mutedUntil }
+    case "channel_message":
+      return view
+    case "channel_closed":
+      return undefined
+  }
+}
+
+/** One node: the connections it holds, who is in, what they heard. */
+export class Gateway {
+  readonly node: string
+  /** Players by connection; null: anonymous. */
+  readonly coming = new Map<string, string | null>()
+  readonly members = new Map<string, { readonly connectionId: string; readonly joinedAt: number }>()
+  readonly listeners = new Set<string>()
+  /** By player, or by connection where there is none. */
+  readonly views = new Map<string, View>()
+  readonly frames: Array<{ readonly to: string; readonly event: ChannelEvent }> = []
+  readonly answers = new Map<number, string>()
+  /** How many items have come, and bytes of frames in them. */
+  items = 0
+  bytes = 0
+  watcher: Watcher<ChannelItem> | undefined
+  epoch = 0
+  over = false
+
+  constructor(node: string) {
+    this.node = node
+  }
+
+  kinds(to: string): ReadonlyArray<ChannelEvent["t"]> {
+    return this.frames.filter((frame) => frame.to === to).map(({ event }) => event.t)
+  }
+
+  last(to: string): ChannelEvent | undefined {
+    return this.frames.findLast((frame) => frame.to === to)?.event
+  }
+
+  receive(items: ReadonlyArray<ChannelItem>): void {
+    assert.isFalse(this.over, "the end is the last that is told")
+    for (const item of items) {
+      this.items += 1
+      if ("frame" in item) this.bytes += item.frame.length
+      this.#item(item)
+    }
+  }
+
+  #item(item: ChannelItem): void {
+    switch (item.k) {
+      case "tell": {
+        const event = decodeFrame(item.frame)
+        for (const player of item.to ?? this.members.keys()) {
+          if (this.members.has(player)) this.#hear(player, event)
+        }
+        if (item.listeners) for (const connection of this.listeners) this.#hear(connection, event)
+        return
+      }
+      case "enter": {
+        const event = decodeFrame(item.frame)
+        for (const { connection, joinedAt, player } of item.players) {
+          assert.strictEqual(this.coming.get(connection), player, "whoever enters has asked")
+          this.members.set(player, { connectionId: connection, joinedAt })
+          this.#hear(player, event)
+        }
+        for (const connection of item.listeners) {
+          this.listeners.add(connection)
+          this.#hear(connection, event)
+        }
+        return
+      }
+      case "exit":
+        if (this.members.get(item.player)?.connectionId !== item.connection) return
+        this.members.delete(item.player)
+        this.views.delete(item.player)
+        return
+      case "exitListeners":
+        for (const connection of this.listeners) this.views.delete(connection)
+        return this.listeners.clear()
+      case "reply":
+        this.answers.set(item.seq, "ok")
+        return
+      case "refuse":
+        this.answers.set(item.seq, item.error.code)
+        return
+      case "end":
+        this.over = true
+        this.members.clear()
+        this.listeners.clear()
+        this.views.clear()
+    }
+  }
+
+  #hear(to: string, event: ChannelEvent): void {
+    this.frames.push({ to, event })
+    const next = follow(this.views.get(to), event)
+    if (next === undefined) this.views.delete(to)
+    else this.views.set(to, next)
+  }
+}
+
+export type Node = "n1" | "n2"
+
+export class ChannelWorld {
+  now = start
+  actor: ChannelActor
+  gateways: Readonly<Record<Node, Gateway>>
+  closed = false
+  writes = 0
+  #wakeAt = Number.POSITIVE_INFINITY
+  #flushAt = Number.POSITIVE_INFINITY
+  #connections = 0
+  #seq = 0
+
+  constructor(terms: Partial<Terms> = {}) {
+    this.gateways = { n1: new Gateway("n1"), n2: new Gateway("n2") }
+    const managed = terms.managed ?? terms.ownerId === undefined
+    const state = openChannel(
+      { ...defaultTerms(environmentId, name, start), managed, ...terms },
+      start + limits.emptySeconds * 1000
+    )
+    this.actor = this.#activate(1, undefined)
+    this.actor.open(state)
+    this.watch("n1")
+    this.watch("n2")
+  }
+
+  get state(): ChannelState {
+    const { state } = this.actor
+    if (state === undefined) throw new Error("The channel is over")
+    return state
+  }
+
+  get members(): ReadonlyArray<string> {
+    return membersOf(this.state).map(({ id }) => id)
+  }
+
+  #activate(epoch: number, state: ChannelState | undefined): ChannelActor {
+    this.#wakeAt = Number.POSITIVE_INFINITY
+    this.#flushAt = Number.POSITIVE_INFINITY
+    const port: ChannelPort = {
+      now: () => this.now,
+      held: () => true,
+      wakeAt: (millis) => {
+        if (this.actor === undefined || this.actor.epoch === epoch) {
+          this.#wakeAt = Math.min(this.#wakeAt, millis)
+        }
+      },
+      flushSoon: () => {
+        this.#flushAt = Math.min(this.#flushAt, this.now + limits.flushMillis)
+      },
+      changed: () => {
+        this.writes += 1
+      },
+      closed: () => {
+        this.closed = true
+      }
+    }
+    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, port })
+  }
+
+  /** A node begins to watch, or does so again, with those it holds. */
+  watch(node: Node): void {
+    const gateway = this.gateways[node]
+    const { epoch } = this.actor
+    let attached = false
+    const watcher: Watcher<ChannelItem> = {
+      tell: (items) => {
+        if (gateway.watcher !== undefined && gateway.watcher !== watcher) return
+        if (items.length === 0) attached = true
+        assert.isTrue(attached, "nothing is told before the node is attached")
+        gateway.receive(items)
+      },
+      end: () => {
+        if (gateway.watcher === watcher) gateway.watcher = undefined
+      }
+    }
+    gateway.watcher = watcher
+    const players = Array.from(gateway.members, ([playerId, member]) => ({
+      playerId,
+      displayName: playerId,
+      openChat: true,
+      ...member
+    }))
+    this.actor.attach(node, watcher, gateway.epoch, players, gateway.listeners.size)
+    gateway.epoch = epoch
+  }
+
+  unwatch(node: Node): void {
+    const { watcher } = this.gateways[node]
+    this.gateways[node].watcher = undefined
+    if (watcher !== undefined) this.actor.detach(node, watcher)
+  }
+
+  /** The channel moves: it wakes from its row, and the nodes find it one after the other. */
+  move(): void {
+    const row = toRow(this.state, this.actor.epoch, "n0", this.now)
+    const { epoch } = this.actor
+    this.actor.fence()
+    for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
+    const state = Effect.runSync(fromRow({ ...row }, this.now))
+    this.actor = this.#activate(epoch + 1, state)
+    this.actor.reschedule()
+  }
+
+  connection(node: Node, player: string | null): string {
+    this.#connections += 1
+    const connectionId = `c${String(this.#connections).padStart(6, "0")}`
+    this.gateways[node].coming.set(connectionId, player)
+    return connectionId
+  }
+
+  /** Sends commands in one batch; answers what became of the last. */
+  send(node: Node, ...commands: ReadonlyArray<GatewayCommand>): string {
+    const inputs = commands.map((command): ChannelInput => {
+      this.#seq += 1
+      return { seq: this.#seq, command }
+    })
+    this.actor.submit(node, inputs)
+    this.flush()
+    return this.gateways[node].answers.get(this.#seq) ?? "nothing"
+  }
+
+  joining(player: string, node: Node = "n1", openChat = true): GatewayCommand {
+    const connectionId = this.connection(node, player)
+    return { t: "join", playerId: player, displayName: player, openChat, connectionId }
+  }
+
+  join(player: string, node: Node = "n1"): string {
+    return this.send(node, this.joining(player, node))
+  }
+
+  listen(node: Node = "n1"): string {
+    const connectionId = this.connection(node, null)
+    const listeners = this.gateways[node].listeners.size + 1
+    return this.send(node, { t: "listen", connectionId, listeners })
+  }
+
+  leave(player: string, node: Node = "n1"): string {
+    const connectionId = this.gateways[node].members.get(player)?.connectionId ?? "z"
+    return this.send(node, { t: "leave", playerId: player, connectionId, reason: "left" })
+  }
+
+  drop(player: string, node: Node = "n1"): void {
+    const gateway = this.gateways[node]
+    const connectionId = gateway.members.get(player)?.connectionId
+    if (connectionId === undefined) return
+    gateway.members.delete(player)
+    gateway.views.delete(player)
+    this.send(node, { t: "disconnect", playerId: player, connectionId })
+  }
+
+  say(player: string, node: Node = "n1"): string {
+    return this.send(node, { t: "send", playerId: player, type: "x" })
+  }
+
+  act(player: string, op: ModerateOp, target: string, seconds?: number, node: Node = "n1"): string {
+    const act = { t: "moderate", playerId: player, op, target } as const
+    return this.send(node, seconds === undefined ? act : { ...act, seconds })
+  }
+
+  /** The code of a call of the server's, `ok` when it is granted. */
+  outcome(result: Result.Result<unknown, { readonly _tag: string }>): string {
+    this.flush()
+    return Result.isSuccess(result) ? "ok" : result.failure._tag
+  }
+
+  /** What large channels hold back for a moment is told. */
+  flush(): void {
+    if (this.#flushAt > this.now + limits.flushMillis) return
+    this.#flushAt = Number.POSITIVE_INFINITY
+    this.actor.flush()
+  }
+
+  /** Time passes, and the channel acts whenever it asked to. */
+  wait(millis: number): void {
+    const end = this.now + millis
+    for (let ticks = 0; !this.closed && this.#wakeAt <= end; ticks++) {
+      assert.isBelow(ticks, 10_000, "the channel rests between its ticks")
+      this.now = Math.max(this.now, this.#wakeAt)
+      this.#wakeAt = Number.POSITIVE_INFINITY
+      this.actor.tick()
+      this.flush()
+    }
+    this.now = end
+  }
+}
+
+/** A channel of players, whose owner and members came in this order. */
+export const club = (...players: ReadonlyArray<string>): ChannelWorld => {
+  const world = new ChannelWorld({ ownerId: players[0] ?? null })
+  for (const player of players) {
+    world.join(player)
+    world.wait(1)
+  }
+  return world
+}
+
+/** Every view is the channel. News that waits to be told together is not yet in them. */
+export const checkViews = (world: ChannelWorld): void => {
+  if (world.closed) return
+  const { state } = world
+  const players = membersOf(state).map(playerView)
+  for (const gateway of Object.values(world.gateways)) {
+    if (gateway.watcher === undefined) continue
+    for (const [id, view] of gateway.views) {
+      assert.deepStrictEqual(view.settings, settingsView(state.terms), id)
+      assert.sameDeepMembers(Array.from(view.members.values()), [...players], id)
+      if (!gateway.members.has(id)) continue
+      const { canSend, mutedUntil } = view
+      assert.deepStrictEqual({ canSend, mutedUntil }, selfOf(state, id, world.now), id)
+    }
+    const here = membersOf(state).filter(({ attachment }) => attachment?.node === gateway.node)
+    assert.sameMembers(
+      here.map(({ id }) => id),
+      Array.from(gateway.members.keys())
+    )
+    assert.strictEqual(state.listeners.get(gateway.node) ?? 0, gateway.listeners.size)
+  }
+}
