@@ -1,6 +1,7 @@
 /**
- * Access tokens that were signed on this node, or whose signature was checked here, by the SHA-256 of the token: a hot token
- * costs a look-up, not a signature check. Bounded; the one unused for longest makes room.
+ * Access tokens that were signed on this node, or whose signature was checked here, by the SHA-256 of
+ * the token: a hot token costs a look-up, not a signature check. Bounded; the one unused for longest
+ * makes room.
  */
 import type { PlayerCaller } from "#rpc/auth"
 
