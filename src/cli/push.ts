@@ -1,0 +1,94 @@
+/** `svc config push`. */
+import { Effect } from "effect"
+import type { EnvironmentName } from "#rpc/auth"
+import { changedPaths } from "#rpc/config/changes"
+import type { Issue } from "#rpc/errors"
+import { withoutSchema } from "./document.ts"
+import { exitCodes, Failure, type Placed } from "./failures.ts"
+import { invalidConfig, openValid } from "./files.ts"
+import { answer, issueLines, Json, note } from "./output.ts"
+import { pushConfig, type PushRefused, readConfig } from "./service.ts"
+import { digestOf, lastSight, remember } from "./sight.ts"
+import { resolveTarget } from "./target.ts"
+
+interface PushOptions {
+  readonly file: string
+  readonly env: EnvironmentName
+  readonly dryRun: boolean
+  readonly force: boolean
+}
+
+const listed = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${path}`)
+
+/** Somebody changed the config since the user last saw it: what a push would now undo, too. */
+const conflict = (
+  { env, file }: PushOptions,
+  seen: number,
+  current: number,
+  changed: ReadonlyArray<string>
+) =>
+  new Failure({
+    exitCode: exitCodes.no,
+    code: "config_conflict",
+    message:
+      `The config of ${env} has changed: version ${current} is in force, you last saw ${seen}. ` +
+      "Nothing was pushed. A push of this file would change:",
+    hints: [
+      ...changed,
+      "",
+      `svc config diff ${file} --env ${env}           shows it; then you may push`,
+      `svc config pull ${file} --env ${env} --force   takes what is in force`,
+      `svc config push ${file} --env ${env} --force   overwrites it`
+    ]
+  })
+
+const refusalOf = (file: string, place: (issue: Issue) => Placed, error: PushRefused) => {
+  const issues = error.problems.map(place)
+  if (issues.length > 0) return invalidConfig(file, issues)
+  const { code, message } = error
+  return new Failure({ exitCode: exitCodes.no, code, message })
+}
+
+export const push = Effect.fn(function* (options: PushOptions) {
+  const { dryRun, env, file, force } = options
+  const { document, place, warnings } = yield* openValid(file)
+  const target = yield* resolveTarget(env)
+  const inForce = yield* readConfig(target)
+  const wanted = withoutSchema(document)
+  const planned = changedPaths(withoutSchema(inForce.document), wanted)
+  const seen = (yield* lastSight(target, file))?.version ?? inForce.version
+  if (!(yield* Json) && warnings.length > 0) yield* note(...issueLines("warning", file, warnings))
+
+  const common = { environment: env, warnings }
+  const at = (version: number) => ({ version, digest: digestOf(document) })
+  if (planned.length === 0) {
+    if (!dryRun) yield* remember(target, file, at(inForce.version))
+    return yield* answer({ ...common, dryRun, configVersion: inForce.version, changed: [] }, [
+      `Nothing to push: ${file} is what ${env} says (version ${inForce.version}).`
+    ])
+  }
+  if (!force && seen !== inForce.version) {
+    return yield* conflict(options, seen, inForce.version, planned)
+  }
+  if (dryRun) {
+    const json = { ...common, dryRun, configVersion: inForce.version, changed: planned }
+    return yield* answer(json, [
+      `A push would change in ${env} (version ${inForce.version}):`,
+      ...listed(planned)
+    ])
+  }
+  const pushed = yield* pushConfig(target, wanted, force ? undefined : seen).pipe(
+    Effect.catchTag("PushRefused", (error) =>
+      Effect.fail(
+        error.currentVersion === undefined
+          ? refusalOf(file, place, error)
+          : conflict(options, seen, error.currentVersion, planned)
+      )
+    )
+  )
+  yield* remember(target, file, at(pushed.configVersion))
+  yield* answer({ ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) }, [
+    `Pushed ${file} to ${env}: version ${pushed.configVersion} is in force. Changed:`,
+    ...listed(pushed.changed)
+  ])
+})
