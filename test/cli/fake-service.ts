@@ -1,0 +1,38 @@
+/** A small HTTP server with answers of its own, for what a real service does not say on demand. */
+import { createServer } from "node:http"
+import { Effect } from "effect"
+
+interface FakeAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+/** Answers `GET /v1/config` and so on by path; gone with the scope. `keys` are those that it was sent. */
+export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
+  Effect.gen(function* () {
+    const keys: Array<string> = []
+    const server = createServer((request, response) => {
+      const {
+        body = {},
+        headers = {},
+        status = 200
+      } = answers[request.url ?? ""] ?? { status: 404 }
+      keys.push(String(request.headers["x-svc-key"]))
+      response.writeHead(status, { "content-type": "application/json", ...headers })
+      response.end(JSON.stringify(body))
+    })
+    yield* Effect.acquireRelease(
+      Effect.callback<void>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () =>
+        Effect.callback<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        })
+    )
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    return { url: `http://127.0.0.1:${port}`, keys }
+  })
