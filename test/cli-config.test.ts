@@ -1,10 +1,15 @@
 /** `svc config` against a real service: pull, push, diff and validate, as a person and as CI use them. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { vi } from "vitest"
 import { configJsonSchemaText } from "#rpc/config/json-schema"
 import { at, request } from "#src/testing/players"
+import { fakeService } from "./cli/fake-service.ts"
 import { makeFolder } from "./cli/svc.ts"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
+
+// Every run of the command is a process that starts anew.
+vi.setConfig({ testTimeout: 60_000 })
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)
@@ -179,6 +184,27 @@ layer(Node)("svc config", (it) => {
       assert.strictEqual(answer.status, 200)
       assert.deepStrictEqual(answer.body, json(configJsonSchemaText()))
       assert.include(answer.headers.get("cache-control"), "public")
+    })
+  )
+})
+
+describe("svc config push", () => {
+  it.effect("is held back by a change between its look and its push", () =>
+    Effect.gen(function* () {
+      const error = {
+        code: "config_conflict",
+        message: "The config has changed since you read it.",
+        details: { currentVersion: 8 }
+      }
+      const { url } = yield* fakeService({
+        "GET /v1/config": { headers: { etag: '"7"' }, body: {} },
+        "PUT /v1/config": { status: 412, body: { error } }
+      })
+      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: "sk_1" })
+      yield* folder.write("svc.config.json", { features: { saves: true } })
+      const run = yield* folder.svc("config push")
+      assert.deepStrictEqual([run.code, run.stdout], [1, ""])
+      assert.match(run.stderr, /version 8 is in force, you last saw 7/)
     })
   )
 })

@@ -3,11 +3,15 @@ import { mkdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { vi } from "vitest"
 import { at } from "#src/testing/players"
 import { freePort } from "#src/testing/runners"
 import { fakeService } from "./cli/fake-service.ts"
 import { makeFolder } from "./cli/svc.ts"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
+
+// Every run of the command is a process that starts anew.
+vi.setConfig({ testTimeout: 60_000 })
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
@@ -117,8 +121,8 @@ describe("svc", () => {
   it.effect("tells a service that is not there, or is another, from a refusal", () =>
     Effect.gen(function* () {
       const elsewhere = yield* fakeService({
-        "/v1/config": { status: 302, headers: { location: "http://127.0.0.1:1/stolen" } },
-        "/v1/admin/features": { body: "hello" }
+        "GET /v1/config": { status: 302, headers: { location: "http://127.0.0.1:1/stolen" } },
+        "GET /v1/admin/features": { body: "hello" }
       })
       const there = yield* makeFolder({ SVC_URL: elsewhere.url, SVC_SECRET_KEY: "sk_1" })
       const redirected = yield* there.svc("config pull -")
@@ -153,7 +157,7 @@ describe("svc", () => {
         feature("stats", false, true),
         feature("voice", false, false)
       ]
-      const { keys, url } = yield* fakeService({ "/v1/admin/features": { body: { features } } })
+      const { keys, url } = yield* fakeService({ "GET /v1/admin/features": { body: { features } } })
       const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: "sk_1" })
       const text = yield* folder.svc("features --env production")
       assert.deepStrictEqual([text.code, text.stderr], [0, ""])

@@ -29,7 +29,7 @@ export const invalidConfig = (file: string, issues: ReadonlyArray<Placed>): Fail
     code: "invalid_config",
     message: `${file} has ${issues.length === 1 ? "a problem" : `${issues.length} problems`}.`,
     file,
-    issues
+    issues: issues.toSorted((a, b) => a.line - b.line || a.column - b.column)
   })
 
 /** The text of a file, if there is one. */

@@ -153,7 +153,7 @@ const ask = Effect.fnUntraced(function* (
     HttpClientRequest.prependUrl(url),
     HttpClientRequest.acceptJson,
     HttpClientRequest.setHeader("x-svc-key", Redacted.value(secretKey)),
-    (keyed) => during(`${url}`, send(url, keyed))
+    (keyed) => during(`Waiting for ${url}`, send(url, keyed))
   )
   const { status } = answer.response
   if (status < 400) return { ...answer, error: Option.none() }
@@ -233,5 +233,5 @@ const Healthy = Schema.Struct({ status: Schema.Literal("ok") })
 /** Fails unless this service answers at an address. */
 export const meet = Effect.fnUntraced(function* (url: string) {
   const request = HttpClientRequest.get(`${url}/healthz`)
-  yield* read(url, Healthy, yield* during(url, send(url, request)))
+  yield* read(url, Healthy, yield* during(`Waiting for ${url}`, send(url, request)))
 })

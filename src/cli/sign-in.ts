@@ -5,9 +5,10 @@
 import { Effect, Option, Path, Redacted, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag, Prompt, TerminalCapabilities } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
+import { isLoopback } from "#rpc/config/origins"
 import { usageFailure } from "./failures.ts"
 import { environmentFlag, writeText } from "./files.ts"
-import { answer } from "./output.ts"
+import { answer, note } from "./output.ts"
 import { meet, readConfig } from "./service.ts"
 import { Store } from "./store.ts"
 import {
@@ -52,6 +53,12 @@ const nameOf = (folder: string): string =>
     .replace(/^[^A-Za-z0-9]+/, "")
     .slice(0, 64) || "default"
 
+/** Whether what is sent to an address can be read on the way. */
+const readable = (url: string): boolean => {
+  const { hostname, protocol } = new URL(url)
+  return protocol === "http:" && !isLoopback(hostname)
+}
+
 const loginHint = (env: EnvironmentName) => `svc login --env ${env}   stores a key for it`
 
 const linkCommand = Command.make(
@@ -77,6 +84,8 @@ const linkCommand = Command.make(
     const name = here?.baseUrl === url ? here.project : nameOf(path.basename(path.resolve(".")))
     const link: Link = { url, project: Option.getOrElse(options.project, () => name) }
     yield* writeText(linkFile, `${JSON.stringify(link, null, 2)}\n`)
+    if (readable(url))
+      yield* note(`warning: ${url} is not https: keys for it can be read on the way.`)
     const ready = Option.isSome(yield* Effect.option(resolveTarget("development")))
     yield* answer({ ...link, file: linkFile }, [
       `Linked this folder to ${url}, project ${link.project}.`,

@@ -8,7 +8,7 @@ interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** Answers `GET /v1/config` and so on by path; gone with the scope. `keys` are those that it was sent. */
+/** Answers by method and path (`GET /v1/config`); gone with the scope. `keys` are those that it was sent. */
 export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
   Effect.gen(function* () {
     const keys: Array<string> = []
@@ -17,7 +17,7 @@ export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
         body = {},
         headers = {},
         status = 200
-      } = answers[request.url ?? ""] ?? { status: 404 }
+      } = answers[`${request.method} ${request.url}`] ?? { status: 404 }
       keys.push(String(request.headers["x-svc-key"]))
       response.writeHead(status, { "content-type": "application/json", ...headers })
       response.end(JSON.stringify(body))
