@@ -207,6 +207,37 @@ describe("svc config push", () => {
       assert.match(run.stderr, /version 8 is in force, you last saw 7/)
     })
   )
+
+  it.effect("tells in a dry run already what the service does not offer", () =>
+    Effect.gen(function* () {
+      const voice = {
+        key: "voice",
+        title: "Voice",
+        configPath: "features.voice",
+        source: "config",
+        enabled: false,
+        offered: false
+      }
+      const { url } = yield* fakeService({
+        "GET /v1/config": { headers: { etag: '"7"' }, body: {} },
+        "GET /v1/admin/features": { body: { features: [voice] } }
+      })
+      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: "sk_1" })
+      const features = { realtimeChannels: true, voice: true }
+      yield* folder.write("svc.config.json", { features })
+      const refused = yield* folder.svc("config push --dry-run")
+      assert.strictEqual(refused.code, 1)
+      assert.match(
+        refused.stderr,
+        /^svc\.config\.json:4:5 {2}error {2}features\.voice: is not offered/
+      )
+      yield* folder.write("svc.config.json", { features: { ...features, voice: false } })
+      const fine = yield* folder.svc("config push --dry-run")
+      assert.deepStrictEqual([fine.code, fine.stderr], [0, ""])
+      // A key out of the shell's environment does not say which environment of the service it opens.
+      assert.match(fine.stdout, /^A push would change in the environment of SVC_SECRET_KEY/)
+    })
+  )
 })
 
 describe("svc config validate", () => {

@@ -75,7 +75,7 @@ layer(Node)("svc link and login", (it) => {
       yield* folder.svc(`link ${url}`)
       const unknown = yield* folder.svc("login --key -", { stdin: "sk_nobody" })
       assert.strictEqual(unknown.code, 3)
-      assert.match(unknown.stderr, /invalid_key/)
+      assert.match(unknown.stderr, /invalid_key[^]*The key is that of svc login/)
       const publishable = yield* folder.svc("login --key -", { stdin: development.publishableKey })
       assert.strictEqual(publishable.code, 2)
       const shown = yield* folder.svc(`login --key ${development.secretKey}`)

@@ -12,7 +12,7 @@ import { pull } from "./pull.ts"
 import { push } from "./push.ts"
 import { readConfig } from "./service.ts"
 import { lastSight, remember } from "./sight.ts"
-import { resolveTarget } from "./target.ts"
+import { nameOf, resolveTarget } from "./target.ts"
 
 const out = styled("stdout")
 
@@ -81,7 +81,10 @@ const diffCommand = Command.make(
     const before = withoutSchema(inForce.document)
     const after = withoutSchema(document)
     const changed = changedPaths(before, after)
-    const names = { before: `in force (${env}, version ${inForce.version})`, after: file }
+    const names = {
+      before: `in force (${nameOf(target)}, version ${inForce.version})`,
+      after: file
+    }
     const lines = diffLines(
       { name: names.before, document: before },
       { name: names.after, document: after }
@@ -91,7 +94,12 @@ const diffCommand = Command.make(
       version: inForce.version
     })
     yield* answer(
-      { environment: env, configVersion: inForce.version, different: changed.length > 0, changed },
+      {
+        environment: target.place?.environment,
+        configVersion: inForce.version,
+        different: changed.length > 0,
+        changed
+      },
       changed.length === 0 ? [] : lines.map(paint)
     )
     if (exitCode && changed.length > 0) return yield* new Exit({ exitCode: exitCodes.no })

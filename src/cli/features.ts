@@ -20,7 +20,8 @@ export const featuresCommand = Command.make(
   "features",
   { env: environmentFlag },
   Effect.fn(function* ({ env }) {
-    const features = yield* readFeatures(yield* resolveTarget(env))
+    const target = yield* resolveTarget(env)
+    const features = yield* readFeatures(target)
     const rows = features.map((feature) => [
       feature.key,
       stateOf(feature),
@@ -28,7 +29,7 @@ export const featuresCommand = Command.make(
       feature.title
     ])
     yield* answer(
-      { environment: env, features },
+      { environment: target.place?.environment, features },
       table(["FEATURE", "STATE", "SWITCH", "TITLE"], rows, (cell, column, padded) => {
         if (column !== stateColumn) return padded
         return out(cell === "on" ? "green" : "dim", padded)

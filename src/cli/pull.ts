@@ -14,7 +14,7 @@ import { readText, writeText } from "./files.ts"
 import { answer } from "./output.ts"
 import { readConfig } from "./service.ts"
 import { digestOf, lastSight, remember } from "./sight.ts"
-import { resolveTarget, type Target } from "./target.ts"
+import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 /** The config of an environment with `$schema` first. */
 const withSchema = (schema: string, document: Schema.Json): Schema.Json => {
@@ -28,11 +28,11 @@ const schemaOf = (document: Schema.Json | undefined): string | undefined => {
   return typeof named === "string" ? named : undefined
 }
 
-const unpushed = (file: string, env: EnvironmentName) =>
+const unpushed = (file: string, env: EnvironmentName, name: string) =>
   new Failure({
     exitCode: exitCodes.no,
     code: "unpushed_edits",
-    message: `${file} says something else than ${env}, and it was edited or never pulled here.`,
+    message: `${file} says something else than ${name}, and it was edited or never pulled here.`,
     hints: [
       `svc config diff ${file} --env ${env}           shows the difference`,
       `svc config pull ${file} --env ${env} --force   overwrites the file`
@@ -57,6 +57,7 @@ export const pull = Effect.fn(function* (options: {
   const { env, file, force } = options
   const path = yield* Path.Path
   const target = yield* resolveTarget(env)
+  const name = nameOf(target)
   const { document, version } = yield* readConfig(target)
   const { base, dir } = path.parse(file)
   const ownSchema = `${path.parse(base).name}.schema.json`
@@ -67,7 +68,7 @@ export const pull = Effect.fn(function* (options: {
   const same =
     local !== undefined && changedPaths(withoutSchema(local), withoutSchema(document)).length === 0
   if (text !== undefined && !same && !force && !(yield* replaceable(target, file, local))) {
-    return yield* unpushed(file, env)
+    return yield* unpushed(file, env, name)
   }
   const schema = schemaOf(local) ?? `./${ownSchema}`
   if (!same || schemaOf(local) === undefined) {
@@ -76,9 +77,12 @@ export const pull = Effect.fn(function* (options: {
   const writesSchema = schema === `./${ownSchema}`
   if (writesSchema) yield* writeText(path.join(dir, ownSchema), configJsonSchemaText())
   yield* remember(target, file, { version, digest: digestOf(document) })
-  yield* answer({ environment: env, configVersion: version, file, changed: !same }, [
-    same
-      ? `${file} is what ${env} says already (version ${version}).`
-      : `${file} is now what ${env} says (version ${version}).`
-  ])
+  yield* answer(
+    { environment: target.place?.environment, configVersion: version, file, changed: !same },
+    [
+      same
+        ? `${file} is what ${name} says already (version ${version}).`
+        : `${file} is now what ${name} says (version ${version}).`
+    ]
+  )
 })

@@ -2,14 +2,21 @@
 import { Effect } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
 import { changedPaths } from "#rpc/config/changes"
+import type { EnvironmentConfig } from "#rpc/config/document"
 import type { Issue } from "#rpc/errors"
 import { withoutSchema } from "./document.ts"
 import { exitCodes, Failure, type Placed } from "./failures.ts"
 import { invalidConfig, openValid } from "./files.ts"
 import { answer, issueLines, Json, note } from "./output.ts"
-import { pushConfig, type PushRefused, readConfig } from "./service.ts"
+import {
+  notOfferedIssue,
+  pushConfig,
+  type PushRefused,
+  readConfig,
+  readFeatures
+} from "./service.ts"
 import { digestOf, lastSight, remember } from "./sight.ts"
-import { resolveTarget } from "./target.ts"
+import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 interface PushOptions {
   readonly file: string
@@ -23,6 +30,7 @@ const listed = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${pa
 /** Somebody changed the config since the user last saw it: what a push would now undo, too. */
 const conflict = (
   { env, file }: PushOptions,
+  name: string,
   seen: number,
   current: number,
   changed: ReadonlyArray<string>
@@ -31,7 +39,7 @@ const conflict = (
     exitCode: exitCodes.no,
     code: "config_conflict",
     message:
-      `The config of ${env} has changed: version ${current} is in force, you last saw ${seen}. ` +
+      `The config of ${name} has changed: version ${current} is in force, you last saw ${seen}. ` +
       "Nothing was pushed. A push of this file would change:",
     hints: [
       ...changed,
@@ -49,31 +57,43 @@ const refusalOf = (file: string, place: (issue: Issue) => Placed, error: PushRef
   return new Failure({ exitCode: exitCodes.no, code, message })
 }
 
+/** What the service would refuse of a valid config; an older one says so at the push alone. */
+const notOffered = Effect.fnUntraced(function* (target: Target, { features }: EnvironmentConfig) {
+  const known = yield* Effect.orElseSucceed(readFeatures(target), () => [])
+  const on = new Set(Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])))
+  return known
+    .filter(({ key, offered }) => on.has(key) && !offered)
+    .map(({ configPath }) => notOfferedIssue(configPath))
+})
+
 export const push = Effect.fn(function* (options: PushOptions) {
   const { dryRun, env, file, force } = options
-  const { document, place, warnings } = yield* openValid(file)
+  const { config, document, place, warnings } = yield* openValid(file)
   const target = yield* resolveTarget(env)
+  const name = nameOf(target)
   const inForce = yield* readConfig(target)
   const wanted = withoutSchema(document)
   const planned = changedPaths(withoutSchema(inForce.document), wanted)
   const seen = (yield* lastSight(target, file))?.version ?? inForce.version
   if (!(yield* Json) && warnings.length > 0) yield* note(...issueLines("warning", file, warnings))
 
-  const common = { environment: env, warnings }
+  const common = { environment: target.place?.environment, warnings }
   const at = (version: number) => ({ version, digest: digestOf(document) })
   if (planned.length === 0) {
     if (!dryRun) yield* remember(target, file, at(inForce.version))
     return yield* answer({ ...common, dryRun, configVersion: inForce.version, changed: [] }, [
-      `Nothing to push: ${file} is what ${env} says (version ${inForce.version}).`
+      `Nothing to push: ${file} is what ${name} says (version ${inForce.version}).`
     ])
   }
   if (!force && seen !== inForce.version) {
-    return yield* conflict(options, seen, inForce.version, planned)
+    return yield* conflict(options, name, seen, inForce.version, planned)
   }
   if (dryRun) {
+    const refused = yield* notOffered(target, config)
+    if (refused.length > 0) return yield* invalidConfig(file, refused.map(place))
     const json = { ...common, dryRun, configVersion: inForce.version, changed: planned }
     return yield* answer(json, [
-      `A push would change in ${env} (version ${inForce.version}):`,
+      `A push would change in ${name} (version ${inForce.version}):`,
       ...listed(planned)
     ])
   }
@@ -82,13 +102,13 @@ export const push = Effect.fn(function* (options: PushOptions) {
       Effect.fail(
         error.currentVersion === undefined
           ? refusalOf(file, place, error)
-          : conflict(options, seen, error.currentVersion, planned)
+          : conflict(options, name, seen, error.currentVersion, planned)
       )
     )
   )
   yield* remember(target, file, at(pushed.configVersion))
   yield* answer({ ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) }, [
-    `Pushed ${file} to ${env}: version ${pushed.configVersion} is in force. Changed:`,
+    `Pushed ${file} to ${name}: version ${pushed.configVersion} is in force. Changed:`,
     ...listed(pushed.changed)
   ])
 })

@@ -55,6 +55,12 @@ export type FeatureState = typeof FeatureState.Type
 
 const Features = Schema.Struct({ features: Schema.Array(FeatureState) })
 
+/** A switch that this service does not let turn on. */
+export const notOfferedIssue = (path: string): Issue => ({
+  path,
+  message: "is not offered by this service: take it out, or set it to false"
+})
+
 /** A push that the service refused; `problems` stand in the document, `currentVersion` in its way. */
 export class PushRefused extends Schema.TaggedError<PushRefused>()("PushRefused", {
   code: Schema.String,
@@ -135,12 +141,12 @@ const read = Effect.fnUntraced(function* <A>(
 const exitCodeOf = (status: number): ExitCode =>
   status === 401 || status === 403 ? exitCodes.refused : exitCodes.unreachable
 
-const refusal = ({ environment, url }: Target, status: number, { error }: typeof WireError.Type) =>
+const refusal = ({ keyFrom, url }: Target, status: number, { error }: typeof WireError.Type) =>
   new Failure({
     exitCode: exitCodeOf(status),
     code: error.code,
     message: `${url} refuses: ${error.message} (${error.code})`,
-    hints: status === 401 ? [`svc login --env ${environment}   stores another key`] : []
+    hints: exitCodeOf(status) === exitCodes.refused ? [`The key is that of ${keyFrom}.`] : []
   })
 
 /** Asks with the key of the target; an error of the service is a failure. */
@@ -210,13 +216,7 @@ export const pushConfig = Effect.fnUntraced(function* (
   return yield* new PushRefused({
     code,
     message,
-    problems: [
-      ...issues,
-      ...features.map((name) => ({
-        path: memberPath("features", name),
-        message: "is not offered by this service: take it out, or set it to false"
-      }))
-    ],
+    problems: [...issues, ...features.map((name) => notOfferedIssue(memberPath("features", name)))],
     ...(currentVersion === undefined ? {} : { currentVersion })
   })
 })

@@ -13,11 +13,11 @@ import type { Target } from "./target.ts"
 export const digestOf = (document: Schema.Json): string =>
   hash("sha256", JSON.stringify(withoutSchema(document)), "base64url")
 
-const nameOf = Effect.fnUntraced(function* ({ environment, project, url }: Target, file: string) {
+const nameOf = Effect.fnUntraced(function* ({ place, url }: Target, file: string) {
   const path = yield* Path.Path
-  return project === undefined
+  return place === undefined
     ? undefined
-    : [url, project, environment, path.resolve(file)].join(" ")
+    : [url, place.project, place.environment, path.resolve(file)].join(" ")
 })
 
 /** What was last seen of the config that a file stands for. */

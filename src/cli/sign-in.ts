@@ -159,7 +159,12 @@ const loginCommand = Command.make(
     if (Option.contains(yield* store.key({ url, project, environment: other }), secret)) {
       return yield* usageFailure(`That is the key of ${other}.`)
     }
-    yield* readConfig({ url, project, environment: env, secretKey })
+    yield* readConfig({
+      url,
+      secretKey,
+      keyFrom: "svc login",
+      place: { project, environment: env }
+    })
     yield* store.setKey({ url, project, environment: env }, Option.some(secret))
     yield* answer({ url, project, environment: env, file: store.credentialsFile }, [
       `Logged in to ${env} of ${project} at ${url}.`,

@@ -31,11 +31,16 @@ const DevKeys = Schema.Struct({
 /** An environment that can be talked to. */
 export interface Target {
   readonly url: string
-  readonly environment: EnvironmentName
   readonly secretKey: Redacted.Redacted
-  /** Absent when the key came from `SVC_SECRET_KEY`. */
-  readonly project: string | undefined
+  /** Where the key was found, to tell people. */
+  readonly keyFrom: string
+  /** What keys are stored under; unknown, as the environment is, for a key out of the shell's. */
+  readonly place: { readonly project: string; readonly environment: EnvironmentName } | undefined
 }
+
+/** The environment of a target, in words. */
+export const nameOf = ({ keyFrom, place }: Target): string =>
+  place === undefined ? `the environment of ${keyFrom}` : place.environment
 
 const variable = (name: string) =>
   Effect.map(Effect.orDie(Config.option(Config.String(name))), Option.getOrUndefined)
@@ -78,11 +83,13 @@ const nearest = Effect.fnUntraced(function* <A>(name: string, schema: Schema.Cod
 /** The link of this folder. */
 export const currentLink = nearest(linkFile, Link)
 
+const keysFile = "dev-keys.json"
+
 /** The demo project of a service that was started in this folder. */
 export const laptop = Effect.gen(function* () {
   const path = yield* Path.Path
   const dataDir = (yield* variable("SVC_DATA_DIR")) ?? ".svc"
-  return yield* nearest(path.join(dataDir, "dev-keys.json"), DevKeys)
+  return yield* nearest(path.join(dataDir, keysFile), DevKeys)
 })
 
 /** The address that the environment variable `SVC_URL` gives. */
@@ -97,6 +104,10 @@ const unlinked = usageFailure(
   "SVC_URL and SVC_SECRET_KEY          say it in CI"
 )
 
+const urlMissing = usageFailure(
+  "SVC_SECRET_KEY is set, but nothing says where the service is: set SVC_URL."
+)
+
 const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
   new Failure({
     exitCode: exitCodes.refused,
@@ -109,43 +120,32 @@ const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
 export const resolveTarget = Effect.fnUntraced(function* (environment: EnvironmentName) {
   const store = yield* Store
   const given = yield* variable("SVC_SECRET_KEY")
-  const url = yield* urlFromEnvironment
   const link = Option.getOrUndefined(yield* currentLink)
-  const place = url ?? link?.url
-  const secretKey = (key: string) => Redacted.make(key)
+  const url = (yield* urlFromEnvironment) ?? link?.url
   if (given !== undefined) {
-    if (place === undefined) {
-      return yield* usageFailure(
-        "SVC_SECRET_KEY is set, but nothing says where the service is: set SVC_URL."
-      )
-    }
-    const target: Target = {
-      url: place,
-      environment,
-      secretKey: secretKey(given),
-      project: undefined
-    }
-    return target
+    if (url === undefined) return yield* urlMissing
+    return target(url, given, "SVC_SECRET_KEY", undefined)
   }
   const here = Option.getOrUndefined(yield* laptop)
   const hereUrl = here === undefined ? undefined : yield* serviceUrl(here.baseUrl)
   const project = link?.project ?? here?.project
-  if (place !== undefined && project !== undefined) {
-    const key = yield* store.key({ url: place, project, environment })
+  if (url !== undefined && project !== undefined) {
+    const key = yield* store.key({ url, project, environment })
     if (Option.isSome(key)) {
-      const target: Target = { url: place, environment, secretKey: secretKey(key.value), project }
-      return target
+      return target(url, key.value, store.credentialsFile, { project, environment })
     }
   }
-  if (here !== undefined && hereUrl !== undefined && (place ?? hereUrl) === hereUrl) {
-    const target: Target = {
-      url: hereUrl,
-      environment,
-      secretKey: secretKey(here[environment].secretKey),
-      project: here.project
-    }
-    return target
+  if (here !== undefined && hereUrl !== undefined && (url ?? hereUrl) === hereUrl) {
+    const { project } = here
+    return target(hereUrl, here[environment].secretKey, keysFile, { project, environment })
   }
-  if (place === undefined) return yield* unlinked
-  return yield* keyMissing({ url: place, project: project ?? "default" }, environment)
+  if (url === undefined) return yield* unlinked
+  return yield* keyMissing({ url, project: project ?? "default" }, environment)
+})
+
+const target = (url: string, key: string, keyFrom: string, place: Target["place"]): Target => ({
+  url,
+  secretKey: Redacted.make(key),
+  keyFrom,
+  place
 })
