@@ -196,7 +196,7 @@ describe("svc config push", () => {
         message: "The config has changed since you read it.",
         details: { currentVersion: 8 }
       }
-      const { url } = yield* fakeService({
+      const { sent, url } = yield* fakeService({
         "GET /v1/config": { headers: { etag: '"7"' }, body: {} },
         "PUT /v1/config": { status: 412, body: { error } }
       })
@@ -205,6 +205,11 @@ describe("svc config push", () => {
       const run = yield* folder.svc("config push")
       assert.deepStrictEqual([run.code, run.stdout], [1, ""])
       assert.match(run.stderr, /version 8 is in force, you last saw 7/)
+      yield* folder.svc("config push --force")
+      assert.deepStrictEqual(
+        sent.map((headers) => headers["if-match"]),
+        [undefined, '"7"', undefined, undefined]
+      )
     })
   )
 

@@ -96,6 +96,9 @@ layer(Node)("svc link and login", (it) => {
       const ci = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
       const read = yield* ci.svc("config pull -")
       assert.deepStrictEqual(json(read.stdout), { audience: "mixed" })
+      // No folder chooses where a key out of the environment goes.
+      yield* ci.write("svc.link.json", { url, project: "duel" })
+      assert.strictEqual((yield* ci.svc("config pull -", { env: { SVC_URL: "" } })).code, 2)
       const laptop = yield* makeFolder({ SVC_DATA_DIR: "user" })
       yield* Effect.promise(() => mkdir(join(laptop.path, "user")))
       const keys = { baseUrl: url, project: "prj_1", development, production }
@@ -157,7 +160,7 @@ describe("svc", () => {
         feature("stats", false, true),
         feature("voice", false, false)
       ]
-      const { keys, url } = yield* fakeService({ "GET /v1/admin/features": { body: { features } } })
+      const { sent, url } = yield* fakeService({ "GET /v1/admin/features": { body: { features } } })
       const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: "sk_1" })
       const text = yield* folder.svc("features --env production")
       assert.deepStrictEqual([text.code, text.stderr], [0, ""])
@@ -169,7 +172,10 @@ describe("svc", () => {
       ])
       const machine = yield* folder.svc("features --json")
       assert.deepStrictEqual(at(json(machine.stdout), "features"), features)
-      assert.deepStrictEqual(keys, ["sk_1", "sk_1"])
+      assert.deepStrictEqual(
+        sent.map((headers) => headers["x-svc-key"]),
+        ["sk_1", "sk_1"]
+      )
     })
   )
 

@@ -7,7 +7,7 @@ import { diffLines } from "./diff.ts"
 import { withoutSchema } from "./document.ts"
 import { Exit, exitCodes } from "./failures.ts"
 import { environmentFlag, fileArgument, forceFlag, openConfig, openValid } from "./files.ts"
-import { answer, issueLines, Json, note, styled } from "./output.ts"
+import { answer, Json, styled, warn } from "./output.ts"
 import { pull } from "./pull.ts"
 import { push } from "./push.ts"
 import { readConfig } from "./service.ts"
@@ -128,7 +128,7 @@ const validateCommand = Command.make(
       return yield* new Exit({ exitCode })
     }
     const { warnings } = checked.success
-    if (!(yield* Json) && warnings.length > 0) yield* note(...issueLines("warning", file, warnings))
+    yield* warn(file, warnings)
     yield* answer({ valid: true, file, issues: [], warnings }, [`${file} is valid.`])
   })
 ).pipe(

@@ -50,7 +50,7 @@ export const during = Effect.fnUntraced(function* <A, E, R>(
 })
 
 /** `svc.config.json:12:7  error  features.voice: needs features.realtimeChannels`. */
-export const issueLines = (
+const issueLines = (
   kind: "error" | "warning",
   file: string,
   issues: ReadonlyArray<Placed>
@@ -59,6 +59,12 @@ export const issueLines = (
     const word = err(kind === "error" ? "red" : "yellow", kind)
     return `${file}:${line}:${column}  ${word}  ${path === "" ? "" : `${path}: `}${message}`
   })
+
+/** What a file says in vain; with `--json` it is part of the result. */
+export const warn = Effect.fnUntraced(function* (file: string, issues: ReadonlyArray<Placed>) {
+  if (issues.length === 0 || (yield* Json)) return
+  yield* note(...issueLines("warning", file, issues))
+})
 
 /** A failure on standard error, as text or as JSON. */
 export const report = Effect.fnUntraced(function* (failure: Failure, json: boolean) {

@@ -7,7 +7,7 @@ import type { Issue } from "#rpc/errors"
 import { withoutSchema } from "./document.ts"
 import { exitCodes, Failure, type Placed } from "./failures.ts"
 import { invalidConfig, openValid } from "./files.ts"
-import { answer, issueLines, Json, note } from "./output.ts"
+import { answer, warn } from "./output.ts"
 import {
   notOfferedIssue,
   pushConfig,
@@ -68,14 +68,14 @@ const notOffered = Effect.fnUntraced(function* (target: Target, { features }: En
 
 export const push = Effect.fn(function* (options: PushOptions) {
   const { dryRun, env, file, force } = options
-  const { config, document, place, warnings } = yield* openValid(file)
+  const { config, document, place, repeated, warnings } = yield* openValid(file)
   const target = yield* resolveTarget(env)
   const name = nameOf(target)
   const inForce = yield* readConfig(target)
   const wanted = withoutSchema(document)
   const planned = changedPaths(withoutSchema(inForce.document), wanted)
   const seen = (yield* lastSight(target, file))?.version ?? inForce.version
-  if (!(yield* Json) && warnings.length > 0) yield* note(...issueLines("warning", file, warnings))
+  yield* warn(file, warnings)
 
   const common = { environment: target.place?.environment, warnings }
   const at = (version: number) => ({ version, digest: digestOf(document) })
@@ -107,8 +107,14 @@ export const push = Effect.fn(function* (options: PushOptions) {
     )
   )
   yield* remember(target, file, at(pushed.configVersion))
-  yield* answer({ ...common, dryRun, ...pushed, warnings: pushed.warnings.map(place) }, [
-    `Pushed ${file} to ${name}: version ${pushed.configVersion} is in force. Changed:`,
-    ...listed(pushed.changed)
-  ])
+  const told = new Set(warnings.map(({ message, path }) => `${path}: ${message}`))
+  const more = pushed.warnings.filter(({ message, path }) => !told.has(`${path}: ${message}`))
+  yield* warn(file, more.map(place))
+  yield* answer(
+    { ...common, dryRun, ...pushed, warnings: [...repeated, ...pushed.warnings.map(place)] },
+    [
+      `Pushed ${file} to ${name}: version ${pushed.configVersion} is in force. Changed:`,
+      ...listed(pushed.changed)
+    ]
+  )
 })

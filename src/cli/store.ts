@@ -47,16 +47,16 @@ export interface Place {
   readonly environment: EnvironmentName
 }
 
+const variable = (name: string) => Effect.orDie(Config.option(Config.String(name)))
+
+/** Where a system keeps the settings of its users' programs, or where the user says. */
 const directory = Effect.gen(function* () {
   const path = yield* Path.Path
-  const variable = (name: string) => Effect.orDie(Config.option(Config.String(name)))
   const own = yield* variable("SVC_CONFIG_DIR")
   if (Option.isSome(own)) return own.value
-  const base = Option.orElse(yield* variable("XDG_CONFIG_HOME"), () => Option.none<string>())
-  const windows = yield* variable("APPDATA")
-  const parent = Option.getOrElse(
-    Option.orElse(base, () => windows),
-    () => path.join(homedir(), ".config")
+  const [xdg, windows] = yield* Effect.all([variable("XDG_CONFIG_HOME"), variable("APPDATA")])
+  const parent = Option.getOrElse(Option.firstSomeOf([xdg, windows]), () =>
+    path.join(homedir(), ".config")
   )
   return path.join(parent, "svc")
 })

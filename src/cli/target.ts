@@ -2,7 +2,7 @@
  * Which service, project, environment and key a command works on. `svc.link.json` says it for a
  * folder and all below it, and holds no secret; the keys come from, in this order:
  *
- * 1. `SVC_SECRET_KEY` with `SVC_URL` (or the link), for CI;
+ * 1. `SVC_SECRET_KEY` with `SVC_URL`, for CI (never with a link: a folder does not choose who gets it);
  * 2. what `svc login` stored for the linked service and project;
  * 3. `<data dir>/dev-keys.json` of a service that was started here with `npm start`.
  */
@@ -105,7 +105,7 @@ const unlinked = usageFailure(
 )
 
 const urlMissing = usageFailure(
-  "SVC_SECRET_KEY is set, but nothing says where the service is: set SVC_URL."
+  "SVC_SECRET_KEY is set, but not SVC_URL: set it to the address of the service."
 )
 
 const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
@@ -120,12 +120,13 @@ const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
 export const resolveTarget = Effect.fnUntraced(function* (environment: EnvironmentName) {
   const store = yield* Store
   const given = yield* variable("SVC_SECRET_KEY")
-  const link = Option.getOrUndefined(yield* currentLink)
-  const url = (yield* urlFromEnvironment) ?? link?.url
+  const givenUrl = yield* urlFromEnvironment
   if (given !== undefined) {
-    if (url === undefined) return yield* urlMissing
-    return target(url, given, "SVC_SECRET_KEY", undefined)
+    if (givenUrl === undefined) return yield* urlMissing
+    return target(givenUrl, given, "SVC_SECRET_KEY", undefined)
   }
+  const link = Option.getOrUndefined(yield* currentLink)
+  const url = givenUrl ?? link?.url
   const here = Option.getOrUndefined(yield* laptop)
   const hereUrl = here === undefined ? undefined : yield* serviceUrl(here.baseUrl)
   const project = link?.project ?? here?.project

@@ -1,5 +1,5 @@
 /** A small HTTP server with answers of its own, for what a real service does not say on demand. */
-import { createServer } from "node:http"
+import { createServer, type IncomingHttpHeaders } from "node:http"
 import { Effect } from "effect"
 
 interface FakeAnswer {
@@ -8,17 +8,17 @@ interface FakeAnswer {
   readonly body?: unknown
 }
 
-/** Answers by method and path (`GET /v1/config`); gone with the scope. `keys` are those that it was sent. */
+/** Answers by method and path (`GET /v1/config`); gone with the scope. `sent` are the headers of its requests. */
 export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
   Effect.gen(function* () {
-    const keys: Array<string> = []
+    const sent: Array<IncomingHttpHeaders> = []
     const server = createServer((request, response) => {
       const {
         body = {},
         headers = {},
         status = 200
       } = answers[`${request.method} ${request.url}`] ?? { status: 404 }
-      keys.push(String(request.headers["x-svc-key"]))
+      sent.push(request.headers)
       response.writeHead(status, { "content-type": "application/json", ...headers })
       response.end(JSON.stringify(body))
     })
@@ -34,5 +34,5 @@ export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
     )
     const address = server.address()
     const port = typeof address === "object" && address !== null ? address.port : 0
-    return { url: `http://127.0.0.1:${port}`, keys }
+    return { url: `http://127.0.0.1:${port}`, sent }
   })
