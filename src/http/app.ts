@@ -25,6 +25,7 @@ import { AccessTokens } from "../sessions/tokens.ts"
 import { SystemHttp } from "../system.ts"
 import { Throttles } from "../throttles.ts"
 import { CallersLive } from "./callers.ts"
+import { ConfigSchemaRoute } from "./config-schema.ts"
 import { Edge } from "./edge.ts"
 import { upgradeRequired } from "./errors.ts"
 import { paths } from "./methods.ts"
@@ -64,7 +65,7 @@ const DocsRoute = HttpApiScalar.layer(Api, {
 const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 
 /** Everything that is asked over HTTP. */
-export const Routes = Layer.mergeAll(ApiRoutes, DocsRoute, RealtimeRoute, Edge)
+export const Routes = Layer.mergeAll(ApiRoutes, ConfigSchemaRoute, DocsRoute, RealtimeRoute, Edge)
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 

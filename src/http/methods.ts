@@ -5,6 +5,7 @@ import { Api } from "#rpc/api"
 
 /** Pages and sockets beside the API. */
 export const paths = {
+  configSchema: "/v1/config/schema.json",
   docs: "/docs",
   openapi: "/openapi.json",
   realtime: "/v1/realtime",

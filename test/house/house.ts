@@ -65,6 +65,7 @@ export const featureWords = [
 
 /** Words that are no feature: what the service stands on. */
 export const infrastructureWords = [
+  "cli",
   "client",
   "cluster",
   "connection",

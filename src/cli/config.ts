@@ -1,0 +1,148 @@
+/** `svc config`: the config of an environment as a file, `svc.config.json` (spec section 2.2). */
+import { Console, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import { changedPaths } from "#rpc/config/changes"
+import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { diffLines } from "./diff.ts"
+import { withoutSchema } from "./document.ts"
+import { Exit, exitCodes } from "./failures.ts"
+import { environmentFlag, fileArgument, forceFlag, openConfig, openValid } from "./files.ts"
+import { answer, Json, styled, warn } from "./output.ts"
+import { pull } from "./pull.ts"
+import { push } from "./push.ts"
+import { readConfig } from "./service.ts"
+import { lastSight, remember } from "./sight.ts"
+import { nameOf, resolveTarget } from "./target.ts"
+
+const out = styled("stdout")
+
+const pullCommand = Command.make(
+  "pull",
+  {
+    file: fileArgument,
+    env: environmentFlag,
+    force: forceFlag("Overwrite edits of the file that were never pushed")
+  },
+  pull
+).pipe(
+  Command.withDescription(
+    "Write the config in force to a file, and beside it the JSON Schema that completes it in editors"
+  ),
+  Command.withExamples([
+    { command: "svc config pull", description: "Into svc.config.json, from development" },
+    { command: "svc config pull - --env production", description: "To standard output" }
+  ])
+)
+
+const pushCommand = Command.make(
+  "push",
+  {
+    file: fileArgument,
+    env: environmentFlag,
+    dryRun: Flag.Boolean("dry-run").pipe(
+      Flag.withDescription("Show what would change, and change nothing"),
+      Flag.withDefault(false)
+    ),
+    force: forceFlag("Push although the config changed since you last saw it")
+  },
+  push
+).pipe(
+  Command.withDescription(
+    "Check a file and put it in force. A change that somebody made since your last pull, diff or push " +
+      "is not overwritten"
+  ),
+  Command.withExamples([
+    { command: "svc config push --dry-run", description: "What would change in development" },
+    { command: "svc config push --env production", description: "Put it in force in production" }
+  ])
+)
+
+const paint = (line: string): string => {
+  if (line.startsWith("---") || line.startsWith("+++")) return out("bold", line)
+  if (line.startsWith("@@")) return out("cyan", line)
+  if (line.startsWith("+")) return out("green", line)
+  return line.startsWith("-") ? out("red", line) : line
+}
+
+const diffCommand = Command.make(
+  "diff",
+  {
+    file: fileArgument,
+    env: environmentFlag,
+    exitCode: Flag.Boolean("exit-code").pipe(
+      Flag.withDescription("Exit with 1 when there are differences, as git diff does"),
+      Flag.withDefault(false)
+    )
+  },
+  Effect.fn(function* ({ env, exitCode, file }) {
+    const { document } = yield* openConfig(file)
+    const target = yield* resolveTarget(env)
+    const inForce = yield* readConfig(target)
+    const before = withoutSchema(inForce.document)
+    const after = withoutSchema(document)
+    const changed = changedPaths(before, after)
+    const names = {
+      before: `in force (${nameOf(target)}, version ${inForce.version})`,
+      after: file
+    }
+    const lines = diffLines(
+      { name: names.before, document: before },
+      { name: names.after, document: after }
+    )
+    yield* remember(target, file, {
+      ...(yield* lastSight(target, file)),
+      version: inForce.version
+    })
+    yield* answer(
+      {
+        environment: target.place?.environment,
+        configVersion: inForce.version,
+        different: changed.length > 0,
+        changed
+      },
+      changed.length === 0 ? [] : lines.map(paint)
+    )
+    if (exitCode && changed.length > 0) return yield* new Exit({ exitCode: exitCodes.no })
+  })
+).pipe(
+  Command.withDescription(
+    "Compare the config in force with a file: + is what a push would bring, - what it would take"
+  ),
+  Command.withExamples([
+    {
+      command: "svc config diff --env production --exit-code",
+      description: "Fail in CI when production is not what the repository says"
+    }
+  ])
+)
+
+const validateCommand = Command.make(
+  "validate",
+  { file: fileArgument },
+  Effect.fn(function* ({ file }) {
+    const checked = yield* Effect.result(openValid(file))
+    if (checked._tag === "Failure") {
+      const { exitCode, issues } = checked.failure
+      if (issues === undefined || !(yield* Json)) return yield* checked.failure
+      yield* answer({ valid: false, file, issues, warnings: [] }, [])
+      return yield* new Exit({ exitCode })
+    }
+    const { warnings } = checked.success
+    yield* warn(file, warnings)
+    yield* answer({ valid: true, file, issues: [], warnings }, [`${file} is valid.`])
+  })
+).pipe(
+  Command.withDescription(
+    "Check a file by the rules of the service, without asking it: every problem, with its line"
+  )
+)
+
+const schemaCommand = Command.make("schema", {}, () =>
+  Console.log(configJsonSchemaText().trimEnd())
+).pipe(Command.withDescription("Print the JSON Schema of the config file"))
+
+/** `svc config`. */
+export const configCommand = Command.make("config").pipe(
+  Command.withDescription("Work on the config of an environment as a file"),
+  Command.withSubcommands([pullCommand, pushCommand, diffCommand, validateCommand, schemaCommand])
+)

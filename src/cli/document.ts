@@ -1,0 +1,141 @@
+/**
+ * The text of a config file, its value, and where everything stands in it. The rules are the
+ * service's own (`rpc/config`), so that what is valid here is valid there; beside them, what only the
+ * text shows: syntax, and names that are there twice.
+ */
+import { parse, type AnyNode } from "@humanwhocodes/momoa"
+import { Result, type Schema } from "effect"
+import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
+import { memberPath } from "#rpc/config/paths"
+import { configWarnings } from "#rpc/config/warnings"
+import type { Issue } from "#rpc/errors"
+import { config as limits } from "#rpc/limits"
+import type { Placed } from "./failures.ts"
+
+interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+/** A config file that is JSON. */
+export interface ConfigText {
+  readonly document: Schema.Json
+  /** The place of a JSON path, or of the nearest thing around it that is there. */
+  readonly place: (issue: Issue) => Placed
+  /** Names that an object has twice: the last one counts. */
+  readonly repeated: ReadonlyArray<Placed>
+}
+
+/** A config file that is valid. */
+export interface ValidConfig {
+  readonly config: EnvironmentConfig
+  readonly warnings: ReadonlyArray<Placed>
+}
+
+const start: Position = { line: 1, column: 1 }
+
+/** The last step of a JSON path: `.name`, `[0]`, `["pt-BR"]`, or a name alone. */
+const lastStep = /(?:\.?[A-Za-z_$][\w$]*|\[\d+\]|\["(?:[^"\\]|\\.)*"\])$/
+
+interface Places {
+  readonly positions: Map<string, Position>
+  readonly repeated: Array<Placed>
+}
+
+const visit = (node: AnyNode, path: string, at: Position, places: Places): void => {
+  places.positions.set(path, { line: at.line, column: at.column })
+  if (node.type === "Array") {
+    node.elements.forEach(({ loc, value }, index) =>
+      visit(value, memberPath(path, index), loc.start, places)
+    )
+  }
+  if (node.type !== "Object") return
+  const names = new Set<string>()
+  for (const { loc, name, value } of node.members) {
+    const key = name.type === "String" ? name.value : name.name
+    const member = memberPath(path, key)
+    const { column, line } = loc.start
+    const message = "is there twice: the last one counts"
+    if (names.has(key)) places.repeated.push({ path: member, message, line, column })
+    names.add(key)
+    visit(value, member, loc.start, places)
+  }
+}
+
+const errorText = (error: unknown): string => (error instanceof Error ? error.message : "")
+
+/** `JSON.parse` says what is wrong, though seldom where; the other parser says where. */
+const syntaxIssue = (text: string, error: unknown): Placed => {
+  const said = errorText(error)
+  const message = said.replace(/(?:, ".*" is not valid JSON| in JSON at position .*)$/s, "")
+  const own = /\(line (\d+) column (\d+)\)/.exec(said)
+  const position = (): Position => {
+    if (own !== null) return { line: Number(own[1]), column: Number(own[2]) }
+    try {
+      parse(text)
+      return start
+    } catch (failure) {
+      const { column, line } = Object(failure)
+      return typeof line === "number" && typeof column === "number" ? { line, column } : start
+    }
+  }
+  return { path: "", message: `is not JSON: ${message}`, ...position() }
+}
+
+const placesOf = (text: string): Places => {
+  const places: Places = { positions: new Map(), repeated: [] }
+  const { body } = parse(text)
+  visit(body, "", body.loc.start, places)
+  return places
+}
+
+/** Parses the text of a config file. */
+export const parseConfig = (source: string): Result.Result<ConfigText, Placed> => {
+  // Some editors mark UTF-8 with a first character that is no JSON.
+  const text = source.replace(/^\uFEFF/, "")
+  return Result.try({
+    try: () => {
+      const document: Schema.Json = JSON.parse(text)
+      const { positions, repeated } = placesOf(text)
+      const position = (path: string): Position => {
+        const known = positions.get(path)
+        if (known !== undefined) return known
+        const outer = path.replace(lastStep, "")
+        return outer === path ? start : position(outer)
+      }
+      const place = (issue: Issue): Placed => ({ ...issue, ...position(issue.path) })
+      return { document, place, repeated }
+    },
+    catch: (error) => syntaxIssue(text, error)
+  })
+}
+
+/** Whether a JSON value is an object. */
+export const isJsonObject = (value: Schema.Json | undefined): value is Schema.JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** What the service gets: `$schema` is for editors, and stays in the file. */
+export const withoutSchema = (document: Schema.Json): Schema.Json => {
+  if (!isJsonObject(document)) return document
+  const { $schema: _, ...rest } = document
+  return rest
+}
+
+/** Checks a config by all rules of the service that need no service. */
+export const validateConfig = (
+  text: ConfigText
+): Result.Result<ValidConfig, ReadonlyArray<Placed>> => {
+  const { document, place, repeated } = text
+  const bytes = Buffer.byteLength(JSON.stringify(withoutSchema(document)))
+  if (bytes > limits.documentMaxBytes) {
+    const message = `is too large: ${bytes} bytes, ${limits.documentMaxBytes} is the most`
+    return Result.fail([place({ path: "", message })])
+  }
+  return decodeConfig(document).pipe(
+    Result.mapError(({ details }) => details.issues.map(place)),
+    Result.map((config) => ({
+      config,
+      warnings: [...repeated, ...configWarnings(config, document).map(place)]
+    }))
+  )
+}

@@ -1,0 +1,39 @@
+/** `svc features`: what an environment has, and which switch turns it on (spec section 4.7). */
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { environmentFlag } from "./files.ts"
+import { answer, styled, table } from "./output.ts"
+import { type FeatureState, readFeatures } from "./service.ts"
+import { resolveTarget } from "./target.ts"
+
+const out = styled("stdout")
+
+const stateOf = ({ enabled, offered }: FeatureState): string => {
+  if (!offered) return "not offered"
+  return enabled ? "on" : "off"
+}
+
+const stateColumn = 1
+
+/** `svc features`. */
+export const featuresCommand = Command.make(
+  "features",
+  { env: environmentFlag },
+  Effect.fn(function* ({ env }) {
+    const target = yield* resolveTarget(env)
+    const features = yield* readFeatures(target)
+    const rows = features.map((feature) => [
+      feature.key,
+      stateOf(feature),
+      feature.configPath,
+      feature.title
+    ])
+    yield* answer(
+      { environment: target.place?.environment, features },
+      table(["FEATURE", "STATE", "SWITCH", "TITLE"], rows, (cell, column, padded) => {
+        if (column !== stateColumn) return padded
+        return out(cell === "on" ? "green" : "dim", padded)
+      })
+    )
+  })
+).pipe(Command.withDescription("List the features of an environment, on and off"))

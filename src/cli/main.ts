@@ -1,0 +1,74 @@
+/** The command line `svc`: its commands, how it says what went wrong, and its exit codes. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Console, Effect, Layer, Stdio } from "effect"
+import { CliConfig, CliOutput, Command, GlobalFlag } from "effect/cli"
+import { FetchHttpClient } from "effect/http"
+import manifest from "../../package.json" with { type: "json" }
+import { configCommand } from "./config.ts"
+import { Exit, exitCodes, Failure } from "./failures.ts"
+import { featuresCommand } from "./features.ts"
+import { Json, note, report } from "./output.ts"
+import { signInCommands } from "./sign-in.ts"
+import { Store } from "./store.ts"
+
+const description = `Work with a player backend from the command line.
+
+A service that was started in this folder (npm start) is found by itself. Others: svc link, svc login.
+
+ENVIRONMENT
+  SVC_URL, SVC_SECRET_KEY   the service and a secret key, for CI: no link and no login needed
+  SVC_CONFIG_DIR            where svc keeps the user's keys, instead of ~/.config/svc
+  NO_COLOR                  no colours
+
+EXIT CODES
+  0  done (with config diff --exit-code: no difference)
+  1  no: the config is not valid, differs, or was changed by somebody else meanwhile
+  2  the command line, the link or a file is not what the command takes
+  3  the service refuses the key, or there is none
+  4  the service does not answer, or not as it should`
+
+const svc = Command.make("svc").pipe(
+  Command.withDescription(description),
+  Command.withSubcommands([...signInCommands, configCommand, featuresCommand]),
+  Command.withGlobalFlags([Json])
+)
+
+/** A command line that cannot be read is refused in a few lines, on standard error. */
+const presenter: CliOutput.Presenter = {
+  present: Effect.fnUntraced(function* (event) {
+    if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
+    const formatter = CliOutput.defaultFormatter({ colors: process.stderr.hasColors?.() ?? false })
+    yield* Console.error(formatter.formatErrors(event.errors).trim())
+    yield* Console.error(`\n${event.commandPath.join(" ")} --help shows how it is used.`)
+  })
+}
+
+/** A defect is a fault of ours: it says so, and never shows a key. */
+const fault = (defect: unknown) =>
+  note(`error: svc ${manifest.version} met a fault of its own.`, Cause.pretty(Cause.die(defect)))
+
+const usage = new Exit({ exitCode: exitCodes.usage })
+
+const run = Effect.gen(function* () {
+  const { args } = yield* Stdio.Stdio
+  const json = (yield* args).some((arg) => arg === "--json" || arg === "--json=true")
+  yield* Command.run(svc, { version: manifest.version }).pipe(
+    Effect.tapError((error) => (error instanceof Failure ? report(error, json) : Effect.void)),
+    Effect.catchTag("ShowHelp", ({ errors }) =>
+      errors.length > 0 ? Effect.fail(usage) : Effect.void
+    ),
+    Effect.tapDefect(fault)
+  )
+})
+
+const Services = Store.layer.pipe(
+  Layer.provideMerge(NodeServices.layer),
+  Layer.provideMerge(FetchHttpClient.layer),
+  Layer.provideMerge(CliOutput.layerPresenter(presenter)),
+  Layer.provideMerge(
+    CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+  )
+)
+
+run.pipe(Effect.provide(Services), NodeRuntime.runMain({ disableErrorReporting: true }))

@@ -1,0 +1,88 @@
+/**
+ * `svc config pull`. Edits that were never pushed are not overwritten. A file that names no schema of
+ * its own gets one beside it: editors complete from a file without asking, unlike from an address that
+ * they do not trust.
+ */
+import { Console, Effect, Path, Result, type Schema } from "effect"
+import type { EnvironmentName } from "#rpc/auth"
+import { changedPaths } from "#rpc/config/changes"
+import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { configText } from "./diff.ts"
+import { isJsonObject, parseConfig, withoutSchema } from "./document.ts"
+import { exitCodes, Failure } from "./failures.ts"
+import { readText, writeText } from "./files.ts"
+import { answer } from "./output.ts"
+import { readConfig } from "./service.ts"
+import { digestOf, lastSight, remember } from "./sight.ts"
+import { nameOf, resolveTarget, type Target } from "./target.ts"
+
+/** The config of an environment with `$schema` first. */
+const withSchema = (schema: string, document: Schema.Json): Schema.Json => {
+  const bare = withoutSchema(document)
+  return isJsonObject(bare) ? { $schema: schema, ...bare } : bare
+}
+
+/** The schema that the document of a file names. */
+const schemaOf = (document: Schema.Json | undefined): string | undefined => {
+  const named = isJsonObject(document) ? document["$schema"] : undefined
+  return typeof named === "string" ? named : undefined
+}
+
+const unpushed = (file: string, env: EnvironmentName, name: string) =>
+  new Failure({
+    exitCode: exitCodes.no,
+    code: "unpushed_edits",
+    message: `${file} says something else than ${name}, and it was edited or never pulled here.`,
+    hints: [
+      `svc config diff ${file} --env ${env}           shows the difference`,
+      `svc config pull ${file} --env ${env} --force   overwrites the file`
+    ]
+  })
+
+/** Whether a pull may replace the document of a file. */
+const replaceable = Effect.fnUntraced(function* (
+  target: Target,
+  file: string,
+  document: Schema.Json | undefined
+) {
+  const sight = yield* lastSight(target, file)
+  return document !== undefined && sight?.digest === digestOf(document)
+})
+
+export const pull = Effect.fn(function* (options: {
+  readonly file: string
+  readonly env: EnvironmentName
+  readonly force: boolean
+}) {
+  const { env, file, force } = options
+  const path = yield* Path.Path
+  const target = yield* resolveTarget(env)
+  const name = nameOf(target)
+  const { document, version } = yield* readConfig(target)
+  const { base, dir } = path.parse(file)
+  const ownSchema = `${path.parse(base).name}.schema.json`
+  if (file === "-") return yield* Console.log(configText(withoutSchema(document)).trimEnd())
+
+  const text = yield* readText(file)
+  const local = text === undefined ? undefined : Result.getOrUndefined(parseConfig(text))?.document
+  const same =
+    local !== undefined && changedPaths(withoutSchema(local), withoutSchema(document)).length === 0
+  if (text !== undefined && !same && !force && !(yield* replaceable(target, file, local))) {
+    return yield* unpushed(file, env, name)
+  }
+  const schema = schemaOf(local) ?? `./${ownSchema}`
+  if (!same || schemaOf(local) === undefined) {
+    yield* writeText(file, configText(withSchema(schema, document)))
+  }
+  const writesSchema = schema === `./${ownSchema}`
+  if (writesSchema) yield* writeText(path.join(dir, ownSchema), configJsonSchemaText())
+  yield* remember(target, file, { version, digest: digestOf(document) })
+  yield* answer(
+    { environment: target.place?.environment, configVersion: version, file, changed: !same },
+    [
+      same
+        ? `${file} is what ${name} says already (version ${version}).`
+        : `${file} is now what ${name} says (version ${version}).`
+    ]
+  )
+})

@@ -1,0 +1,120 @@
+/** `svc config push`. */
+import { Effect } from "effect"
+import type { EnvironmentName } from "#rpc/auth"
+import { changedPaths } from "#rpc/config/changes"
+import type { EnvironmentConfig } from "#rpc/config/document"
+import type { Issue } from "#rpc/errors"
+import { withoutSchema } from "./document.ts"
+import { exitCodes, Failure, type Placed } from "./failures.ts"
+import { invalidConfig, openValid } from "./files.ts"
+import { answer, warn } from "./output.ts"
+import {
+  notOfferedIssue,
+  pushConfig,
+  type PushRefused,
+  readConfig,
+  readFeatures
+} from "./service.ts"
+import { digestOf, lastSight, remember } from "./sight.ts"
+import { nameOf, resolveTarget, type Target } from "./target.ts"
+
+interface PushOptions {
+  readonly file: string
+  readonly env: EnvironmentName
+  readonly dryRun: boolean
+  readonly force: boolean
+}
+
+const listed = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${path}`)
+
+/** Somebody changed the config since the user last saw it: what a push would now undo, too. */
+const conflict = (
+  { env, file }: PushOptions,
+  name: string,
+  seen: number,
+  current: number,
+  changed: ReadonlyArray<string>
+) =>
+  new Failure({
+    exitCode: exitCodes.no,
+    code: "config_conflict",
+    message:
+      `The config of ${name} has changed: version ${current} is in force, you last saw ${seen}. ` +
+      "Nothing was pushed. A push of this file would change:",
+    hints: [
+      ...changed,
+      "",
+      `svc config diff ${file} --env ${env}           shows it; then you may push`,
+      `svc config pull ${file} --env ${env} --force   takes what is in force`,
+      `svc config push ${file} --env ${env} --force   overwrites it`
+    ]
+  })
+
+const refusalOf = (file: string, place: (issue: Issue) => Placed, error: PushRefused) => {
+  const issues = error.problems.map(place)
+  if (issues.length > 0) return invalidConfig(file, issues)
+  const { code, message } = error
+  return new Failure({ exitCode: exitCodes.no, code, message })
+}
+
+/** What the service would refuse of a valid config; an older one says so at the push alone. */
+const notOffered = Effect.fnUntraced(function* (target: Target, { features }: EnvironmentConfig) {
+  const known = yield* Effect.orElseSucceed(readFeatures(target), () => [])
+  const on = new Set(Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])))
+  return known
+    .filter(({ key, offered }) => on.has(key) && !offered)
+    .map(({ configPath }) => notOfferedIssue(configPath))
+})
+
+export const push = Effect.fn(function* (options: PushOptions) {
+  const { dryRun, env, file, force } = options
+  const { config, document, place, repeated, warnings } = yield* openValid(file)
+  const target = yield* resolveTarget(env)
+  const name = nameOf(target)
+  const inForce = yield* readConfig(target)
+  const wanted = withoutSchema(document)
+  const planned = changedPaths(withoutSchema(inForce.document), wanted)
+  const seen = (yield* lastSight(target, file))?.version ?? inForce.version
+  yield* warn(file, warnings)
+
+  const common = { environment: target.place?.environment, warnings }
+  const at = (version: number) => ({ version, digest: digestOf(document) })
+  if (planned.length === 0) {
+    if (!dryRun) yield* remember(target, file, at(inForce.version))
+    return yield* answer({ ...common, dryRun, configVersion: inForce.version, changed: [] }, [
+      `Nothing to push: ${file} is what ${name} says (version ${inForce.version}).`
+    ])
+  }
+  if (!force && seen !== inForce.version) {
+    return yield* conflict(options, name, seen, inForce.version, planned)
+  }
+  if (dryRun) {
+    const refused = yield* notOffered(target, config)
+    if (refused.length > 0) return yield* invalidConfig(file, refused.map(place))
+    const json = { ...common, dryRun, configVersion: inForce.version, changed: planned }
+    return yield* answer(json, [
+      `A push would change in ${name} (version ${inForce.version}):`,
+      ...listed(planned)
+    ])
+  }
+  const pushed = yield* pushConfig(target, wanted, force ? undefined : seen).pipe(
+    Effect.catchTag("PushRefused", (error) =>
+      Effect.fail(
+        error.currentVersion === undefined
+          ? refusalOf(file, place, error)
+          : conflict(options, name, seen, error.currentVersion, planned)
+      )
+    )
+  )
+  yield* remember(target, file, at(pushed.configVersion))
+  const told = new Set(warnings.map(({ message, path }) => `${path}: ${message}`))
+  const more = pushed.warnings.filter(({ message, path }) => !told.has(`${path}: ${message}`))
+  yield* warn(file, more.map(place))
+  yield* answer(
+    { ...common, dryRun, ...pushed, warnings: [...repeated, ...pushed.warnings.map(place)] },
+    [
+      `Pushed ${file} to ${name}: version ${pushed.configVersion} is in force. Changed:`,
+      ...listed(pushed.changed)
+    ]
+  )
+})

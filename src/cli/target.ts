@@ -1,0 +1,152 @@
+/**
+ * Which service, project, environment and key a command works on. `svc.link.json` says it for a
+ * folder and all below it, and holds no secret; the keys come from, in this order:
+ *
+ * 1. `SVC_SECRET_KEY` with `SVC_URL`, for CI (never with a link: a folder does not choose who gets it);
+ * 2. what `svc login` stored for the linked service and project;
+ * 3. `<data dir>/dev-keys.json` of a service that was started here with `npm start`.
+ */
+import { Config, Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
+import type { EnvironmentName } from "#rpc/auth"
+import { exitCodes, Failure, usageFailure } from "./failures.ts"
+import { Store } from "./store.ts"
+
+/** The name of the file that links a folder. */
+export const linkFile = "svc.link.json"
+
+/** What the link file says: the service, and the name that its keys are stored under. */
+export const Link = Schema.Struct({ url: Schema.String, project: Schema.String })
+export type Link = typeof Link.Type
+
+const Keys = Schema.Struct({ secretKey: Schema.String })
+
+/** The part of `dev-keys.json` that the CLI needs (design section 7). */
+const DevKeys = Schema.Struct({
+  baseUrl: Schema.String,
+  project: Schema.String,
+  development: Keys,
+  production: Keys
+})
+
+/** An environment that can be talked to. */
+export interface Target {
+  readonly url: string
+  readonly secretKey: Redacted.Redacted
+  /** Where the key was found, to tell people. */
+  readonly keyFrom: string
+  /** What keys are stored under; unknown, as the environment is, for a key out of the shell's. */
+  readonly place: { readonly project: string; readonly environment: EnvironmentName } | undefined
+}
+
+/** The environment of a target, in words. */
+export const nameOf = ({ keyFrom, place }: Target): string =>
+  place === undefined ? `the environment of ${keyFrom}` : place.environment
+
+const variable = (name: string) =>
+  Effect.map(Effect.orDie(Config.option(Config.String(name))), Option.getOrUndefined)
+
+/** The address of a service as it is remembered: without a slash at its end. */
+export const serviceUrl = Effect.fnUntraced(function* (text: string) {
+  const url = URL.parse(text)
+  const http = url?.protocol === "http:" || url?.protocol === "https:"
+  if (url === null || !http || url.username !== "" || url.search !== "" || url.hash !== "") {
+    return yield* usageFailure(
+      `${text} is not the address of a service, like https://play.example.com`
+    )
+  }
+  return url.href.replace(/\/+$/, "")
+})
+
+/** The nearest file of a name, in this folder or above it, decoded. */
+const nearest = Effect.fnUntraced(function* <A>(name: string, schema: Schema.Codec<A, unknown>) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const Text = Schema.fromJsonString(schema)
+  const look = (folder: string): Effect.Effect<Option.Option<A>, Failure> =>
+    Effect.gen(function* () {
+      const file = path.resolve(folder, name)
+      if (yield* Effect.orElseSucceed(fs.exists(file), () => false)) {
+        const value = yield* Effect.flatMap(
+          fs.readFileString(file),
+          Schema.decodeEffect(Text)
+        ).pipe(
+          Effect.mapError(() => usageFailure(`${file} cannot be read, or is not what svc wrote.`))
+        )
+        return Option.some(value)
+      }
+      const parent = path.dirname(folder)
+      return parent === folder ? Option.none<A>() : yield* look(parent)
+    })
+  return yield* look(path.resolve("."))
+})
+
+/** The link of this folder. */
+export const currentLink = nearest(linkFile, Link)
+
+const keysFile = "dev-keys.json"
+
+/** The demo project of a service that was started in this folder. */
+export const laptop = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const dataDir = (yield* variable("SVC_DATA_DIR")) ?? ".svc"
+  return yield* nearest(path.join(dataDir, keysFile), DevKeys)
+})
+
+/** The address that the environment variable `SVC_URL` gives. */
+export const urlFromEnvironment = Effect.flatMap(variable("SVC_URL"), (url) =>
+  url === undefined ? Effect.succeed(undefined) : serviceUrl(url)
+)
+
+const unlinked = usageFailure(
+  "This folder is linked to no service.",
+  "svc link https://play.example.com   links it",
+  "npm start                           starts a service on this machine, which is found by itself",
+  "SVC_URL and SVC_SECRET_KEY          say it in CI"
+)
+
+const urlMissing = usageFailure(
+  "SVC_SECRET_KEY is set, but not SVC_URL: set it to the address of the service."
+)
+
+const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
+  new Failure({
+    exitCode: exitCodes.refused,
+    code: "not_logged_in",
+    message: `There is no key for ${environment} of ${project} at ${url}.`,
+    hints: [`svc login --env ${environment}   stores one`]
+  })
+
+/** The environment to work on, and the key to do it with. */
+export const resolveTarget = Effect.fnUntraced(function* (environment: EnvironmentName) {
+  const store = yield* Store
+  const given = yield* variable("SVC_SECRET_KEY")
+  const givenUrl = yield* urlFromEnvironment
+  if (given !== undefined) {
+    if (givenUrl === undefined) return yield* urlMissing
+    return target(givenUrl, given, "SVC_SECRET_KEY", undefined)
+  }
+  const link = Option.getOrUndefined(yield* currentLink)
+  const url = givenUrl ?? link?.url
+  const here = Option.getOrUndefined(yield* laptop)
+  const hereUrl = here === undefined ? undefined : yield* serviceUrl(here.baseUrl)
+  const project = link?.project ?? here?.project
+  if (url !== undefined && project !== undefined) {
+    const key = yield* store.key({ url, project, environment })
+    if (Option.isSome(key)) {
+      return target(url, key.value, store.credentialsFile, { project, environment })
+    }
+  }
+  if (here !== undefined && hereUrl !== undefined && (url ?? hereUrl) === hereUrl) {
+    const { project } = here
+    return target(hereUrl, here[environment].secretKey, keysFile, { project, environment })
+  }
+  if (url === undefined) return yield* unlinked
+  return yield* keyMissing({ url, project: project ?? "default" }, environment)
+})
+
+const target = (url: string, key: string, keyFrom: string, place: Target["place"]): Target => ({
+  url,
+  secretKey: Redacted.make(key),
+  keyFrom,
+  place
+})

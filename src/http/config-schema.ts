@@ -1,0 +1,18 @@
+/**
+ * `GET /v1/config/schema.json`: the JSON Schema of `svc.config.json`, for editors. Public, since it says
+ * nothing of any environment.
+ */
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { paths } from "./methods.ts"
+
+const maxAgeSeconds = 3600
+
+export const ConfigSchemaRoute = HttpRouter.add(
+  "GET",
+  paths.configSchema,
+  HttpServerResponse.text(configJsonSchemaText(), {
+    contentType: "application/schema+json",
+    headers: { "cache-control": `public, max-age=${maxAgeSeconds}` }
+  })
+)

@@ -1,0 +1,135 @@
+/** Where things stand in a config file, and how two configs are compared. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as fc from "fast-check"
+import { changedPaths } from "#rpc/config/changes"
+import { jsonPath } from "#rpc/config/paths"
+import { diffLines } from "#src/cli/diff"
+import { parseConfig, validateConfig } from "#src/cli/document"
+
+const parsed = (text: string) => Result.getOrThrow(parseConfig(text))
+
+const syntax = (text: string) => Result.getOrThrow(Result.flip(parseConfig(text)))
+
+describe("the places of a config file", () => {
+  it("are those of names and entries, counted from 1", () => {
+    const { place } = parsed('{\n  "a": [\n    1,\n    { "b-c": { "d": true } }\n  ]\n}')
+    const at = (path: string) => {
+      const { column, line } = place({ path, message: "" })
+      return `${line}:${column}`
+    }
+    assert.strictEqual(at(""), "1:1")
+    assert.strictEqual(at("a"), "2:3")
+    assert.strictEqual(at("a[0]"), "3:5")
+    assert.strictEqual(at("a[1]"), "4:5")
+    assert.strictEqual(at('a[1]["b-c"]'), "4:7")
+    assert.strictEqual(at('a[1]["b-c"].d'), "4:16")
+  })
+
+  it("of what is not there are those of what is around it", () => {
+    const { place } = parsed('{\n  "a": [\n    { "b": 1 }\n  ]\n}')
+    const lineOf = (path: string) => place({ path, message: "" }).line
+    assert.strictEqual(lineOf("a[0].missing.deeper"), 3)
+    assert.strictEqual(lineOf('a[0]["odd name"][7]'), 3)
+    assert.strictEqual(lineOf("a[5]"), 2)
+    assert.strictEqual(lineOf("nowhere"), 1)
+  })
+
+  it("are found for every path of any document", () => {
+    const pathsOf = (value: unknown, keys: ReadonlyArray<string | number>): Array<string> => [
+      jsonPath(keys),
+      ...(Array.isArray(value)
+        ? value.flatMap((item, index) => pathsOf(item, [...keys, index]))
+        : typeof value === "object" && value !== null
+          ? Object.entries(value).flatMap(([key, item]) => pathsOf(item, [...keys, key]))
+          : [])
+    ]
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const text = JSON.stringify(value, null, 2)
+        const { document, place } = parsed(text)
+        const lines = text.split("\n")
+        const places = pathsOf(document, []).map((path) => place({ path, message: "" }))
+        for (const { column, line } of places) {
+          assert.match(lines[line - 1]?.slice(column - 1) ?? "", /^\S/)
+        }
+        // Pretty JSON has a line for everything: no two paths share a place.
+        assert.lengthOf(new Set(places.map(({ line }) => line)), places.length)
+      })
+    )
+  })
+
+  it("survive a byte order mark and carriage returns", () => {
+    const { place } = parsed('\uFEFF{\r\n  "a": 1\r\n}')
+    assert.deepInclude(place({ path: "a", message: "" }), { line: 2, column: 3 })
+  })
+})
+
+describe("a config file that is not JSON", () => {
+  it("is told where, and what was expected", () => {
+    assert.deepInclude(syntax('{\n  "a": x\n}'), { line: 2, column: 8 })
+    assert.deepInclude(syntax('{\n  "a" 1\n}'), { line: 2, column: 7 })
+    assert.deepInclude(syntax(""), { line: 1, column: 1 })
+    assert.match(
+      syntax('{ "a": 1, }').message,
+      /^is not JSON: Expected double-quoted property name$/
+    )
+    assert.match(syntax("x".repeat(9)).message, /^is not JSON: Unexpected token 'x'$/)
+    assert.isString(syntax("[".repeat(100_000)).message)
+  })
+})
+
+describe("a config file", () => {
+  it("with a name twice is warned about", () => {
+    const text = parsed('{ "features": { "saves": true,\n "saves": false } }')
+    const { config, warnings } = Result.getOrThrow(validateConfig(text))
+    assert.isFalse(config.features.saves)
+    assert.deepInclude(warnings[0], { path: "features.saves", line: 2, column: 2 })
+  })
+
+  it("that is too large for the service is refused", () => {
+    const title = "x".repeat(262_144)
+    const issues = Result.getOrThrow(Result.flip(validateConfig(parsed(`{ "title": "${title}" }`))))
+    assert.match(issues[0]?.message ?? "", /^is too large/)
+    // What the editor alone reads is not sent, and does not count.
+    assert.isTrue(Result.isSuccess(validateConfig(parsed(`{ "$schema": "${title}" }`))))
+  })
+})
+
+describe("a diff", () => {
+  const lines = (before: unknown, after: unknown) =>
+    diffLines(
+      { name: "old", document: JSON.parse(JSON.stringify(before)) },
+      { name: "new", document: JSON.parse(JSON.stringify(after)) }
+    )
+
+  it("shows what was taken and what was brought, under the names of both", () => {
+    assert.deepStrictEqual(lines({ b: 1, a: [1, 2] }, { a: [1, 3], b: 1 }), [
+      "--- old",
+      "+++ new",
+      "@@ -1,7 +1,7 @@",
+      " {",
+      '   "a": [',
+      "     1,",
+      "-    2",
+      "+    3",
+      "   ],",
+      '   "b": 1',
+      " }"
+    ])
+  })
+
+  it("is empty exactly when no path changed", () => {
+    const member = fc.dictionary(fc.constantFrom("a", "b", "toString", "__proto__"), fc.nat(2))
+    fc.assert(
+      fc.property(
+        fc.record({ x: member, y: member }),
+        fc.record({ x: member, y: member }),
+        (a, b) => {
+          const [before, after] = [JSON.parse(JSON.stringify(a)), JSON.parse(JSON.stringify(b))]
+          assert.strictEqual(lines(a, b).length === 0, changedPaths(before, after).length === 0)
+        }
+      )
+    )
+  })
+})
