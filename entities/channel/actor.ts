@@ -83,7 +83,7 @@ export class ChannelActor {
 
   /** The commands of one node in one turn. */
   submit(node: string, inputs: ReadonlyArray<ChannelInput>): void {
-    if (!this.#acts) return
+    if (!this.#acts || !this.nodes.has(node)) return
     const now = this.#port.now()
     for (const input of inputs) this.#input(node, input, now)
     this.#settle(now)
