@@ -47,8 +47,8 @@ export const socket = {
   tokenGraceSeconds: 30,
   /** Unsent bytes of one socket; beyond it the consumer is slow and is closed with 1013. */
   outboxMaxBytes: MiB,
-  /** A busy node writes to its sockets at most this often; a quiet one at once. */
-  coalesceMillis: 10,
+  /** A busy node writes to its sockets once a frame of 60 a second; a quiet one at once. */
+  coalesceMillis: 16,
   framesPerSecond: 100,
   framesBurst: 200,
   /** What a frame that cannot be decoded costs in the bucket. */
