@@ -23,11 +23,14 @@ const makeSurroundings = Effect.fnUntraced(function* (node: string) {
   const clock = yield* Clock.Clock
   const timers = yield* TurnTimers
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const now = () => clock.currentTimeMillisUnsafe()
   let watches = 0
   return {
     node,
     nextWatch: () => ++watches,
-    turn: new EventTurn(() => clock.currentTimeMillisUnsafe(), timers),
+    turn: new EventTurn(now, timers),
+    /** For what is asked one after the other: where a player is, and whom it meets. */
+    promptTurn: new EventTurn(now, timers, 0),
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
 })
@@ -62,7 +65,8 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     const sessionsClient = yield* PlayerSessions.client
     const lines = yield* RoomLines
     const surroundings = yield* makeSurroundings(node)
-    const { run, turn } = surroundings
+    const { promptTurn, run, turn } = surroundings
+    const prompt = { ...surroundings, turn: promptTurn }
     const connections = new Map<string, PlayerConnection>()
 
     const rooms = makeLinks<RoomLink>(
@@ -80,7 +84,13 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     )
     const queues = makeLinks<QueueLink>(
       (id, _, ended) =>
-        new QueueLink({ queueId: id, client: queueClient, local: localQueues, surroundings, ended })
+        new QueueLink({
+          queueId: id,
+          client: queueClient,
+          local: localQueues,
+          surroundings: prompt,
+          ended
+        })
     )
     const sessions = makeLinks<SessionLink>(
       (id, _, ended) =>
@@ -88,7 +98,7 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
           sessionsId: id,
           client: sessionsClient,
           local: localSessions,
-          surroundings,
+          surroundings: prompt,
           ended
         })
     )

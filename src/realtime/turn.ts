@@ -29,15 +29,21 @@ export interface Collector {
 export class EventTurn {
   readonly #now: () => number
   readonly #timers: TurnTimers
+  readonly #gatherMillis: number
   #collectors: Set<Collector> = new Set()
   #outboxes: Array<Outbox> = []
   #scheduled = false
   #takenAt = 0
 
-  /** `now` in milliseconds. */
-  constructor(now: () => number, timers: TurnTimers = processTimers) {
+  /** `now` in milliseconds; a turn that gathers nothing is always taken at once. */
+  constructor(
+    now: () => number,
+    timers: TurnTimers = processTimers,
+    gatherMillis: number = socket.coalesceMillis
+  ) {
     this.#now = now
     this.#timers = timers
+    this.#gatherMillis = gatherMillis
   }
 
   /** Flush this at the end of the turn. */
@@ -55,8 +61,8 @@ export class EventTurn {
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    const wait = this.#takenAt + socket.coalesceMillis - this.#now()
-    if (wait <= 0 || wait > socket.coalesceMillis) this.#timers.soon(this.#run)
+    const wait = this.#takenAt + this.#gatherMillis - this.#now()
+    if (wait <= 0 || wait > this.#gatherMillis) this.#timers.soon(this.#run)
     else this.#timers.later(this.#run, wait)
   }
 
