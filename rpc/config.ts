@@ -4,7 +4,8 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Requests, SecretKey } from "./auth.ts"
+import { PublishableKey, Requests, SecretKey } from "./auth.ts"
+import { Definitions } from "./config/definitions.ts"
 import { ConfigConflict, FeatureUnavailable, InvalidConfig, Issue, wire } from "./errors.ts"
 
 /** The answer of a push: the version in force and what the push changed. */
@@ -31,3 +32,50 @@ export class ConfigApi extends HttpApiGroup.make("config")
   .prefix("/v1")
   .middleware(Requests)
   .middleware(SecretKey) {}
+
+/**
+ * A feature of an environment. `source` says what turns it on: the config's switch at `configPath`,
+ * or an endpoint (then there is no path). What is not `offered` by this deployment cannot be on.
+ */
+export const FeatureState = Schema.Struct({
+  key: Schema.String,
+  title: Schema.String,
+  configPath: Schema.NullOr(Schema.String),
+  source: Schema.Literals(["config", "endpoint"]),
+  enabled: Schema.Boolean,
+  offered: Schema.Boolean
+})
+export type FeatureState = typeof FeatureState.Type
+
+/** `/v1/admin/features`: every feature of the key's environment (spec section 4.7, decisions 3.5.5). */
+export class FeaturesApi extends HttpApiGroup.make("features")
+  .add(
+    HttpApiEndpoint.get("list", "/features", {
+      success: Schema.Struct({ features: Schema.Array(FeatureState) })
+    }).annotate(OpenApi.Summary, "Every feature, and whether it is on")
+  )
+  .prefix("/v1/admin")
+  .middleware(Requests)
+  .middleware(SecretKey) {}
+
+/**
+ * `/v1/gamedata/definitions`: the public part of the config, for pages and apps (spec section 4.3).
+ * May be kept for a minute; with `If-None-Match` an unchanged one is 304 without a body.
+ */
+export class DefinitionsApi extends HttpApiGroup.make("definitions")
+  .add(
+    HttpApiEndpoint.get("read", "/definitions", {
+      headers: { "if-none-match": Schema.optionalKey(Schema.String) },
+      success: [
+        HttpApiSchema.WithHeaders(Definitions, {
+          etag: Schema.String,
+          "cache-control": Schema.String,
+          vary: Schema.String
+        }),
+        HttpApiSchema.Empty(304)
+      ]
+    }).annotate(OpenApi.Summary, "The public part of the config")
+  )
+  .prefix("/v1/gamedata")
+  .middleware(Requests)
+  .middleware(PublishableKey) {}

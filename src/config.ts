@@ -62,11 +62,12 @@ const trust = "60 seconds"
 /** Changes that wait for a slow consumer; beyond it the oldest are lost to it. */
 const changesCapacity = 1024
 
-const etagOf = (version: number): string => `"${version}"`
+/** The entity tag of a version. */
+export const etagOf = (version: number): string => `"${version}"`
 
-/** Whether a version is among the entity tags of an `If-Match` header. */
-const matches = (ifMatch: string, version: number): boolean =>
-  ifMatch.split(",").some((tag) => {
+/** Whether a version is among the entity tags of an `If-Match` or `If-None-Match` header. */
+export const namesVersion = (tags: string, version: number): boolean =>
+  tags.split(",").some((tag) => {
     const bare = tag.trim().replace(/^W\//, "")
     return bare === "*" || bare === etagOf(version)
   })
@@ -150,7 +151,7 @@ const makePush = Effect.gen(function* () {
     const { document, environmentId, ifMatch, pushedBy } = push
     yield* rows.serialize(environmentId)
     const before = yield* newest(rows, environmentId)
-    if (ifMatch !== undefined && !matches(ifMatch, before.version)) {
+    if (ifMatch !== undefined && !namesVersion(ifMatch, before.version)) {
       return yield* new ConfigConflict({ details: { currentVersion: before.version } })
     }
     const changed = changedPaths(before.document, document)
