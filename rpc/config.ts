@@ -69,8 +69,7 @@ export class DefinitionsApi extends HttpApiGroup.make("definitions")
       success: [
         HttpApiSchema.WithHeaders(Definitions, {
           etag: Schema.String,
-          "cache-control": Schema.String,
-          vary: Schema.String
+          "cache-control": Schema.String
         }),
         HttpApiSchema.Empty(304)
       ]

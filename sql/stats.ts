@@ -46,7 +46,6 @@ const Combined = Schema.Struct({
   weekly: Schema.Finite,
   monthly: Schema.Finite
 })
-export type CombinedStat = typeof Combined.Type
 
 const SecretRow = Schema.Struct({ environmentId: EnvironmentId, sealed: Schema.String })
 
@@ -122,7 +121,7 @@ const isPlayerGone = (failure: unknown): boolean => {
   if (!SqlError.isSqlError(failure) || failure.reason._tag !== "ConstraintError") return false
   const { cause } = failure.reason
   return Predicate.isObject(cause) && "constraint" in cause
-    ? /_player_id_fkey$/.test(String(cause.constraint))
+    ? String(cause.constraint).endsWith("_player_id_fkey")
     : false
 }
 

@@ -11,14 +11,17 @@
  */
 import { Clock, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
+import type { Definitions } from "#rpc/config/definitions"
 import { closeCodes, ping, type Warn } from "#rpc/realtime"
 import { Connection, type ConnectionStatus } from "./connection.ts"
 import { Emitter, type Unsubscribe } from "./emitter.ts"
-import { makeHttp } from "./http.ts"
+import { type Http, makeHttp } from "./http.ts"
 import { makePlayers, type Players } from "./players.ts"
 import { LiveRooms, type Rooms } from "./rooms.ts"
+import { makeSaves, type Saves } from "./saves.ts"
 import { makeSessions, type Sessions } from "./sessions.ts"
 import type { Closed, WebSocketClass } from "./socket.ts"
+import { makeStats, type Stats } from "./stats.ts"
 import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
 import { Tokens } from "./tokens.ts"
 
@@ -33,7 +36,7 @@ export {
   TimedOut
 } from "./errors.ts"
 export { type ClientError, isError } from "./failures.ts"
-export type { Profile, RoomFilter } from "./http.ts"
+export type { Profile, RoomFilter, SaveVersion } from "./http.ts"
 export type { Players } from "./players.ts"
 export type {
   ConfirmedChanges,
@@ -44,7 +47,9 @@ export type {
   SendOptions
 } from "./room.ts"
 export type { QuickMatchOptions, Rooms } from "./rooms.ts"
+export type { Saves } from "./saves.ts"
 export type { Sessions } from "./sessions.ts"
+export type { ReportOptions, Stats } from "./stats.ts"
 export type { WebSocketClass, WebSocketLike } from "./socket.ts"
 export { memoryStorage, type SessionStorage } from "./storage.ts"
 
@@ -79,6 +84,17 @@ export interface Client {
   readonly sessions: Sessions
   readonly players: Players
   readonly rooms: Rooms
+  readonly saves: Saves
+  readonly stats: Stats
+
+  /**
+   * The public part of the environment's config: modes, stats, features. It needs no player, and a
+   * page's own cache keeps it for a minute.
+   *
+   * @example
+   * const { modes } = await client.definitions()
+   */
+  definitions(): Promise<Definitions>
 
   /** The state of the one realtime connection, which is opened when it is first needed. */
   readonly status: ConnectionStatus
@@ -182,6 +198,9 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     sessions: makeSessions(tokens, run),
     players: makePlayers(http, tokens, run),
     rooms,
+    saves: makeSaves(http, tokens, run),
+    stats: makeStats(http, tokens, run),
+    definitions: () => run(definitionsOf(http)),
     get status() {
       return connection.status
     },
@@ -191,6 +210,12 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   }
   return client
 })
+
+const definitionsOf = (http: Http) =>
+  Effect.flatMap(http.definitions, (answer) =>
+    // Without a version of its own to name, a client is never told that nothing has changed.
+    answer === undefined ? Effect.die("304 without If-None-Match") : Effect.succeed(answer.body)
+  )
 
 const measure = Effect.fnUntraced(function* (connection: Connection) {
   yield* connection.open()
