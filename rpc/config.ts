@@ -2,11 +2,20 @@
  * The environment config over HTTP (spec section 4.7, decisions 3.5): the raw document goes in and
  * out, so that `pull` and `push` round-trip; the document itself is `./config/document.ts`.
  */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublishableKey, Requests, SecretKey } from "./auth.ts"
 import { Definitions } from "./config/definitions.ts"
-import { ConfigConflict, FeatureUnavailable, InvalidConfig, Issue, wire } from "./errors.ts"
+import {
+  ConfigConflict,
+  FeatureUnavailable,
+  InvalidConfig,
+  Issue,
+  NotFound,
+  wire
+} from "./errors.ts"
+import { isDeeper } from "./json.ts"
+import { config, http } from "./limits.ts"
 
 /** The answer of a push: the version in force and what the push changed. */
 export const ConfigPushed = Schema.Struct({
@@ -16,7 +25,32 @@ export const ConfigPushed = Schema.Struct({
 })
 export type ConfigPushed = typeof ConfigPushed.Type
 
-/** `/v1/config`: master data of the key's environment. */
+/** A document as a push brings it: JSON whose rules are looked at later, but not without a bottom. */
+const Pushed = Schema.Unknown.check(
+  Schema.makeFilter((document) =>
+    isDeeper(document, config.documentDepthMax)
+      ? `Expected at most ${config.documentDepthMax} levels`
+      : undefined
+  )
+).pipe(Schema.decodeTo(Schema.Json))
+
+/** A version that was pushed: by a key (its id), a developer or `system`, at an ISO 8601 time. */
+export const ConfigVersion = Schema.Struct({
+  configVersion: Schema.Int,
+  pushedBy: Schema.String,
+  createdAt: Schema.String
+})
+
+const VersionText = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
+  Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
+)
+
+const Limit = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
+)
+
+/** `/v1/config`: master data of the key's environment, and every version of it. */
 export class ConfigApi extends HttpApiGroup.make("config")
   .add(
     HttpApiEndpoint.get("read", "/config", {
@@ -24,10 +58,22 @@ export class ConfigApi extends HttpApiGroup.make("config")
     }).annotate(OpenApi.Summary, "The config document in force"),
     HttpApiEndpoint.put("push", "/config", {
       headers: { "if-match": Schema.optionalKey(Schema.String) },
-      payload: Schema.Json,
+      payload: Pushed,
       success: ConfigPushed,
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
-    }).annotate(OpenApi.Summary, "Validate a whole config document and put it in force")
+    }).annotate(OpenApi.Summary, "Validate a whole config document and put it in force"),
+    HttpApiEndpoint.get("versions", "/config/versions", {
+      query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(VersionText) },
+      success: Schema.Struct({
+        versions: Schema.Array(ConfigVersion),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    }).annotate(OpenApi.Summary, "The versions that were pushed, newest first"),
+    HttpApiEndpoint.get("version", "/config/versions/:version", {
+      params: { version: VersionText },
+      success: Schema.Json,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "The config document of a version")
   )
   .prefix("/v1")
   .middleware(Requests)

@@ -138,7 +138,8 @@ export const config = {
   webhookTimeoutMillisMin: 100,
   webhookTimeoutMillisMax: 5000,
   webhookTimeoutMillisDefault: 1500,
-  documentMaxBytes: 256 * KiB
+  documentMaxBytes: 256 * KiB,
+  documentDepthMax: 32
 } as const
 
 /** Cloud saves (spec section 4.3); the first two are defaults of settings. */

@@ -40,7 +40,7 @@ const Versioned = Schema.Struct({ version: Schema.Int })
 
 const IfVersion = Schema.Int
 
-const writes = (sql: SqlClient.SqlClient) => {
+const upserts = (sql: SqlClient.SqlClient) => {
   // The versions of a save whose row was forgotten go on from the player's floor.
   const upsert = ({
     data,
@@ -87,21 +87,25 @@ const writes = (sql: SqlClient.SqlClient) => {
             counted as (${counted})
           select version from put`
       }
-    }),
-    replace: SqlSchema.findOneOption({
-      Request: Schema.Struct({ ...Write.fields, ifVersion: IfVersion }),
-      Result: Versioned,
-      execute: ({ data, environmentId, ifVersion, key, now, playerId, size }) => sql`
+    })
+  }
+}
+
+const changes = (sql: SqlClient.SqlClient) => ({
+  replace: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Write.fields, ifVersion: IfVersion }),
+    Result: Versioned,
+    execute: ({ data, environmentId, ifVersion, key, now, playerId, size }) => sql`
         update saves set version = version + 1, data = ${data}, size = ${size}, updated_at = ${now},
           fresh = false
         where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
           and data is not null and version = ${ifVersion}::bigint
         returning version`
-    }),
-    remove: SqlSchema.findOneOption({
-      Request: Schema.Struct({ ...Named.fields, ifVersion: Schema.NullOr(IfVersion), now: Time }),
-      Result: Versioned,
-      execute: ({ environmentId, ifVersion, key, now, playerId }) => sql`
+  }),
+  remove: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Named.fields, ifVersion: Schema.NullOr(IfVersion), now: Time }),
+    Result: Versioned,
+    execute: ({ environmentId, ifVersion, key, now, playerId }) => sql`
         with gone as (
           update saves set data = null, size = 0, updated_at = ${now}
           where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
@@ -113,9 +117,8 @@ const writes = (sql: SqlClient.SqlClient) => {
           where player_id = ${playerId} and environment_id = ${environmentId}
         )
         select version from gone`
-    })
-  }
-}
+  })
+})
 
 const reads = (sql: SqlClient.SqlClient) => ({
   list: SqlSchema.findAll({
@@ -193,7 +196,8 @@ const written = <E>(
 export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { create, put, remove, replace } = writes(sql)
+    const { create, put } = upserts(sql)
+    const { remove, replace } = changes(sql)
     const { find, list, version } = reads(sql)
     const { forget, raise } = sweeps(sql)
     return {

@@ -29,10 +29,11 @@ import {
   ConfigConflict,
   FeatureUnavailable,
   type InvalidConfig,
+  NotFound,
   PayloadTooLarge
 } from "#rpc/errors"
 import { EnvironmentId } from "#rpc/ids"
-import { caches, config as limits } from "#rpc/limits"
+import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
 import { Invalidation } from "./invalidation.ts"
 import { Settings } from "./settings.ts"
@@ -176,12 +177,16 @@ const makePush = Effect.gen(function* () {
   })
 })
 
-/** `GET` and `PUT /v1/config`. */
+/** Above every version. */
+const versionMax = 2 ** 31 - 1
+
+/** `/v1/config`: the document in force, pushes, and their history. */
 export const ConfigHttp = HttpApiBuilder.group(
   Api,
   "config",
   Effect.fn(function* (handlers) {
     const configs = yield* Configs
+    const rows = yield* ConfigRows
     return handlers.handleAll({
       read: Effect.fnUntraced(function* () {
         const { environmentId } = yield* CurrentEnvironment
@@ -196,6 +201,23 @@ export const ConfigHttp = HttpApiBuilder.group(
           pushedBy: keyId,
           ifMatch: headers["if-match"]
         })
+      }),
+      versions: Effect.fnUntraced(function* ({ query }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { cursor = versionMax, limit = pages.pageDefault } = query
+        const page = yield* rows.history({ environmentId, before: cursor, limit })
+        const versions = page.map(({ createdAt, pushedBy, version }) => ({
+          configVersion: version,
+          pushedBy,
+          createdAt: DateTime.formatIso(createdAt)
+        }))
+        const last = page.at(-1)?.version ?? 1
+        return { versions, nextCursor: last > 1 ? `${last}` : null }
+      }),
+      version: Effect.fnUntraced(function* ({ params: { version } }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const found = yield* rows.version({ environmentId, version })
+        return Option.isSome(found) ? found.value.document : yield* new NotFound()
       })
     })
   })

@@ -124,6 +124,7 @@ layer(Node)("callers", (it) => {
       const secret = [
         ["GET", "/v1/config"],
         ["PUT", "/v1/config"],
+        ["GET", "/v1/config/versions"],
         ["GET", "/v1/admin/features"],
         ["GET", "/v1/admin/integrity/webhook-secret"],
         ["POST", "/v1/admin/integrity/webhook-secret"]

@@ -38,6 +38,8 @@ const endpoints = [
   ["get", "/v1/admin/features", "sk"],
   ["get", "/v1/config", "sk"],
   ["put", "/v1/config", "sk"],
+  ["get", "/v1/config/versions", "sk"],
+  ["get", "/v1/config/versions/{version}", "sk"],
   ["get", "/healthz", "none"],
   ["get", "/readyz", "none"],
   ["get", "/.well-known/jwks.json", "none"]
