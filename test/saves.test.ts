@@ -96,6 +96,7 @@ layer(Node)("saves", (it) => {
         "a%2Fb",
         "a%00",
         "x".repeat(65),
+        "x".repeat(1000),
         "__proto__"
       ]) {
         const answer = yield* player.ask("PUT", `/v1/saves/${key}`, { data: 1 })

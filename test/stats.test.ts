@@ -149,6 +149,8 @@ layer(Node)("stats", (it) => {
         assert.strictEqual(answer.status, 400, body)
         assert.strictEqual(codeOf(answer), "invalid_request", body)
       }
+      const hostile = yield* player.ask("POST", "/v1/stats", '{"stats":{"__proto__":1,"s0":0}}')
+      assert.deepStrictEqual(Object.keys(Object(at(hostile.body, "stats"))), ["s0"])
       assert.strictEqual((yield* report(player, many(65))).status, 400)
       assert.strictEqual((yield* report(player, {})).status, 400)
       assert.strictEqual((yield* report(player, { s0: 5, s1: "x" })).status, 400)

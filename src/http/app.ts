@@ -86,9 +86,16 @@ export const Routes = Layer.mergeAll(ApiRoutes, DocsRoute, RealtimeRoute, Edge)
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 
+const paramMaxCharacters = 1024
+
 /** Answers these routes where the settings say. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
-  HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+  HttpRouter.serve(routes, {
+    disableLogger: true,
+    disableListenLog: true,
+    // A name that is too long is refused by its endpoint, in words.
+    routerConfig: { maxParamLength: paramMaxCharacters }
+  }).pipe(
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, bodyMax)),
     Layer.provideMerge(HttpServerLive)
   )
