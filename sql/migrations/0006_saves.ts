@@ -1,6 +1,7 @@
 /**
  * Cloud saves. A deleted save keeps its row without data, so that its versions go on growing when it
  * is written again; `save_counts` holds how many a player has, and bounds it whoever writes at once.
+ * What is a player's goes with the player, and so with its environment.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -9,7 +10,7 @@ export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
     create table saves (
-      environment_id text not null references environments on delete cascade,
+      environment_id text not null,
       player_id text not null references players on delete cascade,
       key text not null,
       version int not null,
@@ -21,7 +22,7 @@ export default Effect.gen(function* () {
     ) with (fillfactor = 80)`
   yield* sql`
     create table save_counts (
-      environment_id text not null references environments on delete cascade,
+      environment_id text not null,
       player_id text not null references players on delete cascade,
       saves int not null,
       most int not null,

@@ -6,7 +6,7 @@ export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
     create table stats (
-      environment_id text not null references environments on delete cascade,
+      environment_id text not null,
       player_id text not null references players on delete cascade,
       stat text not null,
       aggregation text not null,
@@ -22,7 +22,7 @@ export default Effect.gen(function* () {
   yield* sql`
     create table stat_signals (
       id bigint generated always as identity primary key,
-      environment_id text not null references environments on delete cascade,
+      environment_id text not null,
       player_id text not null references players on delete cascade,
       stat text not null,
       value float8 not null,
