@@ -1,11 +1,13 @@
 /** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ChannelsApi } from "./channels.ts"
-import { ConfigApi } from "./config.ts"
+import { ConfigApi, DefinitionsApi, FeaturesApi } from "./config.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
+import { SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
+import { IntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
 
 export class Api extends HttpApi.make("player-backend")
@@ -13,7 +15,12 @@ export class Api extends HttpApi.make("player-backend")
   .add(PlayersApi)
   .add(RoomsApi)
   .add(ChannelsApi)
+  .add(SavesApi)
+  .add(StatsApi)
+  .add(IntegrityApi)
+  .add(DefinitionsApi)
   .add(ConfigApi)
+  .add(FeaturesApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(

@@ -192,8 +192,40 @@ export const config = {
   webhookTimeoutMillisMin: 100,
   webhookTimeoutMillisMax: 5000,
   webhookTimeoutMillisDefault: 1500,
-  documentMaxBytes: 256 * KiB
+  documentMaxBytes: 256 * KiB,
+  documentDepthMax: 32
 } as const
+
+/** Cloud saves (spec section 4.3); the first two are defaults of settings. */
+export const saves = {
+  dataMaxBytes: MiB,
+  perPlayer: 100,
+  keyMaxCharacters: 64,
+  dataDepthMax: 64,
+  /** What a body may hold beside the data: the other fields, white space. */
+  bodySlackBytes: 64 * KiB,
+  /** Versions of deleted saves are remembered for at least a day and for this many a player. */
+  deletedKept: 1000
+} as const
+
+/** Stats (spec sections 2.2 and 4.3). */
+export const stats = {
+  keysPerReport: 64,
+  /** Rejected values are kept for the operator: so long, and so many an environment. */
+  signalDays: 30,
+  signalsPerEnvironment: 10_000
+} as const
+
+/** Requests that the service makes to servers of developers. */
+export const outgoing = {
+  answerMaxBytes: 64 * KiB,
+  connectionsPerServer: 64,
+  /** Requests under way of one process; more are refused. */
+  requestsMax: 1024
+} as const
+
+/** How long the answer to an `Idempotency-Key` is kept. */
+export const idempotency = { keptSeconds: secondsPerDay } as const
 
 /** Caches of one node. */
 export const caches = {
@@ -206,7 +238,6 @@ export const caches = {
 
 /** Limits of modules that are declared by the interface and enforced where those modules stand. */
 export const declared = {
-  statsPerReport: 64,
   blobMaxBytes: 50 * MiB,
   xProfilesLookupMax: 100,
   banReasonMaxCharacters: 500,
@@ -238,6 +269,7 @@ export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
+  savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   /** Joins by code, so that codes cannot be found by trying. */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },

@@ -32,6 +32,7 @@ import {
   Unavailable,
   wire
 } from "./errors.ts"
+import { isDeeper } from "./json.ts"
 import { http, rooms } from "./limits.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
@@ -59,11 +60,6 @@ export const JsonMembers = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter((members) => refusal(members, []))
 )
 export type JsonMembers = typeof JsonMembers.Type
-
-const isDeeper = (value: unknown, levels: number): boolean =>
-  typeof value === "object" &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)))
 
 /** Any JSON value, nested no deeper than it can be written again. */
 export const MessageData = Schema.Unknown.check(

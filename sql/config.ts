@@ -16,6 +16,19 @@ const VersionRow = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate
 })
 
+const PageOfVersions = Schema.Struct({
+  environmentId: Schema.String,
+  /** Versions below this one. */
+  before: Schema.Int,
+  limit: Schema.Int
+})
+
+const PushedRow = Schema.Struct({
+  version: Schema.Int,
+  pushedBy: Schema.String,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
 const statements = (sql: SqlClient.SqlClient) => ({
   newest: SqlSchema.findOneOption({
     Request: Schema.String,
@@ -23,6 +36,21 @@ const statements = (sql: SqlClient.SqlClient) => ({
     execute: (environmentId) => sql`
       select version, document from configs where environment_id = ${environmentId}
       order by version desc limit 1`
+  }),
+  version: SqlSchema.findOneOption({
+    Request: Schema.Struct({ environmentId: Schema.String, version: Schema.Int }),
+    Result: NewestRow,
+    execute: ({ environmentId, version }) => sql`
+      select version, document from configs
+      where environment_id = ${environmentId} and version = ${version}`
+  }),
+  history: SqlSchema.findAll({
+    Request: PageOfVersions,
+    Result: PushedRow,
+    execute: ({ before, environmentId, limit }) => sql`
+      select version, pushed_by, created_at from configs
+      where environment_id = ${environmentId} and version < ${before}
+      order by version desc limit ${limit}`
   }),
   insert: SqlSchema.void({
     Request: VersionRow,
@@ -34,10 +62,14 @@ const statements = (sql: SqlClient.SqlClient) => ({
 export class ConfigRows extends Context.Service<ConfigRows>()("sql/config/ConfigRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { insert, newest } = statements(sql)
+    const { history, insert, newest, version } = statements(sql)
     return {
       /** The version in force; none before the first push. */
       newest: (environmentId: string) => settled(newest(environmentId)),
+      /** A version that was pushed. */
+      version: (request: Parameters<typeof version>[0]) => settled(version(request)),
+      /** Who pushed what when, newest first. */
+      history: (page: typeof PageOfVersions.Type) => settled(history(page)),
       insert: (row: typeof VersionRow.Type) => settled(insert(row)),
       /** Within a transaction: pushes to this environment come one after the other. */
       serialize: (environmentId: string) =>

@@ -29,10 +29,11 @@ import {
   ConfigConflict,
   FeatureUnavailable,
   type InvalidConfig,
+  NotFound,
   PayloadTooLarge
 } from "#rpc/errors"
 import { EnvironmentId } from "#rpc/ids"
-import { caches, config as limits } from "#rpc/limits"
+import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
 import { Invalidation } from "./invalidation.ts"
 import { Settings } from "./settings.ts"
@@ -62,11 +63,12 @@ const trust = "60 seconds"
 /** Changes that wait for a slow consumer; beyond it the oldest are lost to it. */
 const changesCapacity = 1024
 
-const etagOf = (version: number): string => `"${version}"`
+/** The entity tag of a version. */
+export const etagOf = (version: number): string => `"${version}"`
 
-/** Whether a version is among the entity tags of an `If-Match` header. */
-const matches = (ifMatch: string, version: number): boolean =>
-  ifMatch.split(",").some((tag) => {
+/** Whether a version is among the entity tags of an `If-Match` or `If-None-Match` header. */
+export const namesVersion = (tags: string, version: number): boolean =>
+  tags.split(",").some((tag) => {
     const bare = tag.trim().replace(/^W\//, "")
     return bare === "*" || bare === etagOf(version)
   })
@@ -150,7 +152,7 @@ const makePush = Effect.gen(function* () {
     const { document, environmentId, ifMatch, pushedBy } = push
     yield* rows.serialize(environmentId)
     const before = yield* newest(rows, environmentId)
-    if (ifMatch !== undefined && !matches(ifMatch, before.version)) {
+    if (ifMatch !== undefined && !namesVersion(ifMatch, before.version)) {
       return yield* new ConfigConflict({ details: { currentVersion: before.version } })
     }
     const changed = changedPaths(before.document, document)
@@ -175,12 +177,16 @@ const makePush = Effect.gen(function* () {
   })
 })
 
-/** `GET` and `PUT /v1/config`. */
+/** Above every version. */
+const versionMax = 2 ** 31 - 1
+
+/** `/v1/config`: the document in force, pushes, and their history. */
 export const ConfigHttp = HttpApiBuilder.group(
   Api,
   "config",
   Effect.fn(function* (handlers) {
     const configs = yield* Configs
+    const rows = yield* ConfigRows
     return handlers.handleAll({
       read: Effect.fnUntraced(function* () {
         const { environmentId } = yield* CurrentEnvironment
@@ -195,6 +201,23 @@ export const ConfigHttp = HttpApiBuilder.group(
           pushedBy: keyId,
           ifMatch: headers["if-match"]
         })
+      }),
+      versions: Effect.fnUntraced(function* ({ query }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { cursor = versionMax, limit = pages.pageDefault } = query
+        const page = yield* rows.history({ environmentId, before: cursor, limit })
+        const versions = page.map(({ createdAt, pushedBy, version }) => ({
+          configVersion: version,
+          pushedBy,
+          createdAt: DateTime.formatIso(createdAt)
+        }))
+        const last = page.at(-1)?.version ?? 1
+        return { versions, nextCursor: last > 1 ? `${last}` : null }
+      }),
+      version: Effect.fnUntraced(function* ({ params: { version } }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const found = yield* rows.version({ environmentId, version })
+        return Option.isSome(found) ? found.value.document : yield* new NotFound()
       })
     })
   })

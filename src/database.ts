@@ -1,6 +1,6 @@
 /** The database that the settings name, or the embedded one of the data directory. */
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Schedule } from "effect"
 import { databaseLayer } from "#sql/database"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings.ts"
@@ -13,3 +13,12 @@ export const DatabaseLive = Layer.unwrap(
     return databaseLayer({ url, connections: databaseConnections })
   })
 ).pipe(Layer.provide(NodeServices.layer))
+
+/** Runs a statement that forgets what is old, now and every hour. It fails without consequences. */
+export const sweepHourly = (what: string, sweep: (now: DateTime.Utc) => Effect.Effect<void>) =>
+  Effect.flatMap(DateTime.now, sweep).pipe(
+    Effect.tapDefect((defect) => Effect.logWarning(`${what} were not swept`, defect)),
+    Effect.exit,
+    Effect.repeat(Schedule.spaced("1 hour")),
+    Effect.forkScoped
+  )

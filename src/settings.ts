@@ -16,7 +16,7 @@ import {
 } from "effect"
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
-import { turn } from "#rpc/limits"
+import { saves, turn } from "#rpc/limits"
 
 /** An environment variable as the README lists it; without a default it may be absent. */
 export interface Variable {
@@ -84,6 +84,14 @@ export const variables = {
     default: Object.keys(featureTable).join(","),
     description: "The features that this deployment offers, by comma; others cannot be turned on."
   },
+  SVC_SAVE_MAX_BYTES: {
+    default: String(saves.dataMaxBytes),
+    description: "The most bytes of JSON that a cloud save may hold."
+  },
+  SVC_SAVES_PER_PLAYER: {
+    default: String(saves.perPlayer),
+    description: "The most cloud saves that a player may have."
+  },
   NODE_ENV: { default: "development", description: "production seeds nothing." }
 } as const satisfies Record<string, Variable>
 
@@ -148,6 +156,8 @@ const Environment = Schema.Struct({
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
+  SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
+  SVC_SAVES_PER_PLAYER: whole(0, 100_000),
   NODE_ENV: Schema.String
 }).check(
   Schema.makeFilter((env) =>
@@ -211,6 +221,7 @@ export class Settings extends Context.Service<
       readonly secret: Redacted.Redacted | undefined
     }
     readonly features: ReadonlySet<FeatureName>
+    readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
   }
 >()("src/settings/Settings") {
   static readonly layer: Layer.Layer<Settings, SettingsError> = Layer.effect(
@@ -235,7 +246,8 @@ export class Settings extends Context.Service<
         throttles: env.SVC_THROTTLES === "on",
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
-        features: new Set(env.SVC_FEATURES)
+        features: new Set(env.SVC_FEATURES),
+        saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER }
       })
     }).pipe(
       Effect.mapError((error) =>

@@ -108,14 +108,28 @@ layer(Node)("callers", (it) => {
         ["POST", "/v1/auth/logout"],
         ["GET", "/v1/players/me"],
         ["PATCH", "/v1/players/me"],
-        ["GET", "/v1/rooms"]
+        ["GET", "/v1/rooms"],
+        ["GET", "/v1/saves"],
+        ["GET", "/v1/saves/s"],
+        ["PUT", "/v1/saves/s"],
+        ["DELETE", "/v1/saves/s"],
+        ["GET", "/v1/stats"],
+        ["POST", "/v1/stats"],
+        ["GET", "/v1/gamedata/definitions"]
       ] as const
       for (const [method, path] of publishable) {
         assert.strictEqual(yield* ask(method, path, secretKey), "invalid_key", path)
         assert.notStrictEqual(yield* ask(method, path, publishableKey), "invalid_key", path)
       }
-      for (const method of ["GET", "PUT"]) {
-        const path = "/v1/config"
+      const secret = [
+        ["GET", "/v1/config"],
+        ["PUT", "/v1/config"],
+        ["GET", "/v1/config/versions"],
+        ["GET", "/v1/admin/features"],
+        ["GET", "/v1/admin/integrity/webhook-secret"],
+        ["POST", "/v1/admin/integrity/webhook-secret"]
+      ] as const
+      for (const [method, path] of secret) {
         assert.strictEqual(yield* ask(method, path, publishableKey), "secret_key_required")
         assert.strictEqual(yield* ask(method, path, secretKey), "ok")
       }

@@ -24,6 +24,7 @@ const newEnvironment = Effect.gen(function* () {
   const secret = { "x-svc-key": tenant.secretKey }
   return {
     tenant,
+    ask: (path: string) => request(`${url}${path}`, { headers: secret }),
     pull: request(url, { headers: secret }),
     push: (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
       request(url, { method: "PUT", headers: { ...secret, ...headers }, body })
@@ -70,6 +71,50 @@ layer(Node)("config", (it) => {
       const versions = yield* versionsOf(tenant)
       assert.strictEqual(versions.length, 1)
       assert.match(String(at(versions, 0, "pushedBy")), /^key_/)
+    })
+  )
+
+  it.effect("every version is kept, with who pushed it and when", () =>
+    Effect.gen(function* () {
+      const { ask, push } = yield* newEnvironment
+      const documents = [{ audience: "kids" }, {}, { audience: "mixed" }]
+      for (const document of documents) yield* push(document)
+      const all = yield* ask("/versions")
+      assert.deepStrictEqual(
+        Array.from(Object(at(all.body, "versions")), (version) => at(version, "configVersion")),
+        [3, 2, 1]
+      )
+      assert.match(String(at(all.body, "versions", 0, "pushedBy")), /^key_/)
+      assert.strictEqual(at(all.body, "versions", 0, "createdAt"), "1970-01-01T00:00:00.000Z")
+      assert.isNull(at(all.body, "nextCursor"))
+      const first = yield* ask("/versions?limit=2")
+      const rest = yield* ask(`/versions?limit=2&cursor=${at(first.body, "nextCursor")}`)
+      assert.deepStrictEqual(at(rest.body, "versions", 0, "configVersion"), 1)
+      for (const [index, document] of documents.entries()) {
+        assert.deepStrictEqual((yield* ask(`/versions/${index + 1}`)).body, document)
+      }
+      assert.strictEqual((yield* ask("/versions/4")).status, 404)
+      assert.strictEqual((yield* ask("/versions/x")).status, 400)
+      const { ask: others } = yield* newEnvironment
+      assert.strictEqual((yield* others("/versions/1")).status, 404)
+      assert.deepStrictEqual((yield* others("/versions")).body, { versions: [], nextCursor: null })
+    })
+  )
+
+  it.effect("a document without a bottom is refused like any other that is wrong", () =>
+    Effect.gen(function* () {
+      const { push } = yield* newEnvironment
+      for (const depth of [33, 5000, 100_000]) {
+        for (const [open, close] of [
+          ["[", "]"],
+          ['{"features":', "}"]
+        ] as const) {
+          const answer = yield* push(`${open.repeat(depth)}1${close.repeat(depth)}`)
+          assert.strictEqual(answer.status, 400)
+          assert.strictEqual(at(answer.body, "error", "code"), "invalid_request")
+        }
+      }
+      assert.strictEqual((yield* push('{"features":1e999}')).status, 400)
     })
   )
 

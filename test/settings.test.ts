@@ -26,7 +26,8 @@ describe("settings", () => {
         masterKey: undefined,
         runner: undefined,
         throttles: true,
-        turn: { urls: [], secret: undefined }
+        turn: { urls: [], secret: undefined },
+        saves: { maxBytes: 1_048_576, perPlayer: 100 }
       })
       assert.isEmpty(trustedProxies)
       assert.include([...features], "multiplayer")

@@ -64,12 +64,19 @@ export class VersionConflict extends detailed<VersionConflict>()(
   { currentVersion: Schema.Finite }
 ) {}
 
-/** The save is over the size limit. */
+/** The player has no save of this key. */
+export class SaveNotFound extends coded<SaveNotFound>()(
+  "save_not_found",
+  404,
+  "There is no such save."
+) {}
+
+/** The save is over the size limit. `size` and `limit` are bytes. */
 export class SaveTooLarge extends detailed<SaveTooLarge>()(
   "save_too_large",
   413,
   "The save is too large.",
-  { size: Schema.Finite, limit: Schema.Number }
+  { size: Schema.Finite, limit: Schema.Finite }
 ) {}
 
 /** The player has as many saves as the limit allows. */

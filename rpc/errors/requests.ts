@@ -61,6 +61,27 @@ export class RateLimited extends detailed<RateLimited>()(
   { retryAfterSeconds: Schema.Finite }
 ) {}
 
+/** `Idempotency-Key` is not 1 to 128 characters of A-Z a-z 0-9 _ . : - */
+export class InvalidIdempotencyKey extends coded<InvalidIdempotencyKey>()(
+  "invalid_idempotency_key",
+  400,
+  "An Idempotency-Key is 1 to 128 characters of A-Z a-z 0-9 _ . : -"
+) {}
+
+/** This caller sent another body with this `Idempotency-Key`; use a new key. */
+export class IdempotencyKeyReused extends coded<IdempotencyKeyReused>()(
+  "idempotency_key_reused",
+  422,
+  "This Idempotency-Key was used with another body."
+) {}
+
+/** The first request with this `Idempotency-Key` is still under way; ask again in a moment. */
+export class IdempotencyInProgress extends coded<IdempotencyInProgress>()(
+  "idempotency_in_progress",
+  409,
+  "The first request with this Idempotency-Key is still under way."
+) {}
+
 /** A fault of the service; `requestId` finds it in the logs. */
 export class InternalError extends detailed<InternalError>()(
   "internal_error",

@@ -12,15 +12,18 @@
  */
 import { Clock, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
+import type { Definitions } from "#rpc/config/definitions"
 import { closeCodes, ping, type Warn } from "#rpc/realtime"
 import { type Channels, LiveChannels } from "./channels.ts"
 import { Connection, type ConnectionStatus } from "./connection.ts"
 import { Emitter, type Unsubscribe } from "./emitter.ts"
-import { makeHttp } from "./http.ts"
+import { type Http, makeHttp } from "./http.ts"
 import { makePlayers, type Players } from "./players.ts"
 import { LiveRooms, type Rooms } from "./rooms.ts"
+import { makeSaves, type Saves } from "./saves.ts"
 import { makeSessions, type Sessions } from "./sessions.ts"
 import type { Closed, WebSocketClass } from "./socket.ts"
+import { makeStats, type Stats } from "./stats.ts"
 import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
 import { Tokens } from "./tokens.ts"
 
@@ -37,7 +40,7 @@ export {
   TimedOut
 } from "./errors.ts"
 export { type ClientError, isError } from "./failures.ts"
-export type { Profile, RoomFilter } from "./http.ts"
+export type { Profile, RoomFilter, SaveVersion } from "./http.ts"
 export type { Players } from "./players.ts"
 export type {
   ConfirmedChanges,
@@ -48,7 +51,9 @@ export type {
   SendOptions
 } from "./room.ts"
 export type { QuickMatchOptions, Rooms } from "./rooms.ts"
+export type { Saves } from "./saves.ts"
 export type { Sessions } from "./sessions.ts"
+export type { ReportOptions, Stats } from "./stats.ts"
 export type { WebSocketClass, WebSocketLike } from "./socket.ts"
 export { memoryStorage, type SessionStorage } from "./storage.ts"
 
@@ -84,6 +89,17 @@ export interface Client {
   readonly players: Players
   readonly rooms: Rooms
   readonly channels: Channels
+  readonly saves: Saves
+  readonly stats: Stats
+
+  /**
+   * The public part of the environment's config: modes, stats, features. It needs no player, and a
+   * page's own cache keeps it for a minute.
+   *
+   * @example
+   * const { modes } = await client.definitions()
+   */
+  definitions(): Promise<Definitions>
 
   /** The state of the one realtime connection, which is opened when it is first needed. */
   readonly status: ConnectionStatus
@@ -193,6 +209,9 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     players: makePlayers(http, tokens, run),
     rooms,
     channels,
+    saves: makeSaves(http, tokens, run),
+    stats: makeStats(http, tokens, run),
+    definitions: () => run(definitionsOf(http)),
     get status() {
       return connection.status
     },
@@ -202,6 +221,12 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   }
   return client
 })
+
+const definitionsOf = (http: Http) =>
+  Effect.flatMap(http.definitions, (answer) =>
+    // Without a version of its own to name, a client is never told that nothing has changed.
+    answer === undefined ? Effect.die("304 without If-None-Match") : Effect.succeed(answer.body)
+  )
 
 const measure = Effect.fnUntraced(function* (connection: Connection) {
   yield* connection.open()

@@ -5,17 +5,23 @@
 import { Context, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
+import { DefinitionsApi } from "#rpc/config"
 import { InvalidRequest } from "#rpc/errors"
 import { PlayersApi } from "#rpc/players"
 import { RoomsApi } from "#rpc/rooms"
+import { type SavePut, SavesApi } from "#rpc/saves"
 import { SessionsApi } from "#rpc/sessions"
+import { StatsApi } from "#rpc/stats"
 import { issuesOf, NetworkError, ServiceError, TimedOut } from "./errors.ts"
 
 /** What a publishable key opens; the whole interface would not be worth its bytes to a browser. */
 class PublicApi extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(PlayersApi)
-  .add(RoomsApi) {}
+  .add(RoomsApi)
+  .add(SavesApi)
+  .add(StatsApi)
+  .add(DefinitionsApi) {}
 
 /** The access token of a request; without one, only the key is sent. */
 export const AccessToken = Context.Reference<string | undefined>("client/http/AccessToken", {
@@ -96,6 +102,11 @@ export interface RoomFilter {
   readonly limit?: number
 }
 
+/** The version of a save that is to be changed; 0: there must be none. */
+export interface SaveVersion {
+  readonly ifVersion?: number
+}
+
 /** The requests of the interface, as effects. */
 export const makeHttp = Effect.fnUntraced(function* (options: {
   readonly baseUrl: string
@@ -117,7 +128,19 @@ export const makeHttp = Effect.fnUntraced(function* (options: {
     logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),
     me: settle(api.players.me({})),
     update: (payload: Required<Profile>) => settle(api.players.update({ payload })),
-    listRooms: (query: RoomFilter) => settle(api.rooms.list({ query }))
+    listRooms: (query: RoomFilter) => settle(api.rooms.list({ query })),
+    listSaves: settle(api.saves.list({})),
+    readSave: (key: string) => settle(api.saves.read({ params: { key } })),
+    writeSave: (key: string, payload: typeof SavePut.Type) =>
+      settle(api.saves.write({ params: { key }, payload })),
+    removeSave: (key: string, query: SaveVersion) =>
+      settle(api.saves.remove({ params: { key }, query })),
+    readStats: settle(api.stats.read({})),
+    reportStats: (stats: Readonly<Record<string, number>>, key: string | undefined) => {
+      const headers = key === undefined ? {} : { "idempotency-key": key }
+      return settle(api.stats.report({ headers, payload: { stats } }))
+    },
+    definitions: settle(api.definitions.read({ headers: {} }))
   }
 }, Effect.provide(FetchHttpClient.layer))
 

@@ -8,20 +8,31 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
+import { IdempotencyRows } from "#sql/idempotency"
 import { PlayerRows } from "#sql/players"
 import { ProjectRows } from "#sql/projects"
+import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
+import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
+import { PublicConfigHttp } from "../config/public.ts"
+import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
+import { Outgoing } from "../outgoing.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
 import { RoomsHttp } from "../rooms.ts"
+import { SavesHttp } from "../saves/handlers.ts"
 import { Secrets } from "../secrets.ts"
 import { Sessions } from "../sessions/chains.ts"
 import { SessionsHttp } from "../sessions/handlers.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
+import { StatsHttp } from "../stats/handlers.ts"
+import { StatReports } from "../stats/reports.ts"
+import { Verification } from "../stats/verification.ts"
+import { WebhookSecrets } from "../stats/webhook-secrets.ts"
 import { SystemHttp } from "../system.ts"
 import { Throttles } from "../throttles.ts"
 import { CallersLive } from "./callers.ts"
@@ -51,8 +62,24 @@ export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )
 
+/** Saves, stats and the public config. */
+const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe(
+  Layer.provide(StatReports.layer),
+  Layer.provide([Idempotency.layer, Verification.layer]),
+  Layer.provide([Outgoing.layer, WebhookSecrets.layer]),
+  Layer.provide([IdempotencyRows.layer, SaveRows.layer, StatRows.layer, WebhookSecretRows.layer])
+)
+
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
-  Layer.provide([ChannelsHttp, ConfigHttp, PlayersHttp, RoomsHttp, SessionsHttp, SystemHttp]),
+  Layer.provide([
+    ChannelsHttp,
+    ConfigHttp,
+    GameDataHttp,
+    PlayersHttp,
+    RoomsHttp,
+    SessionsHttp,
+    SystemHttp
+  ]),
   Layer.provide([CallersLive, RequestsLive])
 )
 
@@ -69,9 +96,16 @@ export const Routes = Layer.mergeAll(ApiRoutes, ConfigSchemaRoute, DocsRoute, Re
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 
+const paramMaxCharacters = 1024
+
 /** Answers these routes where the settings say. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
-  HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
+  HttpRouter.serve(routes, {
+    disableLogger: true,
+    disableListenLog: true,
+    // A name that is too long is refused by its endpoint, in words.
+    routerConfig: { maxParamLength: paramMaxCharacters }
+  }).pipe(
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, bodyMax)),
     Layer.provideMerge(HttpServerLive)
   )

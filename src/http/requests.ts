@@ -26,13 +26,20 @@ const refusalOf = (
   // An answer of ours that breaks its own schema is a fault, not the request's.
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return Effect.die(error)
   if (isNotJson(error.cause.issue)) return Effect.fail(new InvalidJson())
-  const slot = slots[error.kind]
-  const issues = format(error.cause.issue).issues.map(({ message, path = [] }) => {
+  return Effect.fail(invalidRequest(error.cause.issue, slots[error.kind]))
+}
+
+/** A refusal with every issue; `slot` is where their paths begin. */
+export const invalidRequest = (
+  issue: SchemaIssue.Issue,
+  slot: ReadonlyArray<string> = []
+): InvalidRequest => {
+  const issues = format(issue).issues.map(({ message, path = [] }) => {
     const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment))
     const where = jsonPath([...slot, ...keys])
     return { path: where === "" ? "body" : where, message }
   })
-  return Effect.fail(new InvalidRequest({ details: { issues } }))
+  return new InvalidRequest({ details: { issues } })
 }
 
 const unreadable = (

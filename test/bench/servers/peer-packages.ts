@@ -16,10 +16,14 @@ function install(): void {
   if (status !== 0) throw new Error(`npm ci in ${folder} failed: run it there to see why`)
 }
 
-/** Starts `../peers/<file>` as in production, its port as its only argument. */
-export async function startPeer(file: string, core: number | undefined): Promise<RunningServer> {
+/** Starts `../peers/<file>` as in production, its port as the first of its arguments. */
+export async function startPeer(
+  file: string,
+  core: number | undefined,
+  args: ReadonlyArray<string> = []
+): Promise<RunningServer> {
   install()
   const port = await freePort()
   const env = { ...process.env, NODE_ENV: "production", DEBUG: undefined }
-  return launchServer({ script: join(folder, file), core, port, args: [`${port}`], env })
+  return launchServer({ script: join(folder, file), core, port, args: [`${port}`, ...args], env })
 }

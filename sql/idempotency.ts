@@ -1,0 +1,69 @@
+/** The answers to requests with an `Idempotency-Key` (decisions 3.1.10), each once a caller and path. */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentId } from "#rpc/ids"
+import { settled } from "./database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+/** A request by its caller, its path and its key. */
+const Named = Schema.Struct({ caller: Schema.String, path: Schema.String, key: Schema.String })
+export type NamedRequest = typeof Named.Type
+
+const Answer = Schema.Struct({ fingerprint: Schema.String, answer: Schema.String })
+export type KeptAnswer = typeof Answer.Type
+
+const Kept = Schema.Struct({
+  ...Named.fields,
+  ...Answer.fields,
+  environmentId: EnvironmentId,
+  createdAt: Time
+})
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  find: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Named.fields, since: Time }),
+    Result: Answer,
+    execute: ({ caller, key, path, since }) => sql`
+      select fingerprint, answer from idempotency_keys
+      where caller = ${caller} and path = ${path} and key = ${key} and created_at > ${since}`
+  }),
+  lock: SqlSchema.findOne({
+    Request: Named,
+    Result: Schema.Struct({ free: Schema.Boolean }),
+    execute: ({ caller, key, path }) => sql`
+      select pg_try_advisory_xact_lock(
+        hashtextextended(${JSON.stringify([caller, path, key])}::text, 0)) as free`
+  }),
+  keep: SqlSchema.void({
+    Request: Kept,
+    execute: (row) => sql`
+      insert into idempotency_keys ${sql.insert(row)}
+      on conflict (caller, path, key) do update set fingerprint = excluded.fingerprint,
+        answer = excluded.answer, created_at = excluded.created_at`
+  }),
+  sweep: SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`delete from idempotency_keys where created_at <= ${before}`
+  })
+})
+
+/** Rows in and out of `idempotency_keys`. */
+export class IdempotencyRows extends Context.Service<IdempotencyRows>()(
+  "sql/idempotency/IdempotencyRows",
+  {
+    make: Effect.gen(function* () {
+      const { find, keep, lock, sweep } = statements(yield* SqlClient.SqlClient)
+      return {
+        find: (request: Parameters<typeof find>[0]) => settled(find(request)),
+        /** Within a transaction: whether no other one works on this request. */
+        lock: (request: NamedRequest) => Effect.map(settled(lock(request)), ({ free }) => free),
+        /** Within the same transaction; it replaces an answer that is too old to be found. */
+        keep: (row: typeof Kept.Type) => settled(keep(row)),
+        sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(IdempotencyRows, this.make)
+}

@@ -1,0 +1,228 @@
+/**
+ * Cloud saves (spec section 4.3). Each write is one statement, so of writers at once every one builds
+ * on the one before it, and a version is given once. A deleted save stays as a row without data.
+ */
+import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
+import { SqlClient, SqlError, SqlSchema } from "effect/sql"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { saves as limits } from "#rpc/limits"
+import { settled } from "./database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+/** Whose saves. */
+const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
+export type SaveOwner = typeof Owner.Type
+
+const Named = Schema.Struct({ ...Owner.fields, key: Schema.String })
+
+const Item = Schema.Struct({
+  key: Schema.String,
+  version: Schema.Int,
+  size: Schema.Int,
+  updatedAt: Time
+})
+export type SaveItemRow = typeof Item.Type
+
+/** `data` is JSON text. */
+const Row = Schema.Struct({ ...Item.fields, data: Schema.String })
+
+const Write = Schema.Struct({
+  ...Named.fields,
+  data: Schema.String,
+  size: Schema.Int,
+  now: Time,
+  /** How many saves the player may have. */
+  most: Schema.Int
+})
+
+const Versioned = Schema.Struct({ version: Schema.Int })
+
+const IfVersion = Schema.Int
+
+const upserts = (sql: SqlClient.SqlClient) => {
+  // The versions of a save whose row was forgotten go on from the player's floor.
+  const upsert = ({
+    data,
+    environmentId,
+    key,
+    most,
+    now,
+    playerId,
+    size
+  }: typeof Write.Encoded) => ({
+    put: sql`
+      insert into saves as s (environment_id, player_id, key, version, data, size, updated_at, fresh)
+      values (${environmentId}, ${playerId}, ${key}, 1 + coalesce((select floor from save_counts
+          where player_id = ${playerId} and environment_id = ${environmentId}), 0),
+        ${data}, ${size}, ${now}, true)
+      on conflict (player_id, environment_id, key) do update set version = s.version + 1,
+        data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
+        fresh = s.data is null`,
+    // A save that was not there before counts; the count's constraint ends the whole statement.
+    counted: sql`
+      insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
+      select ${environmentId}, ${playerId}, 1, ${most}::int, 0, 0 from put where fresh
+      on conflict (player_id, environment_id) do update set saves = c.saves + 1,
+        most = excluded.most`
+  })
+  return {
+    put: SqlSchema.findOneOption({
+      Request: Write,
+      Result: Versioned,
+      execute: (write) => {
+        const { counted, put } = upsert(write)
+        return sql`
+          with put as (${put} returning s.version, s.fresh), counted as (${counted})
+          select version from put`
+      }
+    }),
+    create: SqlSchema.findOneOption({
+      Request: Write,
+      Result: Versioned,
+      execute: (write) => {
+        const { counted, put } = upsert(write)
+        return sql`
+          with put as (${put} where s.data is null returning s.version, s.fresh),
+            counted as (${counted})
+          select version from put`
+      }
+    })
+  }
+}
+
+const changes = (sql: SqlClient.SqlClient) => ({
+  replace: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Write.fields, ifVersion: IfVersion }),
+    Result: Versioned,
+    execute: ({ data, environmentId, ifVersion, key, now, playerId, size }) => sql`
+        update saves set version = version + 1, data = ${data}, size = ${size}, updated_at = ${now},
+          fresh = false
+        where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
+          and data is not null and version = ${ifVersion}::bigint
+        returning version`
+  }),
+  remove: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Named.fields, ifVersion: Schema.NullOr(IfVersion), now: Time }),
+    Result: Versioned,
+    execute: ({ environmentId, ifVersion, key, now, playerId }) => sql`
+        with gone as (
+          update saves set data = null, size = 0, updated_at = ${now}
+          where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
+            and data is not null
+            and (${ifVersion}::bigint is null or version = ${ifVersion}::bigint)
+          returning version
+        ), counted as (
+          update save_counts set saves = saves - 1, deleted = deleted + 1 from gone
+          where player_id = ${playerId} and environment_id = ${environmentId}
+        )
+        select version from gone`
+  })
+})
+
+const reads = (sql: SqlClient.SqlClient) => ({
+  list: SqlSchema.findAll({
+    Request: Owner,
+    Result: Item,
+    execute: ({ environmentId, playerId }) => sql`
+      select key, version, size, updated_at from saves
+      where player_id = ${playerId} and environment_id = ${environmentId} and data is not null
+      order by updated_at desc, key`
+  }),
+  find: SqlSchema.findOneOption({
+    Request: Named,
+    Result: Row,
+    execute: ({ environmentId, key, playerId }) => sql`
+      select key, version, size, updated_at, data from saves
+      where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
+        and data is not null`
+  }),
+  version: SqlSchema.findOneOption({
+    Request: Named,
+    Result: Versioned,
+    execute: ({ environmentId, key, playerId }) => sql`
+      select version from saves
+      where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
+        and data is not null`
+  })
+})
+
+/**
+ * Forgets the rows of deleted saves of those who deleted very many, in two steps an hour apart: first
+ * the player's floor rises above their versions, and only when no statement is left that has not seen
+ * that do the rows go.
+ */
+const sweeps = (sql: SqlClient.SqlClient) => ({
+  forget: SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`
+      delete from saves s using save_counts c
+      where c.floor > 0 and s.player_id = c.player_id and s.environment_id = c.environment_id
+        and s.data is null and s.version <= c.floor and s.updated_at < ${before}`
+  }),
+  raise: SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`
+      update save_counts c set deleted = 0, floor = greatest(c.floor, coalesce((
+          select max(s.version) from saves s
+          where s.player_id = c.player_id and s.environment_id = c.environment_id
+            and s.data is null and s.updated_at < ${before}), 0))
+      where c.deleted > ${limits.deletedKept}::int`
+  })
+})
+
+/** The version of what was written, or why nothing was. */
+export type Written = number | "version_conflict" | "too_many_saves" | "no_player"
+
+/** The constraint that a statement broke; anything else is a fault. */
+const brokenBy = ({ reason }: SqlError.SqlError): Effect.Effect<Written> => {
+  if (reason._tag !== "ConstraintError") return Effect.die(reason)
+  const { cause } = reason
+  const constraint = Predicate.isObject(cause) && "constraint" in cause ? cause.constraint : ""
+  return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
+}
+
+const written = <E>(
+  statement: Effect.Effect<Option.Option<typeof Versioned.Type>, SqlError.SqlError | E>
+): Effect.Effect<Written> =>
+  settled(
+    statement.pipe(
+      Effect.map((row): Written => (Option.isSome(row) ? row.value.version : "version_conflict")),
+      Effect.catchIf(SqlError.isSqlError, brokenBy)
+    )
+  )
+
+/** Rows in and out of `saves`. */
+export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { create, put } = upserts(sql)
+    const { remove, replace } = changes(sql)
+    const { find, list, version } = reads(sql)
+    const { forget, raise } = sweeps(sql)
+    return {
+      /** The player's saves, the one written last first. */
+      list: (owner: SaveOwner) => settled(list(owner)),
+      find: (request: typeof Named.Type) => settled(find(request)),
+      /** The version that a save has; 0 when there is none. */
+      versionOf: (request: typeof Named.Type) =>
+        Effect.map(
+          settled(version(request)),
+          Option.match({ onNone: () => 0, onSome: (row) => row.version })
+        ),
+      /** Writes a save, if it has the version that was read (0: if there is none). */
+      put: (write: typeof Write.Type, ifVersion: number | undefined) => {
+        if (ifVersion === undefined) return written(put(write))
+        return written(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
+      },
+      /** Whether a save was deleted: it was there, and of the version that was read. */
+      remove: (request: Parameters<typeof remove>[0]) =>
+        Effect.map(settled(remove(request)), Option.isSome),
+      /** To be called from time to time: forgets saves deleted before a time where they are many. */
+      sweep: (before: typeof Time.Type) =>
+        Effect.orDie(Effect.andThen(forget(before), raise(before)))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(SaveRows, this.make)
+}

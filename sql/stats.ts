@@ -1,0 +1,190 @@
+/**
+ * Stats (spec section 4.3): a row for each stat of a player with its value in every period, and the
+ * values that were rejected, for the operator. A whole report is one statement, whatever its size.
+ */
+import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
+import { SqlClient, SqlError, SqlSchema } from "effect/sql"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { stats as limits } from "#rpc/limits"
+import { settled } from "./database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
+
+/** A value to combine with what is stored. */
+const Value = Schema.Struct({
+  stat: Schema.String,
+  aggregation: Schema.String,
+  value: Schema.Finite
+})
+
+/** A value that was rejected, for the operator. */
+const Signal = Schema.Struct({
+  stat: Schema.String,
+  value: Schema.Finite,
+  reason: Schema.String
+})
+
+const Report = Schema.Struct({
+  ...Owner.fields,
+  /** The first days of the present periods, as ISO dates. */
+  day: Schema.String,
+  week: Schema.String,
+  month: Schema.String,
+  /** One JSON parameter each, so that the statement is always the same. */
+  values: Schema.fromJsonString(Schema.Array(Value)),
+  signals: Schema.fromJsonString(Schema.Array(Signal)),
+  now: Time
+})
+export type StatReport = typeof Report.Type
+
+const Combined = Schema.Struct({
+  stat: Schema.String,
+  total: Schema.Finite,
+  daily: Schema.Finite,
+  weekly: Schema.Finite,
+  monthly: Schema.Finite
+})
+
+const SecretRow = Schema.Struct({ environmentId: EnvironmentId, sealed: Schema.String })
+
+/** Half of the largest number: two of them have a sum that is finite. */
+const sumMax = "8.9e307"
+
+/** What is stored with what is reported. */
+const combined = (column: string): string => `
+  case excluded.aggregation
+    when 'sum' then least(greatest(s.${column}, -${sumMax}), ${sumMax})
+      + least(greatest(excluded.${column}, -${sumMax}), ${sumMax})
+    when 'max' then greatest(s.${column}, excluded.${column})
+    when 'min' then least(s.${column}, excluded.${column})
+    else excluded.${column} end`
+
+/**
+ * A later period begins anew. A report from a node whose clock is behind counts in the period that
+ * has begun, so every value lands in exactly one.
+ */
+const inPeriod = (column: string, first: string): string => `
+  ${column} = case when s.${first} < excluded.${first} then excluded.${column}
+    else ${combined(column)} end, ${first} = greatest(s.${first}, excluded.${first})`
+
+const writes = (sql: SqlClient.SqlClient) => {
+  const combine = sql.literal(`aggregation = excluded.aggregation, total = ${combined("total")},
+    ${inPeriod("daily", "day")}, ${inPeriod("weekly", "week")}, ${inPeriod("monthly", "month")}`)
+  return {
+    report: SqlSchema.findAll({
+      Request: Report,
+      Result: Combined,
+      // In one order for all, so that two reports never wait for each other.
+      execute: ({ day, environmentId, month, now, playerId, signals, values, week }) => sql`
+        with noted as (
+          insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
+          select ${environmentId}, ${playerId}, r.stat, r.value, r.reason, ${now}
+          from json_to_recordset(${signals}::text::json)
+            as r(stat text, value float8, reason text)
+        )
+        insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
+          week, weekly, month, monthly)
+        select ${environmentId}, ${playerId}, r.stat, r.aggregation, r.value, ${day}::text::date,
+          r.value, ${week}::text::date, r.value, ${month}::text::date, r.value
+        from json_to_recordset(${values}::text::json)
+          as r(stat text, aggregation text, value float8)
+        order by r.stat
+        on conflict (player_id, environment_id, stat) do update set ${combine}
+        returning stat, total, daily, weekly, monthly`
+    }),
+    sweep: SqlSchema.void({
+      Request: Time,
+      execute: (before) => sql`
+        delete from stat_signals where created_at < ${before} or id in (
+          select id from (
+            select id, row_number() over (partition by environment_id order by id desc) as nth
+            from stat_signals) as numbered
+          where nth > ${limits.signalsPerEnvironment}::int)`
+    })
+  }
+}
+
+const reads = (sql: SqlClient.SqlClient) => ({
+  totals: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ stat: Schema.String, total: Schema.Finite }),
+    execute: ({ environmentId, playerId }) => sql`
+      select stat, total from stats
+      where player_id = ${playerId} and environment_id = ${environmentId} order by stat`
+  })
+})
+
+/** A token outlives its player by up to fifteen minutes: then there is nobody to write for. */
+const isPlayerGone = (failure: unknown): boolean => {
+  if (!SqlError.isSqlError(failure) || failure.reason._tag !== "ConstraintError") return false
+  const { cause } = failure.reason
+  return Predicate.isObject(cause) && "constraint" in cause
+    ? String(cause.constraint).endsWith("_player_id_fkey")
+    : false
+}
+
+/** Rows in and out of `stats` and `stat_signals`. */
+export class StatRows extends Context.Service<StatRows>()("sql/stats/StatRows", {
+  make: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const { report, sweep } = writes(sql)
+    const { totals } = reads(sql)
+    return {
+      /** Combines a report with what is stored and answers that; none when the player has gone. */
+      report: (request: StatReport) =>
+        settled(
+          report(request).pipe(
+            Effect.map(Option.some),
+            Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
+          )
+        ),
+      /** The values for all time. */
+      totals: (environmentId: EnvironmentId, playerId: PlayerId) =>
+        settled(totals({ environmentId, playerId })),
+      /** Forgets the rejected values of before a time, and the oldest where they are many. */
+      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(StatRows, this.make)
+}
+
+const secrets = (sql: SqlClient.SqlClient) => ({
+  find: SqlSchema.findOneOption({
+    Request: EnvironmentId,
+    Result: SecretRow,
+    execute: (environmentId) => sql`
+      select environment_id, sealed from webhook_secrets where environment_id = ${environmentId}`
+  }),
+  insert: SqlSchema.void({
+    Request: Schema.Struct({ ...SecretRow.fields, createdAt: Time }),
+    execute: (row) => sql`insert into webhook_secrets ${sql.insert(row)} on conflict do nothing`
+  }),
+  replace: SqlSchema.void({
+    Request: Schema.Struct({ ...SecretRow.fields, createdAt: Time }),
+    execute: (row) => sql`
+      insert into webhook_secrets ${sql.insert(row)}
+      on conflict (environment_id) do update set sealed = excluded.sealed,
+        created_at = excluded.created_at`
+  })
+})
+
+/** Rows in and out of `webhook_secrets`. */
+export class WebhookSecretRows extends Context.Service<WebhookSecretRows>()(
+  "sql/stats/WebhookSecretRows",
+  {
+    make: Effect.gen(function* () {
+      const { find, insert, replace } = secrets(yield* SqlClient.SqlClient)
+      return {
+        find: (environmentId: EnvironmentId) => settled(find(environmentId)),
+        /** Of many at once the first one stays. */
+        insert: (row: Parameters<typeof insert>[0]) => settled(insert(row)),
+        replace: (row: Parameters<typeof replace>[0]) => settled(replace(row))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(WebhookSecretRows, this.make)
+}

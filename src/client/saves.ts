@@ -1,0 +1,62 @@
+/** The signed-in player's cloud saves (spec section 4.3). */
+import { Effect, type Schema } from "effect"
+import type { Save, SaveItem } from "#rpc/saves"
+import type { Http, SaveVersion } from "./http.ts"
+import type { Tokens } from "./tokens.ts"
+
+export interface Saves {
+  /**
+   * The player's saves without their data, the one written last first.
+   *
+   * @example
+   * for (const { key, updatedAt } of await client.saves.list()) addSlot(key, updatedAt)
+   */
+  list(): Promise<ReadonlyArray<SaveItem>>
+
+  /**
+   * A save; null when there is none.
+   *
+   * @example
+   * const save = await client.saves.get("slot-1")
+   * start(save?.data ?? newGame())
+   */
+  get(key: string): Promise<Save | null>
+
+  /**
+   * Writes a save of up to 1 MiB of JSON. With `ifVersion` it rejects with `version_conflict` when
+   * somebody else (another device) has written since that version; 0 means that there must be none.
+   *
+   * @example
+   * try {
+   *   await client.saves.put("slot-1", data, { ifVersion: save.version })
+   * } catch (error) {
+   *   if (!isError(error, "version_conflict")) throw error
+   *   await mergeWith(await client.saves.get("slot-1"))
+   * }
+   */
+  put(key: string, data: Schema.Json, options?: SaveVersion): Promise<SaveItem>
+
+  /**
+   * Deletes a save, if it still has the version that is given; rejects with `save_not_found`.
+   *
+   * @example
+   * await client.saves.delete("slot-1")
+   */
+  delete(key: string, options?: SaveVersion): Promise<void>
+}
+
+type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+
+export const makeSaves = (http: Http, tokens: Tokens, run: Run): Saves => ({
+  list: () => run(Effect.map(tokens.authorized(http.listSaves), ({ saves }) => saves)),
+  get: (key) =>
+    run(
+      Effect.catchTag(tokens.authorized(http.readSave(key)), "save_not_found", () =>
+        Effect.succeed(null)
+      )
+    ),
+  put: (key, data, options = {}) =>
+    run(tokens.authorized(http.writeSave(key, { data, ...options }))),
+  delete: (key, options = {}) =>
+    run(Effect.asVoid(tokens.authorized(http.removeSave(key, options))))
+})

@@ -1,0 +1,87 @@
+/**
+ * The body of `PUT /v1/saves/:key` (spec section 4.3): read as text, since `data` is kept as the text
+ * that it is, and refused while it is read when it cannot be within the limit.
+ */
+import { ByteSize, Effect, Result, Schema } from "effect"
+import {
+  HttpEffect,
+  HttpIncomingMessage,
+  HttpServerError,
+  type HttpServerRequest,
+  HttpServerResponse
+} from "effect/http"
+import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from "#rpc/errors"
+import { saves as limits } from "#rpc/limits"
+import { SavePut } from "#rpc/saves"
+import { invalidRequest } from "../http/requests.ts"
+import { memberText } from "./document.ts"
+
+/** What a client wants to write. */
+export interface SaveBody {
+  readonly data: string
+  readonly size: number
+  readonly ifVersion: number | undefined
+}
+
+type Refusal = InvalidJson | InvalidRequest | SaveTooLarge | UnsupportedMediaType
+
+/** Everything but the data, which is checked as text. */
+const decodeFields = Schema.decodeUnknownResult(
+  Schema.Struct({ data: Schema.Unknown, ifVersion: SavePut.fields.ifVersion }),
+  { errors: "all" }
+)
+
+const jsonForm = /^application\/json\s*(?:;|$)/i
+
+const parseJson = (text: string): Result.Result<unknown, InvalidJson> =>
+  Result.try({ try: () => JSON.parse(text), catch: () => new InvalidJson() })
+
+const tooDeep = new InvalidRequest({
+  details: {
+    issues: [{ path: "data", message: `Expected at most ${limits.dataDepthMax} levels` }]
+  }
+})
+
+/** The body that a text is. */
+export const parseSaveBody = (text: string, maxBytes: number): Result.Result<SaveBody, Refusal> => {
+  const parsed = parseJson(text)
+  if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
+  const fields = decodeFields(parsed.success)
+  if (Result.isFailure(fields)) return Result.fail(invalidRequest(fields.failure.issue))
+  const data = memberText(text, "data")
+  if (data === undefined) return Result.fail(new InvalidJson())
+  if (data.depth > limits.dataDepthMax) return Result.fail(tooDeep)
+  const size = Buffer.byteLength(data.text)
+  if (size > maxBytes) {
+    return Result.fail(new SaveTooLarge({ details: { size, limit: maxBytes } }))
+  }
+  return Result.succeed({ data: data.text, size, ifVersion: fields.success.ifVersion })
+}
+
+/** What is left of a body that is too large is not read. */
+const hangUp = HttpEffect.appendPreResponseHandler((_, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "connection", "close"))
+)
+
+/** Reads the body of a request. */
+export const makeReadSaveBody = (maxBytes: number) => {
+  const textMaxBytes = ByteSize.fromInputUnsafe(maxBytes + limits.bodySlackBytes)
+  const tooLarge = ({ headers }: HttpServerRequest.HttpServerRequest) => {
+    const size = Math.max(Number(headers["content-length"]) || 0, maxBytes + 1)
+    const error = new SaveTooLarge({ details: { size, limit: maxBytes } })
+    return Effect.andThen(hangUp, Effect.fail(error))
+  }
+  return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+    if (!jsonForm.test(request.headers["content-type"] ?? "application/json")) {
+      return yield* new UnsupportedMediaType()
+    }
+    const text = yield* request.text.pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, textMaxBytes),
+      Effect.catch((error) => (isTooLarge(error) ? tooLarge(request) : Effect.die(error)))
+    )
+    return yield* Effect.fromResult(parseSaveBody(text, maxBytes))
+  })
+}
+
+const isTooLarge = ({ reason }: HttpServerError.HttpServerError): boolean =>
+  reason._tag === "RequestParseError" && reason.reason === "BodyTooLarge"
