@@ -25,14 +25,15 @@ const makeSurroundings = Effect.fnUntraced(function* (node: string) {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const now = () => clock.currentTimeMillisUnsafe()
   let watches = 0
-  return {
+  const surroundings = {
     node,
     nextWatch: () => ++watches,
     turn: new EventTurn(now, timers),
-    /** For what is asked one after the other: where a player is, and whom it meets. */
-    promptTurn: new EventTurn(now, timers, 0),
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
+  // For what is asked one after the other: where a player is, and whom it meets.
+  const prompt = { ...surroundings, turn: new EventTurn(now, timers, 0) }
+  return { surroundings, prompt }
 })
 
 /** The lines to entities of one kind; a line is opened when there is none. */
@@ -64,9 +65,8 @@ export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
     const queueClient = yield* MatchmakingQueue.client
     const sessionsClient = yield* PlayerSessions.client
     const lines = yield* RoomLines
-    const surroundings = yield* makeSurroundings(node)
-    const { promptTurn, run, turn } = surroundings
-    const prompt = { ...surroundings, turn: promptTurn }
+    const { prompt, surroundings } = yield* makeSurroundings(node)
+    const { run, turn } = surroundings
     const connections = new Map<string, PlayerConnection>()
 
     const rooms = makeLinks<RoomLink>(
