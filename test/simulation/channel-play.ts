@@ -39,13 +39,14 @@ export const actInChannels = (
   const kind = chance.integer(0, 49)
   if (kind < 12) return player.ask("channelJoin", { channel: some })
   if (kind < 17) return create(chance, player)
-  if (kind < 20) return void say(player, some)
-  if (kind === 20) {
+  if (kind < 19) return void say(player, some)
+  if (kind === 19) {
     for (let i = 0; i < tooMany; i++) player.ask("channelCreate", {})
     return
   }
-  if (kind === 21) {
-    for (let i = 0; i < 2; i++) player.ask("channelJoin", { channel: some })
+  if (kind < 23) {
+    const again = kind < 22 ? ["channelJoin"] : ["channelLeave", "channelJoin"]
+    for (const t of ["channelJoin", ...again]) player.ask(t, { channel: some })
     return
   }
   if (own === undefined) return

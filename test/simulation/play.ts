@@ -147,7 +147,7 @@ export const act = (play: Play, player: Player): void => {
   choose(chance, [
     [busy ? 20 : 1, nothing],
     [busy ? 4 : 40, () => choose(chance, own)],
-    [play.channels ? 30 : 0, () => actInChannels(chance, player, play.players)],
+    [play.channels ? 60 : 0, () => actInChannels(chance, player, play.players)],
     [2, () => drop(play, player)],
     [1, () => connect(play, player)],
     [1, () => dawdle(play, player)]
