@@ -3,7 +3,7 @@
  * and of an anonymous listener. The gateway keeps a connection within its eight channels and its pace;
  * deciding is the channel's.
  */
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { voiceOf } from "#entities/channel/settings"
 import { ChannelName } from "#rpc/channels"
@@ -66,6 +66,32 @@ const paceOf = (connection: ChannelSubscriber, name: string, now: number): Frame
   return bucket
 }
 
+interface Turn {
+  readonly steps: Semaphore.Semaphore
+  asked: number
+}
+
+/** What each connection has under way, by channel. */
+const turns = new WeakMap<ChannelSubscriber, Map<string, Turn>>()
+
+/** Comings and goings of a connection in a channel are done one after the other, as they came. */
+const inTurn = <A, E, R>(
+  connection: ChannelSubscriber,
+  name: string,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const own = turns.get(connection) ?? new Map<string, Turn>()
+    const turn = own.get(name) ?? { steps: Semaphore.makeUnsafe(1), asked: 0 }
+    turn.asked += 1
+    turns.set(connection, own.set(name, turn))
+    const done = Effect.sync(() => {
+      turn.asked -= 1
+      if (turn.asked === 0) own.delete(name)
+    })
+    return Effect.ensuring(turn.steps.withPermits(1)(effect), done)
+  })
+
 /** Comes into a channel that is there, or was a moment ago. */
 const enter = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: string) {
   const hub = yield* ChannelHub
@@ -88,11 +114,7 @@ const enter = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: 
   return { channel: name }
 })
 
-/** Comes into a channel. Only those that are there are woken: a made-up name never costs an entity. */
-const joinChannel = Effect.fnUntraced(function* (
-  connection: ChannelSubscriber,
-  { channel: name }: FramePayload<"channelJoin">
-) {
+const joinKnown = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: string) {
   const hub = yield* ChannelHub
   const rows = yield* ChannelRows
   const { environmentId } = connection
@@ -102,6 +124,10 @@ const joinChannel = Effect.fnUntraced(function* (
   if (!known && !(yield* rows.exists(environmentId, name))) return yield* new ChannelNotFound()
   return yield* enter(connection, name)
 })
+
+/** Comes into a channel. Only those that are there are woken: a made-up name never costs an entity. */
+const joinChannel = (connection: ChannelSubscriber, { channel }: FramePayload<"channelJoin">) =>
+  inTurn(connection, channel, joinKnown(connection, channel))
 
 const nameAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -139,20 +165,22 @@ const createChannel = Effect.fnUntraced(function* (
   yield* throttles.take(throttleLimits.channelCreate, `channel-create:${playerId}`)
   const name = frame.channel ?? (yield* generatedName)
   const create = { ownerId: playerId, join, send, maxMembers, voice }
-  yield* answered(hub.channel(environmentId, name).Create({ create }))
-  return yield* enter(connection, name)
+  const made = answered(hub.channel(environmentId, name).Create({ create }))
+  return yield* inTurn(connection, name, Effect.andThen(made, enter(connection, name)))
 })
 
-const leave = (
-  connection: ChannelSubscriber,
-  { channel }: FramePayload<"channelLeave">,
-  done: (error?: CodedError) => void
-): void => {
-  const seat = connection.channels.get(channel)
-  if (seat === undefined) return done()
-  connection.channels.delete(channel)
-  seat.line.leave(connection, "left", (answer) => done(answer.ok ? undefined : answer.error))
-}
+const leave = (connection: ChannelSubscriber, channel: string): Effect.Effect<{}, CodedError> =>
+  Effect.callback((resume) => {
+    const seat = connection.channels.get(channel)
+    if (seat === undefined) return resume(Effect.succeed({}))
+    connection.channels.delete(channel)
+    seat.line.leave(connection, "left", (answer) =>
+      resume(answer.ok ? Effect.succeed({}) : Effect.fail(answer.error))
+    )
+  })
+
+const leaveChannel = (connection: ChannelSubscriber, { channel }: FramePayload<"channelLeave">) =>
+  inTurn(connection, channel, leave(connection, channel))
 
 /** The player may only be in server-made channels from now on, or everywhere again. */
 export const setOpenChat = (connection: PlayerConnection, openChat: boolean): void => {
@@ -169,14 +197,6 @@ type ChannelFrameType =
   | "channelLeave"
   | "channelSend"
   | "channelModerate"
-
-type Answer<T extends ChannelFrameType> = Parameters<FrameHandlers[T]>[2]
-
-const answerDone =
-  (connection: ChannelSubscriber, reply: Answer<"channelLeave">) => (error?: CodedError) => {
-    if (error !== undefined) refuse(connection, reply, error)
-    else reply?.({ ok: true, data: {} })
-  }
 
 /** A message, once it fits and is not too soon. */
 const send =
@@ -204,10 +224,10 @@ const moderate: FrameHandlers["channelModerate"] = (connection, frame, reply) =>
   const seat = connection.channels.get(channel)
   if (seat === undefined) return refuse(connection, reply, new OwnerOnly())
   const { playerId } = connection
-  const done = answerDone(connection, reply)
-  seat.line.send({ t: "moderate", playerId, target, ...act }, (answer) =>
-    done(answer.ok ? undefined : answer.error)
-  )
+  seat.line.send({ t: "moderate", playerId, target, ...act }, (answer) => {
+    if (answer.ok) reply?.({ ok: true, data: {} })
+    else refuse(connection, reply, answer.error)
+  })
 }
 
 /** The frames of players. */
@@ -219,8 +239,7 @@ export const channelFrames = (
   return {
     channelJoin: effectful<"channelJoin", PlayerConnection>(joinChannel),
     channelCreate: effectful<"channelCreate", PlayerConnection>(createChannel),
-    channelLeave: (connection, frame, reply) =>
-      leave(connection, frame, answerDone(connection, reply)),
+    channelLeave: effectful<"channelLeave", PlayerConnection>(leaveChannel),
     channelSend: send(now),
     channelModerate: moderate
   }
@@ -239,8 +258,7 @@ export class ListenerFrames extends Context.Service<ListenerFrames, FrameHandler
       const effectful = answerWith(yield* Effect.context<ChannelServices>())
       return ListenerFrames.of({
         channelJoin: effectful<"channelJoin", Listener>(joinChannel),
-        channelLeave: (listener, frame, reply) =>
-          leave(listener, frame, answerDone(listener, reply)),
+        channelLeave: effectful<"channelLeave", Listener>(leaveChannel),
         channelSend: (listener, { channel }, reply) => {
           const isIn = listener.channels.has(channel)
           refuse(listener, reply, isIn ? new SendForbidden() : new NotInChannel())

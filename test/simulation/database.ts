@@ -6,6 +6,7 @@
  */
 import { Effect, type Exit } from "effect"
 import { SqlError } from "effect/sql"
+import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
@@ -18,10 +19,12 @@ export type Weather = "fine" | "slow" | "refusing" | "silent"
 /** Real statements, one after the other. */
 export interface RealDatabase {
   readonly rows: Rows
+  readonly channelRows: ChannelRows["Service"]
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<Exit.Exit<A, E>>
-  /** Forgets all rooms and begins the epochs anew. */
+  /** Forgets all rooms and channels and begins the epochs anew. */
   readonly clear: () => Promise<void>
   readonly roomIds: () => Promise<ReadonlyArray<string>>
+  readonly channelNames: () => Promise<ReadonlyArray<string>>
 }
 
 const statementMillis = 5000
@@ -176,7 +179,21 @@ export class Database {
     })
   }
 
-  /** The repository as a process sees it. */
+  /** The repository of channels as a process sees it. */
+  channelRowsFor(process: Process): ChannelRows["Service"] {
+    const { channelRows: rows } = this.#real
+    const settled = <A>(real: Effect.Effect<A>) => this.#settled(process, real)
+    return ChannelRows.of({
+      claim: (environmentId, name) => settled(rows.claim(environmentId, name)),
+      insert: (row) => settled(rows.insert(row)),
+      save: (row) => settled(rows.save(row)),
+      remove: (environmentId, name, epoch) => settled(rows.remove(environmentId, name, epoch)),
+      exists: (environmentId, name) => settled(rows.exists(environmentId, name)),
+      overdue: (before, limit) => settled(rows.overdue(before, limit))
+    })
+  }
+
+  /** The repository of rooms as a process sees it. */
   rowsFor(process: Process): Rows {
     const { rows } = this.#real
     const settled = <A>(real: Effect.Effect<A>) => this.#settled(process, real)

@@ -1,4 +1,5 @@
 /** What virtual players do: whatever a game may do, and what it should not, at random times. */
+import { actInChannels } from "./channel-play.ts"
 import type { Ledger, Player } from "./player.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
@@ -24,6 +25,8 @@ export interface Play {
   readonly ledger: Ledger
   readonly players: ReadonlyArray<Player>
   readonly runners: () => ReadonlyArray<Runner>
+  /** Are there channels in this life? */
+  readonly channels: boolean
 }
 
 const nothing = (): void => undefined
@@ -144,6 +147,7 @@ export const act = (play: Play, player: Player): void => {
   choose(chance, [
     [busy ? 20 : 1, nothing],
     [busy ? 4 : 40, () => choose(chance, own)],
+    [play.channels ? 60 : 0, () => actInChannels(chance, player, play.players)],
     [2, () => drop(play, player)],
     [1, () => connect(play, player)],
     [1, () => dawdle(play, player)]

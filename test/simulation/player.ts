@@ -3,17 +3,23 @@
  * built from what it is told and nothing else. What it cannot make sense of is a defect.
  */
 import { Schema } from "effect"
+import { ChannelEvent } from "#rpc/channels"
 import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import { Reply, Warn, Welcome } from "#rpc/realtime"
 import { follow } from "../room-world.ts"
+import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"
+import type { ChannelRules } from "./channel-rules.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
 import { PlayerSocket } from "./socket.ts"
 import type { World } from "./world.ts"
 
 const decode = Schema.decodeUnknownSync(
-  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent]))
+  Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent]))
 )
+
+const isOfChannel = (event: RoomEvent | ChannelEvent): event is ChannelEvent =>
+  event.t.startsWith("channel_")
 
 export interface Request {
   readonly t: string
@@ -52,6 +58,7 @@ export interface Wait {
 export interface Ledger {
   readonly waits: Array<Wait>
   readonly transcripts: Array<Transcript>
+  readonly channelTranscripts: Array<ChannelTranscript>
   readonly acknowledged: Array<Acknowledged>
   /** Rooms that players know of, by id. */
   readonly codes: Map<string, string>
@@ -68,6 +75,7 @@ export class Player {
   /** The connection's id, once it is welcome. */
   connectionId: string | undefined
   view: RoomSnapshot | undefined
+  readonly channels: ChannelClient
   readonly pending = new Map<string, Request>()
   /** Rooms that this socket has come into. */
   #entered = new Set<string>()
@@ -81,11 +89,12 @@ export class Player {
   kept: string | undefined
   lastClose = 0
 
-  constructor(id: string, world: World, chance: Chance, ledger: Ledger) {
+  constructor(id: string, world: World, chance: Chance, ledger: Ledger, rules: ChannelRules) {
     this.id = id
     this.world = world
     this.#chance = chance
     this.#ledger = ledger
+    this.channels = new ChannelClient(this, rules)
   }
 
   get welcome(): boolean {
@@ -137,6 +146,7 @@ export class Player {
     this.view = undefined
     this.kept = undefined
     this.pending.clear()
+    this.channels.dropped()
     this.#entered = new Set()
     this.#transcript = undefined
     this.#cancelled.clear()
@@ -160,11 +170,12 @@ export class Player {
     const sentAt = this.world.now
     this.pending.set(rid, { t, rid, sentAt, n, matches: matches.map((match) => match.rid) })
     if (t === "quickMatch") this.#wait(rid, sentAt)
+    this.channels.asks(rid, t, payload["channel"])
     this.world.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
     this.socket?.say({ t, rid, ...payload })
   }
 
-  #fault(what: string): void {
+  fault(what: string): void {
     this.world.fault(`${this.id} ${what}`)
   }
 
@@ -175,20 +186,21 @@ export class Player {
       case "welcome":
         this.connectionId = frame.connectionId
         this.kept = frame.rooms[0]?.roomId
-        return
+        return this.channels.welcomed()
       case "warn":
         return
       case "reply":
         return this.#answered(frame, toldAt)
       default:
-        return this.#event(frame, text)
+        if (!isOfChannel(frame)) return this.#event(frame, text)
+        return this.channels.hear(frame, text, this.#ledger.channelTranscripts)
     }
   }
 
   #event(event: RoomEvent, text: string): void {
     if (event.t === "room_joined") {
       if (this.view !== undefined && this.view.id !== event.room.id) {
-        this.#fault(`is in ${this.view.id} and comes into ${event.room.id}`)
+        this.fault(`is in ${this.view.id} and comes into ${event.room.id}`)
       }
       const { code, id } = event.room
       this.#ledger.codes.set(id, code)
@@ -203,13 +215,13 @@ export class Player {
       this.#numbers.clear()
       this.view = event.room
     } else {
-      if (this.view === undefined) return this.#fault(`is in no room and hears ${text}`)
+      if (this.view === undefined) return this.fault(`is in no room and hears ${text}`)
       this.#transcript?.frames.push(text)
       if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
       try {
         this.view = follow(this.view, event)
       } catch (error) {
-        this.#fault(`cannot follow ${text}: ${String(error)}`)
+        this.fault(`cannot follow ${text}: ${String(error)}`)
       }
     }
     this.#checkView()
@@ -218,7 +230,7 @@ export class Player {
   /** A sender's messages keep their order, and none comes twice. */
   #inOrder(from: string, n: number): void {
     const last = this.#numbers.get(from) ?? 0
-    if (n <= last) this.#fault(`hears ${n} of ${from} after ${last}`)
+    if (n <= last) this.fault(`hears ${n} of ${from} after ${last}`)
     this.#numbers.set(from, n)
   }
 
@@ -226,19 +238,20 @@ export class Player {
     if (this.view === undefined) return
     const { maxPlayers, players } = this.view
     const ids = new Set(players.map(({ id }) => id))
-    if (ids.size !== players.length) this.#fault("sees a player twice")
-    if (players.length > maxPlayers) this.#fault(`sees ${players.length} on ${maxPlayers} seats`)
-    if (!ids.has(this.id)) this.#fault("is in a room that does not show it")
+    if (ids.size !== players.length) this.fault("sees a player twice")
+    if (players.length > maxPlayers) this.fault(`sees ${players.length} on ${maxPlayers} seats`)
+    if (!ids.has(this.id)) this.fault("is in a room that does not show it")
   }
 
   #answered(reply: Reply, toldAt: number): void {
     const request = this.pending.get(reply.rid)
     this.pending.delete(reply.rid)
-    if (request === undefined) return this.#fault(`is answered twice: ${JSON.stringify(reply)}`)
+    if (request === undefined) return this.fault(`is answered twice: ${JSON.stringify(reply)}`)
     const wait = this.#waits.get(reply.rid)
     if (wait !== undefined) wait.until = toldAt
     const outcome = `${request.t} ${reply.ok ? "ok" : (reply.error?.code ?? "?")}`
     this.#ledger.outcomes.set(outcome, (this.#ledger.outcomes.get(outcome) ?? 0) + 1)
+    this.channels.answered(reply)
     if (!reply.ok) return
     const data = new Map(Object.entries(Object(reply.data)))
     switch (request.t) {
@@ -269,7 +282,7 @@ export class Player {
   }
 
   #hasEntered({ rid, t }: Request, roomId: string): void {
-    if (!this.#entered.has(roomId)) this.#fault(`${t} is ok before room_joined of ${roomId}`)
-    if (this.#cancelled.has(rid)) this.#fault("is matched after it cancelled")
+    if (!this.#entered.has(roomId)) this.fault(`${t} is ok before room_joined of ${roomId}`)
+    if (this.#cancelled.has(rid)) this.fault("is matched after it cancelled")
   }
 }

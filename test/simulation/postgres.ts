@@ -2,12 +2,16 @@
 import { Context, Effect, type Exit, Layer, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
+import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
 import { cloneDatabase } from "#src/testing/database"
 import type { RealDatabase } from "./database.ts"
+import { environmentId } from "./runner.ts"
 
 const services = (url: Redacted.Redacted) =>
-  RoomRows.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
+  Layer.mergeAll(RoomRows.layer, ChannelRows.layer).pipe(
+    Layer.provideMerge(poolLayer({ url, connections: 1 }))
+  )
 
 /** A database of its own, with statements carried out one after the other. */
 export const openDatabase = Effect.fnUntraced(function* (
@@ -22,18 +26,33 @@ export const openDatabase = Effect.fnUntraced(function* (
     last = next
     return next
   }
+  yield* Effect.orDie(sql`
+    with project as (
+      insert into projects (id, name, slug, created_at) values ('p', 'p', 'p', now()) returning id
+    )
+    insert into environments (id, project_id, name, created_at)
+    select ${environmentId}, id, 'production', now() from project`)
   const ids = sql<{ readonly id: string }>`select id from rooms`
+  const names = sql<{ readonly name: string }>`select name from channels order by name`
   return {
     rows: Context.get(context, RoomRows),
+    channelRows: Context.get(context, ChannelRows),
     run,
     clear: async () => {
       await run(
-        Effect.andThen(sql`truncate rooms`, sql`alter sequence entity_epochs restart with 1`)
+        Effect.andThen(
+          sql`truncate rooms, channels`,
+          sql`alter sequence entity_epochs restart with 1`
+        )
       )
     },
     roomIds: async () => {
       const exit = await run(ids)
       return exit._tag === "Success" ? exit.value.map(({ id }) => id) : ["(the database fails)"]
+    },
+    channelNames: async () => {
+      const exit = await run(names)
+      return exit._tag === "Success" ? exit.value.map(({ name }) => name) : ["(the database fails)"]
     }
   }
 })

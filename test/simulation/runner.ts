@@ -24,7 +24,9 @@ import {
 } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
-import { LocalChannels } from "#entities/channel/entity"
+import { ChannelLive } from "#entities/channel/entity"
+import { ChannelSweeper } from "#entities/channel/sweeper"
+import { ChannelWriter } from "#entities/channel/writer"
 import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
 import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
 import { RoomLive } from "#entities/room/entity"
@@ -44,10 +46,12 @@ import { HandoverStorage } from "#src/cluster/storage"
 import { Configs } from "#src/config"
 import { Invalidation } from "#src/invalidation"
 import { Relays } from "#src/peers"
+import type { PlayerConnection } from "#src/realtime/connection"
 import { ChannelHub } from "#src/realtime/channel-hub"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
 import { Throttles } from "#src/throttles"
+import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
 import { type Network, wires } from "./network.ts"
 import type { ShardLocks } from "./shard-locks.ts"
@@ -103,8 +107,6 @@ const CoreLive = Layer.mergeAll(
       rename: () => Effect.succeedNone
     })
   ),
-  Throttles.off,
-  Layer.mock(ChannelRows, {}),
   Layer.succeed(Relays, Relays.of({ serversFor: () => Effect.fail(new TurnUnavailable()) }))
 )
 
@@ -132,6 +134,7 @@ export interface Surroundings {
   readonly database: Database
   readonly locks: ShardLocks
   readonly record: RoomRecord
+  readonly channels: ChannelRecord
 }
 
 const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
@@ -163,20 +166,29 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
     Layer.provideMerge(ChannelHub.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
-      Layer.mergeAll(RoomLive, MatchmakingQueueLive, PlayerSessionsLive, RoomSweeper)
+      Layer.mergeAll(
+        RoomLive,
+        MatchmakingQueueLive,
+        PlayerSessionsLive,
+        RoomSweeper,
+        ChannelLive,
+        ChannelSweeper
+      )
     ),
     Layer.provideMerge(clusterOf(process, address, all)),
     Layer.provideMerge(
       Layer.mergeAll(
         RoomWriter.layer,
+        ChannelWriter.layer,
         recordedRooms(process, all.record),
+        recordedChannels(process, all.channels),
         LocalQueues.layer,
         LocalSessions.layer
       )
     ),
-    Layer.provideMerge(LocalChannels.layer),
     Layer.provideMerge(ThisNode.layer),
     Layer.provideMerge(CoreLive),
+    Layer.provideMerge(Layer.succeed(ChannelRows, all.database.channelRowsFor(process))),
     Layer.provideMerge(Layer.succeed(RoomRows, all.database.rowsFor(process)))
   )
 
@@ -185,6 +197,7 @@ export type NodeServices = Layer.Success<ReturnType<typeof nodeOf>>
 
 /** A socket's place on a runner. */
 export interface Seat {
+  readonly connection: PlayerConnection | undefined
   /** The node closes the socket: it drains, or its process ends. */
   readonly drop: (how: "draining" | "reset" | "silence") => void
 }

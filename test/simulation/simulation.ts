@@ -11,6 +11,15 @@ import {
   checkTranscripts,
   checkWrites
 } from "./checks.ts"
+import {
+  checkChannelOwners,
+  checkChannels,
+  checkChannelTranscripts,
+  sayAll
+} from "./channel-checks.ts"
+import { keepManaging } from "./channel-play.ts"
+import { ChannelRecord } from "./channel-record.ts"
+import { ChannelRules, serverMade } from "./channel-rules.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"
@@ -36,75 +45,154 @@ const restMillis = 32_000
 /** By then a room that nobody keeps has been found, woken and closed. */
 const sleepMillis = 170_000
 
+/** By then a channel that nobody is in has ended. */
+const emptyMillis = 33_000
+/** Lives with channels take longer; the others are without. */
+const channelsEvery = 3
+
+/** What a life is made of. */
+interface Life {
+  readonly world: World
+  readonly cluster: Cluster
+  readonly play: Play
+  readonly record: RoomRecord
+  readonly channels: ChannelRecord
+  readonly rules: ChannelRules
+  readonly ledger: Ledger
+  readonly real: RealDatabase
+}
+
+const checkStep = ({ channels, cluster, play, record, world }: Life): void => {
+  checkRooms(world, record)
+  if (play.channels) checkChannels(world, channels, cluster.runners)
+}
+
 /** Players do as they like and faults strike. */
-const turmoil = async (world: World, cluster: Cluster, play: Play, record: RoomRecord) => {
+const turmoil = async (life: Life) => {
+  const { cluster, play, rules, world } = life
   const millis = play.chance.integer(4000, 9000)
   const until = world.now + millis
   for (const player of play.players) keepActing(play, player, () => world.now < until)
+  if (play.channels) keepManaging(world, play.chance, rules, () => world.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
     world.after(play.chance.integer(1000, millis), () => cluster.strike())
   }
   while (world.now < until) {
     await world.pass(stepMillis)
-    checkRooms(world, record)
+    checkStep(life)
   }
 }
 
 /** Everything is well, and clients behave. */
-const recovery = async (world: World, cluster: Cluster, play: Play, record: RoomRecord) => {
+const recovery = async (life: Life) => {
+  const { cluster, play, world } = life
   cluster.heal()
   const until = world.now + restMillis
   while (world.now < until) {
     for (const player of play.players) rest(play, player)
     await world.pass(1000)
-    checkRooms(world, record)
+    checkStep(life)
   }
   checkAnswers(world, play.players, "quickMatch")
   for (const player of play.players) if (player.waitsFor("quickMatch")) player.ask("cancelMatch")
+  const checkSaid = sayAll(world, play.players)
   await world.pass(3000)
+  checkSaid()
   checkAnswers(world, play.players, "none")
 }
 
-/** Plays the life of a seed. */
-export const simulate = async (seed: number, real: RealDatabase): Promise<Outcome> => {
-  await real.clear()
+/** Everybody has left: what players made ends, and what the server made is there for good. */
+const aftermath = async (life: Life) => {
+  const { channels, cluster, play, real, rules, world } = life
+  if (play.channels) await world.pass(emptyMillis - 9000)
+  checkStep(life)
+  for (const { actor } of channels.speaking()) {
+    if (actor.state?.terms.managed === false) world.fault(`${actor.id} outlives its members`)
+  }
+  const isLeft = (name: string): boolean => !serverMade.some((made) => made === name)
+  const left = async () => [
+    ...(await real.roomIds()),
+    ...(await real.channelNames()).filter(isLeft)
+  ]
+  if ((await left()).length > 0) await world.pass(sleepMillis)
+  for (const id of await left()) world.fault(`${id} is left in the database`)
+  if (!play.channels) return
+  for (const runner of cluster.runners) runner.kill(false)
+  cluster.start()
+  await world.pass(lockMillis + 2000)
+  rules.check(cluster.runners.at(-1))
+  await world.pass(6000)
+}
+
+/** A life from its beginning to its end. */
+const live = async (life: Life) => {
+  const { channels, cluster, ledger, play, record, rules, world } = life
+  const { players } = play
+  for (let runners = play.chance.integer(2, 3); runners > 0; runners--) cluster.start()
+  await world.pass(1500)
+  if (play.channels) {
+    rules.begin()
+    await world.pass(500)
+  }
+  await turmoil(life)
+  await recovery(life)
+  checkOwners(world, record, players)
+  checkChannelOwners(world, channels, players)
+  checkSessions(world, record, players)
+  checkWrites(record, world, ledger, cluster.outages)
+  await world.pass(2000)
+  for (const player of players) {
+    if (player.view !== undefined) player.ask("leave")
+    for (const channel of player.channels.views.keys()) player.ask("channelLeave", { channel })
+  }
+  await world.pass(9000)
+  checkAnswers(world, players, "none")
+  checkTranscripts(world, record, ledger)
+  checkChannelTranscripts(world, channels, ledger.channelTranscripts)
+  if (cluster.calm) checkCalm(world, record, ledger)
+  await aftermath(life)
+}
+
+/** The world of a seed, before anything happens in it. */
+const begin = (seed: number, real: RealDatabase) => {
   let streams = 0
   const newChance = () => new Chance(seed, streams++)
   const world = new World(newChance())
   const database = new Database(real, world, newChance())
   const network = new Network(world, newChance())
   const record = new RoomRecord()
+  const channels = new ChannelRecord()
   const locks = new ShardLocks(database, lockMillis)
-  const cluster = new Cluster(world, newChance(), newChance, { network, database, locks, record })
+  const all = { network, database, locks, record, channels }
+  const cluster = new Cluster(world, newChance(), newChance, all)
   const ledger: Ledger = {
     transcripts: [],
+    channelTranscripts: [],
     acknowledged: [],
     waits: [],
     codes: new Map(),
     outcomes: new Map()
   }
   const chance = newChance()
-  const players = Array.from(
+  const ids = Array.from(
     { length: chance.integer(3, 6) },
-    (_, i) => new Player(`pl_${String(i).padStart(26, "0")}`, world, newChance(), ledger)
+    (_, i) => `pl_${String(i).padStart(26, "0")}`
   )
-  const play: Play = { chance, ledger, players, runners: () => cluster.runners }
+  const runners = () => cluster.runners
+  const rules = new ChannelRules({ world, chance: newChance(), players: ids, runners })
+  const players = ids.map((id) => new Player(id, world, newChance(), ledger, rules))
+  const play: Play = { chance, ledger, players, runners, channels: seed % channelsEvery === 0 }
+  const life: Life = { world, cluster, play, record, channels, rules, ledger, real }
+  return { life, database }
+}
+
+/** Plays the life of a seed. */
+export const simulate = async (seed: number, real: RealDatabase): Promise<Outcome> => {
+  await real.clear()
+  const { database, life } = begin(seed, real)
+  const { cluster, ledger, world } = life
   try {
-    for (let runners = chance.integer(2, 3); runners > 0; runners--) cluster.start()
-    await world.pass(1500)
-    await turmoil(world, cluster, play, record)
-    await recovery(world, cluster, play, record)
-    checkOwners(world, record, players)
-    checkSessions(world, record, players)
-    checkWrites(record, world, ledger, cluster.outages)
-    await world.pass(2000)
-    for (const player of players) if (player.view !== undefined) player.ask("leave")
-    await world.pass(9000)
-    checkAnswers(world, players, "none")
-    checkTranscripts(world, record, ledger)
-    if (cluster.calm) checkCalm(world, record, ledger)
-    if ((await real.roomIds()).length > 0) await world.pass(sleepMillis)
-    for (const id of await real.roomIds()) world.fault(`${id} is left in the database`)
+    await live(life)
   } catch (error) {
     world.fault(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }

@@ -1,0 +1,236 @@
+/**
+ * What must hold of channels. At every step: room for all who are in, nobody banned among them, eight
+ * channels a connection. In every transcript: what one activation told, in the one order of all. Once
+ * everything has been well for a while: members, their views and the channel agree.
+ */
+import { isDeepStrictEqual } from "node:util"
+import { HashMap } from "effect"
+import {
+  type ChannelState,
+  inForce,
+  membersOf,
+  playerView,
+  selfOf,
+  settingsView
+} from "#entities/channel/model"
+import { channels as limits } from "#rpc/limits"
+import type { ChannelTranscript } from "./channel-client.ts"
+import { say } from "./channel-play.ts"
+import type { ChannelRecord, ToldChannel } from "./channel-record.ts"
+import { channelKey } from "./channel-rules.ts"
+import type { Player } from "./player.ts"
+import type { Runner } from "./runner.ts"
+import type { World } from "./world.ts"
+
+const checkState = (world: World, id: string, { lists, members, terms }: ChannelState): void => {
+  const size = HashMap.size(members)
+  if (size > terms.maxMembers) world.fault(`${id} has ${size} members on ${terms.maxMembers}`)
+  for (const playerId of HashMap.keys(members)) {
+    const banned = inForce(lists.banned, playerId, world.now)
+    if (banned !== undefined) world.fault(`${playerId} is in ${id} and banned`)
+  }
+}
+
+/** The state of each channel by the activation that speaks for it, and every connection's channels. */
+export const checkChannels = (
+  world: World,
+  record: ChannelRecord,
+  runners: ReadonlyArray<Runner>
+): void => {
+  for (const { actor } of record.speaking()) {
+    if (actor.state !== undefined) checkState(world, actor.id, actor.state)
+  }
+  record.checkEnds()
+  for (const { sockets } of runners) {
+    for (const { connection } of sockets) {
+      const size = connection?.channels.size ?? 0
+      if (size > limits.perConnection) world.fault(`a connection is in ${size} channels`)
+    }
+  }
+}
+
+const opens = (frame: string): boolean => frame.startsWith('{"t":"channel_joined"')
+
+/** What a member hears from here on, until the channel is told to it anew or it goes. */
+const heardFrom = (
+  { items }: ToldChannel,
+  from: number,
+  playerId: string
+): ReadonlyArray<string> => {
+  const frames: Array<string> = []
+  for (let index = from; index < items.length; index++) {
+    const item = items[index]
+    if (item === undefined || item.k === "end") break
+    if (item.k === "exit" && item.player === playerId) break
+    const enters = item.k === "enter" && item.players.some(({ player }) => player === playerId)
+    const hears = item.k === "tell" && (item.to === null || item.to.includes(playerId))
+    if (!enters && !hears) continue
+    if (index > from && opens(item.frame)) break
+    frames.push(item.frame)
+  }
+  return frames
+}
+
+/** The first frames that are as they were told. */
+const agreed = (whole: ReadonlyArray<string>, part: ReadonlyArray<string>): number => {
+  const differs = part.findIndex((frame, i) => frame !== whole[i])
+  return differs < 0 ? part.length : differs
+}
+
+const isLoss = (frame: string | undefined): boolean =>
+  frame?.startsWith('{"t":"channel_closed"') === true && frame.includes('"reason":"lost"')
+
+/**
+ * Was this told from there on? A channel that has moved goes on where it is then, until its members
+ * are gathered and get it anew.
+ */
+const explains = (
+  record: ChannelRecord,
+  told: ToldChannel,
+  from: number,
+  frames: ReadonlyArray<string>,
+  playerId: string
+): boolean => {
+  const rest = frames.slice(agreed(heardFrom(told, from, playerId), frames))
+  if (rest.length === 0 || (rest.length === 1 && isLoss(rest[0]))) return true
+  return record.told.some(
+    (next) =>
+      next !== told &&
+      next.channelId === told.channelId &&
+      next.epoch >= told.epoch &&
+      agreed(heardFrom(next, 0, playerId), rest) > 0 &&
+      explains(record, next, 0, rest, playerId)
+  )
+}
+
+/** Where the channel is told to those who come in, by the text. */
+const originsOf = (record: ChannelRecord) => {
+  const origins = new Map<string, Array<{ readonly told: ToldChannel; readonly index: number }>>()
+  for (const told of record.told) {
+    for (const [index, item] of told.items.entries()) {
+      if (!("frame" in item) || !opens(item.frame)) continue
+      const known = origins.get(item.frame)
+      if (known === undefined) origins.set(item.frame, [{ told, index }])
+      else known.push({ told, index })
+    }
+  }
+  return origins
+}
+
+/** Every transcript is the beginning of what one activation told. */
+const checkTold = (
+  world: World,
+  record: ChannelRecord,
+  transcripts: ReadonlyArray<ChannelTranscript>
+): void => {
+  const origins = originsOf(record)
+  for (const { channel, frames, playerId } of transcripts) {
+    const from = (origins.get(frames[0] ?? "") ?? []).filter(
+      ({ told }) => told.channelId === channelKey(channel)
+    )
+    if (from.some(({ index, told }) => explains(record, told, index, frames, playerId))) continue
+    const told = from.map((origin) => heardFrom(origin.told, origin.index, playerId))
+    world.fault(
+      `${playerId} heard of ${channel} what it was not told:\n    ${frames.join("\n    ")}
+  told:\n    ${told.map((whole) => whole.join("\n    ")).join("\n  or:\n    ")}`
+    )
+  }
+}
+
+const messagesOf = ({ items }: ToldChannel): ReadonlyArray<string> =>
+  items.flatMap((item) =>
+    item.k === "tell" && item.frame.startsWith('{"t":"channel_message"') ? [item.frame] : []
+  )
+
+/** All nodes are told the messages of an activation in the same order, each once. */
+const checkOrder = (world: World, record: ChannelRecord): void => {
+  const byActivation = Map.groupBy(record.told, ({ channelId, epoch }) => `${channelId} ${epoch}`)
+  for (const [activation, tolds] of byActivation) {
+    const orders = tolds.map(messagesOf).filter((order) => order.length > 0)
+    for (const [i, order] of orders.entries()) {
+      if (new Set(order).size < order.length) world.fault(`${activation} says something twice`)
+      for (const other of orders.slice(i + 1)) {
+        const [here, there] = [new Set(order), new Set(other)]
+        const mine = order.filter((frame) => there.has(frame))
+        const theirs = other.filter((frame) => here.has(frame))
+        if (!isDeepStrictEqual(mine, theirs)) world.fault(`${activation} has two orders`)
+      }
+    }
+  }
+}
+
+export const checkChannelTranscripts = (
+  world: World,
+  record: ChannelRecord,
+  transcripts: ReadonlyArray<ChannelTranscript>
+): void => {
+  checkTold(world, record, transcripts)
+  checkOrder(world, record)
+}
+
+const checkMember = (world: World, state: ChannelState, player: Player): void => {
+  const { name } = state.terms
+  const view = player.channels.views.get(name)
+  if (view === undefined) return world.fault(`${name} has ${player.id}, who is not in`)
+  const { canSend, mutedUntil, settings } = view
+  const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1)
+  const seen = [Array.from(view.members.values()).toSorted(byId), settings, canSend, mutedUntil]
+  const self = selfOf(state, player.id, world.now)
+  const is = [
+    membersOf(state).map(playerView).toSorted(byId),
+    settingsView(state.terms),
+    self.canSend,
+    self.mutedUntil
+  ]
+  if (isDeepStrictEqual(seen, is)) return
+  world.fault(`${player.id} sees another ${name}:\n  ${JSON.stringify([seen, is])}`)
+}
+
+/** One owner a channel, and all of its members see it as it is. */
+export const checkChannelOwners = (
+  world: World,
+  record: ChannelRecord,
+  players: ReadonlyArray<Player>
+): void => {
+  const owners = new Map<string, ChannelState>()
+  for (const { actor, process } of record.speaking()) {
+    const { id, state } = actor
+    if (state === undefined) continue
+    if (owners.has(id)) world.fault(`${id} has two owners, one on ${process.name}`)
+    owners.set(id, state)
+    for (const player of players) {
+      const member = HashMap.get(state.members, player.id)
+      if (member._tag === "None") continue
+      if (member.value.attachment?.connectionId !== player.connectionId) {
+        world.fault(`${id} has ${player.id} on another connection`)
+      }
+      checkMember(world, state, player)
+    }
+  }
+  for (const player of players) {
+    if (!player.channels.settled) world.fault(`${player.id} is still on its way into channels`)
+    for (const name of player.channels.views.keys()) {
+      const state = owners.get(channelKey(name))
+      if (state !== undefined && HashMap.has(state.members, player.id)) continue
+      world.fault(`${player.id} believes to be in ${name}`)
+    }
+  }
+}
+
+/** Everyone says something; answers a check that all who may be heard were, by all who are in. */
+export const sayAll = (world: World, players: ReadonlyArray<Player>): (() => void) => {
+  const said = players.flatMap((player) =>
+    Array.from(player.channels.views, ([name, view]) => {
+      const hearers = players.filter(({ channels }) => channels.views.has(name))
+      return { from: player.id, name, n: say(player, name), canSend: view.canSend, hearers }
+    })
+  )
+  return () => {
+    for (const { canSend, from, hearers, n, name } of said) {
+      for (const { channels, id } of hearers) {
+        const heard = channels.heard(name, from) === n
+        if (heard !== canSend) world.fault(`${id} heard of ${from} in ${name}: ${heard}`)
+      }
+    }
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * The channels of a virtual player, as the typed client has them: views built from what is told and
+ * nothing else, and after a drop the client comes into each again by itself. What it cannot make
+ * sense of is a defect.
+ */
+import type { ChannelEvent } from "#rpc/channels"
+import type { Reply } from "#rpc/realtime"
+import { follow, type View } from "../channel-world.ts"
+import type { ChannelRules, Sentence } from "./channel-rules.ts"
+import type { World } from "./world.ts"
+
+/** What a member heard of a channel, from one `channel_joined` to the next. */
+export interface ChannelTranscript {
+  readonly playerId: string
+  readonly connectionId: string
+  readonly channel: string
+  readonly frames: Array<string>
+}
+
+/** What the player was asking when it asked: what the answer is held against. */
+interface Asked {
+  readonly t: string
+  readonly channel: string
+  /** How often the channel was told on coming in, so far. */
+  readonly joins: number
+  /** How often its leave was asked for, so far. */
+  readonly leaves: number
+  /** What forbids it. */
+  readonly sentence: Sentence | undefined
+}
+
+/** The player as its channels see it. */
+interface Host {
+  readonly id: string
+  readonly world: World
+  readonly connectionId: string | undefined
+  readonly fault: (what: string) => void
+  readonly ask: (t: string, payload: Readonly<Record<string, unknown>>) => void
+}
+
+/** How long the client tries to come in again, and how often. */
+const patienceMillis = 20_000
+const againMillis = 250
+
+const nameOf = ({ channel }: ChannelEvent): string =>
+  typeof channel === "string" ? channel : channel.name
+
+const retried = new Set(["unavailable", "rate_limited"])
+
+export class ChannelClient {
+  /** Channels that this socket has come into. */
+  readonly views = new Map<string, View>()
+  /** Channels to come into again, and until when to try. */
+  readonly #wanted = new Map<string, number>()
+  readonly #transcripts = new Map<string, ChannelTranscript>()
+  readonly #asked = new Map<string, Asked>()
+  readonly #joins = new Map<string, number>()
+  readonly #leaves = new Map<string, number>()
+  /** The number of the last message of each sender, by channel. */
+  readonly #numbers = new Map<string, number>()
+  readonly #host: Host
+  readonly #rules: ChannelRules
+
+  constructor(host: Host, rules: ChannelRules) {
+    this.#host = host
+    this.#rules = rules
+  }
+
+  /** Is nothing left to do for the channels? */
+  get settled(): boolean {
+    return this.#wanted.size === 0 && this.#asked.size === 0
+  }
+
+  /** The last number that was heard of a sender. */
+  heard(channel: string, from: string): number {
+    return this.#numbers.get(`${channel} ${from}`) ?? 0
+  }
+
+  /** The socket is gone. */
+  dropped(): void {
+    const until = this.#host.world.now + patienceMillis
+    for (const name of this.views.keys()) this.#wanted.set(name, until)
+    this.views.clear()
+    this.#transcripts.clear()
+    this.#asked.clear()
+  }
+
+  /** A socket stands again: the client comes into its channels before anything else. */
+  welcomed(): void {
+    for (const name of this.#wanted.keys()) this.#host.ask("channelJoin", { channel: name })
+  }
+
+  /** Something is asked. */
+  asks(rid: string, t: string, name: unknown): void {
+    if (!t.startsWith("channel")) return
+    // Only the reply tells the name that a channel was given.
+    const channel = typeof name === "string" ? name : ""
+    this.#asked.set(rid, {
+      t,
+      channel,
+      joins: this.#joins.get(channel) ?? 0,
+      leaves: this.#leaves.get(channel) ?? 0,
+      sentence: this.#sentence(t, channel)
+    })
+    if (t !== "channelLeave") return
+    this.#leaves.set(channel, (this.#leaves.get(channel) ?? 0) + 1)
+  }
+
+  /** What must keep the player from this, as far as its server has been told. */
+  #sentence(t: string, channel: string): Sentence | undefined {
+    if (t === "channelSend") return this.#rules.sentence("muted", channel, this.#host.id)
+    if (t === "channelJoin") return this.#rules.sentence("banned", channel, this.#host.id)
+    return undefined
+  }
+
+  answered({ data, error, ok, rid }: Reply): void {
+    const asked = this.#asked.get(rid)
+    if (asked === undefined) return
+    this.#asked.delete(rid)
+    const { channel, sentence, t } = asked
+    const code = error?.code ?? ""
+    if (sentence !== undefined && this.#sentence(t, channel) === sentence) {
+      if (ok) this.#host.fault(`${t} in ${channel} is ok, against a sentence`)
+      if (code === "send_forbidden") this.#host.fault(`is muted in ${channel} and not told so`)
+    }
+    if (t === "channelLeave" && ok) this.#leave(asked)
+    if (t === "channelCreate" && ok) this.#cameInto(asked, String(Object(data).channel))
+    if (t !== "channelJoin") return
+    if (ok) this.#cameInto(asked, channel)
+    else this.#refused(channel, code)
+  }
+
+  /** Out, unless the player came in again since. */
+  #leave({ channel, joins }: Asked): void {
+    if (this.#joins.get(channel) !== joins && this.#isAsking(channel)) return
+    this.views.delete(channel)
+    this.#transcripts.delete(channel)
+    this.#wanted.delete(channel)
+  }
+
+  #isAsking(channel: string): boolean {
+    for (const asked of this.#asked.values()) if (asked.channel === channel) return true
+    return false
+  }
+
+  /** Has the channel come before the reply? A leave that overtook the join takes that away. */
+  #cameInto({ joins, leaves, t }: Asked, channel: string): void {
+    const before = t === "channelCreate" ? 0 : joins
+    this.#wanted.delete(channel)
+    if ((this.#leaves.get(channel) ?? 0) > leaves && t === "channelJoin") return
+    if ((this.#joins.get(channel) ?? 0) <= before) {
+      this.#host.fault(`${t} is ok before channel_joined of ${channel}`)
+    }
+  }
+
+  #refused(channel: string, code: string): void {
+    const until = this.#wanted.get(channel)
+    if (until === undefined) return
+    const { connectionId, world } = this.#host
+    if (!retried.has(code) || world.now > until) {
+      this.#wanted.delete(channel)
+      return
+    }
+    world.after(againMillis, () => {
+      if (this.#host.connectionId !== connectionId || !this.#wanted.has(channel)) return
+      this.#host.ask("channelJoin", { channel })
+    })
+  }
+
+  hear(event: ChannelEvent, text: string, transcripts: Array<ChannelTranscript>): void {
+    const name = nameOf(event)
+    const { connectionId = "none", id: playerId } = this.#host
+    if (event.t === "channel_joined") {
+      this.#joins.set(name, (this.#joins.get(name) ?? 0) + 1)
+      const transcript = { playerId, connectionId, channel: name, frames: [] }
+      this.#transcripts.set(name, transcript)
+      transcripts.push(transcript)
+    }
+    const view = this.views.get(name)
+    if (view === undefined && event.t !== "channel_joined") {
+      return this.#host.fault(`is not in ${name} and hears ${text}`)
+    }
+    this.#transcripts.get(name)?.frames.push(text)
+    if (event.t === "channel_message") this.#inOrder(name, event.from, Object(event.data).n)
+    this.#follow(name, view, event, text)
+  }
+
+  #follow(name: string, view: View | undefined, event: ChannelEvent, text: string): void {
+    try {
+      const next = follow(view, event)
+      if (next === undefined) {
+        this.views.delete(name)
+        this.#transcripts.delete(name)
+      } else {
+        this.views.set(name, next)
+        if (!next.members.has(this.#host.id)) this.#host.fault(`does not see itself in ${name}`)
+      }
+    } catch (error) {
+      this.#host.fault(`cannot follow ${text}: ${String(error)}`)
+    }
+  }
+
+  /** A sender's messages keep their order, and none comes twice. */
+  #inOrder(name: string, from: string, number: unknown): void {
+    const n = Number(number)
+    const last = this.heard(name, from)
+    if (n <= last) this.#host.fault(`hears ${n} of ${from} in ${name} after ${last}`)
+    this.#numbers.set(`${name} ${from}`, n)
+  }
+}

@@ -1,0 +1,72 @@
+/** What virtual players do in channels: whatever a game may do, and what it should not. */
+import type { ChannelRules } from "./channel-rules.ts"
+import { serverMade } from "./channel-rules.ts"
+import type { Player } from "./player.ts"
+import type { Chance } from "./random.ts"
+import type { World } from "./world.ts"
+
+/** Few, so that they are taken now and then. */
+const playerMade = ["@a", "@b"] as const
+
+const ops = ["mute", "unmute", "kick", "ban", "unban", "invite", "allowSend"] as const
+
+/** More than a connection may be in. */
+const tooMany = 9
+
+const create = (chance: Chance, player: Player): void =>
+  player.ask("channelCreate", {
+    ...(chance.happens(0.8) ? { channel: chance.pick(playerMade) } : {}),
+    ...(chance.happens(0.3) ? { maxMembers: chance.integer(1, 3) } : {}),
+    ...(chance.happens(0.1) ? { join: "invited" } : {}),
+    ...(chance.happens(0.1) ? { send: "speakers" } : {})
+  })
+
+export const say = (player: Player, channel: string): number => {
+  const n = player.next()
+  player.ask("channelSend", { channel, type: "x", data: { n } })
+  return n
+}
+
+/** One step of a player in channels. */
+export const actInChannels = (
+  chance: Chance,
+  player: Player,
+  players: ReadonlyArray<Player>
+): void => {
+  const known = [...serverMade, ...playerMade]
+  const own = chance.pick(Array.from(player.channels.views.keys()))
+  const some = chance.pick(known) ?? "lobby"
+  const kind = chance.integer(0, 49)
+  if (kind < 12) return player.ask("channelJoin", { channel: some })
+  if (kind < 17) return create(chance, player)
+  if (kind < 19) return void say(player, some)
+  if (kind === 19) {
+    for (let i = 0; i < tooMany; i++) player.ask("channelCreate", {})
+    return
+  }
+  if (kind < 23) {
+    const again = kind < 22 ? ["channelJoin"] : ["channelLeave", "channelJoin"]
+    for (const t of ["channelJoin", ...again]) player.ask(t, { channel: some })
+    return
+  }
+  if (own === undefined) return
+  if (kind < 40) return void say(player, own)
+  if (kind < 45) return player.ask("channelLeave", { channel: own })
+  const playerId = chance.pick(players)?.id
+  player.ask("channelModerate", { channel: own, op: chance.pick(ops), playerId })
+}
+
+/** Keeps the server at it, for as long as this says so. */
+export const keepManaging = (
+  world: World,
+  chance: Chance,
+  rules: ChannelRules,
+  goesOn: () => boolean
+): void => {
+  const step = (): void => {
+    if (!goesOn()) return
+    rules.act()
+    world.after(chance.integer(100, 1200), step)
+  }
+  world.after(chance.integer(0, 1000), step)
+}

@@ -1,0 +1,106 @@
+/**
+ * What every channel of the world has told, as told: per activation and watching node, in order. It is
+ * what the members' own transcripts are held against.
+ */
+import { HashMap, Layer } from "effect"
+import type { ChannelActor } from "#entities/channel/actor"
+import { LocalChannels } from "#entities/channel/entity"
+import type { ChannelItem } from "#entities/channel/protocol"
+import type { Watcher } from "#entities/watch"
+import { channels as limits } from "#rpc/limits"
+import type { Process } from "./world.ts"
+
+/** What one activation told one node since it began to watch. */
+export interface ToldChannel {
+  readonly channelId: string
+  readonly epoch: number
+  readonly items: Array<ChannelItem>
+}
+
+interface ChannelActivation {
+  readonly process: Process
+  readonly actor: ChannelActor
+  /** When it was last seen with members, or woke. */
+  occupiedAt: number
+  /** It was seen open. */
+  live: boolean
+}
+
+export class ChannelRecord {
+  readonly told: Array<ToldChannel> = []
+  readonly #activations: Array<ChannelActivation> = []
+  /** The newest activation of each channel, by its id. */
+  readonly #newest = new Map<string, number>()
+
+  add(process: Process, actor: ChannelActor): void {
+    const { epoch, id } = actor
+    this.#activations.push({ process, actor, occupiedAt: process.world.now, live: false })
+    this.#newest.set(id, Math.max(epoch, this.#newest.get(id) ?? 0))
+    const attached = new WeakMap<object, Watcher<ChannelItem>>()
+    const attach = actor.attach.bind(actor)
+    actor.attach = (node, watcher, ...rest) => {
+      const told: ToldChannel = { channelId: id, epoch, items: [] }
+      this.told.push(told)
+      const tell = (items: ReadonlyArray<ChannelItem>): void => {
+        told.items.push(...items)
+        if (items.length > 0) this.#checkOwner(process, actor)
+        watcher.tell(items)
+      }
+      const noted = { tell, end: watcher.end }
+      attached.set(watcher, noted)
+      attach(node, noted, ...rest)
+    }
+    const detach = actor.detach.bind(actor)
+    actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
+  }
+
+  /** Once a channel has woken elsewhere, nothing that was before it says another word. */
+  #checkOwner({ name, world }: Process, { epoch, id }: ChannelActor): void {
+    const newest = this.#newest.get(id) ?? epoch
+    if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
+  }
+
+  /** Activations that may still speak: of living processes, not fenced, of a channel there is. */
+  speaking(): ReadonlyArray<ChannelActivation> {
+    return this.#activations.filter(
+      ({ actor, process }) => process.state !== "dead" && !actor.fenced && actor.state !== undefined
+    )
+  }
+
+  /** A channel of players outlives its last member by half a minute. */
+  checkEnds(): void {
+    for (const activation of this.#activations) {
+      const { actor, process } = activation
+      const { now } = process.world
+      if (actor.state !== undefined) {
+        activation.live = true
+        if (!HashMap.isEmpty(actor.state.members)) activation.occupiedAt = now
+      } else if (activation.live) {
+        activation.live = false
+        const early = now - activation.occupiedAt < limits.emptySeconds * 1000
+        if (early) process.world.fault(`${actor.id} ends while there are members, or too early`)
+      }
+    }
+  }
+}
+
+class RecordedActors extends Map<string, ChannelActor> {
+  readonly #added: (actor: ChannelActor) => void
+
+  constructor(added: (actor: ChannelActor) => void) {
+    super()
+    this.#added = added
+  }
+
+  override set(id: string, actor: ChannelActor): this {
+    this.#added(actor)
+    return super.set(id, actor)
+  }
+}
+
+/** The registry of a node's channels, which notes what they tell. */
+export const recordedChannels = (process: Process, record: ChannelRecord) =>
+  Layer.sync(LocalChannels, () => ({
+    actors: new RecordedActors((actor) => record.add(process, actor)),
+    deliver: () => undefined
+  }))

@@ -1,0 +1,213 @@
+/**
+ * What the server has made of its channels: settings and lists as far as its calls were answered. What
+ * a call that was not answered has done is not known, and nothing is said of it any more.
+ */
+import { Cause, Effect, Exit } from "effect"
+import type { ChannelReport, ModerateOp } from "#rpc/channels"
+import { ChannelHub } from "#src/realtime/channel-hub"
+import type { Chance } from "./random.ts"
+import { environmentId, type Runner } from "./runner.ts"
+import type { World } from "./world.ts"
+
+/** That somebody is muted, banned: the same object as long as nobody asks for a change. */
+export interface Sentence {
+  readonly since: number
+}
+
+type List = "muted" | "banned" | "speakers"
+
+const lists: ReadonlyMap<ModerateOp, readonly [List, boolean]> = new Map([
+  ["mute", ["muted", true]],
+  ["unmute", ["muted", false]],
+  ["ban", ["banned", true]],
+  ["unban", ["banned", false]],
+  ["allowSend", ["speakers", true]],
+  ["disallowSend", ["speakers", false]]
+])
+
+/** Channels that the server makes: one where all may talk, one with speakers. */
+export const serverMade = ["lobby", "stage"] as const
+
+export const channelKey = (name: string): string => `${environmentId}/${name}`
+
+const patience = "5 seconds"
+
+export class ChannelRules {
+  readonly #world: World
+  readonly #chance: Chance
+  readonly #players: ReadonlyArray<string>
+  readonly #runners: () => ReadonlyArray<Runner>
+  /** On which lists the players are; undefined while it is not known. */
+  readonly #entries = new Map<string, Sentence | false | undefined>()
+  /** The send rule of each channel. */
+  readonly #send = new Map<string, "anyone" | "speakers" | undefined>()
+  /** Calls whose outcome is open: one at a time. */
+  #busy = false
+  #messages = 0
+
+  constructor(options: {
+    readonly world: World
+    readonly chance: Chance
+    readonly players: ReadonlyArray<string>
+    readonly runners: () => ReadonlyArray<Runner>
+  }) {
+    this.#world = options.world
+    this.#chance = options.chance
+    this.#players = options.players
+    this.#runners = options.runners
+  }
+
+  sentence(list: "muted" | "banned", name: string, playerId: string): Sentence | undefined {
+    const entry = this.#entries.get(`${name} ${list} ${playerId}`)
+    return entry === false ? undefined : entry
+  }
+
+  /** Makes the server's channels; in the lobby there is no room for all. */
+  begin(): void {
+    const [first = ""] = this.#players
+    const speakers = this.#players.slice(0, 2)
+    for (const playerId of this.#players) {
+      for (const name of serverMade) {
+        this.#entries.set(`${name} muted ${playerId}`, false)
+        this.#entries.set(`${name} banned ${playerId}`, false)
+        const speaks = name === "stage" && speakers.includes(playerId)
+        this.#entries.set(`${name} speakers ${playerId}`, speaks ? { since: 0 } : false)
+      }
+    }
+    this.#send.set("lobby", "anyone")
+    this.#send.set("stage", "speakers")
+    const maxMembers = Math.max(2, this.#players.length - 1)
+    this.#world.note(`the server makes lobby and stage, ${first} is the first to talk there`)
+    this.#call("make lobby", (hub) => {
+      const { Put } = hub.channel(environmentId, "lobby")
+      return Put({ changes: { maxMembers } })
+    })
+    this.#call("make stage", (hub) => {
+      const { Put } = hub.channel(environmentId, "stage")
+      return Put({ changes: { send: "speakers", speakers } })
+    })
+  }
+
+  /** Something that the server may do. */
+  act(): void {
+    if (this.#busy) return
+    const chance = this.#chance
+    const name = chance.pick(serverMade)
+    const target = chance.pick(this.#players)
+    if (name === undefined || target === undefined) return
+    if (chance.happens(0.2)) return this.#say(name)
+    if (chance.happens(0.1)) return this.#change(chance.happens(0.5) ? "anyone" : "speakers")
+    const ops: ReadonlyArray<ModerateOp> = ["kick", ...lists.keys(), "unmute", "unban"]
+    const op = chance.pick(ops)
+    if (op !== undefined) this.#moderate(name, op, target)
+  }
+
+  #moderate(name: string, op: ModerateOp, target: string): void {
+    const [list, listed] = lists.get(op) ?? []
+    const key = `${name} ${list} ${target}`
+    const before = this.#entries.get(key)
+    const same = listed === undefined || (listed ? before !== false : before === false)
+    if (!same || before === undefined) this.#entries.set(key, undefined)
+    this.#call(
+      `${op} ${target.slice(-2)} in ${name}`,
+      (hub) => hub.channel(environmentId, name).Moderate({ op, target }),
+      () => {
+        if (listed === undefined) return
+        const entry = listed ? { since: this.#world.now } : false
+        // What an unanswered call may still do is not known.
+        if (before !== undefined && !same) this.#entries.set(key, entry)
+      }
+    )
+  }
+
+  #change(send: "anyone" | "speakers"): void {
+    const before = this.#send.get("stage")
+    this.#send.set("stage", undefined)
+    this.#call(
+      `send of stage becomes ${send}`,
+      (hub) => hub.channel(environmentId, "stage").Put({ changes: { send } }),
+      () => {
+        if (before !== undefined) this.#send.set("stage", send)
+      }
+    )
+  }
+
+  #say(name: string): void {
+    const data = { n: (this.#messages += 1) }
+    this.#call(`a message to ${name}`, (hub) =>
+      hub.channel(environmentId, name).Publish({ type: "news", data })
+    )
+  }
+
+  /** A call through some runner; whether it was done is known when it succeeds. */
+  #call<A, E>(
+    what: string,
+    call: (hub: ChannelHub["Service"]) => Effect.Effect<A, E>,
+    done: () => void = () => undefined
+  ): void {
+    const runner = this.#chance.pick(this.#runners().filter(({ open }) => open))
+    if (runner === undefined) return
+    const world = this.#world
+    this.#busy = true
+    const id = { over: false }
+    const over = (outcome: string): void => {
+      if (id.over) return
+      id.over = true
+      this.#busy = false
+      world.note(`server: ${what}: ${outcome}`)
+    }
+    world.after(6000, () => over("nothing is known of it"))
+    runner.run(
+      ChannelHub.pipe(
+        Effect.flatMap(call),
+        Effect.timeout(patience),
+        Effect.exit,
+        Effect.map((exit) => {
+          if (Exit.isSuccess(exit) && !id.over) done()
+          over(Exit.isSuccess(exit) ? "ok" : String(Cause.squash(exit.cause)))
+        })
+      )
+    )
+  }
+
+  /** Asks for each channel, and holds against the answer what the server was told it has. */
+  check(runner: Runner | undefined): void {
+    for (const name of serverMade) {
+      let answered = false
+      runner?.run(
+        ChannelHub.pipe(
+          Effect.flatMap((hub) => hub.channel(environmentId, name).Get()),
+          Effect.exit,
+          Effect.map((exit) => {
+            answered = true
+            if (Exit.isSuccess(exit)) this.#compare(name, exit.value)
+            else this.#world.fault(`${name} cannot be read: ${Cause.pretty(exit.cause)}`)
+          })
+        )
+      )
+      this.#world.after(5000, () => {
+        if (!answered) this.#world.fault(`${name} does not answer`)
+      })
+    }
+  }
+
+  #compare(name: string, report: ChannelReport): void {
+    const muted = new Set(report.muted.map(({ playerId }) => playerId))
+    const banned = new Set(report.banned.map(({ playerId }) => playerId))
+    const stored = { muted, banned, speakers: new Set(report.speakers) }
+    for (const [list, players] of Object.entries(stored)) {
+      for (const playerId of this.#players) {
+        const entry = this.#entries.get(`${name} ${list} ${playerId}`)
+        if (entry === undefined || (entry !== false) === players.has(playerId)) continue
+        const is = players.has(playerId) ? "is" : "is not"
+        this.#world.fault(`${playerId} ${is} on ${list} of ${name}, against what was answered`)
+      }
+    }
+    const send = this.#send.get(name)
+    if (send !== undefined && send !== report.channel.send) {
+      this.#world.fault(`${name} has lost that its send is ${send}`)
+    }
+    if (!report.channel.managed) this.#world.fault(`${name} is nobody's`)
+    this.#world.note(`${name} has what the server was answered`)
+  }
+}
