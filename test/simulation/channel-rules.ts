@@ -62,7 +62,7 @@ export class ChannelRules {
     return entry === false ? undefined : entry
   }
 
-  /** Makes the server's channels; in the lobby there is no room for all. */
+  /** Makes the server's channels; in the lobby there is room for half of the players. */
   begin(): void {
     const [first = ""] = this.#players
     const speakers = this.#players.slice(0, 2)
@@ -76,7 +76,7 @@ export class ChannelRules {
     }
     this.#send.set("lobby", "anyone")
     this.#send.set("stage", "speakers")
-    const maxMembers = Math.max(2, this.#players.length - 1)
+    const maxMembers = Math.ceil(this.#players.length / 2)
     this.#world.note(`the server makes lobby and stage, ${first} is the first to talk there`)
     this.#call("make lobby", (hub) => {
       const { Put } = hub.channel(environmentId, "lobby")

@@ -48,7 +48,7 @@ const sleepMillis = 170_000
 /** By then a channel that nobody is in has ended. */
 const emptyMillis = 33_000
 /** Lives with channels take longer; the others are without. */
-const channelsEvery = 3
+const channelsEvery = 6
 
 /** What a life is made of. */
 interface Life {
