@@ -43,7 +43,7 @@ const makeLine = () => {
   }
   const lost: Array<string> = []
   const submit = (room: string) =>
-    line.submit({ room, node: "node_a", inputs: [] }, () => lost.push(room))
+    line.submit({ room, node: "node_a", watch: 1, inputs: [] }, () => lost.push(room))
   const tell = (room: string, watch = 1) =>
     line.tell({ room, epoch: 1, watch, from: "here|1", items: [] }, () => lost.push(room))
   return { clock, ends, leave, line, lost, submit, tell, wire, wires }

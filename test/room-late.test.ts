@@ -34,6 +34,7 @@ describe("what comes too late", () => {
     assert.isTrue(actor.admits("n3", 7))
     assert.isFalse(actor.admits("n3", 7))
     assert.isTrue(actor.admits("n3", 8))
+    assert.isFalse(actor.admits("n3", 7))
   })
 
   it("members that a node knows nothing of lose their seats", () => {

@@ -174,7 +174,8 @@ export const ChannelLive = Channel.toLayer(
       Shut: () => Effect.map(active, (actor) => actor.close("feature_disabled")),
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
-          if (!actor.nodes.has(payload.node)) return Effect.fail(new Unavailable())
+          if (!actor.nodes.watches(payload.node, payload.watch))
+            return Effect.fail(new Unavailable())
           actor.submit(payload.node, payload.inputs)
           return Effect.void
         }),

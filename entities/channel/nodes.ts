@@ -22,9 +22,14 @@ export class Nodes {
 
   /** Is this attachment of a node new? The cluster sends a call again when its connection breaks. */
   admits(node: string, watch: number): boolean {
-    const isNew = this.#attachments.get(node) !== watch
+    if ((this.#attachments.get(node) ?? 0) >= watch) return false
     this.#attachments.set(node, watch)
-    return isNew
+    return true
+  }
+
+  /** Is this the attachment that the node hears through? What an earlier one has sent comes too late. */
+  watches(node: string, watch: number): boolean {
+    return this.has(node) && this.#attachments.get(node) === watch
   }
 
   has(node: string): boolean {

@@ -162,7 +162,12 @@ export const Channel = Entity.make("Channel", [
   Rpc.make("Shut", { error: Unavailable }),
   /** The commands of one node in one turn; replies come through `Watch`. */
   Rpc.make("Input", {
-    payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(ChannelInput)) },
+    payload: {
+      node: Schema.String,
+      /** The attachment that this is from: what an earlier one has sent comes too late. */
+      watch: Schema.Int,
+      inputs: Schema.fromJsonString(Schema.Array(ChannelInput))
+    },
     error: Unavailable
   }),
   /** Everything the channel tells this node, from the first batch (empty: attached) to its end. */

@@ -69,14 +69,17 @@ export class RoomActor {
    * what the node held back then is not what it holds now.
    */
   admits(node: string, watch: number): boolean {
-    const isNew = this.#attachments.get(node) !== watch
+    if ((this.#attachments.get(node) ?? 0) >= watch) return false
     this.#attachments.set(node, watch)
-    return isNew
+    return true
   }
 
-  /** Does the node hear what is told? A command of one that does not would go without an answer. */
-  watches(node: string): boolean {
-    return this.#watchers.has(node)
+  /**
+   * Does this attachment of the node hear what is told? A command of one that does not would go
+   * without an answer, or come after what its node has said since.
+   */
+  watches(node: string, watch: number): boolean {
+    return this.#watchers.has(node) && this.#attachments.get(node) === watch
   }
 
   /** The commands of one node in one turn. */

@@ -166,7 +166,7 @@ export const RoomLive = Room.toLayer(
         Effect.flatMap(active, (actor) => seatNewcomers(actor, payload.newcomers)),
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
-          if (!actor.watches(payload.node)) return Effect.fail(new Unavailable())
+          if (!actor.watches(payload.node, payload.watch)) return Effect.fail(new Unavailable())
           actor.submit(payload.node, payload.inputs)
           return Effect.void
         }),

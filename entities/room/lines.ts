@@ -10,6 +10,8 @@ import { RoomInput, RoomItem } from "./protocol.ts"
 export const LineInputs = Schema.Struct({
   room: Schema.String,
   node: Schema.String,
+  /** The attachment that this is from: what an earlier one has sent comes too late. */
+  watch: Schema.Int,
   inputs: Schema.Array(RoomInput)
 })
 export type LineInputs = typeof LineInputs.Type

@@ -139,7 +139,12 @@ export const Room = Entity.make("Room", [
   }),
   /** The commands of one node in one turn; replies come through `Watch`. */
   Rpc.make("Input", {
-    payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(RoomInput)) },
+    payload: {
+      node: Schema.String,
+      /** The attachment that this is from: what an earlier one has sent comes too late. */
+      watch: Schema.Int,
+      inputs: Schema.fromJsonString(Schema.Array(RoomInput))
+    },
     error: Schema.Union([RoomNotFound, Unavailable])
   }),
   /** Everything the room tells this node, from the first batch (empty: attached) to its end. */

@@ -23,9 +23,9 @@ const decodeFreight = Schema.decodeUnknownOption(Freight)
 /** Hands what arrives to the rooms and the gateway of this node; answers who refused. */
 const unload = (local: LocalRooms["Service"], freight: Freight): ReadonlyArray<string> => {
   const refused: Array<string> = []
-  for (const { inputs, node, room } of freight.inputs) {
+  for (const { inputs, node, room, watch } of freight.inputs) {
     const actor = local.actors.get(room)
-    if (actor === undefined || actor.fenced || !actor.watches(node)) refused.push(room)
+    if (actor === undefined || actor.fenced || !actor.watches(node, watch)) refused.push(room)
     else actor.submit(node, inputs)
   }
   for (const told of freight.items) local.deliverFar(told)

@@ -66,6 +66,8 @@ export class ChannelLink {
   #listenersComing = 0
   /** How many listeners the channel was last told of. */
   #told = 0
+  /** The number of the attachment. */
+  #watch = 0
   #telling = false
   readonly #ended: (link: ChannelLink) => void
 
@@ -91,7 +93,9 @@ export class ChannelLink {
           return actor === undefined || actor.fenced ? undefined : actor
         },
         input: (inputs) =>
-          Effect.mapError(client(id).Input({ node, inputs }), () => new Unavailable()),
+          client(id)
+            .Input({ node, watch: this.#watch, inputs })
+            .pipe(Effect.mapError(() => new Unavailable())),
         watch: (epoch) => {
           const players = Array.from(
             this.#members.values(),
@@ -105,8 +109,9 @@ export class ChannelLink {
           )
           const listeners = this.#listeners.size
           this.#told = listeners
+          this.#watch = nextWatch()
           return client(id)
-            .Watch({ node, watch: nextWatch(), epoch, players, listeners })
+            .Watch({ node, watch: this.#watch, epoch, players, listeners })
             .pipe(Stream.mapError(coded))
         },
         receive: (items) => this.#receive(items),
@@ -269,7 +274,7 @@ export class ChannelLink {
 
   /** A player comes in: from here on its connection hears the channel. */
   #enterPlayer(playerId: string, connectionId: string, joinedAt: number, frame: Frame): void {
-    const subscriber = this.#coming.get(connectionId)
+    const subscriber = this.#coming.get(connectionId) ?? this.#memberOn(playerId, connectionId)
     if (subscriber?.player === undefined) {
       return this.send({ t: "disconnect", playerId, connectionId }, () => this.rest())
     }
@@ -280,6 +285,12 @@ export class ChannelLink {
     }
     this.#members.set(playerId, { subscriber, player: subscriber.player, joinedAt, seat })
     subscriber.push(frame)
+  }
+
+  /** The connection, when the player is in with it: a join that was sent twice is told twice. */
+  #memberOn(playerId: string, connectionId: string): ChannelSubscriber | undefined {
+    const subscriber = this.#members.get(playerId)?.subscriber
+    return subscriber?.connectionId === connectionId ? subscriber : undefined
   }
 
   #exit(playerId: string, connectionId: string): void {

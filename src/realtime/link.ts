@@ -78,7 +78,8 @@ export class Link<Command, Item, Data> {
   #sending = false
   /** Counts the calls; the answer of an older one is of no interest. */
   #call = 0
-  #ended = false
+  /** Why the link has ended, once it has. */
+  #end: CodedError | undefined
   #moved = false
   #leave: () => void = () => undefined
   #fiber: Fiber.Fiber<void> | undefined
@@ -104,7 +105,7 @@ export class Link<Command, Item, Data> {
   }
 
   get ended(): boolean {
-    return this.#ended
+    return this.#end !== undefined
   }
 
   /** Nobody waits for an answer and nothing waits to be sent. */
@@ -114,8 +115,8 @@ export class Link<Command, Item, Data> {
 
   /** Sends a command; without `answered`, only a refusal comes back, through `receive`. */
   send(command: Command, answered?: Answered<Data>): void {
-    if (this.#ended || this.#waiting.length >= rooms.detachedInputsMax) {
-      answered?.({ ok: false, error: new Unavailable() })
+    if (this.#end !== undefined || this.#waiting.length >= rooms.detachedInputsMax) {
+      answered?.({ ok: false, error: this.#end ?? new Unavailable() })
       return
     }
     const seq = answered === undefined ? 0 : ++this.#seq
@@ -170,7 +171,7 @@ export class Link<Command, Item, Data> {
    * anew.
    */
   receive(epoch: number, items: ReadonlyArray<Item>): void {
-    if (epoch < this.#epoch || this.#ended) return
+    if (epoch < this.#epoch || this.ended) return
     if (this.#attached) {
       if (epoch !== this.#epoch) this.#detach()
       else if (items.length > 0) this.#target.receive(items)
@@ -195,10 +196,10 @@ export class Link<Command, Item, Data> {
     pending?.answered(answer)
   }
 
-  /** Ends the link; what still waits is answered with this error. */
+  /** Ends the link; what still waits, or comes later, is answered with this error. */
   end(error: CodedError = new Unavailable()): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.ended) return
+    this.#end = error
     this.#attached = false
     this.#failAll(error)
     if (this.#fiber !== undefined) this.#run(Fiber.interrupt(this.#fiber))
@@ -209,7 +210,7 @@ export class Link<Command, Item, Data> {
     return Effect.gen({ self: this }, function* () {
       let attempts = 0
       let heardAt = yield* Clock.currentTimeMillis
-      while (!this.#ended) {
+      while (!this.ended) {
         const exit = yield* Effect.exit(this.#watchOnce())
         const now = yield* Clock.currentTimeMillis
         if (this.#attached || this.#moved) {

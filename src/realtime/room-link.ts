@@ -61,7 +61,9 @@ export class RoomLink implements RoomLine {
           return actor === undefined || actor.fenced ? this.#overLine(lines) : actor
         },
         input: (inputs) =>
-          Effect.mapError(client(roomId).Input({ node, inputs }), () => new Unavailable()),
+          client(roomId)
+            .Input({ node, watch: this.#watch, inputs })
+            .pipe(Effect.mapError(() => new Unavailable())),
         watch: (epoch) => {
           this.#watch = surroundings.nextWatch()
           this.#owner = undefined
@@ -140,7 +142,7 @@ export class RoomLink implements RoomLine {
     }
     return {
       submit: (node: string, inputs: ReadonlyArray<RoomInput>): void =>
-        lines.submit(owner, { room: this.roomId, node, inputs }, lost)
+        lines.submit(owner, { room: this.roomId, node, watch, inputs }, lost)
     }
   }
 

@@ -23,8 +23,6 @@ interface Asked {
   readonly channel: string
   /** How often the channel was told on coming in, so far. */
   readonly joins: number
-  /** How often its leave was asked for, so far. */
-  readonly leaves: number
   /** What forbids it. */
   readonly sentence: Sentence | undefined
 }
@@ -55,7 +53,6 @@ export class ChannelClient {
   readonly #transcripts = new Map<string, ChannelTranscript>()
   readonly #asked = new Map<string, Asked>()
   readonly #joins = new Map<string, number>()
-  readonly #leaves = new Map<string, number>()
   /** The number of the last message of each sender, by channel. */
   readonly #numbers = new Map<string, number>()
   readonly #host: Host
@@ -99,11 +96,8 @@ export class ChannelClient {
       t,
       channel,
       joins: this.#joins.get(channel) ?? 0,
-      leaves: this.#leaves.get(channel) ?? 0,
       sentence: this.#sentence(t, channel)
     })
-    if (t !== "channelLeave") return
-    this.#leaves.set(channel, (this.#leaves.get(channel) ?? 0) + 1)
   }
 
   /** What must keep the player from this, as far as its server has been told. */
@@ -123,31 +117,23 @@ export class ChannelClient {
       if (ok) this.#host.fault(`${t} in ${channel} is ok, against a sentence`)
       if (code === "send_forbidden") this.#host.fault(`is muted in ${channel} and not told so`)
     }
-    if (t === "channelLeave" && ok) this.#leave(asked)
+    if (t === "channelLeave" && ok) this.#leave(channel)
     if (t === "channelCreate" && ok) this.#cameInto(asked, String(Object(data).channel))
     if (t !== "channelJoin") return
     if (ok) this.#cameInto(asked, channel)
     else this.#refused(channel, code)
   }
 
-  /** Out, unless the player came in again since. */
-  #leave({ channel, joins }: Asked): void {
-    if (this.#joins.get(channel) !== joins && this.#isAsking(channel)) return
+  #leave(channel: string): void {
     this.views.delete(channel)
     this.#transcripts.delete(channel)
     this.#wanted.delete(channel)
   }
 
-  #isAsking(channel: string): boolean {
-    for (const asked of this.#asked.values()) if (asked.channel === channel) return true
-    return false
-  }
-
-  /** Has the channel come before the reply? A leave that overtook the join takes that away. */
-  #cameInto({ joins, leaves, t }: Asked, channel: string): void {
+  /** Has the channel come before the reply? */
+  #cameInto({ joins, t }: Asked, channel: string): void {
     const before = t === "channelCreate" ? 0 : joins
     this.#wanted.delete(channel)
-    if ((this.#leaves.get(channel) ?? 0) > leaves && t === "channelJoin") return
     if ((this.#joins.get(channel) ?? 0) <= before) {
       this.#host.fault(`${t} is ok before channel_joined of ${channel}`)
     }
