@@ -1,12 +1,14 @@
 /**
- * Tests in two projects: `house` (the rules of this repository, a second) and `service` (all
- * others, which share the Postgres that `test/global-setup.ts` starts).
+ * Tests in three projects: `house` (the rules of this repository, a second), `service` (all others,
+ * which share the Postgres that `test/global-setup.ts` starts) and, when these are through, since it
+ * takes every core for itself, `simulation`.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 
 const house = "test/house.test.ts"
-const globalSetup = "test/global-setup.ts"
+const simulation = "test/simulation.test.ts"
+const globalSetup = existsSync("test/global-setup.ts") ? ["test/global-setup.ts"] : []
 
 export default defineConfig({
   test: {
@@ -22,8 +24,17 @@ export default defineConfig({
         test: {
           name: "service",
           include: ["test/**/*.test.ts"],
-          exclude: [house, "test/bench/peers/**"],
-          globalSetup: existsSync(globalSetup) ? [globalSetup] : []
+          exclude: [house, simulation, "test/bench/peers/**"],
+          globalSetup
+        }
+      },
+      {
+        extends: true,
+        test: {
+          name: "simulation",
+          include: [simulation],
+          sequence: { groupOrder: 1 },
+          globalSetup
         }
       }
     ]

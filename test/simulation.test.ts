@@ -2,8 +2,8 @@
  * A thousand lives of a cluster, each from a seed (see `simulation/`): players on several runners,
  * with runners killed, stopped, frozen and cut off, and a database that is slow, away or silent.
  *
- * `SVC_SIMULATION_SEED=7 npx vitest run --project service test/simulation.test.ts` plays one life again
- * and prints what happened in it; `SVC_SIMULATION_SEEDS` says how many are played.
+ * `SVC_SIMULATION_SEED=7 npx vitest run --project simulation` plays one life again and prints what
+ * happened in it; `SVC_SIMULATION_SEEDS` says how many are played.
  */
 import { availableParallelism } from "node:os"
 import { assert, describe, it } from "@effect/vitest"
@@ -24,7 +24,8 @@ describe("a cluster, whatever happens to it", { timeout: 600_000 }, () => {
         onNone: () => ({ first: 1, count: seeds }),
         onSome: (first) => ({ first, count: 1 })
       })
-      const workers = Math.min(availableParallelism(), lives.count)
+      // While one waits for the database, another may go on.
+      const workers = Math.min(availableParallelism() + 1, lives.count)
       const outcome = yield* playLives({ ...lives, workers, server: inject("postgres") })
       for (const { log, seed: failed } of outcome.failed) {
         yield* Effect.logError(`seed ${failed}\n${log}`)

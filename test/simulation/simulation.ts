@@ -41,7 +41,10 @@ export interface Outcome {
 
 const lockMillis = 5000
 const stepMillis = 250
-const restMillis = 32_000
+/** By then a runner's absence has been noticed and its players' grace is over. */
+const restMillis = 28_000
+/** The grace of channels is longer. */
+const channelRestMillis = 32_000
 /** By then a room that nobody keeps has been found, woken and closed. */
 const sleepMillis = 170_000
 
@@ -87,7 +90,7 @@ const turmoil = async (life: Life) => {
 const recovery = async (life: Life) => {
   const { cluster, play, world } = life
   cluster.heal()
-  const until = world.now + restMillis
+  const until = world.now + (play.channels ? channelRestMillis : restMillis)
   while (world.now < until) {
     for (const player of play.players) rest(play, player)
     await world.pass(1000)
