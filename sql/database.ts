@@ -8,7 +8,7 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Path, type Redacted, Schedule, String } from "effect"
+import { Effect, Layer, Path, Predicate, type Redacted, Schedule, String } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
@@ -29,6 +29,16 @@ const startAttempts = 30
 /** Whether a failure says that the database cannot be reached, rather than that it refused. */
 export const isUnreachable = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) && failure.reason._tag === "ConnectionError"
+
+/** SQLSTATEs of data that does not fit, broken constraints and transactions that had to give way. */
+const refusedForm = /^(?:22|23|40)/
+
+/** Whether the database has refused a statement for what it says: then nothing of it was done. */
+export const isRefused = (failure: unknown): boolean => {
+  if (!SqlError.isSqlError(failure)) return false
+  const { cause } = failure.reason
+  return Predicate.isObject(cause) && "code" in cause && refusedForm.test(`${cause.code}`)
+}
 
 const noAnswer = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({

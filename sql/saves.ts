@@ -1,12 +1,14 @@
 /**
- * Cloud saves (spec section 4.3). Each write is one statement, so of writers at once every one builds
- * on the one before it, and a version is given once. A deleted save stays as a row without data.
+ * Cloud saves (spec section 4.3). Each write is in one statement, so of writers at once every one builds
+ * on the one before it, and a version is given once; writes that name no version share statements when
+ * they are many. A deleted save stays as a row without data.
  */
 import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
-import { settled } from "./database.ts"
+import { isRefused, settled } from "./database.ts"
+import { gatherWrites } from "./gather-writes.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -37,6 +39,11 @@ const Write = Schema.Struct({
 })
 
 const Versioned = Schema.Struct({ version: Schema.Int })
+
+/** The writes of one statement, each of another player: one JSON parameter. */
+const Writes = Schema.fromJsonString(
+  Schema.Array(Schema.Struct({ ...Write.fields, now: Schema.DateTimeUtcFromString }))
+)
 
 const IfVersion = Schema.Int
 
@@ -90,6 +97,39 @@ const upserts = (sql: SqlClient.SqlClient) => {
     })
   }
 }
+
+/** The same upsert for many players; all take their locks in one order, so that none waits for ever. */
+const manyUpserts = (sql: SqlClient.SqlClient) => ({
+  putAll: SqlSchema.findAll({
+    Request: Writes,
+    Result: Schema.Struct({ playerId: PlayerId, ...Versioned.fields }),
+    execute: (writes) => sql`
+      with asked as (
+        select r."environmentId" as environment_id, r."playerId" as player_id, r.key, r.data, r.size,
+          r.now, r.most
+        from json_to_recordset(${writes}::text::json) as r("environmentId" text, "playerId" text,
+          key text, data text, size int, now timestamptz, most int)
+      ), put as (
+        insert into saves as s
+          (environment_id, player_id, key, version, data, size, updated_at, fresh)
+        select environment_id, player_id, key, 1 + coalesce((select floor from save_counts c
+            where c.player_id = a.player_id and c.environment_id = a.environment_id), 0),
+          data, size, now, true
+        from asked a order by player_id
+        on conflict (player_id, environment_id, key) do update set version = s.version + 1,
+          data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
+          fresh = s.data is null
+        returning s.environment_id, s.player_id, s.version, s.fresh
+      ), counted as (
+        insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
+        select a.environment_id, a.player_id, 1, a.most, 0, 0
+        from put join asked a using (player_id) where put.fresh order by a.player_id
+        on conflict (player_id, environment_id) do update set saves = c.saves + 1,
+          most = excluded.most
+      )
+      select player_id, version from put`
+  })
+})
 
 const changes = (sql: SqlClient.SqlClient) => ({
   replace: SqlSchema.findOneOption({
@@ -197,9 +237,22 @@ export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", 
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { create, put } = upserts(sql)
+    const { putAll } = manyUpserts(sql)
     const { remove, replace } = changes(sql)
     const { find, list, version } = reads(sql)
     const { forget, raise } = sweeps(sql)
+    const gathered = yield* gatherWrites<typeof Write.Type, Written>({
+      ownerOf: ({ playerId }) => playerId,
+      sizeOf: ({ size }) => size,
+      alone: (write) => written(put(write)),
+      together: (writes) =>
+        settled(
+          putAll(writes).pipe(
+            Effect.map((rows) => new Map(rows.map(({ playerId, version }) => [playerId, version]))),
+            Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
+          )
+        )
+    })
     return {
       /** The player's saves, the one written last first. */
       list: (owner: SaveOwner) => settled(list(owner)),
@@ -212,7 +265,7 @@ export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", 
         ),
       /** Writes a save, if it has the version that was read (0: if there is none). */
       put: (write: typeof Write.Type, ifVersion: number | undefined) => {
-        if (ifVersion === undefined) return written(put(write))
+        if (ifVersion === undefined) return gathered(write)
         return written(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
       },
       /** Whether a save was deleted: it was there, and of the version that was read. */

@@ -1,12 +1,14 @@
 /**
  * Stats (spec section 4.3): a row for each stat of a player with its value in every period, and the
- * values that were rejected, for the operator. A whole report is one statement, whatever its size.
+ * values that were rejected, for the operator. A whole report is in one statement, whatever its size;
+ * reports share statements when they are many.
  */
 import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { stats as limits } from "#rpc/limits"
-import { settled } from "./database.ts"
+import { isRefused, settled } from "./database.ts"
+import { gatherWrites } from "./gather-writes.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -26,18 +28,30 @@ const Signal = Schema.Struct({
   reason: Schema.String
 })
 
+/** The first days of the present periods, as ISO dates. */
+const Periods = { day: Schema.String, week: Schema.String, month: Schema.String }
+
 const Report = Schema.Struct({
   ...Owner.fields,
-  /** The first days of the present periods, as ISO dates. */
-  day: Schema.String,
-  week: Schema.String,
-  month: Schema.String,
+  ...Periods,
   /** One JSON parameter each, so that the statement is always the same. */
   values: Schema.fromJsonString(Schema.Array(Value)),
   signals: Schema.fromJsonString(Schema.Array(Signal)),
   now: Time
 })
 export type StatReport = typeof Report.Type
+
+/** The reports of one statement, each of another player. */
+const Reports = Schema.Struct({
+  values: Schema.fromJsonString(
+    Schema.Array(Schema.Struct({ ...Owner.fields, ...Periods, ...Value.fields }))
+  ),
+  signals: Schema.fromJsonString(
+    Schema.Array(
+      Schema.Struct({ ...Owner.fields, ...Signal.fields, now: Schema.DateTimeUtcFromString })
+    )
+  )
+})
 
 const Combined = Schema.Struct({
   stat: Schema.String,
@@ -69,9 +83,11 @@ const inPeriod = (column: string, first: string): string => `
   ${column} = case when s.${first} < excluded.${first} then excluded.${column}
     else ${combined(column)} end, ${first} = greatest(s.${first}, excluded.${first})`
 
+const combine = `aggregation = excluded.aggregation, total = ${combined("total")},
+  ${inPeriod("daily", "day")}, ${inPeriod("weekly", "week")}, ${inPeriod("monthly", "month")}`
+
 const writes = (sql: SqlClient.SqlClient) => {
-  const combine = sql.literal(`aggregation = excluded.aggregation, total = ${combined("total")},
-    ${inPeriod("daily", "day")}, ${inPeriod("weekly", "week")}, ${inPeriod("monthly", "month")}`)
+  const combining = sql.literal(combine)
   return {
     report: SqlSchema.findAll({
       Request: Report,
@@ -91,8 +107,28 @@ const writes = (sql: SqlClient.SqlClient) => {
         from json_to_recordset(${values}::text::json)
           as r(stat text, aggregation text, value float8)
         order by r.stat
-        on conflict (player_id, environment_id, stat) do update set ${combine}
+        on conflict (player_id, environment_id, stat) do update set ${combining}
         returning stat, total, daily, weekly, monthly`
+    }),
+    reportAll: SqlSchema.findAll({
+      Request: Reports,
+      Result: Schema.Struct({ playerId: PlayerId, ...Combined.fields }),
+      execute: ({ signals, values }) => sql`
+        with noted as (
+          insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
+          select r."environmentId", r."playerId", r.stat, r.value, r.reason, r.now
+          from json_to_recordset(${signals}::text::json) as r("environmentId" text, "playerId" text,
+            stat text, value float8, reason text, now timestamptz)
+        )
+        insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
+          week, weekly, month, monthly)
+        select r."environmentId", r."playerId", r.stat, r.aggregation, r.value, r.day, r.value,
+          r.week, r.value, r.month, r.value
+        from json_to_recordset(${values}::text::json) as r("environmentId" text, "playerId" text,
+          stat text, aggregation text, value float8, day date, week date, month date)
+        order by r."playerId", r.stat
+        on conflict (player_id, environment_id, stat) do update set ${combining}
+        returning player_id, stat, total, daily, weekly, monthly`
     }),
     sweep: SqlSchema.void({
       Request: Time,
@@ -125,21 +161,56 @@ const isPlayerGone = (failure: unknown): boolean => {
     : false
 }
 
+/** About what a value is as text. */
+const rowCharacters = 200
+
+/** What a report came to; none when the player has gone. */
+type Reported = Option.Option<ReadonlyArray<typeof Combined.Type>>
+
+const together = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => ({
+  values: requests.flatMap(({ day, environmentId, month, playerId, values, week }) =>
+    values.map((value) => ({ environmentId, playerId, day, week, month, ...value }))
+  ),
+  signals: requests.flatMap(({ environmentId, now, playerId, signals }) =>
+    signals.map((signal) => ({ environmentId, playerId, now, ...signal }))
+  )
+})
+
+const byPlayer = (
+  requests: ReadonlyArray<StatReport>,
+  rows: ReadonlyArray<{ readonly playerId: string } & typeof Combined.Type>
+): ReadonlyMap<string, Reported> => {
+  const found = Map.groupBy(rows, ({ playerId }) => playerId)
+  return new Map(requests.map(({ playerId }) => [playerId, Option.some(found.get(playerId) ?? [])]))
+}
+
 /** Rows in and out of `stats` and `stat_signals`. */
 export class StatRows extends Context.Service<StatRows>()("sql/stats/StatRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { report, sweep } = writes(sql)
+    const { report, reportAll, sweep } = writes(sql)
     const { totals } = reads(sql)
-    return {
-      /** Combines a report with what is stored and answers that; none when the player has gone. */
-      report: (request: StatReport) =>
+    const gathered = yield* gatherWrites<StatReport, Reported>({
+      ownerOf: ({ playerId }) => playerId,
+      sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
+      alone: (request) =>
         settled(
           report(request).pipe(
             Effect.map(Option.some),
             Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
           )
         ),
+      together: (requests) =>
+        settled(
+          reportAll(together(requests)).pipe(
+            Effect.map((rows) => byPlayer(requests, rows)),
+            Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
+          )
+        )
+    })
+    return {
+      /** Combines a report with what is stored and answers that; none when the player has gone. */
+      report: gathered,
       /** The values for all time. */
       totals: (environmentId: EnvironmentId, playerId: PlayerId) =>
         settled(totals({ environmentId, playerId })),

@@ -1,0 +1,122 @@
+/** Writes that arrive together are one statement, an owner is in it once, and everybody is answered. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { gatherWrites } from "#sql/gather-writes"
+
+interface Write {
+  readonly owner: string
+  readonly value: number
+  readonly size?: number
+}
+
+/** A table that adds up what its owners write; it refuses negative numbers, and all beside them. */
+const makeTable = Effect.gen(function* () {
+  const statements: Array<ReadonlyArray<number>> = []
+  const sums = new Map<string, number>()
+  const open = yield* Deferred.make<void>()
+  const add = ({ owner, value }: Write): number => {
+    const sum = (sums.get(owner) ?? 0) + value
+    sums.set(owner, sum)
+    return sum
+  }
+  const write = yield* gatherWrites<Write, number | "negative">({
+    ownerOf: ({ owner }) => owner,
+    sizeOf: ({ size = 1 }) => size,
+    alone: (request) =>
+      Effect.suspend(() => {
+        statements.push([request.value])
+        const done = request.value < 0 ? "negative" : add(request)
+        return Effect.as(Deferred.await(open), done)
+      }),
+    together: (requests) =>
+      Effect.suspend(() => {
+        statements.push(requests.map(({ value }) => value))
+        const refused = requests.some(({ value }) => value < 0)
+        const answers = new Map(refused ? [] : requests.map((each) => [each.owner, add(each)]))
+        return Effect.as(Deferred.await(open), refused ? ("refused" as const) : answers)
+      })
+  })
+  return { open, statements, write }
+})
+
+const all = { concurrency: "unbounded" } as const
+
+describe("gathered writes", () => {
+  it.effect("are one statement when they come together; one by itself is the plain one", () =>
+    Effect.gen(function* () {
+      const { open, statements, write } = yield* makeTable
+      yield* Deferred.succeed(open, undefined)
+      const writes = [1, 2, 3].map((value) => write({ owner: `o${value}`, value }))
+      assert.deepStrictEqual(yield* Effect.all(writes, all), [1, 2, 3])
+      assert.strictEqual(yield* write({ owner: "o1", value: 5 }), 6)
+      assert.deepStrictEqual(statements, [[1, 2, 3], [5]])
+    })
+  )
+
+  it.effect("of one owner are in statements of their own, in their order", () =>
+    Effect.gen(function* () {
+      const { open, statements, write } = yield* makeTable
+      yield* Deferred.succeed(open, undefined)
+      const writes = [1, 2, 4].map((value) => write({ owner: "a", value }))
+      const others = [8, 16].map((value) => write({ owner: `o${value}`, value }))
+      assert.deepStrictEqual(yield* Effect.all([...writes, ...others], all), [1, 3, 7, 8, 16])
+      assert.deepStrictEqual(
+        statements.map((values) => values.length),
+        [3, 1, 1]
+      )
+    })
+  )
+
+  it.effect("that are refused are tried one by one: nobody fails for another", () =>
+    Effect.gen(function* () {
+      const { open, write } = yield* makeTable
+      yield* Deferred.succeed(open, undefined)
+      const writes = [1, -1, 3].map((value) => write({ owner: `o${value}`, value }))
+      assert.deepStrictEqual(yield* Effect.all(writes, all), [1, "negative", 3])
+    })
+  )
+
+  it.effect("gather while two statements are under way, in statements of bounded size", () =>
+    Effect.gen(function* () {
+      const { open, statements, write } = yield* makeTable
+      const writing: Array<Fiber.Fiber<unknown>> = []
+      const begin = (from: number, count: number, size: number) =>
+        Effect.gen(function* () {
+          for (let value = from; value < from + count; value++) {
+            writing.push(yield* Effect.forkChild(write({ owner: `o${value}`, value, size })))
+          }
+          yield* Effect.repeat(Effect.yieldNow, { times: 20 })
+        })
+      yield* begin(1000, 1, 1)
+      yield* begin(1001, 1, 1)
+      yield* begin(0, 150, 1)
+      yield* begin(2000, 3, 400_000)
+      assert.deepStrictEqual(statements, [[1000], [1001]])
+      yield* Deferred.succeed(open, undefined)
+      yield* Effect.forEach(writing, Fiber.join)
+      assert.deepStrictEqual(
+        statements.map(({ length }) => length),
+        [1, 1, 100, 52, 1]
+      )
+    })
+  )
+
+  it.effect("fail together when nobody knows what was done, and are not tried again", () =>
+    Effect.gen(function* () {
+      let statements = 0
+      const write = yield* gatherWrites<Write, number>({
+        ownerOf: ({ owner }) => owner,
+        sizeOf: () => 1,
+        alone: ({ value }) => Effect.succeed(value),
+        together: () => {
+          statements += 1
+          return Effect.die("gone")
+        }
+      })
+      const writes = [1, 2].map((value) => Effect.exit(write({ owner: `o${value}`, value })))
+      assert.isTrue((yield* Effect.all(writes, all)).every(Exit.isFailure))
+      assert.strictEqual(statements, 1)
+      assert.strictEqual(yield* write({ owner: "o1", value: 7 }), 7)
+    })
+  )
+})
