@@ -1,8 +1,9 @@
 /**
- * Look-ups by id that arrive in the same turn of the event loop, or while earlier ones are under way,
- * as one statement. A statement costs about as much for one row as for fifty.
+ * Statements that arrive in the same turn of the event loop, or while earlier ones are under way, as
+ * one: look-ups by id, and writes, of which an owner has one in a statement and the next in the next.
+ * A statement costs about as much for one row as for fifty, and so does a commit.
  */
-import { Effect, Semaphore } from "effect"
+import { Effect, Exit, Semaphore } from "effect"
 
 /** Finds rows of an environment by id; ids without a row are missing. */
 export type Find<A> = (
@@ -51,4 +52,100 @@ export const gather = Effect.fnUntraced(function* <A>(find: Find<A>) {
       load.answers.push(resume)
     })
   return gathered
+})
+
+/** How requests become statements. */
+export interface Writing<Request, Answer> {
+  /** Whose rows are written. */
+  readonly ownerOf: (request: Request) => string
+  /** How large the request is, in characters. */
+  readonly sizeOf: (request: Request) => number
+  readonly alone: (request: Request) => Effect.Effect<Answer>
+  /** The answers by owner; `refused` when the database took none of them, for the sake of some. */
+  readonly together: (
+    requests: ReadonlyArray<Request>
+  ) => Effect.Effect<ReadonlyMap<string, Answer> | "refused">
+}
+
+interface Waiting<Request, Answer> {
+  readonly request: Request
+  readonly answer: (answer: Effect.Effect<Answer>) => void
+}
+
+/** Requests of one statement, and their size; more leave in another. */
+const requestsMax = 100
+const sizeMax = 1_000_000
+/** After a refusal, requests of a statement that are tried at once. */
+const aloneMax = 5
+
+/** The same write, gathered. */
+export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
+  writing: Writing<Request, Answer>
+) {
+  const { alone, ownerOf, sizeOf, together } = writing
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let waiting: Array<Waiting<Request, Answer>> = []
+  let underWay = 0
+
+  /** The next statement's share of what waits, in the order of its coming. */
+  const take = (): ReadonlyArray<Waiting<Request, Answer>> => {
+    const owners = new Set<string>()
+    const taken: Array<Waiting<Request, Answer>> = []
+    const left: Array<Waiting<Request, Answer>> = []
+    let size = 0
+    for (const each of waiting) {
+      const owner = ownerOf(each.request)
+      const fits = taken.length < requestsMax && size + sizeOf(each.request) <= sizeMax
+      if (owners.has(owner) || (!fits && taken.length > 0)) {
+        left.push(each)
+        continue
+      }
+      owners.add(owner)
+      size += sizeOf(each.request)
+      taken.push(each)
+    }
+    waiting = left
+    return taken
+  }
+
+  const oneByOne = (batch: ReadonlyArray<Waiting<Request, Answer>>) =>
+    Effect.forEach(
+      batch,
+      ({ answer, request }) => Effect.map(Effect.exit(alone(request)), answer),
+      { concurrency: aloneMax, discard: true }
+    )
+
+  const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Answer>>) {
+    if (batch.length === 1) return yield* oneByOne(batch)
+    const exit = yield* Effect.exit(together(batch.map(({ request }) => request)))
+    if (Exit.isFailure(exit)) {
+      for (const { answer } of batch) answer(Effect.failCause(exit.cause))
+      return
+    }
+    if (exit.value === "refused") return yield* oneByOne(batch)
+    for (const { answer, request } of batch) {
+      const found = exit.value.get(ownerOf(request))
+      answer(found === undefined ? Effect.die("a write has no answer") : Effect.succeed(found))
+    }
+  })
+
+  const work = Effect.gen(function* () {
+    yield* Effect.yieldNow
+    while (waiting.length > 0) yield* write(take())
+  }).pipe(
+    Effect.ensuring(
+      Effect.sync(() => {
+        underWay -= 1
+      })
+    )
+  )
+
+  return (request: Request): Effect.Effect<Answer> =>
+    Effect.callback((resume) => {
+      waiting.push({ request, answer: resume })
+      if (underWay >= underWayMax) return
+      underWay += 1
+      runFork(Effect.forkIn(work, scope))
+    })
 })

@@ -8,7 +8,7 @@ import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
 import { isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./gather-writes.ts"
+import { gatherWrites } from "./gather.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
