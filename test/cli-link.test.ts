@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { vi } from "vitest"
-import { at } from "#src/testing/players"
+import { at, request } from "#src/testing/players"
 import { freePort } from "#src/testing/runners"
 import { fakeService } from "./cli/fake-service.ts"
 import { makeFolder } from "./cli/svc.ts"
@@ -107,6 +107,29 @@ layer(Node)("svc link and login", (it) => {
       assert.deepStrictEqual(json(found.stdout), { audience: "mixed" })
     })
   )
+
+  it.effect("lists features in a table, and as JSON", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      yield* configure(development, { features: { saves: true } })
+      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
+      const text = yield* folder.svc("features --env production")
+      assert.deepStrictEqual([text.code, text.stderr], [0, ""])
+      const rows = text.stdout.split("\n").map((line) => line.trim().split(/ {2,}/))
+      const rowOf = (key: string) => rows.find(([first]) => first === key)
+      assert.deepStrictEqual(rows[0], ["FEATURE", "STATE", "SWITCH", "TITLE"])
+      assert.deepStrictEqual(rowOf("saves"), ["saves", "on", "features.saves", "Cloud saves"])
+      assert.deepStrictEqual(rowOf("stats"), ["stats", "off", "features.stats", "Stats"])
+      const functions = ["functions", "not offered", "an endpoint of its own", "Functions"]
+      assert.deepStrictEqual(rowOf("functions"), functions)
+      const machine = yield* folder.svc("features --json")
+      const answer = yield* request(`${url}/v1/admin/features`, {
+        headers: { "x-svc-key": development.secretKey }
+      })
+      assert.deepStrictEqual(at(json(machine.stdout), "features"), at(answer.body, "features"))
+    })
+  )
 })
 
 describe("svc", () => {
@@ -142,40 +165,6 @@ describe("svc", () => {
       assert.match(refused.stderr, /nothing listens there/)
       const wrong = yield* nobody.svc("config pull -", { env: { SVC_URL: "play.example.com" } })
       assert.strictEqual(wrong.code, 2)
-    })
-  )
-
-  it.effect("lists features in a table, and as JSON", () =>
-    Effect.gen(function* () {
-      const feature = (key: string, enabled: boolean, offered: boolean) => ({
-        key,
-        title: `The ${key}`,
-        configPath: `features.${key}`,
-        source: "config",
-        enabled,
-        offered
-      })
-      const features = [
-        feature("saves", true, true),
-        feature("stats", false, true),
-        feature("voice", false, false)
-      ]
-      const { sent, url } = yield* fakeService({ "GET /v1/admin/features": { body: { features } } })
-      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: "sk_1" })
-      const text = yield* folder.svc("features --env production")
-      assert.deepStrictEqual([text.code, text.stderr], [0, ""])
-      assert.deepStrictEqual(text.stdout.trimEnd().split("\n"), [
-        "FEATURE  STATE        SWITCH          TITLE",
-        "saves    on           features.saves  The saves",
-        "stats    off          features.stats  The stats",
-        "voice    not offered  features.voice  The voice"
-      ])
-      const machine = yield* folder.svc("features --json")
-      assert.deepStrictEqual(at(json(machine.stdout), "features"), features)
-      assert.deepStrictEqual(
-        sent.map((headers) => headers["x-svc-key"]),
-        ["sk_1", "sk_1"]
-      )
     })
   )
 

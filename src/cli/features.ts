@@ -1,9 +1,10 @@
 /** `svc features`: what an environment has, and which switch turns it on (spec section 4.7). */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
+import type { FeatureState } from "#rpc/config"
 import { environmentFlag } from "./files.ts"
 import { answer, styled, table } from "./output.ts"
-import { type FeatureState, readFeatures } from "./service.ts"
+import { readFeatures } from "./service.ts"
 import { resolveTarget } from "./target.ts"
 
 const out = styled("stdout")
@@ -25,7 +26,7 @@ export const featuresCommand = Command.make(
     const rows = features.map((feature) => [
       feature.key,
       stateOf(feature),
-      feature.configPath,
+      feature.configPath ?? "an endpoint of its own",
       feature.title
     ])
     yield* answer(

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
 import { changedPaths } from "#rpc/config/changes"
 import type { EnvironmentConfig } from "#rpc/config/document"
+import { memberPath } from "#rpc/config/paths"
 import type { Issue } from "#rpc/errors"
 import { withoutSchema } from "./document.ts"
 import { exitCodes, Failure, type Placed } from "./failures.ts"
@@ -63,7 +64,7 @@ const notOffered = Effect.fnUntraced(function* (target: Target, { features }: En
   const on = new Set(Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])))
   return known
     .filter(({ key, offered }) => on.has(key) && !offered)
-    .map(({ configPath }) => notOfferedIssue(configPath))
+    .map(({ key }) => notOfferedIssue(memberPath("features", key)))
 })
 
 export const push = Effect.fn(function* (options: PushOptions) {

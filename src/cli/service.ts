@@ -10,7 +10,7 @@ import {
   HttpClientRequest,
   type HttpClientResponse
 } from "effect/http"
-import { ConfigPushed } from "#rpc/config"
+import { ConfigPushed, FeatureState } from "#rpc/config"
 import { memberPath } from "#rpc/config/paths"
 import { Issue } from "#rpc/errors"
 import { type ExitCode, exitCodes, Failure } from "./failures.ts"
@@ -40,18 +40,6 @@ export interface InForce {
   readonly document: Schema.Json
   readonly version: number
 }
-
-/** A feature of an environment (spec section 4.7, decisions 3.5.5). */
-export const FeatureState = Schema.Struct({
-  key: Schema.String,
-  title: Schema.String,
-  configPath: Schema.String,
-  /** `config`: a switch of the config; `endpoint`: an endpoint of its own. */
-  source: Schema.String,
-  enabled: Schema.Boolean,
-  offered: Schema.Boolean
-})
-export type FeatureState = typeof FeatureState.Type
 
 const Features = Schema.Struct({ features: Schema.Array(FeatureState) })
 
