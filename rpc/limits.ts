@@ -97,8 +97,6 @@ export const rooms = {
   inputBatchMax: 4096,
   watchBufferItems: 16_384,
   detachedInputsMax: 1024,
-  /** A line between two nodes that is busy carries what has gathered at most this often. */
-  lineMillis: 8,
   /** Unsent bytes of a line; beyond it the other node does not keep up and the line ends. */
   lineBufferMaxBytes: 64 * MiB,
   /** A room that is welcomed back to by 64 players, each with all its state, is one frame. */

@@ -27,6 +27,7 @@ import { Frames } from "./realtime/handlers.ts"
 import { ChannelHub } from "./realtime/channel-hub.ts"
 import { Hub } from "./realtime/hub.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
+import { NodeTurn } from "./realtime/turn.ts"
 import { Relays } from "./peers.ts"
 import { SeedLive } from "./seed.ts"
 import { Settings } from "./settings.ts"
@@ -58,7 +59,7 @@ const EntitiesLive = Layer.mergeAll(
       LocalChannels.layer
     )
   ),
-  Layer.provideMerge(ThisNode.layer)
+  Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeTurn.layer))
 )
 
 /** What listens: HTTP, sockets, native RPC. */

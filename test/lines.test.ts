@@ -1,8 +1,11 @@
 /** A line to another node: what it carries, when it says that something is lost, when it gives up. */
 import { assert, describe, it } from "@effect/vitest"
-import { rooms } from "#rpc/limits"
+import { rooms, socket } from "#rpc/limits"
 import { answer, beat, Line } from "#src/cluster/line"
 import type { WireEvents } from "#src/cluster/wires"
+import { EventTurn } from "#src/realtime/turn"
+
+const { coalesceMillis } = socket
 
 /** A line over wires that the test holds the other end of. */
 const makeLine = () => {
@@ -23,10 +26,10 @@ const makeLine = () => {
       }
     },
     now: () => clock.now,
-    timers: {
+    turn: new EventTurn(() => clock.now, {
       soon: (run) => timers.push({ millis: 0, run }),
       later: (run, millis) => timers.push({ millis, run })
-    },
+    }),
     ended: (why) => ends.push(why)
   })
   /** The timers that were set come due; answers how long they had to wait. */
@@ -68,8 +71,8 @@ describe("a line", () => {
     assert.deepStrictEqual(leave(), [0])
     clock.now += 1
     submit("b")
-    assert.deepStrictEqual(leave(), [rooms.lineMillis - 1])
-    clock.now += rooms.lineMillis
+    assert.deepStrictEqual(leave(), [coalesceMillis - 1])
+    clock.now += coalesceMillis
     submit("c")
     assert.deepStrictEqual(leave(), [0])
   })

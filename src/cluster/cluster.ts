@@ -21,6 +21,7 @@ import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import type { LocalRooms } from "#entities/room/entity"
 import { Invalidation } from "../invalidation.ts"
+import type { NodeTurn } from "../realtime/turn.ts"
 import { Settings } from "../settings.ts"
 import { Readiness } from "../system.ts"
 import { HealthLive, NeighbourWatch } from "./health.ts"
@@ -135,7 +136,7 @@ export const ReadinessLive = Layer.effect(
 type ClusterLayer = Layer.Layer<
   Sharding.Sharding,
   SocketServer.SocketServerError,
-  LocalRooms | Invalidation | SqlClient.SqlClient
+  LocalRooms | NodeTurn | Invalidation | SqlClient.SqlClient
 >
 
 /** Sharding as the settings want it. */

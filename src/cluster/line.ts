@@ -1,6 +1,6 @@
 /**
- * A line to one node: carries what this one has for its rooms and from its own, everything that has
- * gathered in one frame, at most every few milliseconds. The other node answers what it refuses.
+ * A line to one node: carries what this one has for its rooms and from its own, everything of a turn in
+ * one frame. The other node answers what it refuses.
  *
  * A frame that was sent may not arrive, and the line does not send it again: whoever gave something
  * to a line that then ends is told, unless a later heartbeat was answered, since what was sent before
@@ -9,7 +9,7 @@
 import { Option, Schema } from "effect"
 import { LineInputs, LineItems } from "#entities/room/lines"
 import { rooms } from "#rpc/limits"
-import type { TurnTimers } from "../realtime/turn.ts"
+import type { EventTurn } from "../realtime/turn.ts"
 import type { Wire, WireEvents } from "./wires.ts"
 
 /** Heartbeats, and their answers. Everything else is JSON. */
@@ -46,13 +46,11 @@ export type Heard = "lives" | "silent" | "unknown"
 export class Line {
   readonly #open: (events: WireEvents) => Wire
   readonly #now: () => number
-  readonly #timers: TurnTimers
+  readonly #turn: Pick<EventTurn, "line">
   readonly #ended: (why: string, answered: boolean) => void
   #wire: Wire | undefined
   #inputs: Array<LineInputs> = []
   #items: Array<LineItems> = []
-  #scheduled = false
-  #leftAt = 0
   /** Whom to tell of a loss, by room: what was given since the last heartbeat, and before. */
   #since = new Map<string, Lost>()
   #before = new Map<string, Lost>()
@@ -69,26 +67,26 @@ export class Line {
     readonly open: (events: WireEvents) => Wire
     /** Milliseconds. */
     readonly now: () => number
-    readonly timers: TurnTimers
+    readonly turn: Pick<EventTurn, "line">
     /** `answered`: the other node had been heard before that. */
     readonly ended: (why: string, answered: boolean) => void
   }) {
     this.#open = options.open
     this.#now = options.now
-    this.#timers = options.timers
+    this.#turn = options.turn
     this.#ended = options.ended
   }
 
   submit(inputs: LineInputs, lost: Lost): void {
     if (!this.#carries(`inputs ${inputs.room}`, lost)) return
     this.#inputs.push(inputs)
-    this.#schedule()
+    this.#turn.line(this)
   }
 
   tell(items: LineItems, lost: Lost): void {
     if (!this.#carries(`items ${items.room}`, lost)) return
     this.#items.push(items)
-    this.#schedule()
+    this.#turn.line(this)
   }
 
   /** What is heard of the other node. To be asked again and again: a line that is not open opens. */
@@ -160,7 +158,7 @@ export class Line {
       this.#unanswered = 0
       this.#failures = 0
       this.#before = new Map()
-      if (this.#held) this.#schedule()
+      if (this.#held) this.#turn.line(this)
       this.#held = false
       return
     }
@@ -195,16 +193,8 @@ export class Line {
     for (const lost of told) lost()
   }
 
-  #schedule(): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    const wait = this.#leftAt + rooms.lineMillis - this.#now()
-    if (wait <= 0 || wait > rooms.lineMillis) this.#timers.soon(this.#leave)
-    else this.#timers.later(this.#leave, wait)
-  }
-
-  readonly #leave = (): void => {
-    this.#scheduled = false
+  /** Sends what the turn has brought. */
+  flush(): void {
     const inputs = this.#inputs
     const items = this.#items
     if (inputs.length + items.length === 0) return
@@ -214,7 +204,6 @@ export class Line {
     if (this.#held) return
     this.#inputs = []
     this.#items = []
-    this.#leftAt = now
     this.#wire?.send(JSON.stringify({ inputs, items }))
     if (asked) this.#ask()
   }

@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
-import { TurnTimers } from "../realtime/turn.ts"
+import { NodeTurn } from "../realtime/turn.ts"
 import { answer, beat, Freight, type Heard, Line } from "./line.ts"
 import { type Wire, type WireEvents, Wires } from "./wires.ts"
 
@@ -60,7 +60,7 @@ export const LinesLive = Layer.effectContext(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     const clock = yield* Clock.Clock
-    const timers = yield* TurnTimers
+    const turn = yield* NodeTurn
     const local = yield* LocalRooms
     const wires = yield* Wires
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -74,7 +74,7 @@ export const LinesLive = Layer.effectContext(
       const line = new Line({
         open: (events) => wires.open(addressOf(to), events),
         now,
-        timers,
+        turn,
         ended: (why, answered) => {
           const log = answered ? Effect.logInfo : Effect.logDebug
           note(log("The line to a runner has ended", to, why))

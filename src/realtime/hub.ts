@@ -15,7 +15,7 @@ import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
 import type { PlayerConnection } from "./connection.ts"
-import { EventTurn, TurnTimers } from "./turn.ts"
+import { EventTurn, NodeTurn, TurnTimers } from "./turn.ts"
 
 /** The node's turn, and fibers that end with it. */
 const makeSurroundings = Effect.fnUntraced(function* (node: string) {
@@ -28,7 +28,7 @@ const makeSurroundings = Effect.fnUntraced(function* (node: string) {
   const surroundings = {
     node,
     nextWatch: () => ++watches,
-    turn: new EventTurn(now, timers),
+    turn: yield* NodeTurn,
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
   // For what is asked one after the other: where a player is, and whom it meets.

@@ -1,10 +1,10 @@
 /**
  * The turn of a node: frames read meanwhile are handed to their rooms in one batch each, then
- * everything they caused is written, one write a socket. A quiet node takes its turn at the end of the
+ * everything they caused is sent, one frame to each other node and one write a socket. A quiet node takes its turn at the end of the
  * event loop's, without delay; a busy one takes the next a few milliseconds after the last, so that
  * more leaves in one write (a write is a system call, and most of what a delivery costs).
  */
-import { Context } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import type { Outbox } from "./outbox.ts"
 
@@ -31,6 +31,7 @@ export class EventTurn {
   readonly #timers: TurnTimers
   readonly #gatherMillis: number
   #collectors: Set<Collector> = new Set()
+  #lines: Set<Collector> = new Set()
   #outboxes: Array<Outbox> = []
   #scheduled = false
   #takenAt = 0
@@ -52,6 +53,12 @@ export class EventTurn {
     this.#schedule()
   }
 
+  /** Flush this when all that has been collected is where it goes. */
+  line(line: Collector): void {
+    this.#lines.add(line)
+    this.#schedule()
+  }
+
   /** Write this at the end of the turn. */
   outbox(outbox: Outbox): void {
     this.#outboxes.push(outbox)
@@ -70,11 +77,25 @@ export class EventTurn {
     const collectors = this.#collectors
     this.#collectors = new Set()
     for (const collector of collectors) collector.flush()
+    const lines = this.#lines
+    this.#lines = new Set()
+    for (const line of lines) line.flush()
     const outboxes = this.#outboxes
     this.#outboxes = []
     this.#takenAt = this.#now()
     this.#scheduled = false
     for (const outbox of outboxes) outbox.flush()
-    if (this.#collectors.size > 0) this.#schedule()
+    if (this.#collectors.size + this.#lines.size > 0) this.#schedule()
   }
+}
+
+/** The turn that a node's gateway and its lines to other nodes share. */
+export class NodeTurn extends Context.Service<NodeTurn, EventTurn>()("src/realtime/NodeTurn") {
+  static readonly layer = Layer.effect(
+    NodeTurn,
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      return new EventTurn(() => clock.currentTimeMillisUnsafe(), yield* TurnTimers)
+    })
+  )
 }

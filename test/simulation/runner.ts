@@ -50,6 +50,7 @@ import type { PlayerConnection } from "#src/realtime/connection"
 import { ChannelHub } from "#src/realtime/channel-hub"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
+import { NodeTurn } from "#src/realtime/turn"
 import { Throttles } from "#src/throttles"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
@@ -186,7 +187,7 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
         LocalSessions.layer
       )
     ),
-    Layer.provideMerge(ThisNode.layer),
+    Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeTurn.layer)),
     Layer.provideMerge(CoreLive),
     Layer.provideMerge(Layer.succeed(ChannelRows, all.database.channelRowsFor(process))),
     Layer.provideMerge(Layer.succeed(RoomRows, all.database.rowsFor(process)))
