@@ -48,6 +48,9 @@ export type NodeId = typeof NodeId.Type
 export const TicketId = id("tkt").pipe(Schema.brand("TicketId"))
 export type TicketId = typeof TicketId.Type
 
+/** One entry of the audit log. */
+const AuditEntryId = id("aud").pipe(Schema.brand("AuditEntryId"))
+
 const encodeTime = (millis: number): string => {
   let digits = ""
   let rest = millis
@@ -94,5 +97,6 @@ export const newId = {
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
   connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
-  ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
+  ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId)),
+  auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId))
 }

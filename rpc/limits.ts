@@ -227,6 +227,12 @@ export const outgoing = {
 /** How long the answer to an `Idempotency-Key` is kept. */
 export const idempotency = { keptSeconds: secondsPerDay } as const
 
+/** How long the audit log keeps an entry; the database refuses to forget one sooner. */
+export const audit = { keptDays: 400 } as const
+
+/** External sign-in: what a field of a provider's credentials may hold. */
+export const oauth = { credentialMaxCharacters: 512, privateKeyMaxCharacters: 4096 } as const
+
 /** Caches of one node. */
 export const caches = {
   verifiedTokens: 50_000,
