@@ -47,7 +47,7 @@ export class Audit extends Context.Service<
       scope: AuditScope,
       change: Effect.Effect<A, E, R>,
       told: (changed: A) => AuditEvent | undefined
-    ) => Effect.Effect<A, Exclude<E, SqlError.SqlError>, R | CurrentActor>
+    ) => Effect.Effect<A, E, R | CurrentActor>
   }
 >()("src/audit/Audit") {
   static readonly layer = Layer.effect(
@@ -61,11 +61,13 @@ export class Audit extends Context.Service<
       )
       return Audit.of({
         record,
-        recorded: (scope, change, told) =>
-          Effect.tap(change, (changed) => {
+        recorded: (scope, change, told) => {
+          const both = Effect.tap(change, (changed) => {
             const event = told(changed)
             return event === undefined ? Effect.void : record(scope, event)
-          }).pipe(sql.withTransaction, Effect.catchIf(SqlError.isSqlError, Effect.die))
+          })
+          return Effect.catchIf(sql.withTransaction(both), SqlError.isSqlError, Effect.die)
+        }
       })
     })
   ).pipe(Layer.provide(AuditRows.layer))
