@@ -8,9 +8,10 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
+import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { PlayerRows } from "#sql/players"
-import { ProjectRows } from "#sql/projects"
+import { MemberRows, ProjectRows } from "#sql/projects"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
@@ -18,6 +19,7 @@ import { ThrottleRows } from "#sql/throttles"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { PublicConfigHttp } from "../config/public.ts"
+import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
 import { Outgoing } from "../outgoing.ts"
@@ -46,6 +48,8 @@ import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
   ConfigRows.layer,
+  DeveloperRows.layer,
+  MemberRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
   SessionRows.layer,
@@ -56,7 +60,13 @@ const RowsLive = Layer.mergeAll(
 /** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
 export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Configs.layer, Environments.layer, Sessions.layer, Throttles.layer)
+    Layer.mergeAll(
+      Configs.layer,
+      DeveloperSessions.layer,
+      Environments.layer,
+      Sessions.layer,
+      Throttles.layer
+    )
   ),
   Layer.provideMerge(AccessTokens.layer),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))

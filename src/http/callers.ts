@@ -5,9 +5,12 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
 import {
+  type Actor,
+  CurrentActor,
   CurrentEnvironment,
   CurrentPlayer,
   FeatureGate,
+  type KeyCaller,
   PlayerToken,
   PublishableKey,
   RequiredFeature,
@@ -27,6 +30,7 @@ import { Environments } from "../projects.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
+import { MembersLive } from "./members.ts"
 import { Origins } from "./origins.ts"
 import { throttled } from "./throttled.ts"
 
@@ -50,6 +54,12 @@ const PublishableKeyLive = Layer.effect(
   })
 )
 
+const actorOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
+  kind: "key",
+  id: keyId,
+  name: keyPrefix
+})
+
 /** A secret key, within its pace. */
 const SecretKeyLive = Layer.effect(
   SecretKey,
@@ -64,7 +74,10 @@ const SecretKeyLive = Layer.effect(
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         yield* origins.check(environment, headers["origin"])
         yield* throttled(throttles, limits.secretKey, `key:${environment.keyId}`)
-        return yield* Effect.provideService(answer, CurrentEnvironment, environment)
+        return yield* answer.pipe(
+          Effect.provideService(CurrentEnvironment, environment),
+          Effect.provideService(CurrentActor, actorOf(environment))
+        )
       })
     })
   })
@@ -117,5 +130,6 @@ export const CallersLive = Layer.mergeAll(
   PublishableKeyLive,
   SecretKeyLive,
   PlayerTokenLive,
-  FeatureGateLive
+  FeatureGateLive,
+  MembersLive
 )

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Option, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
+import type { EnvironmentCaller, KeyCaller, PlayerCaller } from "#rpc/auth"
 import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
@@ -52,10 +52,7 @@ export const offersRealtime = Effect.fnUntraced(function* (
 })
 
 /** The player behind a publishable key's token, or the one a secret key acts for. */
-const playerOf = Effect.fnUntraced(function* (
-  environment: EnvironmentCaller,
-  credentials: Credentials
-) {
+const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credentials: Credentials) {
   const tokens = yield* AccessTokens
   const { environmentId } = environment
   if (credentials.anonymous) return undefined
