@@ -1,5 +1,6 @@
 /** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AuditApi } from "./audit.ts"
 import { ChannelsApi } from "./channels.ts"
 import {
   ConfigApi,
@@ -8,6 +9,7 @@ import {
   ProjectConfigApi,
   ProjectFeaturesApi
 } from "./config.ts"
+import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
@@ -30,6 +32,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(ProjectConfigApi)
   .add(FeaturesApi)
   .add(ProjectFeaturesApi)
+  .add(ProvidersApi)
+  .add(ProjectProvidersApi)
+  .add(AuditApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(

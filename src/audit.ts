@@ -5,7 +5,7 @@
  *
  * Details never hold a secret: whoever records a change names what it touched, not its value.
  */
-import { Context, DateTime, Effect, Layer, Option, type Schema } from "effect"
+import { Cause, Context, DateTime, Effect, Exit, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -13,6 +13,7 @@ import { SqlClient, SqlError } from "effect/sql"
 import { Api } from "#rpc/api"
 import type { AuditAction, AuditEntry } from "#rpc/audit"
 import { CurrentActor, CurrentProject, type EnvironmentName } from "#rpc/auth"
+import { Unavailable } from "#rpc/errors"
 import { newId, type ProjectId } from "#rpc/ids"
 import { audit as limits, http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRows } from "#sql/audit"
@@ -48,6 +49,15 @@ export class Audit extends Context.Service<
       change: Effect.Effect<A, E, R>,
       told: (changed: A) => AuditEvent | undefined
     ) => Effect.Effect<A, E, R | CurrentActor>
+    /**
+     * Makes a change elsewhere and writes its entry once it is made; a change that was refused has
+     * none. Where nobody knows what became of it, the entry says `outcome: "unknown"`.
+     */
+    readonly followed: <A, E, R>(
+      scope: AuditScope,
+      change: Effect.Effect<A, E, R>,
+      event: AuditEvent
+    ) => Effect.Effect<A, E, R | CurrentActor>
   }
 >()("src/audit/Audit") {
   static readonly layer = Layer.effect(
@@ -67,11 +77,26 @@ export class Audit extends Context.Service<
             return event === undefined ? Effect.void : record(scope, event)
           })
           return Effect.catchIf(sql.withTransaction(both), SqlError.isSqlError, Effect.die)
-        }
+        },
+        followed: (scope, change, event) =>
+          Effect.onExit(change, (exit) => {
+            if (Exit.isSuccess(exit)) return record(scope, event)
+            if (isRefused(exit.cause)) return Effect.void
+            return record(scope, { ...event, details: { ...event.details, outcome: "unknown" } })
+          })
       })
     })
   ).pipe(Layer.provide(AuditRows.layer))
 }
+
+const isUnavailable = Schema.is(Unavailable)
+
+/** Whether a change was told no, in which case it was not made. */
+const isRefused = (cause: Cause.Cause<unknown>): boolean =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => false,
+    onSome: (error) => !isUnavailable(error)
+  })
 
 const makeRecord = Effect.gen(function* () {
   const rows = yield* AuditRows

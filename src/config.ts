@@ -35,6 +35,7 @@ import {
 import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
+import { Audit, type AuditEvent } from "./audit.ts"
 import { Invalidation } from "./invalidation.ts"
 import { Settings } from "./settings.ts"
 
@@ -88,10 +89,13 @@ export class Configs extends Context.Service<
     Effect.gen(function* () {
       const { cached, changes } = yield* currentConfigs
       const push = yield* makePush
+      const sql = yield* SqlClient.SqlClient
       return Configs.of({
         current: (environmentId) => Cache.get(cached, environmentId),
         push: (options) =>
-          Effect.tap(push(options), () => Cache.invalidate(cached, options.environmentId)),
+          Effect.tap(push(options), () =>
+            sql.afterCommit(Cache.invalidate(cached, options.environmentId))
+          ),
         changes: Stream.fromPubSub(changes)
       })
     })
@@ -177,6 +181,9 @@ const makePush = Effect.gen(function* () {
   })
 })
 
+/** So many of the paths that a push changed are in the audit log. */
+const loggedPaths = 32
+
 /** Above every version. */
 const versionMax = 2 ** 31 - 1
 
@@ -193,7 +200,18 @@ interface VersionRequest {
   readonly params: { readonly version: number }
 }
 
+/** A push as the audit log has it: which paths it changed, not to what. */
+const pushed = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
+  changed.length === 0
+    ? undefined
+    : {
+        action: "config.push",
+        target: { kind: "config", id: `${configVersion}` },
+        details: { changed: changed.slice(0, loggedPaths), changes: changed.length }
+      }
+
 const makeHandlers = Effect.gen(function* () {
+  const audit = yield* Audit
   const configs = yield* Configs
   const rows = yield* ConfigRows
   return {
@@ -203,10 +221,12 @@ const makeHandlers = Effect.gen(function* () {
       return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
     }),
     push: Effect.fnUntraced(function* ({ headers, payload }: PushRequest) {
-      const { environmentId } = yield* CurrentEnvironment
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
       const { id: pushedBy } = yield* CurrentActor
       const ifMatch = headers["if-match"]
-      return yield* configs.push({ environmentId, document: payload, pushedBy, ifMatch })
+      const push = configs.push({ environmentId, document: payload, pushedBy, ifMatch })
+      return yield* audit.recorded(environment, push, pushed)
     }),
     versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
       const { environmentId } = yield* CurrentEnvironment

@@ -16,12 +16,14 @@ import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
+import { Audit, AuditHttp } from "../audit.ts"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { PublicConfigHttp } from "../config/public.ts"
 import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
+import { ProvidersHttp } from "../oauth/providers.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
@@ -61,6 +63,7 @@ const RowsLive = Layer.mergeAll(
 export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
+      Audit.layer,
       Configs.layer,
       DeveloperSessions.layer,
       Environments.layer,
@@ -82,10 +85,12 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
+    AuditHttp,
     ChannelsHttp,
     ConfigHttp,
     GameDataHttp,
     PlayersHttp,
+    ProvidersHttp,
     RoomsHttp,
     SessionsHttp,
     SystemHttp

@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { StatsReported } from "#rpc/stats"
+import { Audit } from "../audit.ts"
 import { tellWhenToRetry } from "../http/throttled.ts"
 import { Idempotency } from "../idempotency.ts"
 import { StatReports } from "./reports.ts"
@@ -41,6 +42,7 @@ const StatsGroup = HttpApiBuilder.group(
 )
 
 const makeIntegrity = Effect.gen(function* () {
+  const audit = yield* Audit
   const secrets = yield* WebhookSecrets
   const answer = (secret: string) => ({ secret })
   return {
@@ -48,10 +50,15 @@ const makeIntegrity = Effect.gen(function* () {
       Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
         Effect.map(secrets.current(environmentId), answer)
       ),
-    rotateWebhookSecret: () =>
-      Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-        Effect.map(secrets.rotate(environmentId), answer)
-      )
+    rotateWebhookSecret: Effect.fnUntraced(function* () {
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
+      const rotated = audit.recorded(environment, secrets.rotate(environmentId), () => ({
+        action: "webhookSecret.rotate",
+        target: { kind: "environment", id: environmentId }
+      }))
+      return answer(yield* rotated)
+    })
   }
 })
 
