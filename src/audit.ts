@@ -86,7 +86,7 @@ export class Audit extends Context.Service<
           })
       })
     })
-  ).pipe(Layer.provide(AuditRows.layer))
+  )
 }
 
 const isUnavailable = Schema.is(Unavailable)
@@ -161,4 +161,4 @@ export const AuditHttp = HttpApiBuilder.group(
       })
     })
   })
-).pipe(Layer.provide(AuditRows.layer))
+)

@@ -7,6 +7,7 @@ import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
+import { AuditRows } from "#sql/audit"
 import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
@@ -49,6 +50,7 @@ import { RequestsLive } from "./requests.ts"
 import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
+  AuditRows.layer,
   ConfigRows.layer,
   DeveloperRows.layer,
   MemberRows.layer,

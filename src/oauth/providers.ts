@@ -90,7 +90,7 @@ export class Providers extends Context.Service<
         delete: rows.delete
       })
     })
-  ).pipe(Layer.provide(ProviderRows.layer))
+  )
 }
 
 /** Apple signs with ES256: any other key would only be found out at the first sign-in. */
@@ -177,4 +177,4 @@ export const ProvidersHttp = Layer.mergeAll(
       return handlers.handleAll(yield* makeHandlers)
     })
   )
-).pipe(Layer.provide(Providers.layer))
+).pipe(Layer.provide(Providers.layer), Layer.provide(ProviderRows.layer))
