@@ -8,6 +8,7 @@ import {
   ProjectConfigApi,
   ProjectFeaturesApi
 } from "./config.ts"
+import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
@@ -30,6 +31,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(ProjectConfigApi)
   .add(FeaturesApi)
   .add(ProjectFeaturesApi)
+  .add(DeveloperAccessApi)
+  .add(DevelopersApi)
+  .add(PlatformApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(

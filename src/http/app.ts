@@ -19,6 +19,8 @@ import { ThrottleRows } from "#sql/throttles"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { PublicConfigHttp } from "../config/public.ts"
+import { Passwords } from "../crypto/passwords.ts"
+import { DevelopersHttp } from "../developers/handlers.ts"
 import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
@@ -64,6 +66,7 @@ export const CoreLive = Origins.layer.pipe(
       Configs.layer,
       DeveloperSessions.layer,
       Environments.layer,
+      Passwords.layer,
       Sessions.layer,
       Throttles.layer
     )
@@ -84,6 +87,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
   Layer.provide([
     ChannelsHttp,
     ConfigHttp,
+    DevelopersHttp,
     GameDataHttp,
     PlayersHttp,
     RoomsHttp,
