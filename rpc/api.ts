@@ -10,6 +10,7 @@ import {
   ProjectFeaturesApi
 } from "./config.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
+import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
@@ -35,6 +36,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(ProvidersApi)
   .add(ProjectProvidersApi)
   .add(AuditApi)
+  .add(DeveloperAccessApi)
+  .add(DevelopersApi)
+  .add(PlatformApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(

@@ -1,4 +1,5 @@
 /** Every error code of the interface, once (spec section 7): the one door to `./errors/`. */
+export * from "./errors/accounts.ts"
 export * from "./errors/callers.ts"
 export * from "./errors/channels.ts"
 export * from "./errors/config.ts"

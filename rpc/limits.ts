@@ -26,7 +26,20 @@ export const sessions = {
 /** Developers' accounts and sessions (spec section 4.9). */
 export const developers = {
   /** A session ends this long after it was last used. */
-  sessionSeconds: 30 * secondsPerDay
+  sessionSeconds: 30 * secondsPerDay,
+  emailMaxCharacters: 254,
+  nameMaxCharacters: 80,
+  /** Codes shorter than this can be found by trying. */
+  inviteCodeMinCharacters: 8,
+  inviteCodeMaxCharacters: 128
+} as const
+
+/** Hashing of passwords: each takes 20 ms of a core and 19 MiB, off the event loop. */
+export const passwords = {
+  /** Hashed at a time; the others wait. */
+  atOnce: 2,
+  /** Beyond it 503 `unavailable`. */
+  waitingMax: 64
 } as const
 
 /** HTTP requests. */
@@ -283,6 +296,10 @@ export const throttles = {
   playerApi: { burst: 300, seconds: 60 },
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
+  signupPerAddress: { burst: 10, seconds: 3600 },
+  /** Failed sign-ins: of one account from one address, and of one address whatever the account. */
+  loginPerAccount: { burst: 10, seconds: 900 },
+  loginPerAddress: { burst: 60, seconds: 900 },
   /** What a developer asks with a `kds_` session. */
   developerApi: { burst: 600, seconds: 60 },
   /** Joins by code, so that codes cannot be found by trying. */

@@ -6,9 +6,10 @@ import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors"
-import { type DeveloperId, newId } from "#rpc/ids"
+import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import { DeveloperRows } from "#sql/developers"
+import { sweepHourly } from "../database.ts"
 import { randomSecret, sha256 } from "../secrets.ts"
 
 const tokenForm = /^kds_[A-Za-z0-9_-]{43}$/
@@ -32,6 +33,7 @@ export class DeveloperSessions extends Context.Service<
     readonly open: (developerId: DeveloperId) => Effect.Effect<OpenedSession>
     /** The developer of a token; `unauthorized` when it is none, unknown, ended or expired. */
     readonly verify: (token: string) => Effect.Effect<DeveloperCaller, Unauthorized>
+    readonly end: (session: DeveloperSessionId) => Effect.Effect<void>
   }
 >()("src/developers/sessions/DeveloperSessions") {
   static readonly layer = Layer.effect(
@@ -39,7 +41,9 @@ export class DeveloperSessions extends Context.Service<
     Effect.gen(function* () {
       const rows = yield* DeveloperRows
       const random = yield* SecureRandom.SecureRandom
+      yield* sweepHourly("Developers' sessions", rows.sweepSessions)
       return DeveloperSessions.of({
+        end: rows.endSession,
         open: Effect.fn("DeveloperSessions.open")(
           function* (developerId: DeveloperId) {
             const token = `kds_${yield* randomSecret}`

@@ -21,6 +21,8 @@ import { Audit, AuditHttp } from "../audit.ts"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { PublicConfigHttp } from "../config/public.ts"
+import { Passwords } from "../crypto/passwords.ts"
+import { DevelopersHttp } from "../developers/handlers.ts"
 import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
@@ -69,6 +71,7 @@ export const CoreLive = Origins.layer.pipe(
       Configs.layer,
       DeveloperSessions.layer,
       Environments.layer,
+      Passwords.layer,
       Sessions.layer,
       Throttles.layer
     )
@@ -90,6 +93,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     AuditHttp,
     ChannelsHttp,
     ConfigHttp,
+    DevelopersHttp,
     GameDataHttp,
     PlayersHttp,
     ProvidersHttp,
