@@ -2,6 +2,8 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ChannelsApi } from "./channels.ts"
 import { ConfigApi, DefinitionsApi, FeaturesApi } from "./config.ts"
+import { AppealsApi, SanctionsApi } from "./appeals.ts"
+import { ModerationApi } from "./moderation.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
@@ -13,6 +15,9 @@ import { SystemApi } from "./system.ts"
 export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(PlayersApi)
+  .add(SanctionsApi)
+  .add(AppealsApi)
+  .add(ModerationApi)
   .add(RoomsApi)
   .add(ChannelsApi)
   .add(SavesApi)

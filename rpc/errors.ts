@@ -2,6 +2,7 @@
 export * from "./errors/callers.ts"
 export * from "./errors/channels.ts"
 export * from "./errors/config.ts"
+export * from "./errors/moderation.ts"
 export * from "./errors/modules.ts"
 export * from "./errors/realtime.ts"
 export * from "./errors/requests.ts"

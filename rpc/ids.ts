@@ -32,6 +32,14 @@ export type EnvironmentId = typeof EnvironmentId.Type
 export const KeyId = id("key").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
+/** A ban. */
+export const SanctionId = id("snc").pipe(Schema.brand("SanctionId"))
+export type SanctionId = typeof SanctionId.Type
+
+/** The appeal against a ban. */
+export const AppealId = id("apl").pipe(Schema.brand("AppealId"))
+export type AppealId = typeof AppealId.Type
+
 /** One sign-in on one device: the chain of refresh tokens that descends from it. */
 export const SessionId = id("ses").pipe(Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
@@ -94,5 +102,7 @@ export const newId = {
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
   connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
+  sanction: Effect.flatMap(SecureRandom.SecureRandom, generate("snc", SanctionId)),
+  appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
 }
