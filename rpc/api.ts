@@ -1,15 +1,21 @@
 /** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { ChannelsApi } from "./channels.ts"
-import { ConfigApi, DefinitionsApi, FeaturesApi } from "./config.ts"
 import { AppealsApi, SanctionsApi } from "./appeals.ts"
-import { ModerationApi } from "./moderation.ts"
+import { ModerationApi, ProjectModerationApi } from "./moderation.ts"
+import {
+  ConfigApi,
+  DefinitionsApi,
+  FeaturesApi,
+  ProjectConfigApi,
+  ProjectFeaturesApi
+} from "./config.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
-import { IntegrityApi, StatsApi } from "./stats.ts"
+import { IntegrityApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
 
 export class Api extends HttpApi.make("player-backend")
@@ -18,14 +24,18 @@ export class Api extends HttpApi.make("player-backend")
   .add(SanctionsApi)
   .add(AppealsApi)
   .add(ModerationApi)
+  .add(ProjectModerationApi)
   .add(RoomsApi)
   .add(ChannelsApi)
   .add(SavesApi)
   .add(StatsApi)
   .add(IntegrityApi)
+  .add(ProjectIntegrityApi)
   .add(DefinitionsApi)
   .add(ConfigApi)
+  .add(ProjectConfigApi)
   .add(FeaturesApi)
+  .add(ProjectFeaturesApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(

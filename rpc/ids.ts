@@ -39,6 +39,12 @@ export type SanctionId = typeof SanctionId.Type
 /** The appeal against a ban. */
 export const AppealId = id("apl").pipe(Schema.brand("AppealId"))
 export type AppealId = typeof AppealId.Type
+export const DeveloperId = id("dev").pipe(Schema.brand("DeveloperId"))
+export type DeveloperId = typeof DeveloperId.Type
+
+/** One sign-in of a developer. */
+export const DeveloperSessionId = id("dse").pipe(Schema.brand("DeveloperSessionId"))
+export type DeveloperSessionId = typeof DeveloperSessionId.Type
 
 /** One sign-in on one device: the chain of refresh tokens that descends from it. */
 export const SessionId = id("ses").pipe(Schema.brand("SessionId"))
@@ -99,6 +105,8 @@ export const newId = {
   project: Effect.flatMap(SecureRandom.SecureRandom, generate("prj", ProjectId)),
   environment: Effect.flatMap(SecureRandom.SecureRandom, generate("env", EnvironmentId)),
   key: Effect.flatMap(SecureRandom.SecureRandom, generate("key", KeyId)),
+  developer: Effect.flatMap(SecureRandom.SecureRandom, generate("dev", DeveloperId)),
+  developerSession: Effect.flatMap(SecureRandom.SecureRandom, generate("dse", DeveloperSessionId)),
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
   connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),

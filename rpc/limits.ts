@@ -23,6 +23,12 @@ export const sessions = {
   displayNameMaxCharacters: 32
 } as const
 
+/** Developers' accounts and sessions (spec section 4.9). */
+export const developers = {
+  /** A session ends this long after it was last used. */
+  sessionSeconds: 30 * secondsPerDay
+} as const
+
 /** HTTP requests. */
 export const http = {
   bodyMaxBytes: 1.5 * MiB,
@@ -282,6 +288,8 @@ export const throttles = {
   appeals: { burst: 5, seconds: secondsPerHour },
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
+  /** What a developer asks with a `kds_` session. */
+  developerApi: { burst: 600, seconds: 60 },
   /** Joins by code, so that codes cannot be found by trying. */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },
   /** `POST /v1/realtime/channels/:name/messages`, by key. */

@@ -6,7 +6,6 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AgeBand, AgeProfile } from "./ages.ts"
 import { AppealStatus, Sanction } from "./appeals.ts"
-import { Requests, SecretKey } from "./auth.ts"
 import {
   AlreadyResolved,
   InvalidToken,
@@ -17,6 +16,7 @@ import {
 } from "./errors.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
 import { http, moderation } from "./limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
 
 /** A player after a ban or its end. `revokedSessions` counts the sessions that this ban has ended. */
 export const BanResult = Schema.Struct({
@@ -62,37 +62,35 @@ export const AppealItem = Schema.Struct({
 })
 export type AppealItem = typeof AppealItem.Type
 
-/** Where the last page ended. */
-const cursorForm = /^([01])(apl_[0-9A-HJKMNP-TV-Z]{26})$/
+/** Where the last page ended: among the open ones (0) or the others (1), and at which. */
+const cursorForm = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
 
 const Limit = Schema.FiniteFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-const player = { playerId: Schema.String }
-
-/** The operator's endpoints of moderation. */
-export class ModerationApi extends HttpApiGroup.make("moderation")
-  .add(
+const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
     HttpApiEndpoint.post("ban", "/players/:playerId/ban", {
-      params: player,
+      params: { ...params, playerId: Schema.String },
       payload: Ban,
       success: BanResult,
       error: wire(PlayerNotFound)
     }).annotate(OpenApi.Summary, "Ban a player, or change the reason and the end of the ban"),
     HttpApiEndpoint.post("unban", "/players/:playerId/unban", {
-      params: player,
+      params: { ...params, playerId: Schema.String },
       success: BanResult,
       error: wire(PlayerNotFound)
     }).annotate(OpenApi.Summary, "Lift the ban of a player"),
     HttpApiEndpoint.put("age", "/players/:playerId/age", {
-      params: player,
+      params: { ...params, playerId: Schema.String },
       payload: Schema.Struct({ band: AgeBand }),
       success: AgeProfile,
       error: wire(PlayerNotFound)
     }).annotate(OpenApi.Summary, "Set the age group of a player"),
     HttpApiEndpoint.post("verifyToken", "/players/verify-token", {
+      params,
       payload: Schema.Struct({ token: Schema.String }),
       success: Schema.Struct({
         player: Schema.Struct({
@@ -104,6 +102,7 @@ export class ModerationApi extends HttpApiGroup.make("moderation")
       error: [wire(InvalidToken), wire(TokenExpired), wire(PlayerNotFound)]
     }).annotate(OpenApi.Summary, "The player of an access token; a banned one, too"),
     HttpApiEndpoint.get("appeals", "/appeals", {
+      params,
       query: {
         status: Schema.optionalKey(AppealStatus),
         limit: Schema.optionalKey(Limit),
@@ -115,7 +114,7 @@ export class ModerationApi extends HttpApiGroup.make("moderation")
       })
     }).annotate(OpenApi.Summary, "Appeals against bans, the open ones first, oldest first"),
     HttpApiEndpoint.post("resolve", "/appeals/:appealId/resolve", {
-      params: { appealId: Schema.String },
+      params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
         accept: Schema.Boolean,
         response: Schema.optionalKey(
@@ -126,6 +125,11 @@ export class ModerationApi extends HttpApiGroup.make("moderation")
       error: [wire(NotFound), wire(AlreadyResolved)]
     }).annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
   )
-  .prefix("/v1/admin")
-  .middleware(Requests)
-  .middleware(SecretKey) {}
+
+/** Bans, appeals, tokens and age groups, for secret keys. */
+export class ModerationApi extends underKey(moderationOf("moderation", keyParams)) {}
+
+/** The same for the developers of the project. */
+export class ProjectModerationApi extends underProject(
+  moderationOf("projectModeration", projectParams)
+) {}

@@ -93,14 +93,6 @@ const writes = (sql: SqlClient.SqlClient) => ({
 const reads = (sql: SqlClient.SqlClient) => {
   const all = sql.literal(columns)
   return {
-    newest: SqlSchema.findOneOption({
-      Request: Owner,
-      Result: SanctionRow,
-      execute: ({ environmentId, playerId }) => sql`
-        select ${all} from sanctions s
-        where s.player_id = ${playerId} and s.environment_id = ${environmentId}
-        order by s.number desc limit 1`
-    }),
     ofPlayer: SqlSchema.findAll({
       Request: Owner,
       Result: SanctionRow,
@@ -156,7 +148,7 @@ export class SanctionRows extends Context.Service<SanctionRows>()("sql/moderatio
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { hold, revoke, save } = writes(sql)
-    const { appeals, newest, ofAppeal, ofPlayer } = reads(sql)
+    const { appeals, ofAppeal, ofPlayer } = reads(sql)
     const findStandings = standings(sql)
     return {
       /** Holds the player's row until the transaction ends; none when there is no such player. */
@@ -165,8 +157,6 @@ export class SanctionRows extends Context.Service<SanctionRows>()("sql/moderatio
       /** Ends the player's sessions because of a ban; answers how many there were. */
       revokeSessions: (request: Parameters<typeof revoke>[0]) =>
         Effect.map(settled(revoke(request)), (rows) => rows.length),
-      /** The player's last ban, over or not. */
-      newest: (owner: typeof Owner.Type) => settled(newest(owner)),
       /** The player's bans, newest first. */
       ofPlayer: (owner: typeof Owner.Type) => settled(ofPlayer(owner)),
       ofAppeal: (environmentId: EnvironmentId, appealId: string) =>

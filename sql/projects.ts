@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
-import { EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
+import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
 import { settled } from "./database.ts"
 
 export const ProjectRow = Schema.Struct({
@@ -39,7 +39,21 @@ const Opened = Schema.Struct({
   projectId: ProjectId,
   name: EnvironmentName,
   keyId: KeyId,
-  keyKind: KeyKind
+  keyKind: KeyKind,
+  keyPrefix: Schema.String
+})
+
+/** A member of a project. */
+const MemberRow = Schema.Struct({
+  projectId: ProjectId,
+  developerId: DeveloperId,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const MemberEnvironment = Schema.Struct({
+  environmentId: EnvironmentId,
+  projectId: ProjectId,
+  name: EnvironmentName
 })
 
 const HashRow = Schema.Struct({ hash: Schema.String })
@@ -61,7 +75,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Request: Schema.String,
     Result: Opened,
     execute: (hash) => sql`
-      select k.id as key_id, k.kind as key_kind, e.id as environment_id, e.project_id, e.name
+      select k.id as key_id, k.kind as key_kind, k.prefix as key_prefix, e.id as environment_id, e.project_id, e.name
       from keys k join environments e on e.id = k.environment_id
       where k.hash = ${hash} and k.revoked_at is null`
   }),
@@ -104,4 +118,46 @@ export class ProjectRows extends Context.Service<ProjectRows>()("sql/projects/Pr
   })
 }) {
   static readonly layer = Layer.effect(ProjectRows, this.make)
+}
+
+const memberships = (sql: SqlClient.SqlClient) => ({
+  insert: SqlSchema.void({
+    Request: MemberRow,
+    execute: (row) => sql`insert into project_members ${sql.insert(row)}`
+  }),
+  project: SqlSchema.findOneOption({
+    Request: Schema.Struct({ developerId: DeveloperId, projectId: ProjectId }),
+    Result: Schema.Struct({ projectId: ProjectId }),
+    execute: ({ developerId, projectId }) => sql`
+      select project_id from project_members
+      where developer_id = ${developerId} and project_id = ${projectId}`
+  }),
+  environment: SqlSchema.findOneOption({
+    Request: Schema.Struct({
+      developerId: DeveloperId,
+      projectId: ProjectId,
+      env: EnvironmentName
+    }),
+    Result: MemberEnvironment,
+    execute: ({ developerId, env, projectId }) => sql`
+      select e.id as environment_id, e.project_id, e.name
+      from environments e join project_members m on m.project_id = e.project_id
+      where m.developer_id = ${developerId} and e.project_id = ${projectId} and e.name = ${env}`
+  })
+})
+
+/** Rows in and out of `project_members`. */
+export class MemberRows extends Context.Service<MemberRows>()("sql/projects/MemberRows", {
+  make: Effect.gen(function* () {
+    const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
+    return {
+      insert: (row: typeof MemberRow.Type) => settled(insert(row)),
+      /** The project, when the developer is a member of it. */
+      project: (request: Parameters<typeof project>[0]) => settled(project(request)),
+      /** An environment of the project, when the developer is a member of that. */
+      environment: (request: Parameters<typeof environment>[0]) => settled(environment(request))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(MemberRows, this.make)
 }

@@ -6,11 +6,11 @@
 import { Cache, Cause, Context, DateTime, Effect, Exit, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { EnvironmentCaller, EnvironmentName, KeyKind } from "#rpc/auth"
+import type { EnvironmentName, KeyCaller, KeyKind } from "#rpc/auth"
 import { InvalidKey } from "#rpc/errors"
-import { type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
+import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
-import { ProjectRows } from "#sql/projects"
+import { MemberRows, ProjectRows } from "#sql/projects"
 import { Invalidation } from "./invalidation.ts"
 import { randomSecret, sha256 } from "./secrets.ts"
 
@@ -56,7 +56,7 @@ export class Environments extends Context.Service<
   Environments,
   {
     /** The environment of a key; `invalid_key` when it is missing, unknown or revoked. */
-    readonly byKey: (key: string) => Effect.Effect<EnvironmentCaller, InvalidKey>
+    readonly byKey: (key: string) => Effect.Effect<KeyCaller, InvalidKey>
     /** A new key in plain text; it is not kept. */
     readonly createKey: (
       environmentId: EnvironmentId,
@@ -64,14 +64,18 @@ export class Environments extends Context.Service<
     ) => Effect.Effect<{ readonly keyId: KeyId; readonly plain: string }>
     /** Revokes a key, on all nodes within a second; false when the environment has no such key. */
     readonly revokeKey: (environmentId: EnvironmentId, keyId: KeyId) => Effect.Effect<boolean>
-    /** A project with both environments and a pair of keys for each, all or nothing. */
-    readonly createProject: (name: string) => Effect.Effect<CreatedProject>
+    /**
+     * A project with both environments and a pair of keys for each, all or nothing. Its owner is its
+     * first member; nobody sees a project without members.
+     */
+    readonly createProject: (name: string, owner?: DeveloperId) => Effect.Effect<CreatedProject>
   }
 >()("src/projects/Environments") {
   static readonly layer = Layer.effect(
     Environments,
     Effect.gen(function* () {
       const rows = yield* ProjectRows
+      const members = yield* MemberRows
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
       const sql = yield* SqlClient.SqlClient
@@ -97,7 +101,7 @@ export class Environments extends Context.Service<
         byKey: (key) =>
           keyForm.test(key) ? Cache.get(opened, sha256(key)) : Effect.fail(new InvalidKey()),
         createKey,
-        createProject: makeCreateProject(rows, sql, random, createKey),
+        createProject: makeCreateProject(rows, members, sql, random, createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
           const now = yield* DateTime.now
           const revoked = yield* rows.revoke({ environmentId, keyId, now })
@@ -121,7 +125,7 @@ const openedKeys = Effect.gen(function* () {
         rows.open(hash),
         Option.match({
           onNone: () => Effect.fail(new InvalidKey()),
-          onSome: (caller: EnvironmentCaller) => Effect.succeed(caller)
+          onSome: (caller: KeyCaller) => Effect.succeed(caller)
         })
       ),
     {
@@ -142,12 +146,13 @@ const openedKeys = Effect.gen(function* () {
 
 const makeCreateProject = (
   rows: ProjectRows["Service"],
+  members: MemberRows["Service"],
   sql: SqlClient.SqlClient,
   random: SecureRandom.SecureRandom["Service"],
   createKey: Environments["Service"]["createKey"]
 ) =>
   Effect.fn("Environments.createProject")(
-    function* (name: string) {
+    function* (name: string, owner?: DeveloperId) {
       const projectId = yield* newId.project
       const createdAt = yield* DateTime.now
       const suffix = (yield* randomSecret)
@@ -164,6 +169,7 @@ const makeCreateProject = (
         return { id, keys }
       })
       yield* rows.insertProject({ id: projectId, name, slug, createdAt })
+      if (owner !== undefined) yield* members.insert({ projectId, developerId: owner, createdAt })
       const development = yield* environment("development")
       const production = yield* environment("production")
       return {

@@ -9,6 +9,7 @@ import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } fro
 import { Kdf, SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { featureTable } from "#rpc/config/features"
+import { newId } from "#rpc/ids"
 import { DeveloperRows } from "#sql/developers"
 import { ProjectRows } from "#sql/projects"
 import { Configs } from "./config.ts"
@@ -53,29 +54,30 @@ const hashPassword = Effect.fnUntraced(function* (password: string) {
 
 const createDeveloper = Effect.gen(function* () {
   const developers = yield* DeveloperRows
-  const random = yield* SecureRandom.SecureRandom
   const password = yield* randomSecret
+  const id = yield* newId.developer
   yield* developers.insert({
-    id: `dev_${yield* random.ulid}`,
+    id,
     email: developerEmail,
+    name: null,
     passwordHash: yield* hashPassword(password),
     createdAt: yield* DateTime.now
   })
-  return { email: developerEmail, password }
+  return { id, email: developerEmail, password }
 })
 
 const createDemo = Effect.gen(function* () {
   const settings = yield* Settings
   const environments = yield* Environments
   const configs = yield* Configs
-  const { environments: ids, keys, projectId } = yield* environments.createProject("demo")
+  const { id, ...developer } = yield* createDeveloper
+  const { environments: ids, keys, projectId } = yield* environments.createProject("demo", id)
   const offered = Record.map(featureTable, (_, name) => settings.features.has(name))
   yield* configs.push({
     environmentId: ids.development,
     document: { version: 1, features: offered },
     pushedBy: "system"
   })
-  const developer = yield* createDeveloper
   const devKeys: DevKeys = { baseUrl: settings.baseUrl, project: projectId, ...keys, developer }
   return devKeys
 })
@@ -125,6 +127,5 @@ const seed = Effect.gen(function* () {
 
 /** Seeds before anything that comes after it in the layers starts. */
 export const SeedLive = Layer.effectDiscard(Effect.orDie(seed)).pipe(
-  Layer.provide([DeveloperRows.layer, ProjectRows.layer]),
   Layer.provide(Layer.mergeAll(NodeCrypto.layerKdf, SecureRandom.layerWebCrypto))
 )

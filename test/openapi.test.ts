@@ -15,6 +15,7 @@ const callers = {
   player: ["playerToken", "publishableKey"],
   pk: ["publishableKey"],
   sk: ["secretKey"],
+  dev: ["developerSession"],
   none: []
 } as const
 
@@ -39,12 +40,19 @@ const endpoints = [
   ["post", "/v1/stats", "player"],
   ["get", "/v1/admin/integrity/webhook-secret", "sk"],
   ["post", "/v1/admin/integrity/webhook-secret", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/integrity/webhook-secret", "dev"],
+  ["post", "/v1/projects/{projectId}/environments/{env}/integrity/webhook-secret", "dev"],
   ["get", "/v1/gamedata/definitions", "pk"],
   ["get", "/v1/admin/features", "sk"],
   ["get", "/v1/config", "sk"],
   ["put", "/v1/config", "sk"],
   ["get", "/v1/config/versions", "sk"],
   ["get", "/v1/config/versions/{version}", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/features", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/config", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config/versions", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config/versions/{version}", "dev"],
   ["get", "/healthz", "none"],
   ["get", "/readyz", "none"],
   ["get", "/.well-known/jwks.json", "none"]

@@ -34,8 +34,9 @@ layer(Core)("keys", (it) => {
         for (const keyKind of ["publishable", "secret"] as const) {
           const plain = keys[name][`${keyKind}Key`]
           assert.match(plain, keyKind === "secret" ? /^sk_[\w-]{43}$/ : /^pk_[\w-]{43}$/)
-          const { keyId, ...opened } = yield* environments.byKey(plain)
+          const { keyId, keyPrefix, ...opened } = yield* environments.byKey(plain)
           assert.match(keyId, /^key_/)
+          assert.strictEqual(keyPrefix, plain.slice(0, 8))
           assert.deepStrictEqual(opened, { projectId, environmentId: ids[name], name, keyKind })
         }
       }

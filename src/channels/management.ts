@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { jsonBytes } from "#entities/room/values"
 import { Channel, channelId } from "#entities/channel/protocol"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment } from "#rpc/auth"
+import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { ChannelName } from "#rpc/channels"
 import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors"
 import { channels as limits, throttles as paces } from "#rpc/limits"
@@ -81,9 +81,7 @@ const makeFind = Effect.gen(function* () {
 const makePace = Effect.map(
   Throttles,
   (throttles) => (pace: "channelMessages" | "channelManagement") =>
-    Effect.flatMap(CurrentEnvironment, ({ keyId }) =>
-      throttled(throttles, paces[pace], `${pace}:${keyId}`)
-    )
+    Effect.flatMap(CurrentActor, ({ id }) => throttled(throttles, paces[pace], `${pace}:${id}`))
 )
 
 export const ChannelsHttp = HttpApiBuilder.group(

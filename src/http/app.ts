@@ -8,9 +8,11 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
+import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
+import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
-import { ProjectRows } from "#sql/projects"
+import { MemberRows, ProjectRows } from "#sql/projects"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
@@ -18,8 +20,12 @@ import { ThrottleRows } from "#sql/throttles"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { PublicConfigHttp } from "../config/public.ts"
+import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
+import { ModerationHttp } from "../moderation/handlers.ts"
+import { Sanctions } from "../moderation/sanctions.ts"
+import { Standings } from "../moderation/standings.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
@@ -46,8 +52,11 @@ import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
   ConfigRows.layer,
+  DeveloperRows.layer,
+  MemberRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
+  SanctionRows.layer,
   SessionRows.layer,
   SigningKeyRows.layer,
   ThrottleRows.layer
@@ -56,7 +65,14 @@ const RowsLive = Layer.mergeAll(
 /** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
 export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Configs.layer, Environments.layer, Sessions.layer, Throttles.layer)
+    Layer.mergeAll(
+      Configs.layer,
+      DeveloperSessions.layer,
+      Environments.layer,
+      Sanctions.layer.pipe(Layer.provideMerge(Standings.layer)),
+      Sessions.layer,
+      Throttles.layer
+    )
   ),
   Layer.provideMerge(AccessTokens.layer),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
@@ -75,6 +91,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     ChannelsHttp,
     ConfigHttp,
     GameDataHttp,
+    ModerationHttp,
     PlayersHttp,
     RoomsHttp,
     SessionsHttp,

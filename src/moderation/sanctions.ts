@@ -3,7 +3,7 @@
  * decides by the rules on what is stored, and tells all nodes with its commit: so of two at once each
  * builds on the other, and a ban is in force everywhere at once.
  */
-import { Context, DateTime, Effect, Layer, Option, Result } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import type { Sanction } from "#rpc/appeals"
@@ -116,7 +116,7 @@ const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
   const random = yield* SecureRandom.SecureRandom
   return {
     ban: Effect.fn("Sanctions.ban")(
-      function* (player: PlayerRef, { durationHours, publicNote = null, reason = null }: Ban) {
+      function* (player: PlayerRef, { durationHours, publicNote, reason }: Ban) {
         const id = yield* newId.sanction
         return yield* inTurn(
           player,
@@ -125,7 +125,8 @@ const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
               durationHours === undefined
                 ? null
                 : DateTime.add(now, { milliseconds: Math.ceil(durationHours * millisPerHour) })
-            const next = ban(last, { ...player, id, reason, note: publicNote, expiresAt }, now)
+            const words = { reason: reason ?? null, note: publicNote ?? null }
+            const next = ban(last, { ...player, ...words, id, expiresAt }, now)
             yield* rows.save(next)
             const revoked = yield* rows.revokeSessions({ ...player, sanctionId: next.id, now })
             yield* standings.changed(player.environmentId, player.playerId)
@@ -173,7 +174,8 @@ const makeAppeals = Effect.fnUntraced(function* (inTurn: InTurn) {
       Effect.provideService(SecureRandom.SecureRandom, random)
     ),
     resolve: Effect.fn("Sanctions.resolve")(function* (resolution: Resolution) {
-      const { accept, appealId, environmentId, response = null } = resolution
+      const { accept, appealId, environmentId } = resolution
+      const response = resolution.response ?? null
       const found = yield* rows.ofAppeal(environmentId, appealId)
       if (Option.isNone(found)) return yield* new NotFound()
       const { playerId } = found.value

@@ -80,7 +80,8 @@ export class Standings extends Context.Service<
   )
 }
 
-const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
+/** The standing of a row, at a time. */
+export const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
   const { declaredAgeBand, expiresAt, note, sanctionId } = row
   const banned =
     sanctionId !== null && isActive({ expiresAt, liftedAt: null }, now)

@@ -40,24 +40,28 @@ const StatsGroup = HttpApiBuilder.group(
   })
 )
 
-const IntegrityGroup = HttpApiBuilder.group(
-  Api,
-  "integrity",
-  Effect.fn(function* (handlers) {
-    const secrets = yield* WebhookSecrets
-    const answer = (secret: string) => ({ secret })
-    return handlers.handleAll({
-      webhookSecret: () =>
-        Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-          Effect.map(secrets.current(environmentId), answer)
-        ),
-      rotateWebhookSecret: () =>
-        Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-          Effect.map(secrets.rotate(environmentId), answer)
-        )
-    })
-  })
-)
+const makeIntegrity = Effect.gen(function* () {
+  const secrets = yield* WebhookSecrets
+  const answer = (secret: string) => ({ secret })
+  return {
+    webhookSecret: () =>
+      Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
+        Effect.map(secrets.current(environmentId), answer)
+      ),
+    rotateWebhookSecret: () =>
+      Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
+        Effect.map(secrets.rotate(environmentId), answer)
+      )
+  }
+})
 
-/** The groups `stats` and `integrity`. */
-export const StatsHttp = Layer.mergeAll(StatsGroup, IntegrityGroup)
+/** The groups `stats`, `integrity` and `projectIntegrity`. */
+export const StatsHttp = Layer.mergeAll(
+  StatsGroup,
+  HttpApiBuilder.group(Api, "integrity", (handlers) =>
+    Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectIntegrity", (handlers) =>
+    Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
+  )
+)
