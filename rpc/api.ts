@@ -2,6 +2,8 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AuditApi } from "./audit.ts"
 import { ChannelsApi } from "./channels.ts"
+import { AppealsApi, SanctionsApi } from "./appeals.ts"
+import { ModerationApi, ProjectModerationApi } from "./moderation.ts"
 import {
   ConfigApi,
   DefinitionsApi,
@@ -22,6 +24,10 @@ import { SystemApi } from "./system.ts"
 export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(PlayersApi)
+  .add(SanctionsApi)
+  .add(AppealsApi)
+  .add(ModerationApi)
+  .add(ProjectModerationApi)
   .add(RoomsApi)
   .add(ChannelsApi)
   .add(SavesApi)

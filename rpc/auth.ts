@@ -16,6 +16,7 @@ import {
   NotFound,
   OriginNotAllowed,
   PayloadTooLarge,
+  PlayerBanned,
   RateLimited,
   SecretKeyRequired,
   TokenExpired,
@@ -124,15 +125,22 @@ export class SecretKey extends HttpApiMiddleware.Service<
   error: [wire(InvalidKey), wire(SecretKeyRequired), wire(OriginNotAllowed), wire(RateLimited)]
 }) {}
 
-/** `Authorization: Bearer <access token>`, beside the publishable key. */
+/**
+ * `Authorization: Bearer <access token>`, beside the publishable key. A banned player still reads
+ * until its token ends, and writes nothing (spec section 5, rule 7).
+ */
 export class PlayerToken extends HttpApiMiddleware.Service<
   PlayerToken,
   { provides: CurrentPlayer; requires: CurrentEnvironment }
 >()("rpc/auth/PlayerToken", {
   security: { playerToken: HttpApiSecurity.bearer },
-  error: [wire(Unauthorized), wire(TokenExpired), wire(RateLimited)]
+  error: [wire(Unauthorized), wire(TokenExpired), wire(PlayerBanned), wire(RateLimited)]
 }) {}
 
+/** An endpoint that changes something and is open to banned players; read by {@link PlayerToken}. */
+export const OpenToBanned = Context.Reference<boolean>("rpc/auth/OpenToBanned", {
+  defaultValue: () => false
+})
 /** `Authorization: Bearer kds_...`: a developer at the dashboard, within the developer's pace. */
 export class DeveloperSession extends HttpApiMiddleware.Service<
   DeveloperSession,

@@ -32,6 +32,13 @@ export type EnvironmentId = typeof EnvironmentId.Type
 export const KeyId = id("key").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
+/** A ban. */
+export const SanctionId = id("snc").pipe(Schema.brand("SanctionId"))
+export type SanctionId = typeof SanctionId.Type
+
+/** The appeal against a ban. */
+export const AppealId = id("apl").pipe(Schema.brand("AppealId"))
+export type AppealId = typeof AppealId.Type
 export const DeveloperId = id("dev").pipe(Schema.brand("DeveloperId"))
 export type DeveloperId = typeof DeveloperId.Type
 
@@ -106,6 +113,8 @@ export const newId = {
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
   connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
-  ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId)),
-  auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId))
+  auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId)),
+  sanction: Effect.flatMap(SecureRandom.SecureRandom, generate("snc", SanctionId)),
+  appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),
+  ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
 }

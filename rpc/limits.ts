@@ -243,6 +243,16 @@ export const outgoing = {
   requestsMax: 1024
 } as const
 
+/** Bans and appeals (spec sections 4.2 and 4.8, decisions 3.3). */
+export const moderation = {
+  reasonMaxCharacters: 500,
+  noteMaxCharacters: 500,
+  /** 366 days. */
+  banHoursMax: 8784,
+  appealMaxCharacters: 2000,
+  responseMaxCharacters: 2000
+} as const
+
 /** How long the answer to an `Idempotency-Key` is kept. */
 export const idempotency = { keptSeconds: secondsPerDay } as const
 
@@ -257,6 +267,8 @@ export const caches = {
   verifiedTokens: 50_000,
   environments: 1000,
   keys: 10_000,
+  /** Players of whom a node knows whether they are banned. */
+  standings: 50_000,
   /** Throttle buckets that a node holds tokens of. */
   leases: 50_000
 } as const
@@ -265,9 +277,6 @@ export const caches = {
 export const declared = {
   blobMaxBytes: 50 * MiB,
   xProfilesLookupMax: 100,
-  banReasonMaxCharacters: 500,
-  banHoursMax: 8784,
-  appealMessageMaxCharacters: 2000,
   functionCpuMillisMax: 30_000,
   functionSubRequestsMax: 1000,
   checkoutCentsMin: 500,
@@ -294,6 +303,8 @@ export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
+  /** Appeals, by player or by session. */
+  appeals: { burst: 5, seconds: secondsPerHour },
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   signupPerAddress: { burst: 10, seconds: 3600 },

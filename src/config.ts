@@ -121,7 +121,7 @@ const currentConfigs = Effect.gen(function* () {
   })
   yield* invalidation.hear(
     Effect.fnUntraced(function* ({ id, kind }) {
-      if (kind === "key") return
+      if (kind !== "config" && kind !== "everything") return
       const known = Array.from(yield* Cache.keys(cached))
       // A push on this node has dropped its own entry already: it is news all the same.
       const named = isEnvironmentId(id) ? [id] : []

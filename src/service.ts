@@ -26,6 +26,7 @@ import { Gateway } from "./realtime/gateway.ts"
 import { Frames } from "./realtime/handlers.ts"
 import { ChannelHub } from "./realtime/channel-hub.ts"
 import { Hub } from "./realtime/hub.ts"
+import { PlayerChanges } from "./realtime/player-changes.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
 import { Relays } from "./peers.ts"
 import { SeedLive } from "./seed.ts"
@@ -65,6 +66,7 @@ const EntitiesLive = Layer.mergeAll(
 const DoorsLive = Layer.mergeAll(
   Gateway.layer,
   ConfigChanges,
+  PlayerChanges,
   serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
   Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),

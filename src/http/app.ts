@@ -11,6 +11,7 @@ import { AuditRows } from "#sql/audit"
 import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
+import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
 import { MemberRows, ProjectRows } from "#sql/projects"
 import { SaveRows } from "#sql/saves"
@@ -27,6 +28,9 @@ import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
 import { ProvidersHttp } from "../oauth/providers.ts"
+import { ModerationHttp } from "../moderation/handlers.ts"
+import { Sanctions } from "../moderation/sanctions.ts"
+import { Standings } from "../moderation/standings.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
@@ -58,6 +62,7 @@ const RowsLive = Layer.mergeAll(
   MemberRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
+  SanctionRows.layer,
   SessionRows.layer,
   SigningKeyRows.layer,
   ThrottleRows.layer
@@ -72,6 +77,7 @@ export const CoreLive = Origins.layer.pipe(
       DeveloperSessions.layer,
       Environments.layer,
       Passwords.layer,
+      Sanctions.layer.pipe(Layer.provideMerge(Standings.layer)),
       Sessions.layer,
       Throttles.layer
     )
@@ -95,6 +101,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     ConfigHttp,
     DevelopersHttp,
     GameDataHttp,
+    ModerationHttp,
     PlayersHttp,
     ProvidersHttp,
     RoomsHttp,

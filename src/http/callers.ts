@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import {
   type Actor,
   CurrentActor,
@@ -11,6 +12,7 @@ import {
   CurrentPlayer,
   FeatureGate,
   type KeyCaller,
+  OpenToBanned,
   PlayerToken,
   PublishableKey,
   RequiredFeature,
@@ -26,6 +28,7 @@ import {
 } from "#rpc/errors"
 import { throttles as limits } from "#rpc/limits"
 import { Configs } from "../config.ts"
+import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
@@ -83,19 +86,28 @@ const SecretKeyLive = Layer.effect(
   })
 )
 
-/** The player of an access token, within its pace. */
+/** What a banned player may still do: read, and what is meant for the banned. */
+const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean =>
+  method === "GET" || method === "HEAD" || Context.get(endpoint.annotations, OpenToBanned)
+
+/** The player of an access token, within its pace; one who is banned changes nothing. */
 const PlayerTokenLive = Layer.effect(
   PlayerToken,
   Effect.gen(function* () {
+    const standings = yield* Standings
     const tokens = yield* AccessTokens
     const throttles = yield* Throttles
     return PlayerToken.of({
-      playerToken: Effect.fnUntraced(function* (answer, { credential }) {
+      playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
         const { environmentId } = yield* CurrentEnvironment
         const token = Redacted.value(credential)
         if (token === "") return yield* new Unauthorized()
         const player = yield* tokens.verify(token, environmentId)
         yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
+        const { method } = yield* HttpServerRequest.HttpServerRequest
+        if (!isOpenToBanned(method, endpoint)) {
+          yield* standings.check(environmentId, player.playerId)
+        }
         return yield* Effect.provideService(answer, CurrentPlayer, player)
       })
     })

@@ -13,6 +13,7 @@ import { PlayerRows } from "#sql/players"
 import { capabilitiesIn } from "../ages.ts"
 import { Configs } from "../config.ts"
 import { Origins } from "../http/origins.ts"
+import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { type Door, PlayerConnection } from "./connection.ts"
@@ -39,6 +40,7 @@ export type AdmissionServices =
   | Origins
   | PlayerRows
   | SecureRandom.SecureRandom
+  | Standings
 
 /** Is there anything for a socket to do in this environment? */
 export const offersRealtime = Effect.fnUntraced(function* (
@@ -116,19 +118,22 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
 export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
   const hub = yield* Hub
   const players = yield* PlayerRows
+  const standings = yield* Standings
   const connectionId = yield* newId.connection
   const { environmentId, playerId } = player
   const row = yield* players.find(environmentId, playerId)
   if (Option.isNone(row)) return yield* new Unauthorized()
-  const { directConnections, openChat } = yield* capabilitiesIn(environmentId)
+  const { declaredAgeBand, displayName } = row.value
+  const { directConnections, openChat } = yield* capabilitiesIn(environmentId, declaredAgeBand)
   const connection = new PlayerConnection({
     player: {
       connectionId,
       environmentId,
       playerId,
-      displayName: row.value.displayName,
+      displayName,
       relayOnly: !directConnections,
-      openChat
+      openChat,
+      declaredAgeBand
     },
     door,
     run: hub.run,
@@ -136,7 +141,9 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
     ended: (of) => hub.session(environmentId, playerId).drop(of)
   })
   hub.connections.set(connectionId, connection)
-  const seat = yield* Effect.onError(findSeat(connection), () =>
+  // Known by now to whoever follows changes: a ban from here on finds the connection.
+  const admitted = Effect.andThen(standings.check(environmentId, playerId), findSeat(connection))
+  const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
       hub.connections.delete(connectionId)
       connection.close(false)
