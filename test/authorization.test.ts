@@ -49,6 +49,7 @@ const headersOf = (world: World): Readonly<Record<Caller, ReadonlyArray<Headers>
     nobody: [{}],
     publishable: [publishable],
     player: [withToken(publishable, world.player.accessToken)],
+    bannedPlayer: [withToken(publishable, world.bannedPlayer.accessToken)],
     otherPlayer: [withToken(publishable, world.otherPlayer.accessToken)],
     secret: [secret, withToken(secret, world.player.accessToken)],
     revoked: [
@@ -126,7 +127,12 @@ const told = ({ body, status }: Answer): string =>
   [status, at(body, "error", "code")].filter((it) => it !== undefined).join(" ")
 
 /** What says that a caller may not call, rather than what is wrong with a call. */
-const refusals = new Set(["401 invalid_key", "401 unauthorized", "403 secret_key_required"])
+const refusals = new Set([
+  "401 invalid_key",
+  "401 unauthorized",
+  "403 player_banned",
+  "403 secret_key_required"
+])
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("authorization", (it) => {
   it.effect(

@@ -3,11 +3,13 @@
  * `rpc/authorization.md`, so that a change of who may do what is a diff; a test holds the running
  * service to it, endpoint by endpoint and caller by caller.
  */
+import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
 import { Api } from "#rpc/api"
 import {
   DeveloperSession,
   EnvironmentMember,
+  OpenToBanned,
   PlayerToken,
   ProjectMember,
   PublishableKey,
@@ -19,6 +21,7 @@ export const callers = {
   nobody: "nobody",
   publishable: "`pk_`",
   player: "`pk_` and player",
+  bannedPlayer: "`pk_` and banned player",
   otherPlayer: "`pk_` and player of the other environment",
   secret: "`sk_`",
   revoked: "revoked `pk_` or `sk_`",
@@ -41,12 +44,22 @@ interface Rule {
 const invalidKey = "401 invalid_key"
 const unauthorized = "401 unauthorized"
 const secretKeyRequired = "403 secret_key_required"
+const playerBanned = "403 player_banned"
 
 const rules = {
   anyone: { allowed: Object.keys(callers).filter(isCaller), otherwise: "" },
-  publishable: { allowed: ["publishable", "player", "otherPlayer"], otherwise: invalidKey },
+  publishable: {
+    allowed: ["publishable", "player", "bannedPlayer", "otherPlayer"],
+    otherwise: invalidKey
+  },
   player: {
     allowed: ["player"],
+    otherwise: invalidKey,
+    own: { publishable: unauthorized, bannedPlayer: playerBanned, otherPlayer: unauthorized }
+  },
+  /** Reads, and appeals. */
+  evenBanned: {
+    allowed: ["player", "bannedPlayer"],
     otherwise: invalidKey,
     own: { publishable: unauthorized, otherPlayer: unauthorized }
   },
@@ -56,6 +69,7 @@ const rules = {
     own: {
       publishable: secretKeyRequired,
       player: secretKeyRequired,
+      bannedPlayer: secretKeyRequired,
       otherPlayer: secretKeyRequired
     }
   },
@@ -70,10 +84,13 @@ const rules = {
 /** Whom an endpoint is for, by the middleware that stands before it. */
 export type Access = keyof typeof rules
 
-const accessOf = ({ middlewares }: HttpApiEndpoint.Top): Access => {
+const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   const behind = (...some: ReadonlyArray<{ readonly key: string }>) =>
-    Array.from(middlewares).some(({ key }) => some.some((it) => it.key === key))
-  if (behind(PlayerToken)) return "player"
+    Array.from(endpoint.middlewares).some(({ key }) => some.some((it) => it.key === key))
+  if (behind(PlayerToken)) {
+    const open = endpoint.method === "GET" || Context.get(endpoint.annotations, OpenToBanned)
+    return open ? "evenBanned" : "player"
+  }
   if (behind(PublishableKey)) return "publishable"
   if (behind(SecretKey)) return "secret"
   if (behind(ProjectMember, EnvironmentMember)) return "member"

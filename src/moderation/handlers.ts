@@ -13,6 +13,7 @@ import { PlayerId } from "#rpc/ids"
 import { http as pages, throttles as paces } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRows } from "#sql/players"
+import { Audit } from "../audit.ts"
 import { Configs } from "../config.ts"
 import { clientAddress } from "../http/address.ts"
 import { throttled } from "../http/throttled.ts"
@@ -34,6 +35,7 @@ const playerRef = Effect.fnUntraced(function* (playerId: string) {
 type PlayerParams = { readonly params: { readonly playerId: string } }
 
 const makeBans = Effect.gen(function* () {
+  const audit = yield* Audit
   const sanctions = yield* Sanctions
   return {
     ban: Effect.fnUntraced(function* ({
@@ -46,15 +48,37 @@ const makeBans = Effect.gen(function* () {
         const issues = [{ path: "durationHours", message }]
         return yield* new InvalidRequest({ details: { issues } })
       }
-      return yield* sanctions.ban(yield* playerRef(params.playerId), payload)
+      const environment = yield* CurrentEnvironment
+      const ban = sanctions.ban(yield* playerRef(params.playerId), payload)
+      return yield* audit.recorded(environment, ban, ({ player }) => ({
+        action: "player.ban",
+        target: { kind: "player", id: player.id },
+        details: { reason: player.banReason, expiresAt: player.banExpiresAt }
+      }))
     }),
     unban: Effect.fnUntraced(function* ({ params }: PlayerParams) {
-      return yield* sanctions.unban(yield* playerRef(params.playerId))
+      const environment = yield* CurrentEnvironment
+      const player = yield* playerRef(params.playerId)
+      const unban = Effect.gen(function* () {
+        const bans = yield* sanctions.list(player)
+        return { lifted: bans.find(({ active }) => active), result: yield* sanctions.unban(player) }
+      })
+      const { result } = yield* audit.recorded(environment, unban, ({ lifted }) =>
+        lifted === undefined
+          ? undefined
+          : {
+              action: "player.unban",
+              target: { kind: "player", id: player.playerId },
+              details: { sanctionId: lifted.id }
+            }
+      )
+      return result
     })
   }
 })
 
 const makePlayers = Effect.gen(function* () {
+  const audit = yield* Audit
   const configs = yield* Configs
   const players = yield* PlayerRows
   const standings = yield* Standings
@@ -65,9 +89,18 @@ const makePlayers = Effect.gen(function* () {
       payload
     }: PlayerParams & { readonly payload: { readonly band: AgeBand } }) {
       const { environmentId, playerId } = yield* playerRef(params.playerId)
-      const found = yield* players.declareAge(environmentId, playerId, payload.band)
-      if (Option.isNone(found)) return yield* new PlayerNotFound()
-      yield* standings.changed(environmentId, playerId)
+      const before = Option.getOrUndefined(yield* players.find(environmentId, playerId))
+      if (before === undefined) return yield* new PlayerNotFound()
+      const change = Effect.gen(function* () {
+        const after = yield* players.declareAge(environmentId, playerId, payload.band)
+        if (Option.isNone(after)) return yield* new PlayerNotFound()
+        yield* standings.changed(environmentId, playerId)
+      })
+      yield* audit.recorded(yield* CurrentEnvironment, change, () => ({
+        action: "player.age",
+        target: { kind: "player", id: playerId },
+        details: { before: before.declaredAgeBand, after: payload.band }
+      }))
       const { audience } = (yield* configs.current(environmentId)).config
       return ageProfileOf(audience, payload.band)
     }),
@@ -109,6 +142,7 @@ interface Resolving {
 }
 
 const makeAppeals = Effect.gen(function* () {
+  const audit = yield* Audit
   const sanctions = yield* Sanctions
   return {
     appeals: Effect.fnUntraced(function* ({ query }: { readonly query: ListQuery }) {
@@ -122,9 +156,15 @@ const makeAppeals = Effect.gen(function* () {
       return { appeals, nextCursor: last === undefined ? null : cursorOf(last) }
     }),
     resolve: Effect.fnUntraced(function* ({ params: { appealId }, payload }: Resolving) {
-      const { environmentId } = yield* CurrentEnvironment
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
       const { accept, response } = payload
-      const appeal = yield* sanctions.resolve({ environmentId, appealId, accept, response })
+      const resolve = sanctions.resolve({ environmentId, appealId, accept, response })
+      const appeal = yield* audit.recorded(environment, resolve, ({ player, sanctionId }) => ({
+        action: "appeal.resolve",
+        target: { kind: "appeal", id: appealId },
+        details: { accept, playerId: player.id, sanctionId }
+      }))
       return { appeal }
     })
   }

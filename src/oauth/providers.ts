@@ -123,29 +123,28 @@ const makeHandlers = Effect.gen(function* () {
   const changed = Effect.fnUntraced(function* (
     action: AuditAction,
     provider: Provider,
-    change: (environmentId: EnvironmentId) => Effect.Effect<unknown>
+    after: string | null,
+    change: (environmentId: EnvironmentId) => Effect.Effect<boolean>
   ) {
     const environment = yield* CurrentEnvironment
-    const state = providers.state(environment.environmentId, provider)
-    const around = Effect.gen(function* () {
-      const before = yield* state
-      yield* change(environment.environmentId)
-      return { before, after: yield* state }
-    })
-    const { after } = yield* audit.recorded(environment, around, ({ after, before }) =>
-      before.configured || after.configured
+    const { environmentId } = environment
+    const before = yield* providers.state(environmentId, provider)
+    yield* audit.recorded(environment, change(environmentId), (made) =>
+      made
         ? {
             action,
             target: { kind: "provider", id: provider },
-            details: { clientId: { before: before.clientId, after: after.clientId } }
+            details: { clientId: { before: before.clientId, after } }
           }
         : undefined
     )
-    return after
+    return yield* providers.state(environmentId, provider)
   })
 
   const put = (provider: Provider, credentials: Credentials) =>
-    changed("provider.put", provider, (id) => providers.put(id, provider, credentials))
+    changed("provider.put", provider, clientIdOf(credentials), (id) =>
+      Effect.as(providers.put(id, provider, credentials), true)
+    )
 
   return {
     read: ({ params: { provider } }: Named) =>
@@ -157,7 +156,7 @@ const makeHandlers = Effect.gen(function* () {
     putApple: ({ payload }: { readonly payload: AppleCredentials }) =>
       isAppleKey(payload.privateKey) ? put("apple", payload) : Effect.fail(notAnAppleKey),
     delete: ({ params: { provider } }: Named) =>
-      changed("provider.delete", provider, (id) => providers.delete(id, provider))
+      changed("provider.delete", provider, null, (id) => providers.delete(id, provider))
   }
 })
 

@@ -150,6 +150,7 @@ export const makeWorld = Effect.gen(function* () {
     revoked.push({ "x-svc-key": key.plain })
   }
   const player = yield* guest(development)
+  const { player: bannedPlayer } = yield* makeAppeal(development)
   const otherPlayer = yield* guest(production)
   return {
     ...project,
@@ -158,6 +159,7 @@ export const makeWorld = Effect.gen(function* () {
     signedOut,
     revoked,
     player,
+    bannedPlayer,
     otherPlayer
   }
 })
