@@ -4,6 +4,7 @@ import { DateTime, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { CurrentActor } from "#rpc/auth"
+import { Unavailable } from "#rpc/errors"
 import { AuditRows } from "#sql/audit"
 import { Audit, type AuditEvent } from "#src/audit"
 import { at, request } from "#src/testing/players"
@@ -186,13 +187,15 @@ layer(Node)("the audit log", (it) => {
           .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
       yield* follow(Effect.fail("refused"), "refused")
       yield* follow(Effect.die("lost"), "lost")
+      yield* follow(Effect.fail(new Unavailable()), "unanswered")
       yield* follow(Effect.void, "made")
       const found = yield* entries()
       assert.sameDeepMembers(
         found.map((entry) => [at(entry, "target", "id"), at(entry, "details")]),
         [
           ["made", {}],
-          ["lost", { outcome: "unknown" }]
+          ["lost", { outcome: "unknown" }],
+          ["unanswered", { outcome: "unknown" }]
         ]
       )
     })
