@@ -68,6 +68,7 @@ const makePlayers = Effect.gen(function* () {
       const found = yield* players.declareAge(environmentId, playerId, payload.band)
       if (Option.isNone(found)) return yield* new PlayerNotFound()
       yield* standings.changed(environmentId, playerId)
+      yield* standings.forget(environmentId, playerId)
       const { audience } = (yield* configs.current(environmentId)).config
       return ageProfileOf(audience, payload.band)
     }),

@@ -53,6 +53,8 @@ export class Standings extends Context.Service<
     ) => Effect.Effect<void, PlayerBanned>
     /** Tells all nodes that a player has changed; inside a transaction, once that is committed. */
     readonly changed: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
+    /** What this node knows of a player is old: for who has just committed a change. */
+    readonly forget: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
     /** Players who may have changed, on whichever node; `of` is new by then. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
@@ -74,6 +76,8 @@ export class Standings extends Context.Service<
           ),
         changed: (environmentId, playerId) =>
           invalidation.publish({ kind: "player", id: keyOf(environmentId, playerId) }),
+        forget: (environmentId, playerId) =>
+          Cache.invalidate(cached, keyOf(environmentId, playerId)),
         changes: Stream.fromPubSub(changes)
       })
     })
