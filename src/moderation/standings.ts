@@ -4,6 +4,7 @@
  * itself is over by the clock, without anybody telling.
  */
 import { Cache, Context, DateTime, Effect, Layer, PubSub, Stream } from "effect"
+import { SqlClient } from "effect/sql"
 import type { AgeBand } from "#rpc/ages"
 import type { PlayerBanned } from "#rpc/errors"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
@@ -53,6 +54,8 @@ export class Standings extends Context.Service<
     ) => Effect.Effect<void, PlayerBanned>
     /** Tells all nodes that a player has changed; inside a transaction, once that is committed. */
     readonly changed: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
+    /** What this node knows of a player is old; inside a transaction, once that is committed. */
+    readonly forget: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
     /** Players who may have changed, on whichever node; `of` is new by then. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
@@ -61,6 +64,7 @@ export class Standings extends Context.Service<
     Standings,
     Effect.gen(function* () {
       const invalidation = yield* Invalidation
+      const sql = yield* SqlClient.SqlClient
       const { cached, changes } = yield* currentStandings
       const of = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
         const row = yield* Cache.get(cached, keyOf(environmentId, playerId))
@@ -74,6 +78,8 @@ export class Standings extends Context.Service<
           ),
         changed: (environmentId, playerId) =>
           invalidation.publish({ kind: "player", id: keyOf(environmentId, playerId) }),
+        forget: (environmentId, playerId) =>
+          sql.afterCommit(Cache.invalidate(cached, keyOf(environmentId, playerId))),
         changes: Stream.fromPubSub(changes)
       })
     })

@@ -116,6 +116,7 @@ const CoreLive = Layer.mergeAll(
       of: () => Effect.succeed({ declaredAgeBand: null, banned: undefined }),
       check: () => Effect.void,
       changed: () => Effect.void,
+      forget: () => Effect.void,
       changes: Stream.never
     })
   ),
