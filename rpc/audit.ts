@@ -23,8 +23,6 @@ export type AuditAction =
   | "key.revoke"
   | "player.age"
   | "player.ban"
-  | "player.delete"
-  | "player.export"
   | "player.unban"
   | "project.create"
   | "project.delete"

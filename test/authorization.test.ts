@@ -96,12 +96,7 @@ const fill = (path: string, samples: Samples): string =>
   })
 
 /** These end what the others stand on. */
-const endings = [
-  "POST /v1/admin/players/:playerId/delete",
-  "POST /v1/projects/:projectId/environments/:env/players/:playerId/delete",
-  "POST /v1/developers/logout",
-  "DELETE /v1/projects/:projectId"
-]
+const endings = ["POST /v1/developers/logout", "DELETE /v1/projects/:projectId"]
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 

@@ -72,8 +72,8 @@ export const makeProject = Effect.fnUntraced(function* ({ headers }: TestDevelop
   )
   const target = (env: "development" | "production"): TestTarget => ({
     url,
-    publishableKey: text(created, "project", "plainKeys", env, "publishableKey"),
-    secretKey: text(created, "project", "plainKeys", env, "secretKey")
+    publishableKey: text(created, "plainKeys", env, "publishableKey"),
+    secretKey: text(created, "plainKeys", env, "secretKey")
   })
   const development = target("development")
   const production = target("production")
