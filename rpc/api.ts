@@ -10,6 +10,7 @@ import {
 } from "./config.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayersApi } from "./players.ts"
+import { ProjectApi, ProjectsApi, ProjectViewApi } from "./projects.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
@@ -33,6 +34,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(ProjectFeaturesApi)
   .add(DeveloperAccessApi)
   .add(DevelopersApi)
+  .add(ProjectsApi)
+  .add(ProjectApi)
+  .add(ProjectViewApi)
   .add(PlatformApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })

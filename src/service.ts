@@ -28,6 +28,7 @@ import { ChannelHub } from "./realtime/channel-hub.ts"
 import { Hub } from "./realtime/hub.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
 import { Relays } from "./peers.ts"
+import { LiveReports } from "./projects/live.ts"
 import { SeedLive } from "./seed.ts"
 import { Settings } from "./settings.ts"
 
@@ -63,7 +64,7 @@ const EntitiesLive = Layer.mergeAll(
 
 /** What listens: HTTP, sockets, native RPC. */
 const DoorsLive = Layer.mergeAll(
-  Gateway.layer,
+  LiveReports.pipe(Layer.provideMerge(Gateway.layer)),
   ConfigChanges,
   serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
 ).pipe(

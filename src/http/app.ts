@@ -12,6 +12,10 @@ import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { PlayerRows } from "#sql/players"
 import { MemberRows, ProjectRows } from "#sql/projects"
+import { LiveRows } from "#sql/projects/live"
+import { ManagementRows } from "#sql/projects/management"
+import { UsageRows } from "#sql/projects/usage"
+import { ViewRows } from "#sql/projects/view"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
@@ -27,6 +31,8 @@ import { Invalidation } from "../invalidation.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
+import { ProjectsHttp } from "../projects/handlers.ts"
+import { Usage } from "../projects/usage.ts"
 import { RoomsHttp } from "../rooms.ts"
 import { SavesHttp } from "../saves/handlers.ts"
 import { Secrets } from "../secrets.ts"
@@ -54,6 +60,12 @@ const RowsLive = Layer.mergeAll(
   MemberRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
+  LiveRows.layer,
+  ManagementRows.layer,
+  UsageRows.layer,
+  ViewRows.layer,
+  SaveRows.layer,
+  StatRows.layer,
   SessionRows.layer,
   SigningKeyRows.layer,
   ThrottleRows.layer
@@ -71,7 +83,7 @@ export const CoreLive = Origins.layer.pipe(
       Throttles.layer
     )
   ),
-  Layer.provideMerge(AccessTokens.layer),
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Usage.layer)),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )
 
@@ -80,7 +92,7 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide(StatReports.layer),
   Layer.provide([Idempotency.layer, Verification.layer]),
   Layer.provide([Outgoing.layer, WebhookSecrets.layer]),
-  Layer.provide([IdempotencyRows.layer, SaveRows.layer, StatRows.layer, WebhookSecretRows.layer])
+  Layer.provide([IdempotencyRows.layer, WebhookSecretRows.layer])
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
@@ -90,6 +102,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     DevelopersHttp,
     GameDataHttp,
     PlayersHttp,
+    ProjectsHttp,
     RoomsHttp,
     SessionsHttp,
     SystemHttp

@@ -27,6 +27,7 @@ import {
 import { throttles as limits } from "#rpc/limits"
 import { Configs } from "../config.ts"
 import { Environments } from "../projects.ts"
+import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
@@ -89,6 +90,7 @@ const PlayerTokenLive = Layer.effect(
   Effect.gen(function* () {
     const tokens = yield* AccessTokens
     const throttles = yield* Throttles
+    const usage = yield* Usage
     return PlayerToken.of({
       playerToken: Effect.fnUntraced(function* (answer, { credential }) {
         const { environmentId } = yield* CurrentEnvironment
@@ -96,6 +98,7 @@ const PlayerTokenLive = Layer.effect(
         if (token === "") return yield* new Unauthorized()
         const player = yield* tokens.verify(token, environmentId)
         yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
+        yield* usage.playerSeen(environmentId, player.playerId)
         return yield* Effect.provideService(answer, CurrentPlayer, player)
       })
     })
