@@ -14,6 +14,7 @@ import {
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayersApi } from "./players.ts"
+import { ProjectApi, ProjectsApi, ProjectViewApi } from "./projects.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
@@ -44,6 +45,9 @@ export class Api extends HttpApi.make("player-backend")
   .add(AuditApi)
   .add(DeveloperAccessApi)
   .add(DevelopersApi)
+  .add(ProjectsApi)
+  .add(ProjectApi)
+  .add(ProjectViewApi)
   .add(PlatformApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })

@@ -34,6 +34,25 @@ export const developers = {
   inviteCodeMaxCharacters: 128
 } as const
 
+/** Projects (spec section 4.9). */
+export const projects = {
+  nameMaxCharacters: 80,
+  perDeveloper: 100,
+  /** Keys of an environment that are not revoked. */
+  keysPerEnvironment: 100,
+  activeDays: 14,
+  searchMaxCharacters: 254,
+  /** Rooms, and channels, of the live view. */
+  liveMax: 500,
+  /** How often uses of keys and visits of players are written, all in one statement. */
+  usageMillis: 5000,
+  /** Players whom a node knows to have counted today; then it asks the database again. */
+  seenPlayersMax: 200_000,
+  /** How often a node says what is alive on it, and how long it is believed. */
+  liveReportMillis: 2000,
+  liveTrustMillis: 10_000
+} as const
+
 /** Hashing of passwords: each takes 20 ms of a core and 19 MiB, off the event loop. */
 export const passwords = {
   /** Hashed at a time; the others wait. */
@@ -282,8 +301,6 @@ export const declared = {
   checkoutCentsMin: 500,
   checkoutCentsMax: 1_000_000,
   inviteCreditCents: 500,
-  projectNameMaxCharacters: 80,
-  projectRenamesPerHour: 20,
   shareStatsDaysDefault: 30,
   shareStatsDaysMax: 366,
   cardBackgroundMaxBytes: 2 * MiB,
@@ -311,6 +328,8 @@ export const throttles = {
   /** Failed sign-ins: of one account from one address, and of one address whatever the account. */
   loginPerAccount: { burst: 10, seconds: 900 },
   loginPerAddress: { burst: 60, seconds: 900 },
+  /** Changes of a project's name. */
+  projectRenames: { burst: 20, seconds: 3600 },
   /** What a developer asks with a `kds_` session. */
   developerApi: { burst: 600, seconds: 60 },
   /** Joins by code, so that codes cannot be found by trying. */

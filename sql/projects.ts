@@ -56,12 +56,17 @@ const MemberEnvironment = Schema.Struct({
   name: EnvironmentName
 })
 
-const HashRow = Schema.Struct({ hash: Schema.String })
+const RevokedKey = Schema.Struct({
+  hash: Schema.String,
+  revokedAt: Schema.DateTimeUtcFromDate
+})
 
 const statements = (sql: SqlClient.SqlClient) => ({
-  insertProject: SqlSchema.void({
+  insertProject: SqlSchema.findAll({
     Request: ProjectRow,
-    execute: (row) => sql`insert into projects ${sql.insert(row)}`
+    Result: Schema.Struct({ id: ProjectId }),
+    execute: (row) => sql`
+      insert into projects ${sql.insert(row)} on conflict (slug) do nothing returning id`
   }),
   insertEnvironment: SqlSchema.void({
     Request: EnvironmentRow,
@@ -85,11 +90,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
       keyId: KeyId,
       now: Schema.DateTimeUtcFromDate
     }),
-    Result: HashRow,
+    Result: RevokedKey,
     execute: ({ environmentId, keyId, now }) => sql`
       update keys set revoked_at = coalesce(revoked_at, ${now})
       where environment_id = ${environmentId} and id = ${keyId}
-      returning hash`
+      returning hash, revoked_at`
   }),
   any: SqlSchema.findAll({
     Request: Schema.Void,
@@ -105,12 +110,14 @@ export class ProjectRows extends Context.Service<ProjectRows>()("sql/projects/Pr
       yield* SqlClient.SqlClient
     )
     return {
-      insertProject: (row: ProjectRow) => settled(insertProject(row)),
+      /** A new project; false when another one has its slug. */
+      insertProject: (row: ProjectRow) =>
+        Effect.map(settled(insertProject(row)), (rows) => rows.length === 1),
       insertEnvironment: (row: EnvironmentRow) => settled(insertEnvironment(row)),
       insertKey: (row: KeyRow) => settled(insertKey(row)),
       /** What the key of a hash opens; none when it is unknown or revoked. */
       open: (hash: string) => settled(open(hash)),
-      /** Revokes a key and answers its hash; none when the environment has no such key. */
+      /** Revokes a key, once; none when the environment has no such key. */
       revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
       /** Whether there is no project at all. */
       isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0)

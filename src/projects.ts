@@ -12,6 +12,7 @@ import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId
 import { caches } from "#rpc/limits"
 import { MemberRows, ProjectRows } from "#sql/projects"
 import { Invalidation } from "./invalidation.ts"
+import { Usage } from "./projects/usage.ts"
 import { randomSecret, sha256 } from "./secrets.ts"
 
 const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
@@ -51,6 +52,16 @@ const slugOf = (name: string, suffix: string): string => {
   return `${kebab === "" ? "project" : kebab}-${suffix}`
 }
 
+const suffixCharacters = 4
+const slugAttempts = 20
+
+/** A slug of a name that is most likely free. */
+const newSlug = (name: string) =>
+  Effect.map(randomSecret, (random) => {
+    const letters = random.toLowerCase().replace(/[^a-z0-9]/g, "")
+    return slugOf(name, letters.slice(0, suffixCharacters))
+  })
+
 /** The environments that keys open, and how keys come and go. */
 export class Environments extends Context.Service<
   Environments,
@@ -62,8 +73,14 @@ export class Environments extends Context.Service<
       environmentId: EnvironmentId,
       kind: KeyKind
     ) => Effect.Effect<{ readonly keyId: KeyId; readonly plain: string }>
-    /** Revokes a key, on all nodes within a second; false when the environment has no such key. */
-    readonly revokeKey: (environmentId: EnvironmentId, keyId: KeyId) => Effect.Effect<boolean>
+    /**
+     * Revokes a key, on all nodes within a second, and answers since when it is; none when the
+     * environment has no such key.
+     */
+    readonly revokeKey: (
+      environmentId: EnvironmentId,
+      keyId: KeyId
+    ) => Effect.Effect<Option.Option<DateTime.Utc>>
     /**
      * A project with both environments and a pair of keys for each, all or nothing. Its owner is its
      * first member; nobody sees a project without members.
@@ -79,6 +96,7 @@ export class Environments extends Context.Service<
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
       const sql = yield* SqlClient.SqlClient
+      const usage = yield* Usage
       const opened = yield* openedKeys
       const createKey = Effect.fn("Environments.createKey")(
         function* (environmentId: EnvironmentId, kind: KeyKind) {
@@ -99,16 +117,19 @@ export class Environments extends Context.Service<
       )
       return Environments.of({
         byKey: (key) =>
-          keyForm.test(key) ? Cache.get(opened, sha256(key)) : Effect.fail(new InvalidKey()),
+          keyForm.test(key)
+            ? Effect.tap(Cache.get(opened, sha256(key)), ({ keyId }) => usage.keyUsed(keyId))
+            : Effect.fail(new InvalidKey()),
         createKey,
         createProject: makeCreateProject(rows, members, sql, random, createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
           const now = yield* DateTime.now
           const revoked = yield* rows.revoke({ environmentId, keyId, now })
-          if (Option.isNone(revoked)) return false
-          yield* Cache.invalidate(opened, revoked.value.hash)
-          yield* invalidation.publish({ kind: "key", id: revoked.value.hash })
-          return true
+          if (Option.isNone(revoked)) return Option.none()
+          const { hash, revokedAt } = revoked.value
+          yield* Cache.invalidate(opened, hash)
+          yield* invalidation.publish({ kind: "key", id: hash })
+          return Option.some(revokedAt)
         })
       })
     })
@@ -153,27 +174,30 @@ const makeCreateProject = (
 ) =>
   Effect.fn("Environments.createProject")(
     function* (name: string, owner?: DeveloperId) {
-      const projectId = yield* newId.project
+      const id = yield* newId.project
       const createdAt = yield* DateTime.now
-      const suffix = (yield* randomSecret)
-        .toLowerCase()
-        .replace(/[^a-z0-9]/g, "")
-        .slice(0, 4)
-      const slug = slugOf(name, suffix)
+      const insert = Effect.flatMap(newSlug(name), (slug) =>
+        Effect.flatMap(rows.insertProject({ id, name, slug, createdAt }), (inserted) =>
+          inserted ? Effect.succeed(slug) : Effect.fail("The slug is taken")
+        )
+      )
+      const slug = yield* Effect.retry(insert, { times: slugAttempts })
       const environment = Effect.fnUntraced(function* (which: EnvironmentName) {
-        const id = yield* newId.environment
-        yield* rows.insertEnvironment({ id, projectId, name: which, createdAt })
-        const publishable = yield* createKey(id, "publishable")
-        const secret = yield* createKey(id, "secret")
+        const environmentId = yield* newId.environment
+        const row = { id: environmentId, projectId: id, name: which, createdAt }
+        yield* rows.insertEnvironment(row)
+        const publishable = yield* createKey(environmentId, "publishable")
+        const secret = yield* createKey(environmentId, "secret")
         const keys: PlainKeys = { publishableKey: publishable.plain, secretKey: secret.plain }
-        return { id, keys }
+        return { id: environmentId, keys }
       })
-      yield* rows.insertProject({ id: projectId, name, slug, createdAt })
-      if (owner !== undefined) yield* members.insert({ projectId, developerId: owner, createdAt })
+      if (owner !== undefined) {
+        yield* members.insert({ projectId: id, developerId: owner, createdAt })
+      }
       const development = yield* environment("development")
       const production = yield* environment("production")
       return {
-        projectId,
+        projectId: id,
         slug,
         environments: { development: development.id, production: production.id },
         keys: { development: development.keys, production: production.keys }

@@ -29,6 +29,7 @@ import { Hub } from "./realtime/hub.ts"
 import { PlayerChanges } from "./realtime/player-changes.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
 import { Relays } from "./peers.ts"
+import { LiveReports } from "./projects/live.ts"
 import { SeedLive } from "./seed.ts"
 import { Settings } from "./settings.ts"
 
@@ -64,7 +65,7 @@ const EntitiesLive = Layer.mergeAll(
 
 /** What listens: HTTP, sockets, native RPC. */
 const DoorsLive = Layer.mergeAll(
-  Gateway.layer,
+  LiveReports.pipe(Layer.provideMerge(Gateway.layer)),
   ConfigChanges,
   PlayerChanges,
   serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))

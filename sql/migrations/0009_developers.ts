@@ -45,6 +45,9 @@ export default Effect.gen(function* () {
     insert into project_members (project_id, developer_id, created_at)
     select p.id, d.id, p.created_at from projects p cross join developers d`
   yield* sql`alter table keys add column last_used_at timestamptz`
+  // A project that is being removed: what is large of it goes in steps.
+  yield* sql`alter table projects add column removed_at timestamptz`
+  // Who was there on which day, kept while the day may still be counted; the counts stay.
   yield* sql`
     create table player_days (
       environment_id text not null references environments on delete cascade,
@@ -53,6 +56,24 @@ export default Effect.gen(function* () {
       primary key (environment_id, day, player_id)
     )`
   yield* sql`create index player_days_player on player_days (player_id)`
+  yield* sql`create index player_days_day on player_days (day)`
+  yield* sql`
+    create table daily_actives (
+      environment_id text not null references environments on delete cascade,
+      day date not null,
+      players int not null,
+      primary key (environment_id, day)
+    )`
+  // What each node holds of what is alive, as it last said.
+  yield* sql`
+    create unlogged table live_reports (
+      environment_id text not null references environments on delete cascade,
+      node text not null,
+      reported_at timestamptz not null,
+      connections int not null,
+      document text not null,
+      primary key (environment_id, node)
+    ) with (fillfactor = 70)`
   // Ids are ordered by time: the newest players are the highest ids.
   yield* sql`drop index players_environment`
   yield* sql`create index players_environment on players (environment_id, id) include (is_guest)`

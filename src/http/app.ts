@@ -14,6 +14,10 @@ import { IdempotencyRows } from "#sql/idempotency"
 import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
 import { MemberRows, ProjectRows } from "#sql/projects"
+import { LiveRows } from "#sql/projects/live"
+import { ManagementRows } from "#sql/projects/management"
+import { UsageRows } from "#sql/projects/usage"
+import { ViewRows } from "#sql/projects/view"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
@@ -34,6 +38,8 @@ import { ProvidersHttp } from "../oauth/providers.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
+import { ProjectsHttp } from "../projects/handlers.ts"
+import { Usage } from "../projects/usage.ts"
 import { RoomsHttp } from "../rooms.ts"
 import { SavesHttp } from "../saves/handlers.ts"
 import { Secrets } from "../secrets.ts"
@@ -63,6 +69,12 @@ const RowsLive = Layer.mergeAll(
   PlayerRows.layer,
   ProjectRows.layer,
   SanctionRows.layer,
+  LiveRows.layer,
+  ManagementRows.layer,
+  UsageRows.layer,
+  ViewRows.layer,
+  SaveRows.layer,
+  StatRows.layer,
   SessionRows.layer,
   SigningKeyRows.layer,
   ThrottleRows.layer
@@ -82,7 +94,7 @@ export const CoreLive = Origins.layer.pipe(
       Throttles.layer
     )
   ),
-  Layer.provideMerge(AccessTokens.layer),
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Usage.layer)),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )
 
@@ -91,7 +103,7 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide(StatReports.layer),
   Layer.provide([Idempotency.layer, Verification.layer]),
   Layer.provide([Outgoing.layer, WebhookSecrets.layer]),
-  Layer.provide([IdempotencyRows.layer, SaveRows.layer, StatRows.layer, WebhookSecretRows.layer])
+  Layer.provide([IdempotencyRows.layer, WebhookSecretRows.layer])
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
@@ -104,6 +116,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     ModerationHttp,
     PlayersHttp,
     ProvidersHttp,
+    ProjectsHttp,
     RoomsHttp,
     SessionsHttp,
     SystemHttp

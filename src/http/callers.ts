@@ -30,6 +30,7 @@ import { throttles as limits } from "#rpc/limits"
 import { Configs } from "../config.ts"
 import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
+import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
@@ -97,6 +98,7 @@ const PlayerTokenLive = Layer.effect(
     const standings = yield* Standings
     const tokens = yield* AccessTokens
     const throttles = yield* Throttles
+    const usage = yield* Usage
     return PlayerToken.of({
       playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
         const { environmentId } = yield* CurrentEnvironment
@@ -108,6 +110,7 @@ const PlayerTokenLive = Layer.effect(
         if (!isOpenToBanned(method, endpoint)) {
           yield* standings.check(environmentId, player.playerId)
         }
+        yield* usage.playerSeen(environmentId, player.playerId)
         return yield* Effect.provideService(answer, CurrentPlayer, player)
       })
     })

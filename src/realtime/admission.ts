@@ -15,6 +15,7 @@ import { Configs } from "../config.ts"
 import { Origins } from "../http/origins.ts"
 import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
+import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { type Door, PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
@@ -41,6 +42,7 @@ export type AdmissionServices =
   | PlayerRows
   | SecureRandom.SecureRandom
   | Standings
+  | Usage
 
 /** Is there anything for a socket to do in this environment? */
 export const offersRealtime = Effect.fnUntraced(function* (
@@ -76,11 +78,13 @@ const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credential
 export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
   const origins = yield* Origins
+  const usage = yield* Usage
   const environment = yield* environments.byKey(credentials.key ?? "")
   const servers = "actsFor" in credentials
   if (environment.keyKind === "secret" && !servers) return yield* new InvalidKey()
   yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
+  if (player !== undefined) yield* usage.playerSeen(environment.environmentId, player.playerId)
   const offers = yield* offersRealtime(environment.environmentId)
   if (!offers.any) {
     const details = { feature: "multiplayer", configPath: "features.multiplayer" }

@@ -17,6 +17,7 @@ import type { PlayerRow } from "#sql/players"
 import { SessionRows } from "#sql/sessions"
 import { standingOf } from "../moderation/standings.ts"
 import { playerView } from "../players.ts"
+import { Usage } from "../projects/usage.ts"
 import { Secrets } from "../secrets.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
 import { AccessTokens } from "./tokens.ts"
@@ -76,6 +77,7 @@ export class Sessions extends Context.Service<
       const sanctions = yield* SanctionRows
       const secrets = yield* Secrets
       const tokens = yield* AccessTokens
+      const usage = yield* Usage
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
       yield* sweepDaily(rows)
@@ -86,6 +88,7 @@ export class Sessions extends Context.Service<
         refreshToken: string
       ) {
         const { environmentId, id: playerId, isGuest } = player
+        yield* usage.playerSeen(environmentId, playerId)
         const accessToken = yield* tokens.sign({ environmentId, playerId, sessionId, isGuest })
         const expiresIn = limits.accessTokenSeconds
         return { player: playerView(player), accessToken, expiresIn, refreshToken }

@@ -55,8 +55,7 @@ const settingsWith = (env: Env) =>
     )
   )
 
-/** The database of {@link SharedDatabase}, migrated. */
-export const databaseOfNode = Layer.unwrap(
+const databaseOfNode = Layer.unwrap(
   Effect.map(SharedDatabase, (url) => databaseLayer({ url, connections: 10 }))
 )
 
