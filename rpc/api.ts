@@ -10,6 +10,7 @@ import {
   ProjectConfigApi,
   ProjectFeaturesApi
 } from "./config.ts"
+import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
@@ -23,6 +24,8 @@ export class Api extends HttpApi.make("player-backend")
   .add(PlayersApi)
   .add(SanctionsApi)
   .add(AppealsApi)
+  .add(PlayerDataApi)
+  .add(ProjectPlayerDataApi)
   .add(ModerationApi)
   .add(ProjectModerationApi)
   .add(RoomsApi)

@@ -12,6 +12,7 @@ import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
+import { PlayerRecords } from "#sql/players/records"
 import { MemberRows, ProjectRows } from "#sql/projects"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
@@ -27,6 +28,8 @@ import { ModerationHttp } from "../moderation/handlers.ts"
 import { Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
 import { Outgoing } from "../outgoing.ts"
+import { PlayerDataHttp } from "../players/handlers.ts"
+import { PlayerData } from "../players/records.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
 import { RoomsHttp } from "../rooms.ts"
@@ -86,6 +89,12 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide([IdempotencyRows.layer, SaveRows.layer, StatRows.layer, WebhookSecretRows.layer])
 )
 
+/** What is stored about a player, whole. */
+const PlayerDataLive = PlayerDataHttp.pipe(
+  Layer.provide(PlayerData.layer),
+  Layer.provide(PlayerRecords.layer)
+)
+
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
     ChannelsHttp,
@@ -93,6 +102,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     GameDataHttp,
     ModerationHttp,
     PlayersHttp,
+    PlayerDataLive,
     RoomsHttp,
     SessionsHttp,
     SystemHttp
