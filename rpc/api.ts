@@ -13,6 +13,7 @@ import {
 } from "./config.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
+import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
 import { ProjectApi, ProjectsApi, ProjectViewApi } from "./projects.ts"
 import { realtimeReference } from "./reference.ts"
@@ -27,6 +28,8 @@ export class Api extends HttpApi.make("player-backend")
   .add(PlayersApi)
   .add(SanctionsApi)
   .add(AppealsApi)
+  .add(PlayerDataApi)
+  .add(ProjectPlayerDataApi)
   .add(ModerationApi)
   .add(ProjectModerationApi)
   .add(RoomsApi)

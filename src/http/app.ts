@@ -13,6 +13,7 @@ import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
+import { PlayerRecords } from "#sql/players/records"
 import { MemberRows, ProjectRows } from "#sql/projects"
 import { LiveRows } from "#sql/projects/live"
 import { ManagementRows } from "#sql/projects/management"
@@ -36,6 +37,8 @@ import { Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
 import { ProvidersHttp } from "../oauth/providers.ts"
 import { Outgoing } from "../outgoing.ts"
+import { PlayerDataHttp } from "../players/handlers.ts"
+import { PlayerData } from "../players/records.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
 import { ProjectsHttp } from "../projects/handlers.ts"
@@ -106,6 +109,12 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide([IdempotencyRows.layer, WebhookSecretRows.layer])
 )
 
+/** What is stored about a player, whole. */
+const PlayerDataLive = PlayerDataHttp.pipe(
+  Layer.provide(PlayerData.layer),
+  Layer.provide(PlayerRecords.layer)
+)
+
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
     AuditHttp,
@@ -117,6 +126,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     PlayersHttp,
     ProvidersHttp,
     ProjectsHttp,
+    PlayerDataLive,
     RoomsHttp,
     SessionsHttp,
     SystemHttp

@@ -2,14 +2,13 @@
  * Moderation over HTTP: bans, appeals and age groups for operators (spec section 4.8), the player's own
  * sanctions and appeals (spec section 4.2).
  */
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ageProfileOf, type AgeBand } from "#rpc/ages"
 import { Api } from "#rpc/api"
 import type { AppealStatus } from "#rpc/appeals"
 import { CurrentActor, CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { InvalidRequest, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors"
-import { PlayerId } from "#rpc/ids"
 import { http as pages, throttles as paces } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRows } from "#sql/players"
@@ -21,16 +20,9 @@ import { Sessions } from "../sessions/chains.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
+import { playerRef } from "./player-ref.ts"
 import { Sanctions } from "./sanctions.ts"
 import { Standings } from "./standings.ts"
-
-const isPlayerId = Schema.is(PlayerId)
-
-/** A player of the request's environment, by what may be its id. */
-const playerRef = Effect.fnUntraced(function* (playerId: string) {
-  const { environmentId } = yield* CurrentEnvironment
-  return isPlayerId(playerId) ? { environmentId, playerId } : yield* new PlayerNotFound()
-})
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
 

@@ -42,11 +42,16 @@ export const play = (
   { accessToken }: Pick<TestPlayer, "accessToken">,
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
-  body?: unknown
+  body?: unknown,
+  idempotencyKey?: string
 ): Effect.Effect<Answer> =>
   request(`${url}/v1/${path}`, {
     method,
-    headers: { "x-svc-key": publishableKey, authorization: `Bearer ${accessToken}` },
+    headers: {
+      "x-svc-key": publishableKey,
+      authorization: `Bearer ${accessToken}`,
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey })
+    },
     ...(body === undefined ? {} : { body })
   })
 
