@@ -23,6 +23,8 @@ export type AuditAction =
   | "key.revoke"
   | "player.age"
   | "player.ban"
+  | "player.delete"
+  | "player.export"
   | "player.unban"
   | "project.create"
   | "project.delete"

@@ -127,7 +127,7 @@ export class Environments extends Context.Service<
           const revoked = yield* rows.revoke({ environmentId, keyId, now })
           if (Option.isNone(revoked)) return Option.none()
           const { hash, revokedAt } = revoked.value
-          yield* Cache.invalidate(opened, hash)
+          yield* sql.afterCommit(Cache.invalidate(opened, hash))
           yield* invalidation.publish({ kind: "key", id: hash })
           return Option.some(revokedAt)
         })

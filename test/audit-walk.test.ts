@@ -111,6 +111,8 @@ const operating: Readonly<Record<string, MakeSample>> = {
       params: { playerId: player.id }
     })),
   "PUT /players/:playerId/age": ofPlayer("player.age", { band: "teen" }),
+  "POST /players/:playerId/export": ofPlayer("player.export"),
+  "POST /players/:playerId/delete": ofPlayer("player.delete"),
   "POST /appeals/:appealId/resolve": ({ development }) =>
     Effect.map(makeAppeal(development), ({ appealId }) => ({
       action: "appeal.resolve",

@@ -28,8 +28,14 @@ export class PlayerData extends Context.Service<
   PlayerData,
   {
     readonly export: (player: PlayerRef) => Effect.Effect<Exported, PlayerNotFound>
-    /** Irreversible: rooms and channels are left, sockets closed, everything is forgotten. */
-    readonly delete: (player: PlayerRef) => Effect.Effect<void, PlayerNotFound | Unavailable>
+    /**
+     * Irreversible: rooms and channels are left, sockets closed, everything is forgotten. `noted` goes
+     * into the transaction that forgets.
+     */
+    readonly delete: <R>(
+      player: PlayerRef,
+      noted: Effect.Effect<void, never, R>
+    ) => Effect.Effect<void, PlayerNotFound | Unavailable, R>
   }
 >()("src/players/PlayerData") {
   static readonly layer = Layer.effect(
@@ -111,14 +117,19 @@ const makeDelete = Effect.gen(function* () {
     yield* standings.changed(player.environmentId, player.playerId)
   })
 
-  return Effect.fn("PlayerData.delete")(function* (player: PlayerRef) {
+  return Effect.fn("PlayerData.delete")(function* <R>(
+    player: PlayerRef,
+    noted: Effect.Effect<void, never, R>
+  ) {
     const { environmentId, playerId } = player
     // First, so that whoever tries again after a failure finds the player, and all that is left.
     const named = yield* records.channels(player)
     yield* Effect.forEach(named, (name) => unlist(environmentId, name, playerId), {
       discard: true
     })
-    yield* sql.withTransaction(erase(player)).pipe(Effect.catchTag("SqlError", Effect.die))
+    yield* sql
+      .withTransaction(Effect.andThen(erase(player), noted))
+      .pipe(Effect.catchTag("SqlError", Effect.die))
     yield* standings.forget(environmentId, playerId)
   })
 })

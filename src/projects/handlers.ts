@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
 import { throttles as paces } from "#rpc/limits"
+import { Audit } from "../audit.ts"
 import { throttled } from "../http/throttled.ts"
 import { Throttles } from "../throttles.ts"
 import { Projects } from "./management.ts"
@@ -31,6 +32,7 @@ const ProjectGroup = HttpApiBuilder.group(
   Api,
   "project",
   Effect.fn(function* (handlers) {
+    const audit = yield* Audit
     const projects = yield* Projects
     const throttles = yield* Throttles
     return handlers.handleAll({
@@ -43,7 +45,16 @@ const ProjectGroup = HttpApiBuilder.group(
         if (yield* projects.isNewName(projectId, name)) {
           yield* throttled(throttles, paces.projectRenames, `rename:${projectId}`)
         }
-        return yield* projects.rename(projectId, name)
+        const rename = projects.rename(projectId, name)
+        return yield* audit.recorded({ projectId }, rename, ({ changed, previousName, project }) =>
+          changed
+            ? {
+                action: "project.rename",
+                target: { kind: "project", id: projectId },
+                details: { before: previousName, after: project.name }
+              }
+            : undefined
+        )
       }),
       delete: Effect.fnUntraced(function* () {
         const { projectId } = yield* CurrentProject
@@ -62,12 +73,18 @@ const ViewGroup = HttpApiBuilder.group(
   Api,
   "projectView",
   Effect.fn(function* (handlers) {
+    const audit = yield* Audit
     const projects = yield* Projects
     const views = yield* ProjectViews
     return handlers.handleAll({
       createKey: Effect.fnUntraced(function* ({ payload }) {
-        const { environmentId } = yield* CurrentEnvironment
-        return yield* projects.createKey(environmentId, payload.kind)
+        const environment = yield* CurrentEnvironment
+        const created = projects.createKey(environment.environmentId, payload.kind)
+        return yield* audit.recorded(environment, created, ({ key: { id, kind, prefix } }) => ({
+          action: "key.create",
+          target: { kind: "key", id },
+          details: { kind, prefix }
+        }))
       }),
       overview: Effect.fnUntraced(function* () {
         return yield* views.overview(yield* CurrentEnvironment)

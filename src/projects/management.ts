@@ -6,13 +6,14 @@
  */
 import { Context, DateTime, Effect, Fiber, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { EnvironmentName, KeyKind } from "#rpc/auth"
+import type { CurrentActor, EnvironmentName, KeyKind } from "#rpc/auth"
 import { NameReserved, NotFound, TooManyKeys, TooManyProjects } from "#rpc/errors"
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projects"
 import type { ProjectRow } from "#sql/projects"
 import { type ListedKey, ManagementRows } from "#sql/projects/management"
+import { Audit } from "../audit.ts"
 import { sweepHourly } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { type CreatedProject, Environments } from "../projects.ts"
@@ -66,7 +67,8 @@ export class Projects extends Context.Service<
       name: string
     ) => Effect.Effect<
       { readonly project: Project; readonly plainKeys: CreatedProject["keys"] },
-      NameReserved | TooManyProjects
+      NameReserved | TooManyProjects,
+      CurrentActor
     >
     readonly find: (projectId: ProjectId) => Effect.Effect<Project, NotFound>
     /** Whether the name would change, and may. */
@@ -76,7 +78,7 @@ export class Projects extends Context.Service<
     ) => Effect.Effect<boolean, NameReserved | NotFound>
     readonly rename: (projectId: ProjectId, name: string) => Effect.Effect<Renamed, NotFound>
     /** Removes a project and everything of it. */
-    readonly remove: (projectId: ProjectId) => Effect.Effect<void>
+    readonly remove: (projectId: ProjectId) => Effect.Effect<void, never, CurrentActor>
     readonly createKey: (
       environmentId: EnvironmentId,
       kind: KeyKind
@@ -84,7 +86,7 @@ export class Projects extends Context.Service<
     readonly revokeKey: (
       projectId: ProjectId,
       keyId: string
-    ) => Effect.Effect<{ readonly id: KeyId; readonly revokedAt: string }, NotFound>
+    ) => Effect.Effect<{ readonly id: KeyId; readonly revokedAt: string }, NotFound, CurrentActor>
     /** The keys of an environment that are not revoked. */
     readonly keys: (
       projectId: ProjectId,
@@ -127,6 +129,7 @@ const makeReads = Effect.gen(function* () {
 })
 
 const makeCreate = Effect.gen(function* () {
+  const audit = yield* Audit
   const rows = yield* ManagementRows
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
@@ -136,7 +139,10 @@ const makeCreate = Effect.gen(function* () {
     if ((yield* rows.countProjects(developerId)) >= limits.perDeveloper) {
       return yield* new TooManyProjects({ details: { limit: limits.perDeveloper } })
     }
-    return yield* environments.createProject(name, developerId)
+    const created = yield* environments.createProject(name, developerId)
+    const target = { kind: "project", id: created.projectId }
+    yield* audit.record(created, { action: "project.create", target, details: { name } })
+    return created
   })
   return Effect.fn("Projects.create")(function* (developerId: DeveloperId, given: string) {
     const name = normalizeProjectName(given)
@@ -183,6 +189,7 @@ const makeNames = Effect.gen(function* () {
 })
 
 const makeKeys = Effect.gen(function* () {
+  const audit = yield* Audit
   const rows = yield* ManagementRows
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
@@ -211,7 +218,19 @@ const makeKeys = Effect.gen(function* () {
       const found = yield* rows.environmentOfKey({ projectId, keyId: given })
       if (Option.isNone(found)) return yield* new NotFound()
       const { environmentId, keyId } = found.value
-      const revokedAt = yield* environments.revokeKey(environmentId, keyId)
+      const key = (yield* rows.keys([projectId])).find(({ id }) => id === keyId)
+      const scope = key === undefined ? { projectId } : { projectId, name: key.environment }
+      const revoke = environments.revokeKey(environmentId, keyId)
+      const revokedAt = yield* audit.recorded(scope, revoke, () => {
+        // A key that is revoked already is not listed.
+        if (key === undefined) return
+        const { kind, prefix } = key
+        return {
+          action: "key.revoke",
+          target: { kind: "key", id: keyId },
+          details: { kind, prefix }
+        }
+      })
       if (Option.isNone(revokedAt)) return yield* new NotFound()
       return { id: keyId, revokedAt: DateTime.formatIso(revokedAt.value) }
     }),
@@ -223,6 +242,7 @@ const makeKeys = Effect.gen(function* () {
 })
 
 const makeRemove = Effect.gen(function* () {
+  const audit = yield* Audit
   const rows = yield* ManagementRows
   const invalidation = yield* Invalidation
   const sql = yield* SqlClient.SqlClient
@@ -230,11 +250,15 @@ const makeRemove = Effect.gen(function* () {
 
   /** Its keys open nothing; without a config, whatever is alive of it is off and ends. */
   const hide = Effect.fnUntraced(function* (projectId: ProjectId) {
-    yield* rows.holdProject(projectId)
+    const held = yield* rows.holdProject(projectId)
     const ids = yield* rows.environments(projectId)
     const keys = yield* rows.hide(projectId, ids, yield* DateTime.now)
     yield* Effect.forEach(keys, (id) => invalidation.publish({ kind: "key", id }))
     yield* Effect.forEach(ids, (id) => invalidation.publish({ kind: "config", id }))
+    if (Option.isNone(held)) return
+    const target = { kind: "project", id: projectId }
+    const details = { name: held.value.name }
+    yield* audit.record({ projectId }, { action: "project.delete", target, details })
   })
 
   /** What is stored of it, a step at a time. */
