@@ -59,8 +59,8 @@ const signIn = Effect.fnUntraced(function* ({ email }: TestDeveloper) {
 export const everything = {
   version: 1,
   features: Object.fromEntries(Object.keys(featureTable).map((name) => [name, true])),
-  stats: [{ key: "score", name: "Score", aggregation: "max" }],
-  multiplayer: { modes: [{ key: "duel", name: "Duel" }] }
+  stats: [{ key: "score" }],
+  multiplayer: { modes: [{ key: "duel" }] }
 }
 
 /** A new project of a developer, with every feature on in both environments. */
