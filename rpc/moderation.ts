@@ -48,6 +48,13 @@ export const Ban = Schema.Struct({
 })
 export type Ban = typeof Ban.Type
 
+/** A ban as operators see it. */
+export const OperatorSanction = Schema.Struct({
+  ...Sanction.fields,
+  reason: Schema.NullOr(Schema.String)
+})
+export type OperatorSanction = typeof OperatorSanction.Type
+
 /** An appeal as operators see it, with the ban and the player. */
 export const AppealItem = Schema.Struct({
   id: AppealId,
@@ -58,7 +65,7 @@ export const AppealItem = Schema.Struct({
   response: Schema.NullOr(Schema.String),
   createdAt: Schema.String,
   resolvedAt: Schema.NullOr(Schema.String),
-  sanction: Schema.Struct({ ...Sanction.fields, reason: Schema.NullOr(Schema.String) })
+  sanction: OperatorSanction
 })
 export type AppealItem = typeof AppealItem.Type
 

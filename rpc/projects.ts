@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AgeProfile } from "./ages.ts"
 import { DeveloperSession, EnvironmentName, KeyKind, Requests } from "./auth.ts"
 import {
   NameReserved,
@@ -15,6 +16,7 @@ import {
 } from "./errors.ts"
 import { KeyId, PlayerId, ProjectId } from "./ids.ts"
 import { http, projects } from "./limits.ts"
+import { OperatorSanction } from "./moderation.ts"
 import { memberParams, projectParams, underMember, underProject } from "./operating.ts"
 import { Identity } from "./players.ts"
 import { PublicRoom } from "./rooms.ts"
@@ -130,11 +132,12 @@ export const PlayerDetail = Schema.Struct({
   ...ListedPlayer.fields,
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
-  age: Schema.NullOr(Schema.Json),
+  age: AgeProfile,
   bannedAt: Schema.NullOr(Schema.String),
   banReason: Schema.NullOr(Schema.String),
   banExpiresAt: Schema.NullOr(Schema.String),
-  sanctions: Schema.Array(Schema.Json),
+  /** The player's bans, newest first, with what only operators see of them. */
+  sanctions: Schema.Array(OperatorSanction),
   saves: Schema.Array(SaveItem),
   stats: StatsRead.fields.stats,
   sessions: Schema.Array(

@@ -3,7 +3,7 @@ import { DateTime } from "effect"
 import type { Sanction } from "#rpc/appeals"
 import { PlayerBanned } from "#rpc/errors"
 import type { PlayerId } from "#rpc/ids"
-import type { AppealItem, BanResult } from "#rpc/moderation"
+import type { AppealItem, BanResult, OperatorSanction } from "#rpc/moderation"
 import type { SanctionRow } from "#sql/moderation"
 import { aged, isActive } from "./rules.ts"
 
@@ -38,6 +38,12 @@ export const sanctionView = (row: SanctionRow, now: DateTime.Utc): Sanction => (
   expiresAt: isoOrNull(row.expiresAt),
   liftedAt: isoOrNull(row.liftedAt),
   ...appealView(aged(row, now))
+})
+
+/** A ban as operators see it. */
+export const operatorView = (row: SanctionRow, now: DateTime.Utc): OperatorSanction => ({
+  ...sanctionView(row, now),
+  reason: row.reason
 })
 
 /** What is known of a player's ban; nulls when there is none in force. */
@@ -79,7 +85,7 @@ export const appealItem = (
     response: row.appealResponse,
     createdAt: iso(appealedAt),
     resolvedAt: isoOrNull(row.resolvedAt),
-    sanction: { ...sanctionView(row, now), reason: row.reason }
+    sanction: operatorView(row, now)
   }
 }
 

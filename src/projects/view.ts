@@ -4,15 +4,19 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
+import { ageProfileOf } from "#rpc/ages"
 import { PlayerNotFound } from "#rpc/errors"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import { http as pages, projects as limits } from "#rpc/limits"
 import type { ListedPlayer, LiveView, Overview, PlayerDetail } from "#rpc/projects"
+import { SanctionRows } from "#sql/moderation"
 import { type LiveReport, LiveRows } from "#sql/projects/live"
 import { type LiveRoom, type SeenPlayer, ViewRows } from "#sql/projects/view"
 import { SaveRows } from "#sql/saves"
 import { StatRows } from "#sql/stats"
 import { Configs } from "../config.ts"
+import { standingOf } from "../moderation/standings.ts"
+import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players.ts"
 import { Projects } from "./management.ts"
 
@@ -61,25 +65,38 @@ export class ProjectViews extends Context.Service<
   )
 }
 
-const listView = (row: SeenPlayer): ListedPlayer => {
+const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
   const { createdAt, displayName, id, identities, isGuest } = playerView(row)
   const lastSeenAt = DateTime.formatIso(row.lastSeenAt)
-  return { id, displayName, isGuest, createdAt, lastSeenAt, banned: false, identities }
+  return { id, displayName, isGuest, createdAt, lastSeenAt, banned, identities }
 }
 
-/** Nobody has looked at these yet: the modules that know them fill them in. */
-const unknown = {
-  email: null,
-  emailVerified: false,
-  age: null,
-  bannedAt: null,
-  banReason: null,
-  banExpiresAt: null,
-  sanctions: []
-} as const
+/** Players sign in as guests only: nobody has an email yet. */
+const withoutEmail = { email: null, emailVerified: false } as const
+
+/** Players with their bans, as a list shows them. */
+const makeListed = Effect.map(SanctionRows, (sanctions) =>
+  Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    players: ReadonlyArray<SeenPlayer>
+  ): Effect.fn.Return<ReadonlyArray<ListedPlayer>> {
+    const now = yield* DateTime.now
+    const ids = players.map(({ id }) => id)
+    const standings = yield* sanctions.standings(environmentId, ids)
+    const banned = new Set(
+      standings
+        .filter((row) => standingOf(row, now).banned !== undefined)
+        .map(({ playerId }) => playerId)
+    )
+    return players.map((player) => listView(player, banned.has(player.id)))
+  })
+)
 
 const makePlayers = Effect.gen(function* () {
+  const configs = yield* Configs
+  const listed = yield* makeListed
   const rows = yield* ViewRows
+  const sanctions = yield* SanctionRows
   const saves = yield* SaveRows
   const stats = yield* StatRows
   const find = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
@@ -92,7 +109,7 @@ const makePlayers = Effect.gen(function* () {
   ) {
     const prefix = q.trim() === "" ? null : q.trim().normalize("NFC")
     const found = yield* rows.players({ environmentId, prefix, before: cursor, limit: limit + 1 })
-    const players = found.slice(0, limit).map(listView)
+    const players = yield* listed(environmentId, found.slice(0, limit))
     return { players, nextCursor: found.length > limit ? (players.at(-1)?.id ?? null) : null }
   })
   return {
@@ -102,7 +119,7 @@ const makePlayers = Effect.gen(function* () {
     ) {
       const named = yield* find(environmentId, wanted.q?.trim() ?? "")
       if (Option.isNone(named)) return yield* search(environmentId, wanted)
-      return { players: [listView(named.value)], nextCursor: null }
+      return { players: yield* listed(environmentId, [named.value]), nextCursor: null }
     }),
     player: Effect.fn("ProjectViews.player")(function* (
       environmentId: EnvironmentId,
@@ -113,10 +130,17 @@ const makePlayers = Effect.gen(function* () {
       const { id: playerId } = found.value
       const owner = { environmentId, playerId }
       const totals = yield* stats.totals(environmentId, playerId)
-      const sessions = yield* rows.sessions({ ...owner, now: yield* DateTime.now })
+      const now = yield* DateTime.now
+      const sessions = yield* rows.sessions({ ...owner, now })
+      const bans = yield* sanctions.ofPlayer(owner)
+      const ban = banView(bans[0], now)
+      const { audience } = (yield* configs.current(environmentId)).config
       return {
-        ...listView(found.value),
-        ...unknown,
+        ...listView(found.value, ban.banned),
+        ...ban,
+        ...withoutEmail,
+        age: ageProfileOf(audience, found.value.declaredAgeBand),
+        sanctions: bans.map((row) => operatorView(row, now)),
         saves: (yield* saves.list(owner)).map(({ updatedAt, ...save }) => ({
           ...save,
           updatedAt: DateTime.formatIso(updatedAt)
