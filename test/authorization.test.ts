@@ -96,7 +96,7 @@ const fill = (path: string, samples: Samples): string =>
   })
 
 /** These end what the others stand on. */
-const endings = ["POST /v1/developers/logout", "DELETE /v1/projects/:projectId"]
+const endings = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
