@@ -123,16 +123,7 @@ export class Sessions extends Context.Service<
           return yield* refuse(rows, sanctions, environmentId, presented)
         }, withRandom),
 
-        logout: Effect.fn("Sessions.logout")(function* (environmentId, token) {
-          const presented = parseRefreshToken(secrets, token)
-          if (presented === undefined) return
-          const { sessionId } = presented
-          const found = yield* rows.find({ environmentId, sessionId })
-          if (Option.isNone(found)) return
-          const { parentHash, tokenHash } = found.value
-          if (!isIssued(presented, [tokenHash, parentHash])) return
-          yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
-        }),
+        logout: makeLogout(rows, secrets),
 
         appellant: makeAppellant(rows, secrets),
 
@@ -144,6 +135,18 @@ export class Sessions extends Context.Service<
     })
   )
 }
+
+const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+  Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
+    const presented = parseRefreshToken(secrets, token)
+    if (presented === undefined) return
+    const { sessionId } = presented
+    const found = yield* rows.find({ environmentId, sessionId })
+    if (Option.isNone(found)) return
+    const { parentHash, tokenHash } = found.value
+    if (!isIssued(presented, [tokenHash, parentHash])) return
+    yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+  })
 
 /** Only the newest token of a chain that has not ended proves anything. */
 const makeAppellant = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
