@@ -1,7 +1,7 @@
 /** The rules of bans and appeals as pure functions (spec section 3, decisions 3.3). */
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Result } from "effect"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { AppealId, EnvironmentId, PlayerId, SanctionId } from "#rpc/ids"
 import type { SanctionRow } from "#sql/moderation"
 import { aged, appeal, ban, isActive, lift, resolve } from "#src/moderation/rules"

@@ -19,6 +19,16 @@ const callers = {
   none: []
 } as const
 
+/** An operating endpoint (spec section 4.8): for a secret key, and for a developer of the project. */
+const operating = <const Method extends string, const Path extends string>(
+  method: Method,
+  path: Path
+) =>
+  [
+    [method, `/v1/admin/${path}`, "sk"],
+    [method, `/v1/projects/{projectId}/environments/{env}/${path}`, "dev"]
+  ] as const
+
 /** Every endpoint of spec section 4 that stands, and those of the process itself. */
 const endpoints = [
   ["post", "/v1/auth/guest", "pk"],
@@ -26,6 +36,17 @@ const endpoints = [
   ["post", "/v1/auth/logout", "pk"],
   ["get", "/v1/players/me", "player"],
   ["patch", "/v1/players/me", "player"],
+  ["get", "/v1/players/me/sanctions", "player"],
+  ["post", "/v1/players/me/sanctions/{sanctionId}/appeal", "player"],
+  ["post", "/v1/auth/appeal", "pk"],
+  ...operating("post", "players/{playerId}/ban"),
+  ...operating("post", "players/{playerId}/unban"),
+  ...operating("put", "players/{playerId}/age"),
+  ...operating("post", "players/{playerId}/export"),
+  ...operating("post", "players/{playerId}/delete"),
+  ...operating("post", "players/verify-token"),
+  ...operating("get", "appeals"),
+  ...operating("post", "appeals/{appealId}/resolve"),
   ["get", "/v1/rooms", "pk"],
   ["put", "/v1/realtime/channels/{name}", "sk"],
   ["get", "/v1/realtime/channels/{name}", "sk"],

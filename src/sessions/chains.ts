@@ -126,29 +126,9 @@ export class Sessions extends Context.Service<
           return yield* refuse(rows, sanctions, environmentId, presented)
         }, withRandom),
 
-        logout: Effect.fn("Sessions.logout")(function* (environmentId, token) {
-          const presented = parseRefreshToken(secrets, token)
-          if (presented === undefined) return
-          const { sessionId } = presented
-          const found = yield* rows.find({ environmentId, sessionId })
-          if (Option.isNone(found)) return
-          const { parentHash, tokenHash } = found.value
-          if (!isIssued(presented, [tokenHash, parentHash])) return
-          yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
-        }),
+        logout: makeLogout(rows, secrets),
 
-        appellant: Effect.fn("Sessions.appellant")(function* (environmentId, token) {
-          const presented = parseRefreshToken(secrets, token)
-          if (presented === undefined) return yield* new InvalidRefreshToken()
-          const { hash, sessionId } = presented
-          const found = yield* rows.find({ environmentId, sessionId })
-          if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-          const { expiresAt, playerId, revokedAt, sanctionId, tokenHash } = found.value
-          const isOver = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
-          if (hash !== tokenHash || isOver) return yield* new InvalidRefreshToken()
-          if (revokedAt !== null && sanctionId === null) return yield* new SessionRevoked()
-          return { playerId, sanctionId }
-        }),
+        appellant: makeAppellant(rows, secrets),
 
         chainOf: (token) => {
           const presented = parseRefreshToken(secrets, token)
@@ -158,6 +138,33 @@ export class Sessions extends Context.Service<
     })
   )
 }
+
+const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+  Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
+    const presented = parseRefreshToken(secrets, token)
+    if (presented === undefined) return
+    const { sessionId } = presented
+    const found = yield* rows.find({ environmentId, sessionId })
+    if (Option.isNone(found)) return
+    const { parentHash, tokenHash } = found.value
+    if (!isIssued(presented, [tokenHash, parentHash])) return
+    yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+  })
+
+/** Only the newest token of a chain that has not ended proves anything. */
+const makeAppellant = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+  Effect.fn("Sessions.appellant")(function* (environmentId: EnvironmentId, token: string) {
+    const presented = parseRefreshToken(secrets, token)
+    if (presented === undefined) return yield* new InvalidRefreshToken()
+    const { hash, sessionId } = presented
+    const found = yield* rows.find({ environmentId, sessionId })
+    if (Option.isNone(found)) return yield* new InvalidRefreshToken()
+    const { expiresAt, playerId, revokedAt, sanctionId, tokenHash } = found.value
+    const isOver = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+    if (hash !== tokenHash || isOver) return yield* new InvalidRefreshToken()
+    if (revokedAt !== null && sanctionId === null) return yield* new SessionRevoked()
+    return { playerId, sanctionId }
+  })
 
 /** A mark made under an earlier master key proves nothing, but a remembered hash does. */
 const isIssued = (
