@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { TestApp, TestDatabase } from "#src/testing/app"
-import { at, configure, goOnline, guest, request } from "#src/testing/players"
+import { at, configure, goOnline, guest, request, type TestTarget } from "#src/testing/players"
 import { codeOf } from "./developers/asking.ts"
 import { DatabaseLive } from "./service.ts"
 
@@ -31,7 +31,7 @@ const leftovers = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
 
 const setUp = Effect.gen(function* () {
   const app = yield* TestApp
-  const { developer, project, url } = app
+  const { developer, url } = app
   const signedIn = yield* request(`${url}/v1/developers/login`, { body: developer })
   const headers = { authorization: `Bearer ${String(at(signedIn.body, "token"))}` }
   const ask = (method: string, path: string, body?: unknown) =>
@@ -40,67 +40,69 @@ const setUp = Effect.gen(function* () {
       headers,
       ...(body === undefined ? {} : { body })
     })
-  return { app, ask, project, url }
+  return { app, ask }
 })
 
-const features = {
+const document = {
   features: { multiplayer: true, realtimeChannels: true, saves: true, stats: true },
   stats: [{ key: "score", title: "Score" }],
   multiplayer: { modes: [{ key: "duel", title: "Duel", minPlayers: 2, maxPlayers: 2 }] }
 }
 
-layer(App, { excludeTestServices: true })("a project", (it) => {
-  it.effect("shows what is alive, and when it is removed leaves nothing", () =>
-    Effect.gen(function* () {
-      const { app, ask, url } = yield* setUp
-      const made = yield* ask("POST", "", { name: "Doomed" })
-      const id = String(at(made.body, "project", "id"))
-      const keys = at(made.body, "plainKeys", "development")
-      const target = {
-        url,
-        publishableKey: String(at(keys, "publishableKey")),
-        secretKey: String(at(keys, "secretKey"))
-      }
-      yield* configure(target, features)
-      const ada = yield* goOnline(target, yield* guest(target, "Ada"))
-      const bob = yield* goOnline(target, yield* guest(target, "Bob"))
-      yield* ada.socket.ask({ t: "create", mode: "duel", private: true })
-      yield* ada.socket.ask({ t: "channelCreate" })
-      yield* bob.socket.say({ t: "quickMatch", mode: "duel", rid: "q" })
-      const server = { "x-svc-key": target.secretKey }
-      const player = {
-        "x-svc-key": target.publishableKey,
-        authorization: `Bearer ${ada.accessToken}`
-      }
-      yield* request(`${url}/v1/saves/slot`, { method: "PUT", headers: player, body: { data: 1 } })
-      yield* request(`${url}/v1/stats`, {
-        headers: { ...player, "idempotency-key": "once" },
-        body: { stats: { score: 5, other: 1 } }
-      })
-      yield* request(`${url}/v1/admin/integrity/webhook-secret`, { headers: server })
-      yield* request(`${url}/v1/realtime/channels/lobby`, {
-        method: "PUT",
-        headers: server,
-        body: {}
-      })
+/** Two players online in an environment: a room, channels, a ticket, and rows of every kind. */
+const enliven = Effect.fnUntraced(function* (target: TestTarget) {
+  const { publishableKey, secretKey, url } = target
+  yield* configure(target, document)
+  const ada = yield* goOnline(target, yield* guest(target, "Ada"))
+  const bob = yield* goOnline(target, yield* guest(target, "Bob"))
+  yield* ada.socket.ask({ t: "create", mode: "duel", private: true })
+  yield* ada.socket.ask({ t: "channelCreate" })
+  yield* bob.socket.say({ t: "quickMatch", mode: "duel", rid: "q" })
+  const server = { "x-svc-key": secretKey }
+  const player = { "x-svc-key": publishableKey, authorization: `Bearer ${ada.accessToken}` }
+  yield* request(`${url}/v1/saves/slot`, { method: "PUT", headers: player, body: { data: 1 } })
+  yield* request(`${url}/v1/stats`, {
+    headers: { ...player, "idempotency-key": "once" },
+    body: { stats: { score: 5, other: 1 } }
+  })
+  yield* request(`${url}/v1/admin/integrity/webhook-secret`, { headers: server })
+  const lobby = `${url}/v1/realtime/channels/lobby`
+  yield* request(lobby, { method: "PUT", headers: server, body: {} })
+  return { ada, bob }
+})
 
-      const live = Effect.map(
-        ask("GET", `/${id}/environments/development/realtime`),
-        ({ body }) => body
-      )
+/** A new project, and its development environment. */
+const makeProject = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const { app, ask } = yield* setUp
+  const made = yield* ask("POST", "", { name: "Doomed" })
+  const id = String(at(made.body, "project", "id"))
+  const keys = at(made.body, "plainKeys", "development")
+  const target = {
+    url: app.url,
+    publishableKey: String(at(keys, "publishableKey")),
+    secretKey: String(at(keys, "secretKey"))
+  }
+  const rows = yield* sql<{ id: string }>`select id from environments where project_id = ${id}`
+  const see = (what: string) =>
+    Effect.map(ask("GET", `/${id}/environments/development/${what}`), ({ body }) => body)
+  return { app, ask, id, ids: [id, ...rows.map((row) => row.id)], see, target }
+})
+
+layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", (it) => {
+  it.effect("shows what is alive of it on all nodes", () =>
+    Effect.gen(function* () {
+      const { app, see, target } = yield* makeProject
+      const { ada } = yield* enliven(target)
+      const isWhole = (view: unknown) =>
+        at(view, "connections") === 2 &&
+        at(view, "rooms", 0, "connected") === 1 &&
+        at(view, "channels", 1) !== undefined &&
+        at(view, "queues", 0, "waiting") === 1
       const view = yield* app.eventually(
-        Effect.map(live, (body) =>
-          at(body, "connections") === 2 &&
-          at(body, "rooms", 0, "connected") === 1 &&
-          at(body, "channels", 1) !== undefined &&
-          at(body, "queues", 0, "waiting") === 1
-            ? body
-            : undefined
-        ),
+        Effect.map(see("realtime"), (body) => (isWhole(body) ? body : undefined)),
         "the live view shows everybody"
       )
-      const { body: overview } = yield* ask("GET", `/${id}/environments/development/overview`)
-      assert.strictEqual(at(overview, "online"), 2)
       assert.deepInclude(at(view, "rooms", 0), {
         mode: "duel",
         private: true,
@@ -110,14 +112,24 @@ layer(App, { excludeTestServices: true })("a project", (it) => {
         maxPlayers: 2
       })
       assert.deepStrictEqual(at(view, "queues"), [{ mode: "duel", waiting: 1 }])
+      const channels = [0, 1].map((i) => at(view, "channels", i, "members"))
+      assert.sameMembers(channels, [0, 1])
       assert.isFalse(at(view, "truncated"))
+      assert.strictEqual(at(yield* see("overview"), "online"), 2)
+    })
+  )
 
+  it.effect("that is removed leaves no row, no key and no connection", () =>
+    Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
-      const rows = yield* sql<{ id: string }>`select id from environments where project_id = ${id}`
-      const ids = [id, ...rows.map((row) => row.id)]
-      for (const table of ["rooms", "channels", "saves", "stats", "live_reports", "keys"]) {
-        assert.include(yield* leftovers(ids), table)
-      }
+      const { app, ask, id, ids, target } = yield* makeProject
+      const { ada, bob } = yield* enliven(target)
+      const left = Effect.provideService(Effect.orDie(leftovers(ids)), PgClient.PgClient, sql)
+      const expected = ["rooms", "channels", "saves", "stats", "live_reports", "player_days"]
+      yield* app.eventually(
+        Effect.map(left, (tables) => expected.every((table) => tables.includes(table))),
+        "everything is stored"
+      )
 
       const removed = yield* ask("DELETE", `/${id}`)
       assert.deepStrictEqual(removed.body, { deleted: true })
@@ -125,20 +137,17 @@ layer(App, { excludeTestServices: true })("a project", (it) => {
       assert.strictEqual((yield* bob.socket.closed).code, 4003)
       assert.strictEqual(codeOf(yield* ask("GET", `/${id}`)), "not_found")
       for (const key of [target.publishableKey, target.secretKey]) {
-        const refused = yield* request(`${url}/v1/config`, { headers: { "x-svc-key": key } })
+        const headers = { "x-svc-key": key }
+        const refused = yield* request(`${target.url}/v1/config`, { headers })
         assert.strictEqual(codeOf(refused), "invalid_key")
       }
-      const nothingLeft = Effect.map(Effect.orDie(leftovers(ids)), (tables) => tables.length === 0)
       yield* app.eventually(
-        Effect.provideService(nothingLeft, PgClient.PgClient, sql),
+        Effect.map(left, (tables) => tables.length === 0),
         "no row is left"
       )
+      // The other project goes on.
       assert.strictEqual(codeOf(yield* ask("GET", `/${app.project}`)), "ok")
-      yield* newcomerOf(app)
-    }).pipe(Effect.provide(Sql))
+      yield* goOnline(app, yield* guest(app))
+    })
   )
 })
-
-/** The other projects go on. */
-const newcomerOf = (app: TestApp["Service"]) =>
-  Effect.flatMap(guest(app), (player) => goOnline(app, player))

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-export default Effect.gen(function* () {
+const developers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`alter table developers alter column password_hash drop not null, add column name text`
   yield* sql`
@@ -32,6 +32,10 @@ export default Effect.gen(function* () {
       developer_id text not null references developers on delete cascade,
       used_at timestamptz not null
     )`
+})
+
+const projects = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
   yield* sql`
     create table project_members (
       project_id text not null references projects on delete cascade,
@@ -80,3 +84,5 @@ export default Effect.gen(function* () {
   yield* sql`
     create index players_name on players (environment_id, lower(display_name) text_pattern_ops)`
 })
+
+export default Effect.andThen(developers, projects)

@@ -4,10 +4,12 @@
 const service = ["svc", "playerbackend"]
 
 /** Words that stand for its people; a name may not consist of such words alone. */
-const staff: ReadonlySet<string> = new Set([
-  ...["admin", "administrator", "billing", "help", "helpdesk", "mod", "moderation", "moderator"],
-  ...["official", "root", "security", "service", "staff", "support", "system", "team", "the"]
-])
+const staff: ReadonlySet<string> = new Set(
+  (
+    "admin administrator billing help helpdesk mod moderation moderator official root security " +
+    "service staff support system team the"
+  ).split(" ")
+)
 
 /** Digits and signs that are read as letters. */
 const lookalikes: Readonly<Record<string, string>> = {
