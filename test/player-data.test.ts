@@ -25,15 +25,18 @@ import { DatabaseLive } from "./service.ts"
 /** Tables without anybody's player id. */
 const others = [
   "configs",
+  "daily_actives",
   "developer_identities",
   "developer_sessions",
   "developers",
   "environments",
   "invite_uses",
   "keys",
+  "live_reports",
   "migrations",
   "project_members",
   "projects",
+  "provider_credentials",
   "signing_keys",
   "webhook_secrets"
 ]
@@ -133,7 +136,13 @@ const isIn = Effect.fnUntraced(function* ({ id }: OnlinePlayer, expected: Readon
   yield* app.eventually(found, `the player is in ${expected.join()}`)
 })
 
-const everywhere = playerTables.flatMap(({ goes, table }) => (goes === "kept" ? [] : [table]))
+/** What operators have done to the player is in their log, before and after. */
+const log = "audit"
+
+const everywhere = [
+  log,
+  ...playerTables.flatMap(({ goes, table }) => (goes === "kept" ? [] : [table]))
+]
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's data", (it) => {
   it.effect("is known by table: none that holds a player's id is missing", () =>
@@ -191,7 +200,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
       assert.strictEqual((yield* ada.socket.closed).code, 4001)
       const left = yield* bob.socket.next("channel_player_left")
       assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
-      yield* isIn(ada, ["deleted_players"])
+      yield* isIn(ada, ["deleted_players", log])
       assert.strictEqual(codeOf(yield* refresh(app, ada.refreshToken)), "invalid_refresh_token")
       assert.strictEqual((yield* play(app, ada, "GET", "players/me")).status, 404)
       assert.strictEqual((yield* play(app, ada, "PUT", "saves/one", { data: 1 })).status, 404)

@@ -119,7 +119,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
     })
   )
 
-  it.effect("that is removed leaves no row, no key and no connection", () =>
+  it.effect("that is removed leaves no row but its log, no key and no connection", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const { app, ask, id, ids, target } = yield* makeProject
@@ -142,8 +142,8 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         assert.strictEqual(codeOf(refused), "invalid_key")
       }
       yield* app.eventually(
-        Effect.map(left, (tables) => tables.length === 0),
-        "no row is left"
+        Effect.map(left, (tables) => tables.join() === "audit"),
+        "no row is left but those of the log"
       )
       // The other project goes on.
       assert.strictEqual(codeOf(yield* ask("GET", `/${app.project}`)), "ok")

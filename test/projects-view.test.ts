@@ -109,7 +109,8 @@ layer(Node)("players of an environment", (it) => {
       yield* request(`${url}/v1/saves/slot`, { method: "PUT", headers, body: { data: [1] } })
       yield* request(`${url}/v1/stats`, { headers, body: { stats: { score: 5 } } })
       const { body } = yield* see(`players/${id}`)
-      const { createdAt, lastSeenAt, sessions, saves, ...player } = Object(at(body, "player"))
+      const { age, createdAt, lastSeenAt, sessions, saves, ...player } = Object(at(body, "player"))
+      assert.strictEqual(at(age, "ageBand"), "adult")
       assert.strictEqual(createdAt, lastSeenAt)
       assert.deepStrictEqual(player, {
         id,
@@ -119,7 +120,6 @@ layer(Node)("players of an environment", (it) => {
         identities: [{ provider: "guest" }],
         email: null,
         emailVerified: false,
-        age: null,
         bannedAt: null,
         banReason: null,
         banExpiresAt: null,

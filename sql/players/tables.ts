@@ -29,5 +29,6 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "throttles", shown: null, goes: "statement" },
   { table: "rooms", shown: "rooms", goes: "alive" },
   { table: "channels", shown: "channels", goes: "alive" },
-  { table: "deleted_players", shown: null, goes: "kept" }
+  { table: "deleted_players", shown: null, goes: "kept" },
+  { table: "audit", shown: null, goes: "kept" }
 ]

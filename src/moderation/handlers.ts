@@ -41,11 +41,12 @@ const makeBans = Effect.gen(function* () {
         return yield* new InvalidRequest({ details: { issues } })
       }
       const environment = yield* CurrentEnvironment
+      // Why is told with the ban: the log outlives the player.
       const ban = sanctions.ban(yield* playerRef(params.playerId), payload)
       return yield* audit.recorded(environment, ban, ({ player }) => ({
         action: "player.ban",
         target: { kind: "player", id: player.id },
-        details: { reason: player.banReason, expiresAt: player.banExpiresAt }
+        details: { expiresAt: player.banExpiresAt }
       }))
     }),
     unban: Effect.fnUntraced(function* ({ params }: PlayerParams) {
