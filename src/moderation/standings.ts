@@ -25,7 +25,7 @@ export interface Standing {
 /** The second line of defence behind the invalidation: nothing is believed for longer. */
 const trust = "60 seconds"
 
-/** Changes that wait for a slow consumer; beyond it the oldest are lost to it. */
+/** Changes that wait for a slow consumer; beyond it, everybody may have changed. */
 const changesCapacity = 4096
 
 /** A player who has changed, or possibly all of them. */
@@ -80,7 +80,7 @@ export class Standings extends Context.Service<
           invalidation.publish({ kind: "player", id: keyOf(environmentId, playerId) }),
         forget: (environmentId, playerId) =>
           sql.afterCommit(Cache.invalidate(cached, keyOf(environmentId, playerId))),
-        changes: Stream.fromPubSub(changes)
+        changes
       })
     })
   )
@@ -100,7 +100,12 @@ export const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
 const currentStandings = Effect.gen(function* () {
   const rows = yield* SanctionRows
   const invalidation = yield* Invalidation
-  const changes = yield* PubSub.sliding<ChangedPlayer>(changesCapacity)
+  const changes = yield* PubSub.dropping<ChangedPlayer>(changesCapacity)
+  let missed = false
+  const tell = (changed: ChangedPlayer) =>
+    Effect.map(PubSub.publish(changes, changed), (taken) => {
+      missed ||= !taken
+    })
   const find = yield* gather((environmentId, playerIds) =>
     Effect.map(
       rows.standings(environmentId, playerIds),
@@ -117,10 +122,15 @@ const currentStandings = Effect.gen(function* () {
   })
   yield* invalidation.hear(({ id, kind }) => {
     if (kind === "player") {
-      return Effect.andThen(Cache.invalidate(cached, id), PubSub.publish(changes, changeOf(id)))
+      return Effect.andThen(Cache.invalidate(cached, id), tell(changeOf(id)))
     }
     if (kind !== "everything") return Effect.void
-    return Effect.andThen(Cache.invalidateAll(cached), PubSub.publish(changes, "all"))
+    return Effect.andThen(Cache.invalidateAll(cached), tell("all"))
   })
-  return { cached, changes }
+  const told = Stream.map(Stream.fromPubSub(changes), (changed): ChangedPlayer => {
+    if (!missed) return changed
+    missed = false
+    return "all"
+  })
+  return { cached, changes: told }
 })

@@ -146,7 +146,10 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   })
   hub.connections.set(connectionId, connection)
   // Known by now to whoever follows changes: a ban from here on finds the connection.
-  const admitted = Effect.andThen(standings.check(environmentId, playerId), findSeat(connection))
+  const admitted = Effect.flatMap(standings.of(environmentId, playerId), (standing) => {
+    const refusal = standing === undefined ? new Unauthorized() : standing.banned
+    return refusal === undefined ? findSeat(connection) : Effect.fail(refusal)
+  })
   const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
       hub.connections.delete(connectionId)
