@@ -1,26 +1,57 @@
 /** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AuditApi } from "./audit.ts"
 import { ChannelsApi } from "./channels.ts"
-import { ConfigApi, DefinitionsApi, FeaturesApi } from "./config.ts"
+import { AppealsApi, SanctionsApi } from "./appeals.ts"
+import { ModerationApi, ProjectModerationApi } from "./moderation.ts"
+import {
+  ConfigApi,
+  DefinitionsApi,
+  FeaturesApi,
+  ProjectConfigApi,
+  ProjectFeaturesApi
+} from "./config.ts"
+import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
+import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
+import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
+import { ProjectApi, ProjectsApi, ProjectViewApi } from "./projects.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
-import { IntegrityApi, StatsApi } from "./stats.ts"
+import { IntegrityApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
 
 export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(PlayersApi)
+  .add(SanctionsApi)
+  .add(AppealsApi)
+  .add(PlayerDataApi)
+  .add(ProjectPlayerDataApi)
+  .add(ModerationApi)
+  .add(ProjectModerationApi)
   .add(RoomsApi)
   .add(ChannelsApi)
   .add(SavesApi)
   .add(StatsApi)
   .add(IntegrityApi)
+  .add(ProjectIntegrityApi)
   .add(DefinitionsApi)
   .add(ConfigApi)
+  .add(ProjectConfigApi)
   .add(FeaturesApi)
+  .add(ProjectFeaturesApi)
+  .add(ProvidersApi)
+  .add(ProjectProvidersApi)
+  .add(AuditApi)
+  .add(DeveloperAccessApi)
+  .add(DevelopersApi)
+  .add(ProjectsApi)
+  .add(ProjectApi)
+  .add(ProjectViewApi)
+  .add(PlatformApi)
   .add(SystemApi)
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(

@@ -16,6 +16,7 @@ import {
 } from "./errors.ts"
 import { isDeeper } from "./json.ts"
 import { config, http } from "./limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
 
 /** The answer of a push: the version in force and what the push changed. */
 export const ConfigPushed = Schema.Struct({
@@ -50,19 +51,21 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-/** `/v1/config`: master data of the key's environment, and every version of it. */
-export class ConfigApi extends HttpApiGroup.make("config")
-  .add(
+const documents = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("read", "/config", {
+      params,
       success: HttpApiSchema.WithHeaders(Schema.Json, { etag: Schema.String })
     }).annotate(OpenApi.Summary, "The config document in force"),
     HttpApiEndpoint.put("push", "/config", {
+      params,
       headers: { "if-match": Schema.optionalKey(Schema.String) },
       payload: Pushed,
       success: ConfigPushed,
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
     }).annotate(OpenApi.Summary, "Validate a whole config document and put it in force"),
     HttpApiEndpoint.get("versions", "/config/versions", {
+      params,
       query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(VersionText) },
       success: Schema.Struct({
         versions: Schema.Array(ConfigVersion),
@@ -70,14 +73,20 @@ export class ConfigApi extends HttpApiGroup.make("config")
       })
     }).annotate(OpenApi.Summary, "The versions that were pushed, newest first"),
     HttpApiEndpoint.get("version", "/config/versions/:version", {
-      params: { version: VersionText },
+      params: { ...params, version: VersionText },
       success: Schema.Json,
       error: wire(NotFound)
     }).annotate(OpenApi.Summary, "The config document of a version")
   )
+
+/** `/v1/config`: master data of the key's environment, and every version of it. */
+export class ConfigApi extends documents("config", keyParams)
   .prefix("/v1")
   .middleware(Requests)
   .middleware(SecretKey) {}
+
+/** The same for the developers of the project. */
+export class ProjectConfigApi extends underProject(documents("projectConfig", projectParams)) {}
 
 /**
  * A feature of an environment. `source` says what turns it on: the config's switch at `configPath`,
@@ -93,16 +102,19 @@ export const FeatureState = Schema.Struct({
 })
 export type FeatureState = typeof FeatureState.Type
 
-/** `/v1/admin/features`: every feature of the key's environment (spec section 4.7, decisions 3.5.5). */
-export class FeaturesApi extends HttpApiGroup.make("features")
-  .add(
+const features = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("list", "/features", {
+      params,
       success: Schema.Struct({ features: Schema.Array(FeatureState) })
     }).annotate(OpenApi.Summary, "Every feature, and whether it is on")
   )
-  .prefix("/v1/admin")
-  .middleware(Requests)
-  .middleware(SecretKey) {}
+
+/** `/v1/admin/features`: every feature of the key's environment (spec section 4.7, decisions 3.5.5). */
+export class FeaturesApi extends underKey(features("features", keyParams)) {}
+
+/** The same for the developers of the project. */
+export class ProjectFeaturesApi extends underProject(features("projectFeatures", projectParams)) {}
 
 /**
  * `/v1/gamedata/definitions`: the public part of the config, for pages and apps (spec section 4.3).

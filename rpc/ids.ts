@@ -32,6 +32,20 @@ export type EnvironmentId = typeof EnvironmentId.Type
 export const KeyId = id("key").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
+/** A ban. */
+export const SanctionId = id("snc").pipe(Schema.brand("SanctionId"))
+export type SanctionId = typeof SanctionId.Type
+
+/** The appeal against a ban. */
+export const AppealId = id("apl").pipe(Schema.brand("AppealId"))
+export type AppealId = typeof AppealId.Type
+export const DeveloperId = id("dev").pipe(Schema.brand("DeveloperId"))
+export type DeveloperId = typeof DeveloperId.Type
+
+/** One sign-in of a developer. */
+export const DeveloperSessionId = id("dse").pipe(Schema.brand("DeveloperSessionId"))
+export type DeveloperSessionId = typeof DeveloperSessionId.Type
+
 /** One sign-in on one device: the chain of refresh tokens that descends from it. */
 export const SessionId = id("ses").pipe(Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
@@ -47,6 +61,9 @@ export type NodeId = typeof NodeId.Type
 /** One wait in a matchmaking queue. */
 export const TicketId = id("tkt").pipe(Schema.brand("TicketId"))
 export type TicketId = typeof TicketId.Type
+
+/** One entry of the audit log. */
+const AuditEntryId = id("aud").pipe(Schema.brand("AuditEntryId"))
 
 const encodeTime = (millis: number): string => {
   let digits = ""
@@ -91,8 +108,13 @@ export const newId = {
   project: Effect.flatMap(SecureRandom.SecureRandom, generate("prj", ProjectId)),
   environment: Effect.flatMap(SecureRandom.SecureRandom, generate("env", EnvironmentId)),
   key: Effect.flatMap(SecureRandom.SecureRandom, generate("key", KeyId)),
+  developer: Effect.flatMap(SecureRandom.SecureRandom, generate("dev", DeveloperId)),
+  developerSession: Effect.flatMap(SecureRandom.SecureRandom, generate("dse", DeveloperSessionId)),
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
   connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
+  auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId)),
+  sanction: Effect.flatMap(SecureRandom.SecureRandom, generate("snc", SanctionId)),
+  appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
 }

@@ -23,6 +23,44 @@ export const sessions = {
   displayNameMaxCharacters: 32
 } as const
 
+/** Developers' accounts and sessions (spec section 4.9). */
+export const developers = {
+  /** A session ends this long after it was last used. */
+  sessionSeconds: 30 * secondsPerDay,
+  emailMaxCharacters: 254,
+  nameMaxCharacters: 80,
+  /** Codes shorter than this can be found by trying. */
+  inviteCodeMinCharacters: 8,
+  inviteCodeMaxCharacters: 128
+} as const
+
+/** Projects (spec section 4.9). */
+export const projects = {
+  nameMaxCharacters: 80,
+  perDeveloper: 100,
+  /** Keys of an environment that are not revoked. */
+  keysPerEnvironment: 100,
+  activeDays: 14,
+  searchMaxCharacters: 254,
+  /** Rooms, and channels, of the live view. */
+  liveMax: 500,
+  /** How often uses of keys and visits of players are written, all in one statement. */
+  usageMillis: 5000,
+  /** Players whom a node knows to have counted today; then it asks the database again. */
+  seenPlayersMax: 200_000,
+  /** How often a node says what is alive on it, and how long it is believed. */
+  liveReportMillis: 2000,
+  liveTrustMillis: 10_000
+} as const
+
+/** Hashing of passwords: each takes 20 ms of a core and 19 MiB, off the event loop. */
+export const passwords = {
+  /** Hashed at a time; the others wait. */
+  atOnce: 2,
+  /** Beyond it 503 `unavailable`. */
+  waitingMax: 64
+} as const
+
 /** HTTP requests. */
 export const http = {
   bodyMaxBytes: 1.5 * MiB,
@@ -222,14 +260,32 @@ export const outgoing = {
   requestsMax: 1024
 } as const
 
+/** Bans and appeals (spec sections 4.2 and 4.8, decisions 3.3). */
+export const moderation = {
+  reasonMaxCharacters: 500,
+  noteMaxCharacters: 500,
+  /** 366 days. */
+  banHoursMax: 8784,
+  appealMaxCharacters: 2000,
+  responseMaxCharacters: 2000
+} as const
+
 /** How long the answer to an `Idempotency-Key` is kept. */
 export const idempotency = { keptSeconds: secondsPerDay } as const
+
+/** How long the audit log keeps an entry; the database refuses to forget one sooner. */
+export const audit = { keptDays: 400 } as const
+
+/** External sign-in: what a field of a provider's credentials may hold. */
+export const oauth = { credentialMaxCharacters: 512, privateKeyMaxCharacters: 4096 } as const
 
 /** Caches of one node. */
 export const caches = {
   verifiedTokens: 50_000,
   environments: 1000,
   keys: 10_000,
+  /** Players of whom a node knows whether they are banned. */
+  standings: 50_000,
   /** Throttle buckets that a node holds tokens of. */
   leases: 50_000
 } as const
@@ -238,16 +294,11 @@ export const caches = {
 export const declared = {
   blobMaxBytes: 50 * MiB,
   xProfilesLookupMax: 100,
-  banReasonMaxCharacters: 500,
-  banHoursMax: 8784,
-  appealMessageMaxCharacters: 2000,
   functionCpuMillisMax: 30_000,
   functionSubRequestsMax: 1000,
   checkoutCentsMin: 500,
   checkoutCentsMax: 1_000_000,
   inviteCreditCents: 500,
-  projectNameMaxCharacters: 80,
-  projectRenamesPerHour: 20,
   shareStatsDaysDefault: 30,
   shareStatsDaysMax: 366,
   cardBackgroundMaxBytes: 2 * MiB,
@@ -267,8 +318,18 @@ export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
+  /** Appeals, by player or by session. */
+  appeals: { burst: 5, seconds: secondsPerHour },
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
+  signupPerAddress: { burst: 10, seconds: 3600 },
+  /** Failed sign-ins: of one account from one address, and of one address whatever the account. */
+  loginPerAccount: { burst: 10, seconds: 900 },
+  loginPerAddress: { burst: 60, seconds: 900 },
+  /** Changes of a project's name. */
+  projectRenames: { burst: 20, seconds: 3600 },
+  /** What a developer asks with a `kds_` session. */
+  developerApi: { burst: 600, seconds: 60 },
   /** Joins by code, so that codes cannot be found by trying. */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },
   /** `POST /v1/realtime/channels/:name/messages`, by key. */

@@ -4,9 +4,9 @@
  * used token revokes its chain, save for the race of two tabs within ten seconds.
  */
 import { Schema } from "effect"
-import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublishableKey, Requests } from "./auth.ts"
-import { InvalidRefreshToken, RefreshRace, SessionRevoked, wire } from "./errors.ts"
+import { InvalidRefreshToken, PlayerBanned, RefreshRace, SessionRevoked, wire } from "./errors.ts"
 import { DisplayName, Player } from "./players.ts"
 
 /** A signed-in player and its tokens; `expiresIn` is the access token's life in seconds. */
@@ -18,7 +18,7 @@ export const Session = Schema.Struct({
 })
 export type Session = typeof Session.Type
 
-const RefreshToken = Schema.Struct({
+export const RefreshToken = Schema.Struct({
   refreshToken: Schema.String.check(Schema.isBetweenLength(1, 512))
 })
 
@@ -44,7 +44,12 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.post("refresh", "/refresh", {
       payload: RefreshToken,
       success: Session,
-      error: [wire(InvalidRefreshToken), wire(SessionRevoked), wire(RefreshRace)]
+      error: [
+        wire(InvalidRefreshToken),
+        wire(SessionRevoked),
+        wire(PlayerBanned).pipe(HttpApiSchema.status(401)),
+        wire(RefreshRace)
+      ]
     }).annotate(OpenApi.Summary, "Rotate the refresh token"),
     HttpApiEndpoint.post("logout", "/logout", {
       payload: RefreshToken,

@@ -7,14 +7,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import {
-  FeatureGate,
-  PlayerToken,
-  PublishableKey,
-  Requests,
-  RequiredFeature,
-  SecretKey
-} from "./auth.ts"
+import { FeatureGate, PlayerToken, PublishableKey, Requests, RequiredFeature } from "./auth.ts"
 import {
   IdempotencyInProgress,
   IdempotencyKeyReused,
@@ -23,6 +16,7 @@ import {
   wire
 } from "./errors.ts"
 import { stats } from "./limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
 
 /** A stat's value for all time, today, this week (from Monday) and this month. */
 export const PeriodValues = Schema.Struct({
@@ -107,21 +101,26 @@ export class StatsApi extends HttpApiGroup.make("stats")
 /** What signs the verification webhook of an environment: `whsec_...`. */
 export const WebhookSecret = Schema.Struct({ secret: Schema.String })
 
-/**
- * `/v1/admin/integrity/webhook-secret`: the secret of `Svc-Signature` (spec section 5, rule 14). It
- * is made when it is first read. A rotation replaces it on every node within a second: a server that
- * must not miss a report takes both secrets meanwhile.
- */
-export class IntegrityApi extends HttpApiGroup.make("integrity")
-  .add(
-    HttpApiEndpoint.get("webhookSecret", "/webhook-secret", { success: WebhookSecret }).annotate(
-      OpenApi.Summary,
-      "The secret that signs the stats webhook"
-    ),
-    HttpApiEndpoint.post("rotateWebhookSecret", "/webhook-secret", {
+const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
+    HttpApiEndpoint.get("webhookSecret", "/integrity/webhook-secret", {
+      params,
+      success: WebhookSecret
+    }).annotate(OpenApi.Summary, "The secret that signs the stats webhook"),
+    HttpApiEndpoint.post("rotateWebhookSecret", "/integrity/webhook-secret", {
+      params,
       success: WebhookSecret
     }).annotate(OpenApi.Summary, "Replace the secret that signs the stats webhook")
   )
-  .prefix("/v1/admin/integrity")
-  .middleware(Requests)
-  .middleware(SecretKey) {}
+
+/**
+ * `integrity/webhook-secret`: the secret of `Svc-Signature` (spec section 5, rule 14). It is made
+ * when it is first read. A rotation replaces it on every node within a second: a server that must
+ * not miss a report takes both secrets meanwhile.
+ */
+export class IntegrityApi extends underKey(integrity("integrity", keyParams)) {}
+
+/** The same for the developers of the project. */
+export class ProjectIntegrityApi extends underProject(
+  integrity("projectIntegrity", projectParams)
+) {}

@@ -1,28 +1,177 @@
-/** Developers: who may use the dashboard. Passwords are kept as argon2id hashes only. */
+/**
+ * Developers: who may use the dashboard, how they sign in, and their sessions. Passwords are kept as
+ * argon2id hashes only, session tokens as SHA-256.
+ */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { settled } from "./database.ts"
 
-const DeveloperRow = Schema.Struct({
-  id: Schema.String,
+const Time = Schema.DateTimeUtcFromDate
+
+export const DeveloperRow = Schema.Struct({
+  id: DeveloperId,
   email: Schema.String,
-  passwordHash: Schema.String,
-  createdAt: Schema.DateTimeUtcFromDate
+  name: Schema.NullOr(Schema.String),
+  /** Absent for a developer who signs in with an external provider only. */
+  passwordHash: Schema.NullOr(Schema.String),
+  createdAt: Time
+})
+export type DeveloperRow = typeof DeveloperRow.Type
+
+const SessionRow = Schema.Struct({
+  id: DeveloperSessionId,
+  developerId: DeveloperId,
+  tokenHash: Schema.String,
+  createdAt: Time,
+  expiresAt: Time
 })
 
-/** Rows in and out of `developers`. */
-export class DeveloperRows extends Context.Service<DeveloperRows>()(
-  "sql/developers/DeveloperRows",
-  {
-    make: Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const insert = SqlSchema.void({
-        Request: DeveloperRow,
-        execute: (row) => sql`insert into developers ${sql.insert(row)}`
-      })
-      return { insert: (row: typeof DeveloperRow.Type) => settled(insert(row)) }
+/** A session that is alive, and whose it is. */
+const OpenSession = Schema.Struct({
+  sessionId: DeveloperSessionId,
+  developerId: DeveloperId,
+  email: Schema.String,
+  name: Schema.NullOr(Schema.String),
+  expiresAt: Time
+})
+
+const sessions = (sql: SqlClient.SqlClient) => ({
+  insertSession: SqlSchema.void({
+    Request: SessionRow,
+    execute: (row) => sql`insert into developer_sessions ${sql.insert(row)}`
+  }),
+  openSession: SqlSchema.findOneOption({
+    Request: Schema.Struct({ tokenHash: Schema.String, now: Time }),
+    Result: OpenSession,
+    execute: ({ now, tokenHash }) => sql`
+      select s.id as session_id, s.expires_at, d.id as developer_id, d.email, d.name
+      from developer_sessions s join developers d on d.id = s.developer_id
+      where s.token_hash = ${tokenHash} and s.expires_at > ${now}`
+  }),
+  extendSession: SqlSchema.void({
+    Request: Schema.Struct({ sessionId: DeveloperSessionId, expiresAt: Time }),
+    execute: ({ expiresAt, sessionId }) => sql`
+      update developer_sessions set expires_at = ${expiresAt} where id = ${sessionId}`
+  })
+})
+
+const Own = Schema.Struct({ developerId: DeveloperId })
+
+const IdentityRow = Schema.Struct({
+  provider: Schema.String,
+  email: Schema.NullOr(Schema.String),
+  username: Schema.NullOr(Schema.String),
+  linkedAt: Time
+})
+
+const endings = (sql: SqlClient.SqlClient) => ({
+  endSession: SqlSchema.void({
+    Request: DeveloperSessionId,
+    execute: (id) => sql`delete from developer_sessions where id = ${id}`
+  }),
+  endOtherSessions: SqlSchema.void({
+    Request: Schema.Struct({ ...Own.fields, sessionId: DeveloperSessionId }),
+    execute: ({ developerId, sessionId }) => sql`
+      delete from developer_sessions where developer_id = ${developerId} and id <> ${sessionId}`
+  }),
+  sweepSessions: SqlSchema.void({
+    Request: Time,
+    execute: (now) => sql`delete from developer_sessions where expires_at <= ${now}`
+  })
+})
+
+const accounts = (sql: SqlClient.SqlClient) => {
+  const columns = sql.literal("id, email, name, password_hash, created_at")
+  return {
+    insert: SqlSchema.void({
+      Request: DeveloperRow,
+      execute: (row) => sql`insert into developers ${sql.insert(row)}`
+    }),
+    find: SqlSchema.findOneOption({
+      Request: DeveloperId,
+      Result: DeveloperRow,
+      execute: (id) => sql`select ${columns} from developers where id = ${id}`
+    }),
+    findByEmail: SqlSchema.findOneOption({
+      Request: Schema.String,
+      Result: DeveloperRow,
+      execute: (email) => sql`select ${columns} from developers where email = ${email}`
+    }),
+    any: SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Schema.Struct({ id: DeveloperId }),
+      execute: () => sql`select id from developers limit 1`
+    }),
+    setPassword: SqlSchema.void({
+      Request: Schema.Struct({ ...Own.fields, passwordHash: Schema.String }),
+      execute: ({ developerId, passwordHash }) => sql`
+        update developers set password_hash = ${passwordHash} where id = ${developerId}`
+    }),
+    useInvite: SqlSchema.findAll({
+      Request: Schema.Struct({ codeHash: Schema.String, ...Own.fields, usedAt: Time }),
+      Result: Schema.Struct({ codeHash: Schema.String }),
+      execute: (row) => sql`
+        insert into invite_uses ${sql.insert(row)} on conflict do nothing returning code_hash`
     })
   }
+}
+
+const externals = (sql: SqlClient.SqlClient) => ({
+  identities: SqlSchema.findAll({
+    Request: DeveloperId,
+    Result: IdentityRow,
+    execute: (id) => sql`
+      select provider, email, username, linked_at from developer_identities
+      where developer_id = ${id} order by linked_at, provider`
+  }),
+  unlink: SqlSchema.void({
+    Request: Schema.Struct({ ...Own.fields, provider: Schema.String }),
+    execute: ({ developerId, provider }) => sql`
+      delete from developer_identities
+      where developer_id = ${developerId} and provider = ${provider}`
+  })
+})
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { extendSession, insertSession, openSession } = sessions(sql)
+  const { endOtherSessions, endSession, sweepSessions } = endings(sql)
+  const { any, find, findByEmail, insert, setPassword, useInvite } = accounts(sql)
+  const { identities, unlink } = externals(sql)
+  return {
+    insert: (row: DeveloperRow) => settled(insert(row)),
+    find: (id: DeveloperId) => settled(find(id)),
+    findByEmail: (email: string) => settled(findByEmail(email)),
+    /** Whether nobody has signed up yet. */
+    isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0),
+    /** Within a transaction: accounts are made one after the other. */
+    serialize: Effect.asVoid(settled(sql`lock table developers in share row exclusive mode`)),
+    /** Within a transaction: nothing else changes this developer's ways to sign in. */
+    hold: (id: DeveloperId) =>
+      Effect.asVoid(settled(sql`select id from developers where id = ${id} for update`)),
+    setPassword: (request: Parameters<typeof setPassword>[0]) => settled(setPassword(request)),
+    /** Uses an invite code up; false when somebody has already. */
+    useInvite: (request: Parameters<typeof useInvite>[0]) =>
+      Effect.map(settled(useInvite(request)), (rows) => rows.length === 1),
+    identities: (id: DeveloperId) => settled(identities(id)),
+    unlink: (request: Parameters<typeof unlink>[0]) => settled(unlink(request)),
+    insertSession: (row: typeof SessionRow.Type) => settled(insertSession(row)),
+    /** The session of a token's hash; none when it is unknown, ended or too old. */
+    openSession: (request: Parameters<typeof openSession>[0]) => settled(openSession(request)),
+    extendSession: (request: Parameters<typeof extendSession>[0]) =>
+      settled(extendSession(request)),
+    endSession: (id: DeveloperSessionId) => settled(endSession(id)),
+    endOtherSessions: (request: Parameters<typeof endOtherSessions>[0]) =>
+      settled(endOtherSessions(request)),
+    sweepSessions: (now: typeof Time.Type) => Effect.orDie(sweepSessions(now))
+  }
+})
+
+/** Rows in and out of `developers`, their external identities and their sessions. */
+export class DeveloperRows extends Context.Service<DeveloperRows>()(
+  "sql/developers/DeveloperRows",
+  { make }
 ) {
   static readonly layer = Layer.effect(DeveloperRows, this.make)
 }

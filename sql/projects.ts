@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
-import { EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
+import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
 import { settled } from "./database.ts"
 
 export const ProjectRow = Schema.Struct({
@@ -39,15 +39,34 @@ const Opened = Schema.Struct({
   projectId: ProjectId,
   name: EnvironmentName,
   keyId: KeyId,
-  keyKind: KeyKind
+  keyKind: KeyKind,
+  keyPrefix: Schema.String
 })
 
-const HashRow = Schema.Struct({ hash: Schema.String })
+/** A member of a project. */
+const MemberRow = Schema.Struct({
+  projectId: ProjectId,
+  developerId: DeveloperId,
+  createdAt: Schema.DateTimeUtcFromDate
+})
+
+const MemberEnvironment = Schema.Struct({
+  environmentId: EnvironmentId,
+  projectId: ProjectId,
+  name: EnvironmentName
+})
+
+const RevokedKey = Schema.Struct({
+  hash: Schema.String,
+  revokedAt: Schema.DateTimeUtcFromDate
+})
 
 const statements = (sql: SqlClient.SqlClient) => ({
-  insertProject: SqlSchema.void({
+  insertProject: SqlSchema.findAll({
     Request: ProjectRow,
-    execute: (row) => sql`insert into projects ${sql.insert(row)}`
+    Result: Schema.Struct({ id: ProjectId }),
+    execute: (row) => sql`
+      insert into projects ${sql.insert(row)} on conflict (slug) do nothing returning id`
   }),
   insertEnvironment: SqlSchema.void({
     Request: EnvironmentRow,
@@ -61,7 +80,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Request: Schema.String,
     Result: Opened,
     execute: (hash) => sql`
-      select k.id as key_id, k.kind as key_kind, e.id as environment_id, e.project_id, e.name
+      select k.id as key_id, k.kind as key_kind, k.prefix as key_prefix, e.id as environment_id, e.project_id, e.name
       from keys k join environments e on e.id = k.environment_id
       where k.hash = ${hash} and k.revoked_at is null`
   }),
@@ -71,11 +90,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
       keyId: KeyId,
       now: Schema.DateTimeUtcFromDate
     }),
-    Result: HashRow,
+    Result: RevokedKey,
     execute: ({ environmentId, keyId, now }) => sql`
       update keys set revoked_at = coalesce(revoked_at, ${now})
       where environment_id = ${environmentId} and id = ${keyId}
-      returning hash`
+      returning hash, revoked_at`
   }),
   any: SqlSchema.findAll({
     Request: Schema.Void,
@@ -91,12 +110,14 @@ export class ProjectRows extends Context.Service<ProjectRows>()("sql/projects/Pr
       yield* SqlClient.SqlClient
     )
     return {
-      insertProject: (row: ProjectRow) => settled(insertProject(row)),
+      /** A new project; false when another one has its slug. */
+      insertProject: (row: ProjectRow) =>
+        Effect.map(settled(insertProject(row)), (rows) => rows.length === 1),
       insertEnvironment: (row: EnvironmentRow) => settled(insertEnvironment(row)),
       insertKey: (row: KeyRow) => settled(insertKey(row)),
       /** What the key of a hash opens; none when it is unknown or revoked. */
       open: (hash: string) => settled(open(hash)),
-      /** Revokes a key and answers its hash; none when the environment has no such key. */
+      /** Revokes a key, once; none when the environment has no such key. */
       revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
       /** Whether there is no project at all. */
       isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0)
@@ -104,4 +125,46 @@ export class ProjectRows extends Context.Service<ProjectRows>()("sql/projects/Pr
   })
 }) {
   static readonly layer = Layer.effect(ProjectRows, this.make)
+}
+
+const memberships = (sql: SqlClient.SqlClient) => ({
+  insert: SqlSchema.void({
+    Request: MemberRow,
+    execute: (row) => sql`insert into project_members ${sql.insert(row)}`
+  }),
+  project: SqlSchema.findOneOption({
+    Request: Schema.Struct({ developerId: DeveloperId, projectId: ProjectId }),
+    Result: Schema.Struct({ projectId: ProjectId }),
+    execute: ({ developerId, projectId }) => sql`
+      select project_id from project_members
+      where developer_id = ${developerId} and project_id = ${projectId}`
+  }),
+  environment: SqlSchema.findOneOption({
+    Request: Schema.Struct({
+      developerId: DeveloperId,
+      projectId: ProjectId,
+      env: EnvironmentName
+    }),
+    Result: MemberEnvironment,
+    execute: ({ developerId, env, projectId }) => sql`
+      select e.id as environment_id, e.project_id, e.name
+      from environments e join project_members m on m.project_id = e.project_id
+      where m.developer_id = ${developerId} and e.project_id = ${projectId} and e.name = ${env}`
+  })
+})
+
+/** Rows in and out of `project_members`. */
+export class MemberRows extends Context.Service<MemberRows>()("sql/projects/MemberRows", {
+  make: Effect.gen(function* () {
+    const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
+    return {
+      insert: (row: typeof MemberRow.Type) => settled(insert(row)),
+      /** The project, when the developer is a member of it. */
+      project: (request: Parameters<typeof project>[0]) => settled(project(request)),
+      /** An environment of the project, when the developer is a member of that. */
+      environment: (request: Parameters<typeof environment>[0]) => settled(environment(request))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(MemberRows, this.make)
 }

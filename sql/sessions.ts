@@ -7,7 +7,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { EnvironmentId, SessionId } from "#rpc/ids"
+import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { settled } from "./database.ts"
 import { PlayerRow } from "./players.ts"
 
@@ -34,11 +34,14 @@ const Rotation = Schema.Struct({
 const Named = Schema.Struct({ environmentId: EnvironmentId, sessionId: SessionId })
 
 const SessionRow = Schema.Struct({
+  playerId: PlayerId,
   tokenHash: Schema.String,
   parentHash: Schema.NullOr(Schema.String),
   rotatedAt: Time,
   expiresAt: Time,
-  revokedAt: Schema.NullOr(Time)
+  revokedAt: Schema.NullOr(Time),
+  /** The ban that revoked it. */
+  sanctionId: Schema.NullOr(SanctionId)
 })
 export type SessionRow = typeof SessionRow.Type
 
@@ -70,13 +73,18 @@ const chains = (sql: SqlClient.SqlClient) => ({
       where s.id = ${sessionId} and s.environment_id = ${environmentId}
         and s.token_hash = ${tokenHash} and s.revoked_at is null and s.expires_at > ${now}
         and p.id = s.player_id
-      returning p.id, p.environment_id, p.display_name, p.is_guest, p.created_at`
+        and not exists (
+          select from sanctions b where b.player_id = s.player_id and b.lifted_at is null
+            and (b.expires_at is null or b.expires_at > ${now}))
+      returning p.id, p.environment_id, p.display_name, p.is_guest, p.declared_age_band,
+        p.created_at`
   }),
   find: SqlSchema.findOneOption({
     Request: Named,
     Result: SessionRow,
     execute: ({ environmentId, sessionId }) => sql`
-      select token_hash, parent_hash, rotated_at, expires_at, revoked_at from sessions
+      select player_id, token_hash, parent_hash, rotated_at, expires_at, revoked_at, sanction_id
+      from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
   }),
   revoke: SqlSchema.void({
@@ -113,7 +121,7 @@ export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/Se
     return {
       /** A new player and its session, both or neither. */
       open: (request: typeof Opening.Type) => settled(open(request)),
-      /** The player, when the token was current and its session alive; then the next is current. */
+      /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
       rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
       find: (request: typeof Named.Type) => settled(find(request)),
       revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),

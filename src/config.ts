@@ -19,7 +19,7 @@ import {
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment } from "#rpc/auth"
+import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
 import { changedPaths } from "#rpc/config/changes"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
@@ -35,6 +35,7 @@ import {
 import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
+import { Audit, type AuditEvent } from "./audit.ts"
 import { Invalidation } from "./invalidation.ts"
 import { Settings } from "./settings.ts"
 
@@ -88,10 +89,13 @@ export class Configs extends Context.Service<
     Effect.gen(function* () {
       const { cached, changes } = yield* currentConfigs
       const push = yield* makePush
+      const sql = yield* SqlClient.SqlClient
       return Configs.of({
         current: (environmentId) => Cache.get(cached, environmentId),
         push: (options) =>
-          Effect.tap(push(options), () => Cache.invalidate(cached, options.environmentId)),
+          Effect.tap(push(options), () =>
+            sql.afterCommit(Cache.invalidate(cached, options.environmentId))
+          ),
         changes: Stream.fromPubSub(changes)
       })
     })
@@ -117,7 +121,7 @@ const currentConfigs = Effect.gen(function* () {
   })
   yield* invalidation.hear(
     Effect.fnUntraced(function* ({ id, kind }) {
-      if (kind === "key") return
+      if (kind !== "config" && kind !== "everything") return
       const known = Array.from(yield* Cache.keys(cached))
       // A push on this node has dropped its own entry already: it is news all the same.
       const named = isEnvironmentId(id) ? [id] : []
@@ -177,48 +181,79 @@ const makePush = Effect.gen(function* () {
   })
 })
 
+/** So many of the paths that a push changed are in the audit log. */
+const loggedPaths = 32
+
 /** Above every version. */
 const versionMax = 2 ** 31 - 1
 
-/** `/v1/config`: the document in force, pushes, and their history. */
-export const ConfigHttp = HttpApiBuilder.group(
-  Api,
-  "config",
-  Effect.fn(function* (handlers) {
-    const configs = yield* Configs
-    const rows = yield* ConfigRows
-    return handlers.handleAll({
-      read: Effect.fnUntraced(function* () {
-        const { environmentId } = yield* CurrentEnvironment
-        const { document, version } = yield* configs.current(environmentId)
-        return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
-      }),
-      push: Effect.fnUntraced(function* ({ headers, payload }) {
-        const { environmentId, keyId } = yield* CurrentEnvironment
-        return yield* configs.push({
-          environmentId,
-          document: payload,
-          pushedBy: keyId,
-          ifMatch: headers["if-match"]
-        })
-      }),
-      versions: Effect.fnUntraced(function* ({ query }) {
-        const { environmentId } = yield* CurrentEnvironment
-        const { cursor = versionMax, limit = pages.pageDefault } = query
-        const page = yield* rows.history({ environmentId, before: cursor, limit })
-        const versions = page.map(({ createdAt, pushedBy, version }) => ({
-          configVersion: version,
-          pushedBy,
-          createdAt: DateTime.formatIso(createdAt)
-        }))
-        const last = page.at(-1)?.version ?? 1
-        return { versions, nextCursor: last > 1 ? `${last}` : null }
-      }),
-      version: Effect.fnUntraced(function* ({ params: { version } }) {
-        const { environmentId } = yield* CurrentEnvironment
-        const found = yield* rows.version({ environmentId, version })
-        return Option.isSome(found) ? found.value.document : yield* new NotFound()
-      })
+interface PushRequest {
+  readonly headers: { readonly "if-match"?: string }
+  readonly payload: Schema.Json
+}
+
+interface VersionsRequest {
+  readonly query: { readonly cursor?: number; readonly limit?: number }
+}
+
+interface VersionRequest {
+  readonly params: { readonly version: number }
+}
+
+/** A push as the audit log has it: which paths it changed, not to what. */
+const pushed = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
+  changed.length === 0
+    ? undefined
+    : {
+        action: "config.push",
+        target: { kind: "config", id: `${configVersion}` },
+        details: { changed: changed.slice(0, loggedPaths), changes: changed.length }
+      }
+
+const makeHandlers = Effect.gen(function* () {
+  const audit = yield* Audit
+  const configs = yield* Configs
+  const rows = yield* ConfigRows
+  return {
+    read: Effect.fnUntraced(function* () {
+      const { environmentId } = yield* CurrentEnvironment
+      const { document, version } = yield* configs.current(environmentId)
+      return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
+    }),
+    push: Effect.fnUntraced(function* ({ headers, payload }: PushRequest) {
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
+      const { id: pushedBy } = yield* CurrentActor
+      const ifMatch = headers["if-match"]
+      const push = configs.push({ environmentId, document: payload, pushedBy, ifMatch })
+      return yield* audit.recorded(environment, push, pushed)
+    }),
+    versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
+      const { environmentId } = yield* CurrentEnvironment
+      const { cursor = versionMax, limit = pages.pageDefault } = query
+      const page = yield* rows.history({ environmentId, before: cursor, limit })
+      const versions = page.map(({ createdAt, pushedBy, version }) => ({
+        configVersion: version,
+        pushedBy,
+        createdAt: DateTime.formatIso(createdAt)
+      }))
+      const last = page.at(-1)?.version ?? 1
+      return { versions, nextCursor: last > 1 ? `${last}` : null }
+    }),
+    version: Effect.fnUntraced(function* ({ params: { version } }: VersionRequest) {
+      const { environmentId } = yield* CurrentEnvironment
+      const found = yield* rows.version({ environmentId, version })
+      return Option.isSome(found) ? found.value.document : yield* new NotFound()
     })
-  })
+  }
+})
+
+/** The document in force, pushes, and their history: `config` and `projectConfig`. */
+export const ConfigHttp = Layer.mergeAll(
+  HttpApiBuilder.group(Api, "config", (handlers) =>
+    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectConfig", (handlers) =>
+    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
+  )
 )

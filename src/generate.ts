@@ -2,6 +2,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { authorizationText } from "./http/authorization.ts"
 import { openapiText } from "./http/openapi.ts"
 
 const generate = Effect.gen(function* () {
@@ -11,6 +12,7 @@ const generate = Effect.gen(function* () {
     const target = yield* path.fromFileUrl(new URL(`../rpc/${file}`, import.meta.url))
     yield* fs.writeFileString(target, text)
   })
+  yield* write("authorization.md", authorizationText())
   yield* write("openapi.json", openapiText())
   yield* write("config.schema.json", configJsonSchemaText())
 })

@@ -10,9 +10,12 @@ import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, Scop
 import { SqlClient } from "effect/sql"
 import { settled } from "#sql/database"
 
-/** The config of an environment, a key (by its hash), the list of runners, or possibly everything. */
+/**
+ * The config of an environment, a key (by its hash), a player (by `<environment>/<player>`), the list
+ * of runners, or possibly everything.
+ */
 const Change = Schema.Struct({
-  kind: Schema.Literals(["config", "key", "runners", "everything"]),
+  kind: Schema.Literals(["config", "key", "player", "runners", "everything"]),
   id: Schema.String
 })
 export type Change = typeof Change.Type

@@ -6,12 +6,13 @@
 import { Cache, Cause, Context, DateTime, Effect, Exit, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { EnvironmentCaller, EnvironmentName, KeyKind } from "#rpc/auth"
+import type { EnvironmentName, KeyCaller, KeyKind } from "#rpc/auth"
 import { InvalidKey } from "#rpc/errors"
-import { type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
+import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
-import { ProjectRows } from "#sql/projects"
+import { MemberRows, ProjectRows } from "#sql/projects"
 import { Invalidation } from "./invalidation.ts"
+import { Usage } from "./projects/usage.ts"
 import { randomSecret, sha256 } from "./secrets.ts"
 
 const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
@@ -51,30 +52,51 @@ const slugOf = (name: string, suffix: string): string => {
   return `${kebab === "" ? "project" : kebab}-${suffix}`
 }
 
+const suffixCharacters = 4
+const slugAttempts = 20
+
+/** A slug of a name that is most likely free. */
+const newSlug = (name: string) =>
+  Effect.map(randomSecret, (random) => {
+    const letters = random.toLowerCase().replace(/[^a-z0-9]/g, "")
+    return slugOf(name, letters.slice(0, suffixCharacters))
+  })
+
 /** The environments that keys open, and how keys come and go. */
 export class Environments extends Context.Service<
   Environments,
   {
     /** The environment of a key; `invalid_key` when it is missing, unknown or revoked. */
-    readonly byKey: (key: string) => Effect.Effect<EnvironmentCaller, InvalidKey>
+    readonly byKey: (key: string) => Effect.Effect<KeyCaller, InvalidKey>
     /** A new key in plain text; it is not kept. */
     readonly createKey: (
       environmentId: EnvironmentId,
       kind: KeyKind
     ) => Effect.Effect<{ readonly keyId: KeyId; readonly plain: string }>
-    /** Revokes a key, on all nodes within a second; false when the environment has no such key. */
-    readonly revokeKey: (environmentId: EnvironmentId, keyId: KeyId) => Effect.Effect<boolean>
-    /** A project with both environments and a pair of keys for each, all or nothing. */
-    readonly createProject: (name: string) => Effect.Effect<CreatedProject>
+    /**
+     * Revokes a key, on all nodes within a second, and answers since when it is; none when the
+     * environment has no such key.
+     */
+    readonly revokeKey: (
+      environmentId: EnvironmentId,
+      keyId: KeyId
+    ) => Effect.Effect<Option.Option<DateTime.Utc>>
+    /**
+     * A project with both environments and a pair of keys for each, all or nothing. Its owner is its
+     * first member; nobody sees a project without members.
+     */
+    readonly createProject: (name: string, owner?: DeveloperId) => Effect.Effect<CreatedProject>
   }
 >()("src/projects/Environments") {
   static readonly layer = Layer.effect(
     Environments,
     Effect.gen(function* () {
       const rows = yield* ProjectRows
+      const members = yield* MemberRows
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
       const sql = yield* SqlClient.SqlClient
+      const usage = yield* Usage
       const opened = yield* openedKeys
       const createKey = Effect.fn("Environments.createKey")(
         function* (environmentId: EnvironmentId, kind: KeyKind) {
@@ -95,16 +117,19 @@ export class Environments extends Context.Service<
       )
       return Environments.of({
         byKey: (key) =>
-          keyForm.test(key) ? Cache.get(opened, sha256(key)) : Effect.fail(new InvalidKey()),
+          keyForm.test(key)
+            ? Effect.tap(Cache.get(opened, sha256(key)), ({ keyId }) => usage.keyUsed(keyId))
+            : Effect.fail(new InvalidKey()),
         createKey,
-        createProject: makeCreateProject(rows, sql, random, createKey),
+        createProject: makeCreateProject(rows, members, sql, random, createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
           const now = yield* DateTime.now
           const revoked = yield* rows.revoke({ environmentId, keyId, now })
-          if (Option.isNone(revoked)) return false
-          yield* Cache.invalidate(opened, revoked.value.hash)
-          yield* invalidation.publish({ kind: "key", id: revoked.value.hash })
-          return true
+          if (Option.isNone(revoked)) return Option.none()
+          const { hash, revokedAt } = revoked.value
+          yield* sql.afterCommit(Cache.invalidate(opened, hash))
+          yield* invalidation.publish({ kind: "key", id: hash })
+          return Option.some(revokedAt)
         })
       })
     })
@@ -121,7 +146,7 @@ const openedKeys = Effect.gen(function* () {
         rows.open(hash),
         Option.match({
           onNone: () => Effect.fail(new InvalidKey()),
-          onSome: (caller: EnvironmentCaller) => Effect.succeed(caller)
+          onSome: (caller: KeyCaller) => Effect.succeed(caller)
         })
       ),
     {
@@ -142,32 +167,37 @@ const openedKeys = Effect.gen(function* () {
 
 const makeCreateProject = (
   rows: ProjectRows["Service"],
+  members: MemberRows["Service"],
   sql: SqlClient.SqlClient,
   random: SecureRandom.SecureRandom["Service"],
   createKey: Environments["Service"]["createKey"]
 ) =>
   Effect.fn("Environments.createProject")(
-    function* (name: string) {
-      const projectId = yield* newId.project
+    function* (name: string, owner?: DeveloperId) {
+      const id = yield* newId.project
       const createdAt = yield* DateTime.now
-      const suffix = (yield* randomSecret)
-        .toLowerCase()
-        .replace(/[^a-z0-9]/g, "")
-        .slice(0, 4)
-      const slug = slugOf(name, suffix)
+      const insert = Effect.flatMap(newSlug(name), (slug) =>
+        Effect.flatMap(rows.insertProject({ id, name, slug, createdAt }), (inserted) =>
+          inserted ? Effect.succeed(slug) : Effect.fail("The slug is taken")
+        )
+      )
+      const slug = yield* Effect.retry(insert, { times: slugAttempts })
       const environment = Effect.fnUntraced(function* (which: EnvironmentName) {
-        const id = yield* newId.environment
-        yield* rows.insertEnvironment({ id, projectId, name: which, createdAt })
-        const publishable = yield* createKey(id, "publishable")
-        const secret = yield* createKey(id, "secret")
+        const environmentId = yield* newId.environment
+        const row = { id: environmentId, projectId: id, name: which, createdAt }
+        yield* rows.insertEnvironment(row)
+        const publishable = yield* createKey(environmentId, "publishable")
+        const secret = yield* createKey(environmentId, "secret")
         const keys: PlainKeys = { publishableKey: publishable.plain, secretKey: secret.plain }
-        return { id, keys }
+        return { id: environmentId, keys }
       })
-      yield* rows.insertProject({ id: projectId, name, slug, createdAt })
+      if (owner !== undefined) {
+        yield* members.insert({ projectId: id, developerId: owner, createdAt })
+      }
       const development = yield* environment("development")
       const production = yield* environment("production")
       return {
-        projectId,
+        projectId: id,
         slug,
         environments: { development: development.id, production: production.id },
         keys: { development: development.keys, production: production.keys }

@@ -4,14 +4,15 @@
  * one. The keys and the developer's password are in plain text only in `<data dir>/dev-keys.json`,
  * which is written before the transaction commits: there is never a demo whose keys nobody has.
  */
-import { NodeCrypto } from "@effect/platform-node"
 import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } from "effect"
-import { Kdf, SecureRandom } from "effect/crypto"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { featureTable } from "#rpc/config/features"
+import { newId } from "#rpc/ids"
 import { DeveloperRows } from "#sql/developers"
 import { ProjectRows } from "#sql/projects"
 import { Configs } from "./config.ts"
+import { Passwords } from "./crypto/passwords.ts"
 import { Environments } from "./projects.ts"
 import { randomSecret } from "./secrets.ts"
 import { Settings } from "./settings.ts"
@@ -36,46 +37,33 @@ const developerEmail = "demo@localhost"
 /** Any number that only the seed uses for its lock. */
 const seedLock = 4_872_113
 
-/** OWASP's least: 19 MiB, two passes, one lane. */
-const argon2 = { memory: 19_456, passes: 2, parallelism: 1 } as const
-
-/** The argon2id hash of a password in the PHC string format, its parameters in front. */
-const hashPassword = Effect.fnUntraced(function* (password: string) {
-  const kdf = yield* Kdf.Kdf
-  const random = yield* SecureRandom.SecureRandom
-  const salt = yield* random.randomBytes(16)
-  const secret = new TextEncoder().encode(password)
-  const hash = yield* kdf.derive(Kdf.argon2id(argon2), secret, { salt, length: 32 })
-  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replace(/=+$/, "")
-  const { memory, parallelism, passes } = argon2
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(hash)}`
-})
-
 const createDeveloper = Effect.gen(function* () {
   const developers = yield* DeveloperRows
-  const random = yield* SecureRandom.SecureRandom
+  const passwords = yield* Passwords
   const password = yield* randomSecret
+  const id = yield* newId.developer
   yield* developers.insert({
-    id: `dev_${yield* random.ulid}`,
+    id,
     email: developerEmail,
-    passwordHash: yield* hashPassword(password),
+    name: null,
+    passwordHash: yield* passwords.hash(password),
     createdAt: yield* DateTime.now
   })
-  return { email: developerEmail, password }
+  return { id, email: developerEmail, password }
 })
 
 const createDemo = Effect.gen(function* () {
   const settings = yield* Settings
   const environments = yield* Environments
   const configs = yield* Configs
-  const { environments: ids, keys, projectId } = yield* environments.createProject("demo")
+  const { id, ...developer } = yield* createDeveloper
+  const { environments: ids, keys, projectId } = yield* environments.createProject("demo", id)
   const offered = Record.map(featureTable, (_, name) => settings.features.has(name))
   yield* configs.push({
     environmentId: ids.development,
     document: { version: 1, features: offered },
     pushedBy: "system"
   })
-  const developer = yield* createDeveloper
   const devKeys: DevKeys = { baseUrl: settings.baseUrl, project: projectId, ...keys, developer }
   return devKeys
 })
@@ -125,6 +113,5 @@ const seed = Effect.gen(function* () {
 
 /** Seeds before anything that comes after it in the layers starts. */
 export const SeedLive = Layer.effectDiscard(Effect.orDie(seed)).pipe(
-  Layer.provide([DeveloperRows.layer, ProjectRows.layer]),
-  Layer.provide(Layer.mergeAll(NodeCrypto.layerKdf, SecureRandom.layerWebCrypto))
+  Layer.provide(SecureRandom.layerWebCrypto)
 )

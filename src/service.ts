@@ -26,9 +26,11 @@ import { Gateway } from "./realtime/gateway.ts"
 import { Frames } from "./realtime/handlers.ts"
 import { ChannelHub } from "./realtime/channel-hub.ts"
 import { Hub } from "./realtime/hub.ts"
+import { PlayerChanges } from "./realtime/player-changes.ts"
 import { RpcDoor } from "./realtime/rpc.ts"
 import { NodeTurn } from "./realtime/turn.ts"
 import { Relays } from "./peers.ts"
+import { LiveReports } from "./projects/live.ts"
 import { SeedLive } from "./seed.ts"
 import { Settings } from "./settings.ts"
 
@@ -64,8 +66,9 @@ const EntitiesLive = Layer.mergeAll(
 
 /** What listens: HTTP, sockets, native RPC. */
 const DoorsLive = Layer.mergeAll(
-  Gateway.layer,
+  LiveReports.pipe(Layer.provideMerge(Gateway.layer)),
   ConfigChanges,
+  PlayerChanges,
   serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
   Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),

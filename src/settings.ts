@@ -16,7 +16,7 @@ import {
 } from "effect"
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
-import { saves, turn } from "#rpc/limits"
+import { developers, saves, turn } from "#rpc/limits"
 
 /** An environment variable as the README lists it; without a default it may be absent. */
 export interface Variable {
@@ -63,6 +63,16 @@ export const variables = {
   SVC_THROTTLES: {
     default: "on",
     description: "off lifts the request throttles, for benchmarks and tests."
+  },
+  SVC_SIGNUPS: {
+    default: "closed",
+    description:
+      "Who may sign up as a developer: closed (the first one only), invite (with a code of " +
+      "SVC_INVITE_CODES), open (anybody)."
+  },
+  SVC_INVITE_CODES: {
+    default: "",
+    description: "Codes that developers sign up with, by comma, each good for one account."
   },
   SVC_TRUSTED_PROXIES: {
     default: "",
@@ -138,6 +148,12 @@ const TurnUrl = Schema.String.check(
   })
 )
 
+const InviteCode = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.isBetweenLength(developers.inviteCodeMinCharacters, developers.inviteCodeMaxCharacters)
+  )
+)
+
 const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
 
 const Environment = Schema.Struct({
@@ -152,6 +168,8 @@ const Environment = Schema.Struct({
   SVC_RUNNER_PORT: Schema.optionalKey(whole(1, 65_535)),
   SVC_SHARD_GROUPS: listOf(Schema.String),
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
+  SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
+  SVC_INVITE_CODES: listOf(InviteCode),
   SVC_TRUSTED_PROXIES: listOf(Network),
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
@@ -214,6 +232,9 @@ export class Settings extends Context.Service<
         }
       | undefined
     readonly throttles: boolean
+    /** Who may sign up as a developer. */
+    readonly signups: "closed" | "invite" | "open"
+    readonly inviteCodes: ReadonlyArray<Redacted.Redacted>
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
     /** STUN and TURN servers, and the secret shared with the TURN ones. */
     readonly turn: {
@@ -244,6 +265,8 @@ export class Settings extends Context.Service<
             ? undefined
             : { host, port, shardGroups: env.SVC_SHARD_GROUPS },
         throttles: env.SVC_THROTTLES === "on",
+        signups: env.SVC_SIGNUPS,
+        inviteCodes: env.SVC_INVITE_CODES,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
         features: new Set(env.SVC_FEATURES),

@@ -31,10 +31,15 @@ export class Throttles extends Context.Service<
   {
     /** Takes one token from the bucket of `key`; the key names the throttle and whom it counts. */
     readonly take: (throttle: Throttle, key: string) => Effect.Effect<void, RateLimited>
+    /** Gives a token back that was taken a moment ago: what it stood for does not count. */
+    readonly giveBack: (key: string) => Effect.Effect<void>
   }
 >()("src/throttles/Throttles") {
   /** Lets everything pass. */
-  static readonly off = Layer.succeed(Throttles, Throttles.of({ take: () => Effect.void }))
+  static readonly off = Layer.succeed(
+    Throttles,
+    Throttles.of({ take: () => Effect.void, giveBack: () => Effect.void })
+  )
 
   static readonly on = Layer.effect(
     Throttles,
@@ -46,7 +51,7 @@ export class Throttles extends Context.Service<
         Effect.repeat(Schedule.spaced(`${sweepSeconds} seconds`)),
         Effect.forkScoped
       )
-      return Throttles.of({ take: makeTake(rows) })
+      return Throttles.of(makeBuckets(rows))
     })
   )
 
@@ -55,7 +60,7 @@ export class Throttles extends Context.Service<
   )
 }
 
-const makeTake = (rows: ThrottleRows["Service"]) => {
+const makeBuckets = (rows: ThrottleRows["Service"]) => {
   const leases = new Map<string, Lease>()
 
   const leaseOf = (key: string): Lease => {
@@ -96,7 +101,7 @@ const makeTake = (rows: ThrottleRows["Service"]) => {
     lease.until = now + windowMillis / leaseShareOfWindow
   })
 
-  return Effect.fnUntraced(function* (throttle: Throttle, key: string) {
+  const take = Effect.fnUntraced(function* (throttle: Throttle, key: string) {
     const lease = leaseOf(key)
     const now = yield* Clock.currentTimeMillis
     const spent = spend(lease, now)
@@ -104,4 +109,8 @@ const makeTake = (rows: ThrottleRows["Service"]) => {
     if (spent === false) return yield* rateLimited(lease.retryAt - now)
     yield* lease.refill.withPermits(1)(renew(throttle, key, lease))
   })
+
+  const giveBack = (key: string) => Effect.sync(() => void (leaseOf(key).tokens += 1))
+
+  return { take, giveBack }
 }

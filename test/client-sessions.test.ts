@@ -8,7 +8,6 @@ import {
   makeClient,
   memoryStorage,
   NetworkError,
-  ServiceError,
   type SessionStorage
 } from "#src/client/client"
 import { FakeAuth, refusal } from "./client/fake-auth.ts"
@@ -176,14 +175,13 @@ describe("the end of a session", () => {
       yield* Effect.promise(() => client.sessions.ensure())
       const heard: Array<string | undefined> = []
       client.sessions.onChange((player) => heard.push(player?.displayName))
+      const details = { sanctionId: "snc_1", expiresAt: null, note: "Rest." }
       for (const code of ["session_revoked", "player_banned"]) {
-        auth.instead(refresh, () => refusal(401, code))
+        auth.instead(refresh, () => refusal(401, code, details))
         auth.expireAccess()
         const error = yield* rejection(() => client.players.me())
-        assert.strictEqual(
-          error instanceof ServiceError ? error.code : Reflect.get(Object(error), "_tag"),
-          code
-        )
+        assert.strictEqual(Reflect.get(Object(error), "_tag"), code)
+        if (isError(error, "player_banned")) assert.deepStrictEqual(error.details, details)
         assert.isTrue(isError(yield* rejection(() => client.players.me()), "signed_out"))
         assert.isNull(client.sessions.player)
         yield* Effect.promise(() => client.sessions.ensure({ displayName: "Bob" }))

@@ -15,8 +15,19 @@ const callers = {
   player: ["playerToken", "publishableKey"],
   pk: ["publishableKey"],
   sk: ["secretKey"],
+  dev: ["developerSession"],
   none: []
 } as const
+
+/** An operating endpoint (spec section 4.8): for a secret key, and for a developer of the project. */
+const operating = <const Method extends string, const Path extends string>(
+  method: Method,
+  path: Path
+) =>
+  [
+    [method, `/v1/admin/${path}`, "sk"],
+    [method, `/v1/projects/{projectId}/environments/{env}/${path}`, "dev"]
+  ] as const
 
 /** Every endpoint of spec section 4 that stands, and those of the process itself. */
 const endpoints = [
@@ -25,6 +36,17 @@ const endpoints = [
   ["post", "/v1/auth/logout", "pk"],
   ["get", "/v1/players/me", "player"],
   ["patch", "/v1/players/me", "player"],
+  ["get", "/v1/players/me/sanctions", "player"],
+  ["post", "/v1/players/me/sanctions/{sanctionId}/appeal", "player"],
+  ["post", "/v1/auth/appeal", "pk"],
+  ...operating("post", "players/{playerId}/ban"),
+  ...operating("post", "players/{playerId}/unban"),
+  ...operating("put", "players/{playerId}/age"),
+  ...operating("post", "players/{playerId}/export"),
+  ...operating("post", "players/{playerId}/delete"),
+  ...operating("post", "players/verify-token"),
+  ...operating("get", "appeals"),
+  ...operating("post", "appeals/{appealId}/resolve"),
   ["get", "/v1/rooms", "pk"],
   ["put", "/v1/realtime/channels/{name}", "sk"],
   ["get", "/v1/realtime/channels/{name}", "sk"],
@@ -39,12 +61,47 @@ const endpoints = [
   ["post", "/v1/stats", "player"],
   ["get", "/v1/admin/integrity/webhook-secret", "sk"],
   ["post", "/v1/admin/integrity/webhook-secret", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/integrity/webhook-secret", "dev"],
+  ["post", "/v1/projects/{projectId}/environments/{env}/integrity/webhook-secret", "dev"],
   ["get", "/v1/gamedata/definitions", "pk"],
   ["get", "/v1/admin/features", "sk"],
   ["get", "/v1/config", "sk"],
   ["put", "/v1/config", "sk"],
   ["get", "/v1/config/versions", "sk"],
   ["get", "/v1/config/versions/{version}", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/features", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/config", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config/versions", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config/versions/{version}", "dev"],
+  ["get", "/v1/admin/auth/providers/{provider}", "sk"],
+  ["put", "/v1/admin/auth/providers/{provider}", "sk"],
+  ["delete", "/v1/admin/auth/providers/{provider}", "sk"],
+  ["put", "/v1/admin/auth/providers/apple", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/auth/providers/{provider}", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/auth/providers/{provider}", "dev"],
+  ["delete", "/v1/projects/{projectId}/environments/{env}/auth/providers/{provider}", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/auth/providers/apple", "dev"],
+  ["get", "/v1/projects/{projectId}/audit", "dev"],
+  ["post", "/v1/developers/signup", "none"],
+  ["post", "/v1/developers/login", "none"],
+  ["post", "/v1/developers/logout", "dev"],
+  ["get", "/v1/developers/me", "dev"],
+  ["post", "/v1/developers/me/password", "dev"],
+  ["get", "/v1/developers/me/identities", "dev"],
+  ["delete", "/v1/developers/me/identities/{provider}", "dev"],
+  ["get", "/v1/platform/info", "none"],
+  ["get", "/v1/projects", "dev"],
+  ["post", "/v1/projects", "dev"],
+  ["get", "/v1/projects/{projectId}", "dev"],
+  ["patch", "/v1/projects/{projectId}", "dev"],
+  ["delete", "/v1/projects/{projectId}", "dev"],
+  ["delete", "/v1/projects/{projectId}/keys/{keyId}", "dev"],
+  ["post", "/v1/projects/{projectId}/environments/{env}/keys", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/overview", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/players", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/players/{playerId}", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/realtime", "dev"],
   ["get", "/healthz", "none"],
   ["get", "/readyz", "none"],
   ["get", "/.well-known/jwks.json", "none"]

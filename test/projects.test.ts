@@ -1,6 +1,6 @@
 /** Keys: what they open, how they end, and that every node hears of it (spec section 5). */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Schedule } from "effect"
+import { Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId } from "#rpc/ids"
 import { Configs } from "#src/config"
@@ -34,8 +34,9 @@ layer(Core)("keys", (it) => {
         for (const keyKind of ["publishable", "secret"] as const) {
           const plain = keys[name][`${keyKind}Key`]
           assert.match(plain, keyKind === "secret" ? /^sk_[\w-]{43}$/ : /^pk_[\w-]{43}$/)
-          const { keyId, ...opened } = yield* environments.byKey(plain)
+          const { keyId, keyPrefix, ...opened } = yield* environments.byKey(plain)
           assert.match(keyId, /^key_/)
+          assert.strictEqual(keyPrefix, plain.slice(0, 8))
           assert.deepStrictEqual(opened, { projectId, environmentId: ids[name], name, keyKind })
         }
       }
@@ -73,12 +74,13 @@ layer(Core)("keys", (it) => {
       assert.strictEqual(yield* codeOf(extra.plain), "development")
 
       const foreign = yield* newId.environment
-      assert.isFalse(yield* environments.revokeKey(foreign, extra.keyId))
-      assert.isTrue(yield* environments.revokeKey(environmentId, extra.keyId))
+      assert.isTrue(Option.isNone(yield* environments.revokeKey(foreign, extra.keyId)))
+      const revokedAt = yield* environments.revokeKey(environmentId, extra.keyId)
+      assert.isTrue(Option.isSome(revokedAt))
       assert.strictEqual(yield* codeOf(extra.plain), "invalid_key")
       yield* there(codeOf(extra.plain)).pipe(Effect.repeat({ until: (it) => it === "invalid_key" }))
       assert.strictEqual(yield* codeOf(publishableKey), "development")
-      assert.isTrue(yield* environments.revokeKey(environmentId, extra.keyId))
+      assert.deepStrictEqual(yield* environments.revokeKey(environmentId, extra.keyId), revokedAt)
     })
   )
 

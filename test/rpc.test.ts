@@ -5,6 +5,7 @@ import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { RealtimeRpcs, type ServerEvent } from "#rpc/realtime"
 import { TestApp } from "#src/testing/app"
+import { ban } from "./moderation/calls.ts"
 import { AppLive } from "./service.ts"
 import { at, guest, newPlayer } from "#src/testing/players"
 
@@ -18,18 +19,21 @@ const connect = Effect.fnUntraced(function* (url: string, headers: Record<string
   const client = yield* Effect.provide(RpcClient.make(RealtimeRpcs), yield* Layer.build(protocol))
   const events = yield* Queue.unbounded<ServerEvent>()
   const open = yield* Deferred.make<void, unknown>()
+  const ended = yield* Deferred.make<unknown>()
   yield* client.events(undefined, { headers }).pipe(
     Stream.runForEach((event) =>
       Effect.andThen(Queue.offer(events, event), Deferred.succeed(open, undefined))
     ),
-    Effect.tapError((error) => Deferred.fail(open, error)),
+    Effect.tapError((error) =>
+      Effect.andThen(Deferred.fail(open, error), Deferred.succeed(ended, error))
+    ),
     Effect.ignore,
     Effect.forkScoped
   )
   yield* Deferred.await(open)
   const next = <T extends ServerEvent["t"]>(t: T): Effect.Effect<ServerEvent> =>
     Effect.flatMap(Queue.take(events), (event) => (event.t === t ? Effect.succeed(event) : next(t)))
-  return { client, next }
+  return { client, next, ended: Deferred.await(ended) }
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc", (it) => {
@@ -91,6 +95,24 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
         connect(app.url, { "x-svc-key": app.secretKey, "x-svc-player": stranger.id })
       )
       assert.strictEqual(at(foreign, "_tag"), "unauthorized")
+    })
+  )
+
+  it.effect("a ban ends the events with its error, and lets nobody in again", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app)
+      const headers = {
+        "x-svc-key": app.publishableKey,
+        authorization: `Bearer ${ada.accessToken}`
+      }
+      const { ended } = yield* connect(app.url, headers)
+      yield* ban(app, ada.id, { publicNote: "Rest." })
+      const error = yield* ended
+      assert.strictEqual(at(error, "_tag"), "player_banned")
+      assert.strictEqual(at(error, "details", "note"), "Rest.")
+      const again = yield* Effect.flip(connect(app.url, headers))
+      assert.strictEqual(at(again, "_tag"), "player_banned")
     })
   )
 

@@ -26,6 +26,8 @@ describe("settings", () => {
         masterKey: undefined,
         runner: undefined,
         throttles: true,
+        signups: "closed",
+        inviteCodes: [],
         turn: { urls: [], secret: undefined },
         saves: { maxBytes: 1_048_576, perPlayer: 100 }
       })

@@ -36,7 +36,7 @@ import type { ChannelPort } from "./port.ts"
 import { Presence } from "./presence.ts"
 import type { ChannelInput, ChannelItem, GatewayCommand, Present } from "./protocol.ts"
 import { refreshMillis } from "./snapshot.ts"
-import { close, decide, nextDeadline, publish, put } from "./state.ts"
+import { close, decide, expel, nextDeadline, placed, publish, put } from "./state.ts"
 import { ChannelView, type Entry, notTakenBack } from "./view.ts"
 
 const never = Number.POSITIVE_INFINITY
@@ -101,6 +101,11 @@ export class ChannelActor {
 
   moderate(act: Act): Result.Result<void, ChannelListFull | ChannelNotFound> {
     return this.#serve((state, now) => moderate(state, act, now))
+  }
+
+  /** A player is out, wherever its connection is: the service has decided. */
+  expel(playerId: string, reason: "banned" | "deleted"): void {
+    this.#serve((state, now) => Result.succeed(expel(state, playerId, reason, now)))
   }
 
   close(reason: "deleted" | "feature_disabled"): void {
@@ -393,8 +398,3 @@ export class ChannelActor {
     this.#gatherUntil = undefined
   }
 }
-
-const placed = (node: string, command: GatewayCommand): ChannelCommand =>
-  command.t === "join" || command.t === "listen" || command.t === "listeners"
-    ? { ...command, node }
-    : command

@@ -40,6 +40,7 @@ import {
   settingsView
 } from "./model.ts"
 import { moderate, selfNews, unmute } from "./moderation.ts"
+import type { GatewayCommand } from "./protocol.ts"
 import { changed } from "./settings.ts"
 
 const message = (
@@ -101,6 +102,24 @@ export const put = (
 
 /** What a player is told who goes by the service's will. */
 const puttingOut = { banned: "banned", deleted: "kicked" } as const
+
+/** Puts a player out by the service's will. */
+export const expel = (
+  state: ChannelState,
+  playerId: string,
+  reason: "banned" | "deleted",
+  now: number
+): Decision => {
+  const member = memberOf(state, playerId)
+  if (member === undefined) return { state, emissions: [] }
+  return remove(state, [member], reason, now, puttingOut[reason])
+}
+
+/** What a gateway asks, with the node that it is. */
+export const placed = (node: string, command: GatewayCommand): ChannelCommand =>
+  command.t === "join" || command.t === "listen" || command.t === "listeners"
+    ? { ...command, node }
+    : command
 
 /** A message from the server. */
 export const publish = (
@@ -167,8 +186,10 @@ export const decide = (
       const member = memberOf(state, command.playerId)
       const holder = member?.attachment?.connectionId ?? ""
       if (member === undefined || holder > command.connectionId) return decided(state)
-      const told = command.reason === "left" ? null : puttingOut[command.reason]
-      return Result.succeed(remove(state, [member], command.reason, now, told))
+      if (command.reason !== "left") {
+        return Result.succeed(expel(state, command.playerId, command.reason, now))
+      }
+      return Result.succeed(remove(state, [member], command.reason, now, null))
     }
     case "send":
       return send(state, command, now)

@@ -192,6 +192,12 @@ export class RoomActor {
     this.#reschedule()
   }
 
+  /** A player is out, wherever its connection is: the service has decided. */
+  expel(playerId: string, reason: "banned" | "deleted"): void {
+    this.#decide({ t: "leave", playerId, reason }, this.#port.now())
+    this.#flush()
+  }
+
   /** Ends the room for its members. */
   close(reason: CloseReason): void {
     this.#decide({ t: "close", reason }, this.#port.now())

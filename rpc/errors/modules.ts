@@ -182,10 +182,3 @@ export class AlreadyRedeemed extends coded<AlreadyRedeemed>()(
   409,
   "This account has redeemed an invite already."
 ) {}
-
-/** The project name looks like the service or its staff. */
-export class NameReserved extends coded<NameReserved>()(
-  "name_reserved",
-  400,
-  "This name is reserved."
-) {}

@@ -4,11 +4,12 @@ import { HttpApiBuilder } from "effect/http-api"
 import { jsonBytes } from "#entities/room/values"
 import { Channel, channelId } from "#entities/channel/protocol"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment } from "#rpc/auth"
-import { ChannelName } from "#rpc/channels"
+import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
+import { type ChannelChanges, ChannelName } from "#rpc/channels"
 import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors"
 import { channels as limits, throttles as paces } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
+import { Audit } from "../audit.ts"
 import { Configs } from "../config.ts"
 import { throttled } from "../http/throttled.ts"
 import { Throttles } from "../throttles.ts"
@@ -81,10 +82,36 @@ const makeFind = Effect.gen(function* () {
 const makePace = Effect.map(
   Throttles,
   (throttles) => (pace: "channelMessages" | "channelManagement") =>
-    Effect.flatMap(CurrentEnvironment, ({ keyId }) =>
-      throttled(throttles, paces[pace], `${pace}:${keyId}`)
-    )
+    Effect.flatMap(CurrentActor, ({ id }) => throttled(throttles, paces[pace], `${pace}:${id}`))
 )
+
+type Act = "channel.put" | "channel.delete" | "channel.moderate"
+
+/** A call that changes a channel, and its entry in the audit log. */
+const makeLogged = Effect.map(
+  Audit,
+  (audit) =>
+    <A, E, R>(
+      action: Act,
+      name: string,
+      call: Effect.Effect<A, E, R>,
+      details: Readonly<Record<string, Schema.Json>> = {}
+    ) =>
+      Effect.flatMap(CurrentEnvironment, (environment) =>
+        audit.followed(environment, call, {
+          action,
+          target: { kind: "channel", id: name },
+          details
+        })
+      )
+)
+
+/** What is asked of a channel, small: of its lists, how long they are. */
+const summaryOf = ({ allow, speakers, ...settings }: ChannelChanges) => ({
+  ...settings,
+  ...(allow === undefined ? {} : { allow: allow.length }),
+  ...(speakers === undefined ? {} : { speakers: speakers.length })
+})
 
 export const ChannelsHttp = HttpApiBuilder.group(
   Api,
@@ -93,6 +120,7 @@ export const ChannelsHttp = HttpApiBuilder.group(
     const channels = yield* Channels
     const configs = yield* Configs
     const find = yield* makeFind
+    const logged = yield* makeLogged
     const pace = yield* makePace
     return handlers.handleAll({
       put: Effect.fnUntraced(function* ({ params, payload }) {
@@ -101,7 +129,8 @@ export const ChannelsHttp = HttpApiBuilder.group(
         if (payload.voice !== undefined && payload.voice !== null) {
           yield* Effect.provideService(voiceOffered(environmentId), Configs, configs)
         }
-        return yield* told(channels.of(environmentId, params.name).Put({ changes: payload }))
+        const put = told(channels.of(environmentId, params.name).Put({ changes: payload }))
+        return yield* logged("channel.put", params.name, put, summaryOf(payload))
       }),
       get: Effect.fnUntraced(function* ({ params }) {
         const channel = yield* find(params.name)
@@ -110,7 +139,7 @@ export const ChannelsHttp = HttpApiBuilder.group(
       delete: Effect.fnUntraced(function* ({ params }) {
         yield* pace("channelManagement")
         const channel = yield* find(params.name)
-        yield* told(channel.Delete())
+        yield* logged("channel.delete", params.name, told(channel.Delete()))
         return { deleted: true as const }
       }),
       message: Effect.fnUntraced(function* ({ params, payload }) {
@@ -125,7 +154,8 @@ export const ChannelsHttp = HttpApiBuilder.group(
         yield* pace("channelManagement")
         const { playerId: target, ...act } = payload
         const channel = yield* find(params.name)
-        yield* told(channel.Moderate({ target, ...act }))
+        const moderated = told(channel.Moderate({ target, ...act }))
+        yield* logged("channel.moderate", params.name, moderated, payload)
         return {}
       })
     })

@@ -5,6 +5,7 @@
 import { Context, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
+import { AppealsApi } from "#rpc/appeals"
 import { DefinitionsApi } from "#rpc/config"
 import { InvalidRequest } from "#rpc/errors"
 import { PlayersApi } from "#rpc/players"
@@ -17,6 +18,7 @@ import { issuesOf, NetworkError, ServiceError, TimedOut } from "./errors.ts"
 /** What a publishable key opens; the whole interface would not be worth its bytes to a browser. */
 class PublicApi extends HttpApi.make("player-backend")
   .add(SessionsApi)
+  .add(AppealsApi)
   .add(PlayersApi)
   .add(RoomsApi)
   .add(SavesApi)
@@ -126,6 +128,8 @@ export const makeHttp = Effect.fnUntraced(function* (options: {
     guest: (payload: Profile) => settle(api.sessions.guest({ payload })),
     refresh: (payload: RefreshToken) => settle(api.sessions.refresh({ payload })),
     logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),
+    appeal: (payload: RefreshToken & { readonly message: string }) =>
+      settle(api.appeals.appeal({ payload })),
     me: settle(api.players.me({})),
     update: (payload: Required<Profile>) => settle(api.players.update({ payload })),
     listRooms: (query: RoomFilter) => settle(api.rooms.list({ query })),

@@ -1,5 +1,6 @@
 /** Sign-in (spec sections 4.1 and 5): guests, the session that stays, and its end. */
 import { Effect } from "effect"
+import type { Sanction } from "#rpc/appeals"
 import type { Player } from "#rpc/players"
 import type { Unsubscribe } from "./emitter.ts"
 import type { Profile } from "./http.ts"
@@ -30,7 +31,8 @@ export interface Sessions {
 
   /**
    * Signs in as the player of the last visit; as a new guest if there is none, or if that session
-   * has ended. A banned player is not replaced: it rejects with `service_error`, code `player_banned`.
+   * has ended. A banned player is not replaced: it rejects with `player_banned`, whose `details` say
+   * until when, and what the operator has noted.
    *
    * @example
    * const player = await client.sessions.ensure({ displayName: "Ada" })
@@ -44,6 +46,19 @@ export interface Sessions {
    * await client.sessions.logout()
    */
   logout(): Promise<void>
+
+  /**
+   * Appeals against the player's ban, once, in 1 to 2000 characters; answers the ban. Also when the ban
+   * has signed the player out, until the page is left or somebody else signs in.
+   *
+   * @example
+   * try {
+   *   await client.sessions.ensure()
+   * } catch (error) {
+   *   if (isError(error, "player_banned")) await client.sessions.appeal(await askWhy(error.details))
+   * }
+   */
+  appeal(message: string): Promise<Sanction>
 
   /**
    * An access token that is valid for another minute at least, for a server of the game's own that
@@ -74,6 +89,7 @@ export const makeSessions = (tokens: Tokens, run: Run): Sessions => ({
   resume: () => run(Effect.map(tokens.resume(), (session) => session?.player ?? null)),
   ensure: (profile = {}) => run(Effect.map(tokens.ensure(profile), ({ player }) => player)),
   logout: () => run(tokens.logout()),
+  appeal: (message) => run(Effect.map(tokens.appeal(message), ({ sanction }) => sanction)),
   accessToken: () => run(tokens.access()),
   onChange: (listener) => tokens.changes.on("change", listener)
 })

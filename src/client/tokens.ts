@@ -58,6 +58,8 @@ export class Tokens {
   readonly #options: TokenOptions
   readonly #turn = Semaphore.makeUnsafe(1)
   #session: StoredSession | undefined
+  /** The token that a ban has revoked: it proves who appeals. */
+  #banned: string | undefined
   /** The player was signed out, so the next one is not created without being asked for. */
   #left = false
 
@@ -131,6 +133,18 @@ export class Tokens {
       yield* Effect.ignore(http.logout({ refreshToken: session.refreshToken }))
     })
     return this.#inTurn(ended)
+  }
+
+  /** Appeals against the ban that has signed the player out, or is about to. */
+  appeal(message: string) {
+    const { http } = this.#options
+    const appealed = Effect.gen({ self: this }, function* () {
+      const session = this.#session ?? (this.#left ? undefined : yield* this.#load())
+      const refreshToken = session?.refreshToken ?? this.#banned
+      if (refreshToken === undefined) return yield* signedOut()
+      return yield* http.appeal({ refreshToken, message })
+    })
+    return this.#inTurn(appealed)
   }
 
   /** The player was renamed; the tokens beside it are whatever was stored last. */
@@ -226,6 +240,7 @@ export class Tokens {
       Effect.catchTag("refresh_race", (race) => this.#othersTokens(used, race)),
       Effect.tapError((error) => {
         const code = error instanceof ServiceError ? error.code : error._tag
+        if (code === "player_banned") this.#banned = used.refreshToken
         return endings.has(code) ? this.#forget() : Effect.void
       })
     )

@@ -58,27 +58,30 @@ const functions: FeatureState = {
   offered: false
 }
 
-const FeaturesHttp = HttpApiBuilder.group(
-  Api,
-  "features",
-  Effect.fn(function* (handlers) {
-    const configs = yield* Configs
-    const settings = yield* Settings
-    return handlers.handle(
-      "list",
-      Effect.fnUntraced(function* () {
-        const { environmentId } = yield* CurrentEnvironment
-        const { features } = (yield* configs.current(environmentId)).config
-        const states = Object.values(featureTable).map((feature): FeatureState => {
-          const offered = settings.features.has(feature.key)
-          const enabled = offered && features[feature.key]
-          return { ...feature, source: "config", enabled, offered }
-        })
-        return { features: [...states, functions] }
+const makeFeatures = Effect.gen(function* () {
+  const configs = yield* Configs
+  const settings = yield* Settings
+  return {
+    list: Effect.fnUntraced(function* () {
+      const { environmentId } = yield* CurrentEnvironment
+      const { features } = (yield* configs.current(environmentId)).config
+      const states = Object.values(featureTable).map((feature): FeatureState => {
+        const offered = settings.features.has(feature.key)
+        const enabled = offered && features[feature.key]
+        return { ...feature, source: "config", enabled, offered }
       })
-    )
-  })
-)
+      return { features: [...states, functions] }
+    })
+  }
+})
 
-/** The groups `definitions` and `features`. */
-export const PublicConfigHttp = Layer.mergeAll(DefinitionsHttp, FeaturesHttp)
+/** The groups `definitions`, `features` and `projectFeatures`. */
+export const PublicConfigHttp = Layer.mergeAll(
+  DefinitionsHttp,
+  HttpApiBuilder.group(Api, "features", (handlers) =>
+    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectFeatures", (handlers) =>
+    Effect.map(makeFeatures, (all) => handlers.handleAll(all))
+  )
+)

@@ -7,22 +7,42 @@ import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
+import { AuditRows } from "#sql/audit"
 import { ConfigRows } from "#sql/config"
+import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
+import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
-import { ProjectRows } from "#sql/projects"
+import { PlayerRecords } from "#sql/players/records"
+import { MemberRows, ProjectRows } from "#sql/projects"
+import { LiveRows } from "#sql/projects/live"
+import { ManagementRows } from "#sql/projects/management"
+import { UsageRows } from "#sql/projects/usage"
+import { ViewRows } from "#sql/projects/view"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
+import { Audit, AuditHttp } from "../audit.ts"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
 import { PublicConfigHttp } from "../config/public.ts"
+import { Passwords } from "../crypto/passwords.ts"
+import { DevelopersHttp } from "../developers/handlers.ts"
+import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
+import { ModerationHttp } from "../moderation/handlers.ts"
+import { Sanctions } from "../moderation/sanctions.ts"
+import { Standings } from "../moderation/standings.ts"
+import { ProvidersHttp } from "../oauth/providers.ts"
 import { Outgoing } from "../outgoing.ts"
+import { PlayerDataHttp } from "../players/handlers.ts"
+import { PlayerData } from "../players/records.ts"
 import { PlayersHttp } from "../players.ts"
 import { Environments } from "../projects.ts"
+import { ProjectsHttp } from "../projects/handlers.ts"
+import { Usage } from "../projects/usage.ts"
 import { RoomsHttp } from "../rooms.ts"
 import { SavesHttp } from "../saves/handlers.ts"
 import { Secrets } from "../secrets.ts"
@@ -45,9 +65,19 @@ import { RequestsLive } from "./requests.ts"
 import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
+  AuditRows.layer,
   ConfigRows.layer,
+  DeveloperRows.layer,
+  MemberRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
+  SanctionRows.layer,
+  LiveRows.layer,
+  ManagementRows.layer,
+  UsageRows.layer,
+  ViewRows.layer,
+  SaveRows.layer,
+  StatRows.layer,
   SessionRows.layer,
   SigningKeyRows.layer,
   ThrottleRows.layer
@@ -56,9 +86,18 @@ const RowsLive = Layer.mergeAll(
 /** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
 export const CoreLive = Origins.layer.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(Configs.layer, Environments.layer, Sessions.layer, Throttles.layer)
+    Layer.mergeAll(
+      Audit.layer,
+      Configs.layer,
+      DeveloperSessions.layer,
+      Environments.layer,
+      Passwords.layer,
+      Sanctions.layer.pipe(Layer.provideMerge(Standings.layer)),
+      Sessions.layer,
+      Throttles.layer
+    )
   ),
-  Layer.provideMerge(AccessTokens.layer),
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Usage.layer)),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )
 
@@ -67,15 +106,27 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide(StatReports.layer),
   Layer.provide([Idempotency.layer, Verification.layer]),
   Layer.provide([Outgoing.layer, WebhookSecrets.layer]),
-  Layer.provide([IdempotencyRows.layer, SaveRows.layer, StatRows.layer, WebhookSecretRows.layer])
+  Layer.provide([IdempotencyRows.layer, WebhookSecretRows.layer])
+)
+
+/** What is stored about a player, whole. */
+const PlayerDataLive = PlayerDataHttp.pipe(
+  Layer.provide(PlayerData.layer),
+  Layer.provide(PlayerRecords.layer)
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
+    AuditHttp,
     ChannelsHttp,
     ConfigHttp,
+    DevelopersHttp,
     GameDataHttp,
+    ModerationHttp,
     PlayersHttp,
+    ProvidersHttp,
+    ProjectsHttp,
+    PlayerDataLive,
     RoomsHttp,
     SessionsHttp,
     SystemHttp

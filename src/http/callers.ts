@@ -4,10 +4,15 @@
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
 import {
+  type Actor,
+  CurrentActor,
   CurrentEnvironment,
   CurrentPlayer,
   FeatureGate,
+  type KeyCaller,
+  OpenToBanned,
   PlayerToken,
   PublishableKey,
   RequiredFeature,
@@ -23,10 +28,13 @@ import {
 } from "#rpc/errors"
 import { throttles as limits } from "#rpc/limits"
 import { Configs } from "../config.ts"
+import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
+import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
+import { MembersLive } from "./members.ts"
 import { Origins } from "./origins.ts"
 import { throttled } from "./throttled.ts"
 
@@ -50,6 +58,12 @@ const PublishableKeyLive = Layer.effect(
   })
 )
 
+const actorOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
+  kind: "key",
+  id: keyId,
+  name: keyPrefix
+})
+
 /** A secret key, within its pace. */
 const SecretKeyLive = Layer.effect(
   SecretKey,
@@ -64,25 +78,39 @@ const SecretKeyLive = Layer.effect(
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         yield* origins.check(environment, headers["origin"])
         yield* throttled(throttles, limits.secretKey, `key:${environment.keyId}`)
-        return yield* Effect.provideService(answer, CurrentEnvironment, environment)
+        return yield* answer.pipe(
+          Effect.provideService(CurrentEnvironment, environment),
+          Effect.provideService(CurrentActor, actorOf(environment))
+        )
       })
     })
   })
 )
 
-/** The player of an access token, within its pace. */
+/** What a banned player may still do: read, and what is meant for the banned. */
+const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean =>
+  method === "GET" || method === "HEAD" || Context.get(endpoint.annotations, OpenToBanned)
+
+/** The player of an access token, within its pace; one who is banned changes nothing. */
 const PlayerTokenLive = Layer.effect(
   PlayerToken,
   Effect.gen(function* () {
+    const standings = yield* Standings
     const tokens = yield* AccessTokens
     const throttles = yield* Throttles
+    const usage = yield* Usage
     return PlayerToken.of({
-      playerToken: Effect.fnUntraced(function* (answer, { credential }) {
+      playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
         const { environmentId } = yield* CurrentEnvironment
         const token = Redacted.value(credential)
         if (token === "") return yield* new Unauthorized()
         const player = yield* tokens.verify(token, environmentId)
         yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
+        const { method } = yield* HttpServerRequest.HttpServerRequest
+        if (!isOpenToBanned(method, endpoint)) {
+          yield* standings.check(environmentId, player.playerId)
+        }
+        yield* usage.playerSeen(environmentId, player.playerId)
         return yield* Effect.provideService(answer, CurrentPlayer, player)
       })
     })
@@ -117,5 +145,6 @@ export const CallersLive = Layer.mergeAll(
   PublishableKeyLive,
   SecretKeyLive,
   PlayerTokenLive,
-  FeatureGateLive
+  FeatureGateLive,
+  MembersLive
 )

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Option, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
+import type { EnvironmentCaller, KeyCaller, PlayerCaller } from "#rpc/auth"
 import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
@@ -13,7 +13,9 @@ import { PlayerRows } from "#sql/players"
 import { capabilitiesIn } from "../ages.ts"
 import { Configs } from "../config.ts"
 import { Origins } from "../http/origins.ts"
+import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
+import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { type Door, PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
@@ -39,6 +41,8 @@ export type AdmissionServices =
   | Origins
   | PlayerRows
   | SecureRandom.SecureRandom
+  | Standings
+  | Usage
 
 /** Is there anything for a socket to do in this environment? */
 export const offersRealtime = Effect.fnUntraced(function* (
@@ -52,10 +56,7 @@ export const offersRealtime = Effect.fnUntraced(function* (
 })
 
 /** The player behind a publishable key's token, or the one a secret key acts for. */
-const playerOf = Effect.fnUntraced(function* (
-  environment: EnvironmentCaller,
-  credentials: Credentials
-) {
+const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credentials: Credentials) {
   const tokens = yield* AccessTokens
   const { environmentId } = environment
   if (credentials.anonymous) return undefined
@@ -77,11 +78,13 @@ const playerOf = Effect.fnUntraced(function* (
 export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
   const origins = yield* Origins
+  const usage = yield* Usage
   const environment = yield* environments.byKey(credentials.key ?? "")
   const servers = "actsFor" in credentials
   if (environment.keyKind === "secret" && !servers) return yield* new InvalidKey()
   yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
+  if (player !== undefined) yield* usage.playerSeen(environment.environmentId, player.playerId)
   const offers = yield* offersRealtime(environment.environmentId)
   if (!offers.any) {
     const details = { feature: "multiplayer", configPath: "features.multiplayer" }
@@ -119,19 +122,22 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
 export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
   const hub = yield* Hub
   const players = yield* PlayerRows
+  const standings = yield* Standings
   const connectionId = yield* newId.connection
   const { environmentId, playerId } = player
   const row = yield* players.find(environmentId, playerId)
   if (Option.isNone(row)) return yield* new Unauthorized()
-  const { directConnections, openChat } = yield* capabilitiesIn(environmentId)
+  const { declaredAgeBand, displayName } = row.value
+  const { directConnections, openChat } = yield* capabilitiesIn(environmentId, declaredAgeBand)
   const connection = new PlayerConnection({
     player: {
       connectionId,
       environmentId,
       playerId,
-      displayName: row.value.displayName,
+      displayName,
       relayOnly: !directConnections,
-      openChat
+      openChat,
+      declaredAgeBand
     },
     door,
     run: hub.run,
@@ -139,7 +145,12 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
     ended: (of) => hub.session(environmentId, playerId).drop(of)
   })
   hub.connections.set(connectionId, connection)
-  const seat = yield* Effect.onError(findSeat(connection), () =>
+  // Known by now to whoever follows changes: a ban from here on finds the connection.
+  const admitted = Effect.flatMap(standings.of(environmentId, playerId), (standing) => {
+    const refusal = standing === undefined ? new Unauthorized() : standing.banned
+    return refusal === undefined ? findSeat(connection) : Effect.fail(refusal)
+  })
+  const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
       hub.connections.delete(connectionId)
       connection.close(false)

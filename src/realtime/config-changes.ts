@@ -6,8 +6,8 @@
  */
 import { Effect, Layer, Stream } from "effect"
 import { LocalRooms } from "#entities/room/entity"
+import { ageProfileOf } from "#rpc/ages"
 import type { EnvironmentId } from "#rpc/ids"
-import { capabilitiesIn } from "../ages.ts"
 import { setOpenChat } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { followModes } from "../matchmaking.ts"
@@ -45,9 +45,10 @@ const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const configs = yield* Configs
   yield* followModes(environmentId)
   const { config } = yield* configs.current(environmentId)
-  const { openChat } = yield* capabilitiesIn(environmentId)
   for (const connection of hub.connections.values()) {
-    if (connection.environmentId === environmentId) setOpenChat(connection, openChat)
+    if (connection.environmentId !== environmentId) continue
+    const { capabilities } = ageProfileOf(config.audience, connection.declaredAgeBand)
+    setOpenChat(connection, capabilities.openChat)
   }
   if (!config.features.multiplayer) yield* closeRooms(environmentId)
   if (!config.features.realtimeChannels) yield* closeChannels(environmentId)

@@ -4,6 +4,7 @@
  */
 import { type Effect, Fiber, Semaphore } from "effect"
 import { nowhere, type Place } from "#entities/player-session/state"
+import type { AgeBand } from "#rpc/ages"
 import { type CodedError, toWire } from "#rpc/errors"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
@@ -15,7 +16,7 @@ import type { RoomLine, Subscriber } from "./subscriber.ts"
 export interface Door {
   readonly push: (frame: Frame) => void
   /** The way out is closed from our side. */
-  readonly close: (code: CloseCode, reason: string) => void
+  readonly close: (code: CloseCode, reason: string, error: CodedError) => void
 }
 
 /** Who is behind the connection. */
@@ -28,6 +29,8 @@ export interface ConnectionPlayer {
   readonly relayOnly: boolean
   /** May talk where other players make the rules. */
   readonly openChat: boolean
+  /** What the last two follow from, with the config's audience. */
+  readonly declaredAgeBand: AgeBand | null
 }
 
 /** A wait in a queue. */
@@ -41,7 +44,8 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
   readonly displayName: string
-  readonly relayOnly: boolean
+  relayOnly: boolean
+  declaredAgeBand: AgeBand | null
   /** As channels see the player. */
   player: ChannelPlayer
   readonly channels = new Map<string, ChannelSeat>()
@@ -80,6 +84,7 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
     this.playerId = options.player.playerId
     this.displayName = options.player.displayName
     this.relayOnly = options.player.relayOnly
+    this.declaredAgeBand = options.player.declaredAgeBand
     const { displayName, openChat, playerId } = options.player
     this.player = { playerId, displayName, openChat }
     this.#door = options.door
@@ -119,15 +124,18 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
     fiber.addObserver(() => this.#work.delete(fiber))
   }
 
-  /** The player is out of all its channels, at once and on every node: the service has decided. */
-  leaveChannels(reason: "banned" | "deleted"): void {
+  /** The player is out of its room and all its channels, at once: the service has decided. */
+  leaveAll(reason: "banned" | "deleted"): void {
+    const { connectionId, playerId } = this
+    // The room may have heard it from its own node.
+    this.room?.send({ t: "leave", playerId, connectionId, reason }, () => undefined)
     for (const { line } of this.channels.values()) line.leave(this, reason)
     this.channels.clear()
   }
 
-  /** Closes the door on the player. */
-  dismiss(code: CloseCode, reason: string): void {
-    this.#door.close(code, reason)
+  /** Closes the door on the player; the reason is the error's code. */
+  dismiss(code: CloseCode, error: CodedError): void {
+    this.#door.close(code, error._tag, error)
   }
 
   /** The way out is closed; `replaced` when a newer connection of the player took over. */

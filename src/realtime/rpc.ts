@@ -10,6 +10,7 @@ import { type Rpc, RpcSerialization, RpcServer } from "effect/rpc"
 import {
   type CodedError,
   FeatureDisabled,
+  PlayerBanned,
   PlayerRequired,
   RateLimited,
   TokenExpired,
@@ -39,7 +40,7 @@ import type { Answered } from "./link.ts"
 import { type Offers, withheld } from "./offers.ts"
 import type { Frame } from "./outbox.ts"
 
-type EventError = FeatureDisabled | TokenExpired | Unauthorized | Unavailable
+type EventError = FeatureDisabled | PlayerBanned | TokenExpired | Unauthorized | Unavailable
 
 /** An open client of the native door. */
 interface RpcConnection {
@@ -65,8 +66,9 @@ const queueDoor = (queue: Queue.Queue<ServerEvent, EventError>): Door => ({
       Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
     }
   },
-  close: (_, reason) => {
-    Queue.failCauseUnsafe(queue, Cause.fail(new Unauthorized({ message: reason })))
+  close: (_, message, error) => {
+    const reason = error instanceof PlayerBanned ? error : new Unauthorized({ message })
+    Queue.failCauseUnsafe(queue, Cause.fail(reason))
   }
 })
 

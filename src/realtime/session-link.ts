@@ -25,6 +25,8 @@ export interface SessionDone {
   readonly roomId: string | null
 }
 
+const replaced: CodedError = { _tag: "replaced", message: "A newer connection took over." }
+
 export class SessionLink {
   readonly #link: Link<PlayerSessionCommand, SessionItem, SessionDone>
   readonly #held = new Map<string, PlayerConnection>()
@@ -132,7 +134,7 @@ export class SessionLink {
           break
         }
         case "replaced":
-          this.#held.get(item.connectionId)?.dismiss(closeCodes.replaced, "replaced")
+          this.#held.get(item.connectionId)?.dismiss(closeCodes.replaced, replaced)
           break
       }
     }

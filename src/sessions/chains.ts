@@ -7,19 +7,22 @@
  */
 import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { InvalidRefreshToken, RefreshRace, SessionRevoked } from "#rpc/errors"
-import { type EnvironmentId, newId, type SessionId } from "#rpc/ids"
+import { InvalidRefreshToken, type PlayerBanned, RefreshRace, SessionRevoked } from "#rpc/errors"
+import { type EnvironmentId, newId, type PlayerId, type SanctionId, type SessionId } from "#rpc/ids"
 import { sessions as limits } from "#rpc/limits"
 import { normalizeDisplayName } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
+import { SanctionRows } from "#sql/moderation"
 import type { PlayerRow } from "#sql/players"
 import { SessionRows } from "#sql/sessions"
+import { standingOf } from "../moderation/standings.ts"
 import { playerView } from "../players.ts"
+import { Usage } from "../projects/usage.ts"
 import { Secrets } from "../secrets.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
 import { AccessTokens } from "./tokens.ts"
 
-type RefreshError = InvalidRefreshToken | SessionRevoked | RefreshRace
+type RefreshError = InvalidRefreshToken | SessionRevoked | PlayerBanned | RefreshRace
 
 const lifetime = Duration.seconds(limits.refreshTokenSeconds)
 const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
@@ -35,6 +38,12 @@ const defaultDisplayName = Effect.gen(function* () {
   const bytes = yield* random.randomBytes(4)
   return `Player-${Array.from(bytes, (byte) => nameAlphabet.charAt(byte & 31)).join("")}`
 })
+
+/** A player who proves by a refresh token who it is. */
+interface Appellant {
+  readonly playerId: PlayerId
+  readonly sanctionId: SanctionId | null
+}
 
 /** Signs players in, and keeps them so. */
 export class Sessions extends Context.Service<
@@ -52,6 +61,11 @@ export class Sessions extends Context.Service<
     ) => Effect.Effect<Session, RefreshError>
     /** Ends the chain of a refresh token, if it is one. */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
+    /** Whose current token it is, and the ban that revoked its session, if one did. */
+    readonly appellant: (
+      environmentId: EnvironmentId,
+      token: string
+    ) => Effect.Effect<Appellant, InvalidRefreshToken | SessionRevoked>
     /** The chain that a token names, if this service issued it. */
     readonly chainOf: (token: string) => SessionId | undefined
   }
@@ -60,8 +74,10 @@ export class Sessions extends Context.Service<
     Sessions,
     Effect.gen(function* () {
       const rows = yield* SessionRows
+      const sanctions = yield* SanctionRows
       const secrets = yield* Secrets
       const tokens = yield* AccessTokens
+      const usage = yield* Usage
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
       yield* sweepDaily(rows)
@@ -72,6 +88,7 @@ export class Sessions extends Context.Service<
         refreshToken: string
       ) {
         const { environmentId, id: playerId, isGuest } = player
+        yield* usage.playerSeen(environmentId, playerId)
         const accessToken = yield* tokens.sign({ environmentId, playerId, sessionId, isGuest })
         const expiresIn = limits.accessTokenSeconds
         return { player: playerView(player), accessToken, expiresIn, refreshToken }
@@ -87,6 +104,7 @@ export class Sessions extends Context.Service<
             environmentId,
             displayName: normalizeDisplayName(displayName ?? (yield* defaultDisplayName)),
             isGuest: true,
+            declaredAgeBand: null,
             createdAt: now
           }
           const expiresAt = DateTime.addDuration(now, lifetime)
@@ -105,19 +123,12 @@ export class Sessions extends Context.Service<
           const rotation = { ...chain, tokenHash, nextHash: next.hash, now, expiresAt }
           const player = yield* rows.rotate(rotation)
           if (Option.isSome(player)) return yield* sessionOf(player.value, sessionId, next.token)
-          return yield* refuse(rows, environmentId, presented)
+          return yield* refuse(rows, sanctions, environmentId, presented)
         }, withRandom),
 
-        logout: Effect.fn("Sessions.logout")(function* (environmentId, token) {
-          const presented = parseRefreshToken(secrets, token)
-          if (presented === undefined) return
-          const { sessionId } = presented
-          const found = yield* rows.find({ environmentId, sessionId })
-          if (Option.isNone(found)) return
-          const { parentHash, tokenHash } = found.value
-          if (!isIssued(presented, [tokenHash, parentHash])) return
-          yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
-        }),
+        logout: makeLogout(rows, secrets),
+
+        appellant: makeAppellant(rows, secrets),
 
         chainOf: (token) => {
           const presented = parseRefreshToken(secrets, token)
@@ -128,6 +139,33 @@ export class Sessions extends Context.Service<
   )
 }
 
+const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+  Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
+    const presented = parseRefreshToken(secrets, token)
+    if (presented === undefined) return
+    const { sessionId } = presented
+    const found = yield* rows.find({ environmentId, sessionId })
+    if (Option.isNone(found)) return
+    const { parentHash, tokenHash } = found.value
+    if (!isIssued(presented, [tokenHash, parentHash])) return
+    yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+  })
+
+/** Only the newest token of a chain that has not ended proves anything. */
+const makeAppellant = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+  Effect.fn("Sessions.appellant")(function* (environmentId: EnvironmentId, token: string) {
+    const presented = parseRefreshToken(secrets, token)
+    if (presented === undefined) return yield* new InvalidRefreshToken()
+    const { hash, sessionId } = presented
+    const found = yield* rows.find({ environmentId, sessionId })
+    if (Option.isNone(found)) return yield* new InvalidRefreshToken()
+    const { expiresAt, playerId, revokedAt, sanctionId, tokenHash } = found.value
+    const isOver = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+    if (hash !== tokenHash || isOver) return yield* new InvalidRefreshToken()
+    if (revokedAt !== null && sanctionId === null) return yield* new SessionRevoked()
+    return { playerId, sanctionId }
+  })
+
 /** A mark made under an earlier master key proves nothing, but a remembered hash does. */
 const isIssued = (
   { hash, isMarked }: RefreshToken,
@@ -137,6 +175,7 @@ const isIssued = (
 /** Why a token did not rotate; revokes the chain when a used one is presented. */
 const refuse = Effect.fnUntraced(function* (
   rows: SessionRows["Service"],
+  sanctions: SanctionRows["Service"],
   environmentId: EnvironmentId,
   presented: RefreshToken
 ): Effect.fn.Return<never, RefreshError> {
@@ -144,8 +183,12 @@ const refuse = Effect.fnUntraced(function* (
   const now = yield* DateTime.now
   const found = yield* rows.find({ environmentId, sessionId })
   if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-  const { expiresAt, parentHash, revokedAt, rotatedAt, tokenHash } = found.value
+  const { expiresAt, parentHash, playerId, revokedAt, rotatedAt, tokenHash } = found.value
   if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
+  // Asked of the database: the ban may be younger than what this node has heard.
+  const [standing] = yield* sanctions.standings(environmentId, [playerId])
+  const ban = standing && standingOf(standing, now).banned
+  if (ban !== undefined) return yield* ban
   if (revokedAt !== null) return yield* new SessionRevoked()
   if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()
   const raceEnd = DateTime.addDuration(rotatedAt, raceWindow)

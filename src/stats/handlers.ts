@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { StatsReported } from "#rpc/stats"
+import { Audit } from "../audit.ts"
 import { tellWhenToRetry } from "../http/throttled.ts"
 import { Idempotency } from "../idempotency.ts"
 import { StatReports } from "./reports.ts"
@@ -40,24 +41,34 @@ const StatsGroup = HttpApiBuilder.group(
   })
 )
 
-const IntegrityGroup = HttpApiBuilder.group(
-  Api,
-  "integrity",
-  Effect.fn(function* (handlers) {
-    const secrets = yield* WebhookSecrets
-    const answer = (secret: string) => ({ secret })
-    return handlers.handleAll({
-      webhookSecret: () =>
-        Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-          Effect.map(secrets.current(environmentId), answer)
-        ),
-      rotateWebhookSecret: () =>
-        Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-          Effect.map(secrets.rotate(environmentId), answer)
-        )
+const makeIntegrity = Effect.gen(function* () {
+  const audit = yield* Audit
+  const secrets = yield* WebhookSecrets
+  const answer = (secret: string) => ({ secret })
+  return {
+    webhookSecret: () =>
+      Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
+        Effect.map(secrets.current(environmentId), answer)
+      ),
+    rotateWebhookSecret: Effect.fnUntraced(function* () {
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
+      const rotated = audit.recorded(environment, secrets.rotate(environmentId), () => ({
+        action: "webhookSecret.rotate",
+        target: { kind: "environment", id: environmentId }
+      }))
+      return answer(yield* rotated)
     })
-  })
-)
+  }
+})
 
-/** The groups `stats` and `integrity`. */
-export const StatsHttp = Layer.mergeAll(StatsGroup, IntegrityGroup)
+/** The groups `stats`, `integrity` and `projectIntegrity`. */
+export const StatsHttp = Layer.mergeAll(
+  StatsGroup,
+  HttpApiBuilder.group(Api, "integrity", (handlers) =>
+    Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectIntegrity", (handlers) =>
+    Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
+  )
+)

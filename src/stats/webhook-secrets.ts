@@ -5,6 +5,7 @@
  */
 import { Cache, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { SqlClient } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
 import { WebhookSecretRows } from "#sql/stats"
@@ -36,6 +37,7 @@ export class WebhookSecrets extends Context.Service<
       const secrets = yield* Secrets
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
+      const sql = yield* SqlClient.SqlClient
       const make = Effect.fnUntraced(
         function* (environmentId: EnvironmentId) {
           const secret = `${prefix}${yield* randomSecret}`
@@ -69,7 +71,7 @@ export class WebhookSecrets extends Context.Service<
         rotate: Effect.fn("WebhookSecrets.rotate")(function* (environmentId) {
           const { row, secret } = yield* make(environmentId)
           yield* rows.replace(row)
-          yield* Cache.invalidate(cached, environmentId)
+          yield* sql.afterCommit(Cache.invalidate(cached, environmentId))
           yield* invalidation.publish({ kind: "config", id: environmentId })
           return secret
         })

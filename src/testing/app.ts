@@ -38,13 +38,23 @@ export class TestDatabase extends Context.Service<TestDatabase, { readonly url: 
 }
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
-const DevKeys = Schema.fromJsonString(Schema.Struct({ development: Keys, production: Keys }))
+const DevKeys = Schema.fromJsonString(
+  Schema.Struct({
+    project: Schema.String,
+    development: Keys,
+    production: Keys,
+    developer: Schema.Struct({ email: Schema.String, password: Schema.String })
+  })
+)
 
 /** A running service, with the keys of its seeded development environment. */
 export class TestApp extends Context.Service<
   TestApp,
   TestTarget & {
     readonly socketUrl: string
+    /** The id of the seeded project, and who may sign in as its developer. */
+    readonly project: string
+    readonly developer: { readonly email: string; readonly password: string }
     /** The other environment of the same project. */
     readonly production: TestTarget
     /** Opens a socket for a player; `welcome` is still to come. */
@@ -118,6 +128,8 @@ const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, strin
   return TestApp.of({
     ...target,
     socketUrl: `ws://127.0.0.1:${port}/v1/realtime`,
+    project: keys.project,
+    developer: keys.developer,
     production: { url, ...keys.production },
     online: (player) => authenticate(target, player),
     eventually

@@ -3,18 +3,20 @@
  * Several nodes may share one database. Time is the test's: with TestClock it stands still.
  */
 import { NodeServices } from "@effect/platform-node"
-import { ConfigProvider, Context, Effect, Layer, Redacted } from "effect"
+import { ConfigProvider, Context, DateTime, Effect, Layer, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { ThisNode } from "#entities/local-actors"
 import { EnvironmentName } from "#rpc/auth"
-import type { EnvironmentId } from "#rpc/ids"
+import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
 import { databaseLayer } from "#sql/database"
 import { ChannelRows } from "#sql/channels"
+import { DeveloperRows } from "#sql/developers"
 import { RoomRows } from "#sql/rooms"
 import { Channels } from "#src/channels/management"
 import { Configs } from "#src/config"
+import { DeveloperSessions } from "#src/developers/sessions"
 import { CoreLive, Routes, serveHttp } from "#src/http/app"
 import { HttpServerHandle } from "#src/http/server"
 import { Environments, type PlainKeys } from "#src/projects"
@@ -94,12 +96,28 @@ export interface Tenant extends PlainKeys {
   readonly environmentId: EnvironmentId
 }
 
-/** A new project's environments. */
-export const makeTenants = Effect.gen(function* () {
+/** A new project's environments; its owner, if any, is its only member. */
+export const makeTenantsOf = Effect.fnUntraced(function* (owner?: DeveloperId) {
   const environments = yield* Environments
-  const { environments: ids, keys } = yield* environments.createProject("test")
+  const created = yield* environments.createProject("test", owner)
+  const { environments: ids, keys, projectId } = created
   const tenantOf = (name: EnvironmentName): Tenant => ({ environmentId: ids[name], ...keys[name] })
-  return { development: tenantOf("development"), production: tenantOf("production") }
+  return { projectId, development: tenantOf("development"), production: tenantOf("production") }
+})
+
+/** A new project's environments, without members. */
+export const makeTenants = makeTenantsOf()
+
+/** A new developer without a password, signed in; `headers` is what its requests carry. */
+export const makeDeveloper = Effect.gen(function* () {
+  const rows = yield* DeveloperRows
+  const sessions = yield* DeveloperSessions
+  const id = yield* newId.developer
+  const email = `${id.toLowerCase()}@example.com`
+  const createdAt = yield* DateTime.now
+  yield* rows.insert({ id, email, name: "Dev", passwordHash: null, createdAt })
+  const { token } = yield* sessions.open(id)
+  return { developerId: id, email, token, headers: { authorization: `Bearer ${token}` } }
 })
 
 /** Where the node of this context listens. */

@@ -50,6 +50,7 @@ import type { PlayerConnection } from "#src/realtime/connection"
 import { ChannelHub } from "#src/realtime/channel-hub"
 import { Frames } from "#src/realtime/handlers"
 import { Hub } from "#src/realtime/hub"
+import { Standings } from "#src/moderation/standings"
 import { NodeTurn } from "#src/realtime/turn"
 import { Throttles } from "#src/throttles"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
@@ -103,9 +104,21 @@ const CoreLive = Layer.mergeAll(
           environmentId: environment,
           displayName: id,
           isGuest: true,
+          declaredAgeBand: null,
           createdAt: DateTime.makeUnsafe(0)
         }),
+      declareAge: () => Effect.succeedNone,
       rename: () => Effect.succeedNone
+    })
+  ),
+  Layer.succeed(
+    Standings,
+    Standings.of({
+      of: () => Effect.succeed({ declaredAgeBand: null, banned: undefined }),
+      check: () => Effect.void,
+      changed: () => Effect.void,
+      forget: () => Effect.void,
+      changes: Stream.never
     })
   ),
   Layer.succeed(Relays, Relays.of({ serversFor: () => Effect.fail(new TurnUnavailable()) }))

@@ -1,0 +1,95 @@
+/**
+ * Bans as the banned player sees them, and the one appeal that each ban may have (spec sections 3 and
+ * 4.2, decisions 3.3). A player whose session is over appeals with the refresh token that the ban has
+ * revoked.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { OpenToBanned, PlayerToken, PublishableKey, Requests } from "./auth.ts"
+import {
+  AlreadyAppealed,
+  InvalidRefreshToken,
+  NotFound,
+  SanctionInactive,
+  SessionRevoked,
+  wire
+} from "./errors.ts"
+import { SanctionId } from "./ids.ts"
+import { moderation } from "./limits.ts"
+import { RefreshToken } from "./sessions.ts"
+
+export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
+export type AppealStatus = typeof AppealStatus.Type
+
+/**
+ * A ban. `note` is what the operator has left for the player; without `expiresAt` the ban stands until
+ * it is lifted. `appeal` is absent until there is one; `response` is the operator's reply.
+ */
+export const Sanction = Schema.Struct({
+  id: SanctionId,
+  kind: Schema.Literal("ban"),
+  active: Schema.Boolean,
+  note: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  expiresAt: Schema.NullOr(Schema.String),
+  liftedAt: Schema.NullOr(Schema.String),
+  appeal: Schema.optionalKey(
+    Schema.Struct({
+      status: AppealStatus,
+      message: Schema.String,
+      createdAt: Schema.String,
+      response: Schema.NullOr(Schema.String)
+    })
+  )
+})
+export type Sanction = typeof Sanction.Type
+
+const Message = Schema.String.check(
+  Schema.isMaxLength(moderation.appealMaxCharacters),
+  Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
+)
+
+const Appealed = Schema.Struct({ sanction: Sanction }).pipe(HttpApiSchema.status(201))
+
+/** `/v1/players/me/sanctions`: the signed-in player's own bans. */
+export class SanctionsApi extends HttpApiGroup.make("sanctions")
+  .add(
+    HttpApiEndpoint.get("list", "/sanctions", {
+      success: Schema.Struct({ sanctions: Schema.Array(Sanction) })
+    }).annotate(OpenApi.Summary, "The player's own bans, newest first"),
+    HttpApiEndpoint.post("appeal", "/sanctions/:sanctionId/appeal", {
+      params: { sanctionId: Schema.String },
+      payload: Schema.Struct({ message: Message }),
+      success: Appealed,
+      error: [wire(NotFound), wire(AlreadyAppealed), wire(SanctionInactive)]
+    })
+      .annotate(OpenToBanned, true)
+      .annotate(OpenApi.Summary, "Appeal against a ban")
+  )
+  .prefix("/v1/players/me")
+  .middleware(Requests)
+  .middleware(PlayerToken)
+  .middleware(PublishableKey) {}
+
+/** `/v1/auth/appeal`: for the player whose sessions the ban has ended. */
+export class AppealsApi extends HttpApiGroup.make("appeals")
+  .add(
+    HttpApiEndpoint.post("appeal", "/appeal", {
+      payload: Schema.Struct({
+        ...RefreshToken.fields,
+        sanctionId: Schema.optionalKey(Schema.String),
+        message: Message
+      }),
+      success: Appealed,
+      error: [
+        wire(InvalidRefreshToken),
+        wire(SessionRevoked),
+        wire(NotFound),
+        wire(AlreadyAppealed),
+        wire(SanctionInactive)
+      ]
+    }).annotate(OpenApi.Summary, "Appeal with the refresh token that the ban has revoked")
+  )
+  .prefix("/v1/auth")
+  .middleware(Requests)
+  .middleware(PublishableKey) {}

@@ -1,0 +1,142 @@
+/**
+ * Moderation by the operator (spec section 4.8, decisions 3.3): bans, their appeals, whose token it
+ * is, age groups. Publishable keys have no part in it.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AgeBand, AgeProfile } from "./ages.ts"
+import { AppealStatus, Sanction } from "./appeals.ts"
+import {
+  AlreadyResolved,
+  InvalidToken,
+  NotFound,
+  PlayerNotFound,
+  TokenExpired,
+  wire
+} from "./errors.ts"
+import { AppealId, PlayerId, SanctionId } from "./ids.ts"
+import { http, moderation } from "./limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
+
+/** A player after a ban or its end. `revokedSessions` counts the sessions that this ban has ended. */
+export const BanResult = Schema.Struct({
+  player: Schema.Struct({
+    id: PlayerId,
+    banned: Schema.Boolean,
+    bannedAt: Schema.NullOr(Schema.String),
+    banReason: Schema.NullOr(Schema.String),
+    banExpiresAt: Schema.NullOr(Schema.String),
+    revokedSessions: Schema.Int
+  })
+})
+export type BanResult = typeof BanResult.Type
+
+/**
+ * `reason` is for operators, `publicNote` for the player. Without `durationHours` the ban stands until
+ * it is lifted; only a secret key may set it.
+ */
+export const Ban = Schema.Struct({
+  reason: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(moderation.reasonMaxCharacters))
+  ),
+  publicNote: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(moderation.noteMaxCharacters))
+  ),
+  durationHours: Schema.optionalKey(
+    Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(moderation.banHoursMax))
+  )
+})
+export type Ban = typeof Ban.Type
+
+/** A ban as operators see it. */
+export const OperatorSanction = Schema.Struct({
+  ...Sanction.fields,
+  reason: Schema.NullOr(Schema.String)
+})
+export type OperatorSanction = typeof OperatorSanction.Type
+
+/** An appeal as operators see it, with the ban and the player. */
+export const AppealItem = Schema.Struct({
+  id: AppealId,
+  sanctionId: SanctionId,
+  player: Schema.Struct({ id: PlayerId, displayName: Schema.String }),
+  message: Schema.String,
+  status: AppealStatus,
+  response: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  resolvedAt: Schema.NullOr(Schema.String),
+  sanction: OperatorSanction
+})
+export type AppealItem = typeof AppealItem.Type
+
+/** Where the last page ended: among the open ones (0) or the others (1), and at which. */
+const cursorForm = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
+
+const Limit = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
+)
+
+const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: P) =>
+  HttpApiGroup.make(id).add(
+    HttpApiEndpoint.post("ban", "/players/:playerId/ban", {
+      params: { ...params, playerId: Schema.String },
+      payload: Ban,
+      success: BanResult,
+      error: wire(PlayerNotFound)
+    }).annotate(OpenApi.Summary, "Ban a player, or change the reason and the end of the ban"),
+    HttpApiEndpoint.post("unban", "/players/:playerId/unban", {
+      params: { ...params, playerId: Schema.String },
+      success: BanResult,
+      error: wire(PlayerNotFound)
+    }).annotate(OpenApi.Summary, "Lift the ban of a player"),
+    HttpApiEndpoint.put("age", "/players/:playerId/age", {
+      params: { ...params, playerId: Schema.String },
+      payload: Schema.Struct({ band: AgeBand }),
+      success: AgeProfile,
+      error: wire(PlayerNotFound)
+    }).annotate(OpenApi.Summary, "Set the age group of a player"),
+    HttpApiEndpoint.post("verifyToken", "/players/verify-token", {
+      params,
+      payload: Schema.Struct({ token: Schema.String }),
+      success: Schema.Struct({
+        player: Schema.Struct({
+          id: PlayerId,
+          displayName: Schema.String,
+          banned: Schema.Boolean
+        })
+      }),
+      error: [wire(InvalidToken), wire(TokenExpired), wire(PlayerNotFound)]
+    }).annotate(OpenApi.Summary, "The player of an access token; a banned one, too"),
+    HttpApiEndpoint.get("appeals", "/appeals", {
+      params,
+      query: {
+        status: Schema.optionalKey(AppealStatus),
+        limit: Schema.optionalKey(Limit),
+        cursor: Schema.optionalKey(Schema.String.check(Schema.isPattern(cursorForm)))
+      },
+      success: Schema.Struct({
+        appeals: Schema.Array(AppealItem),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    }).annotate(OpenApi.Summary, "Appeals against bans, the open ones first, oldest first"),
+    HttpApiEndpoint.post("resolve", "/appeals/:appealId/resolve", {
+      params: { ...params, appealId: Schema.String },
+      payload: Schema.Struct({
+        accept: Schema.Boolean,
+        response: Schema.optionalKey(
+          Schema.String.check(Schema.isMaxLength(moderation.responseMaxCharacters))
+        )
+      }),
+      success: Schema.Struct({ appeal: AppealItem }),
+      error: [wire(NotFound), wire(AlreadyResolved)]
+    }).annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
+  )
+
+/** Bans, appeals, tokens and age groups, for secret keys. */
+export class ModerationApi extends underKey(moderationOf("moderation", keyParams)) {}
+
+/** The same for the developers of the project. */
+export class ProjectModerationApi extends underProject(
+  moderationOf("projectModeration", projectParams)
+) {}

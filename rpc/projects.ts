@@ -1,0 +1,234 @@
+/**
+ * Projects, their keys, and what their members see of an environment (spec section 4.9, decisions
+ * 3.13.3-5). All of it is for developers; to who is not a member of a project it does not exist.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { AgeProfile } from "./ages.ts"
+import { DeveloperSession, EnvironmentName, KeyKind, Requests } from "./auth.ts"
+import {
+  NameReserved,
+  NotFound,
+  PlayerNotFound,
+  TooManyKeys,
+  TooManyProjects,
+  wire
+} from "./errors.ts"
+import { KeyId, PlayerId, ProjectId } from "./ids.ts"
+import { http, projects } from "./limits.ts"
+import { OperatorSanction } from "./moderation.ts"
+import { memberParams, projectParams, underMember, underProject } from "./operating.ts"
+import { Identity } from "./players.ts"
+import { PublicRoom } from "./rooms.ts"
+import { SaveItem } from "./saves.ts"
+import { StatsRead } from "./stats.ts"
+
+/** The stored form of a project's name. */
+export const normalizeProjectName = (text: string): string => text.normalize("NFC").trim()
+
+/** 1 to 80 characters after NFC normalization and trimming, no control characters. */
+export const ProjectName = Schema.String.check(
+  Schema.makeFilter((text: string) => {
+    const length = [...normalizeProjectName(text)].length
+    if (length < 1 || length > projects.nameMaxCharacters) {
+      return `Expected a name of 1 to ${projects.nameMaxCharacters} characters`
+    }
+    return /\p{Cc}/u.test(text.trim()) ? "Expected no control characters" : undefined
+  })
+)
+
+/**
+ * A key. `prefix` are its first characters; `plain` is a publishable key as it is, null of a secret
+ * one, which is shown only when it is made. `lastUsedAt` is some seconds behind.
+ */
+export const ProjectKey = Schema.Struct({
+  id: KeyId,
+  kind: KeyKind,
+  prefix: Schema.String,
+  plain: Schema.NullOr(Schema.String),
+  createdAt: Schema.String,
+  lastUsedAt: Schema.NullOr(Schema.String)
+})
+export type ProjectKey = typeof ProjectKey.Type
+
+/** A project with the keys of its environments that are not revoked. Its slug never changes. */
+export const Project = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  slug: Schema.String,
+  createdAt: Schema.String,
+  environments: Schema.Array(
+    Schema.Struct({ name: EnvironmentName, keys: Schema.Array(ProjectKey) })
+  )
+})
+export type Project = typeof Project.Type
+
+const PlainKeys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+
+const projectAnswer = Schema.Struct({ project: Project })
+
+/** `/v1/projects`: the developer's projects. */
+export class ProjectsApi extends HttpApiGroup.make("projects")
+  .add(
+    HttpApiEndpoint.get("list", "/projects", {
+      success: Schema.Struct({ projects: Schema.Array(Project) })
+    }).annotate(OpenApi.Summary, "The projects that this developer is a member of"),
+    HttpApiEndpoint.post("create", "/projects", {
+      payload: Schema.Struct({ name: ProjectName }),
+      success: Schema.Struct({
+        project: Project,
+        plainKeys: Schema.Struct({ development: PlainKeys, production: PlainKeys })
+      }),
+      error: [wire(NameReserved), wire(TooManyProjects)]
+    }).annotate(OpenApi.Summary, "Make a project; its keys are shown in plain text this once")
+  )
+  .prefix("/v1")
+  .middleware(Requests)
+  .middleware(DeveloperSession) {}
+
+/** `/v1/projects/:projectId`: one project, for its members. */
+export class ProjectApi extends underMember(
+  HttpApiGroup.make("project").add(
+    HttpApiEndpoint.get("get", "/", { params: memberParams, success: projectAnswer }).annotate(
+      OpenApi.Summary,
+      "A project"
+    ),
+    HttpApiEndpoint.patch("rename", "/", {
+      params: memberParams,
+      payload: Schema.Struct({ name: ProjectName }),
+      success: Schema.Struct({
+        project: Project,
+        previousName: Schema.String,
+        changed: Schema.Boolean
+      }),
+      error: wire(NameReserved)
+    }).annotate(OpenApi.Summary, "Rename a project"),
+    HttpApiEndpoint.delete("delete", "/", {
+      params: memberParams,
+      success: Schema.Struct({ deleted: Schema.Literal(true) })
+    }).annotate(OpenApi.Summary, "Remove a project with everything of it; irreversible"),
+    HttpApiEndpoint.delete("revokeKey", "/keys/:keyId", {
+      params: { ...memberParams, keyId: Schema.String },
+      success: Schema.Struct({ key: Schema.Struct({ id: KeyId, revokedAt: Schema.String }) }),
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Revoke a key, on every node within a second")
+  )
+) {}
+
+/** A player as a list shows it; `lastSeenAt` is when it last signed in or renewed its session. */
+export const ListedPlayer = Schema.Struct({
+  id: PlayerId,
+  displayName: Schema.String,
+  isGuest: Schema.Boolean,
+  createdAt: Schema.String,
+  lastSeenAt: Schema.String,
+  banned: Schema.Boolean,
+  identities: Schema.Array(Identity)
+})
+export type ListedPlayer = typeof ListedPlayer.Type
+
+/** A player with everything that is known of it; what is not known is null. */
+export const PlayerDetail = Schema.Struct({
+  ...ListedPlayer.fields,
+  email: Schema.NullOr(Schema.String),
+  emailVerified: Schema.Boolean,
+  age: AgeProfile,
+  bannedAt: Schema.NullOr(Schema.String),
+  banReason: Schema.NullOr(Schema.String),
+  banExpiresAt: Schema.NullOr(Schema.String),
+  /** The player's bans, newest first, with what only operators see of them. */
+  sanctions: Schema.Array(OperatorSanction),
+  saves: Schema.Array(SaveItem),
+  stats: StatsRead.fields.stats,
+  sessions: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      createdAt: Schema.String,
+      lastUsedAt: Schema.String,
+      userAgent: Schema.NullOr(Schema.String)
+    })
+  )
+})
+export type PlayerDetail = typeof PlayerDetail.Type
+
+/** The day is UTC; the last of the days is today. */
+export const Overview = Schema.Struct({
+  players: Schema.Struct({ total: Schema.Int, guests: Schema.Int }),
+  dailyActives: Schema.Array(Schema.Struct({ date: Schema.String, count: Schema.Int })),
+  configVersion: Schema.Int,
+  keys: Schema.Array(ProjectKey),
+  online: Schema.Int
+})
+export type Overview = typeof Overview.Type
+
+/**
+ * What is alive, some seconds old: at most 500 rooms and channels. `players` of a room counts seats,
+ * `connected` those with a connection; `truncated` says that there is more.
+ */
+export const LiveView = Schema.Struct({
+  rooms: Schema.Array(
+    Schema.Struct({
+      ...PublicRoom.fields,
+      private: Schema.Boolean,
+      locked: Schema.Boolean,
+      hostId: Schema.NullOr(Schema.String),
+      connected: Schema.Int
+    })
+  ),
+  queues: Schema.Array(Schema.Struct({ mode: Schema.String, waiting: Schema.Int })),
+  channels: Schema.Array(
+    Schema.Struct({ name: Schema.String, members: Schema.Int, voice: Schema.Int })
+  ),
+  connections: Schema.Int,
+  truncated: Schema.Boolean
+})
+export type LiveView = typeof LiveView.Type
+
+const Limit = Schema.FiniteFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 1, maximum: http.pageMax })
+)
+
+const Search = {
+  q: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isMaxLength(projects.searchMaxCharacters),
+      Schema.isPattern(/^\P{Cc}*$/u, { message: "Expected no control characters" })
+    )
+  ),
+  cursor: Schema.optionalKey(PlayerId),
+  limit: Schema.optionalKey(Limit)
+}
+
+/** `/v1/projects/:projectId/environments/:env`: keys and views of one environment. */
+export class ProjectViewApi extends underProject(
+  HttpApiGroup.make("projectView").add(
+    HttpApiEndpoint.post("createKey", "/keys", {
+      params: projectParams,
+      payload: Schema.Struct({ kind: KeyKind }),
+      success: Schema.Struct({ key: ProjectKey, plain: Schema.String }),
+      error: wire(TooManyKeys)
+    }).annotate(OpenApi.Summary, "Make a key; it is shown in plain text this once"),
+    HttpApiEndpoint.get("overview", "/overview", {
+      params: projectParams,
+      success: Overview
+    }).annotate(OpenApi.Summary, "Players, daily actives, config version, keys"),
+    HttpApiEndpoint.get("players", "/players", {
+      params: projectParams,
+      query: Search,
+      success: Schema.Struct({
+        players: Schema.Array(ListedPlayer),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    }).annotate(OpenApi.Summary, "Players by id, email or the beginning of the name, newest first"),
+    HttpApiEndpoint.get("player", "/players/:playerId", {
+      params: { ...projectParams, playerId: Schema.String },
+      success: Schema.Struct({ player: PlayerDetail }),
+      error: wire(PlayerNotFound)
+    }).annotate(OpenApi.Summary, "A player with saves, stats and sessions"),
+    HttpApiEndpoint.get("realtime", "/realtime", {
+      params: projectParams,
+      success: LiveView
+    }).annotate(OpenApi.Summary, "Rooms, queues and channels that are alive")
+  )
+) {}

@@ -1,0 +1,79 @@
+/** The audit log: who changed what, when, from where (spec section 4.9, decisions 3.13.6). */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentName } from "#rpc/auth"
+import { ActorKind } from "#rpc/audit"
+import { ProjectId } from "#rpc/ids"
+import { settled } from "./database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  at: Time,
+  projectId: ProjectId,
+  /** Null for what concerns the whole project. */
+  env: Schema.NullOr(EnvironmentName),
+  actorKind: ActorKind,
+  actorId: Schema.String,
+  actorName: Schema.String,
+  address: Schema.NullOr(Schema.String),
+  action: Schema.String,
+  targetKind: Schema.String,
+  targetId: Schema.String,
+  details: Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+})
+export type AuditRow = typeof Row.Type
+
+/** Entries below an id that a filter lets through; a filter that is null lets all through. */
+const Page = Schema.Struct({
+  projectId: ProjectId,
+  before: Schema.NullOr(Schema.String),
+  env: Schema.NullOr(EnvironmentName),
+  action: Schema.NullOr(Schema.String),
+  actor: Schema.NullOr(Schema.String),
+  target: Schema.NullOr(Schema.String),
+  limit: Schema.Int
+})
+export type AuditPage = typeof Page.Type
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  insert: SqlSchema.void({
+    Request: Row,
+    execute: (row) => sql`insert into audit ${sql.insert(row)}`
+  }),
+  page: SqlSchema.findAll({
+    Request: Page,
+    Result: Row,
+    execute: ({ action, actor, before, env, limit, projectId, target }) => sql`
+      select * from audit
+      where project_id = ${projectId}
+        and (${before}::text is null or id < ${before})
+        and (${env}::text is null or env = ${env})
+        and (${action}::text is null or action = ${action})
+        and (${actor}::text is null or actor_id = ${actor})
+        and (${target}::text is null or target_id = ${target})
+      order by id desc limit ${limit}`
+  }),
+  sweep: SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`delete from audit where at < ${before}`
+  })
+})
+
+/** Rows in and out of `audit`; the database refuses to change them. */
+export class AuditRows extends Context.Service<AuditRows>()("sql/audit/AuditRows", {
+  make: Effect.gen(function* () {
+    const { insert, page, sweep } = statements(yield* SqlClient.SqlClient)
+    return {
+      /** Within a transaction, the entry stands or falls with it. */
+      insert: (row: AuditRow) => settled(insert(row)),
+      /** The newest entries, newest first. */
+      page: (request: AuditPage) => settled(page(request)),
+      /** Forgets the entries of before a time. */
+      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(AuditRows, this.make)
+}

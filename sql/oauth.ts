@@ -1,0 +1,59 @@
+/** The credentials of sign-in providers, sealed (spec section 5, rule 11). */
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentId } from "#rpc/ids"
+import { Provider } from "#rpc/oauth"
+import { settled } from "./database.ts"
+
+const Key = Schema.Struct({ environmentId: EnvironmentId, provider: Provider })
+
+const Row = Schema.Struct({
+  ...Key.fields,
+  clientId: Schema.String,
+  sealed: Schema.String,
+  updatedAt: Schema.DateTimeUtcFromDate
+})
+
+const Found = Schema.Struct({ clientId: Schema.String, sealed: Schema.String })
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  find: SqlSchema.findOneOption({
+    Request: Key,
+    Result: Found,
+    execute: ({ environmentId, provider }) => sql`
+      select client_id, sealed from provider_credentials
+      where environment_id = ${environmentId} and provider = ${provider}`
+  }),
+  put: SqlSchema.void({
+    Request: Row,
+    execute: (row) => sql`
+      insert into provider_credentials ${sql.insert(row)}
+      on conflict (environment_id, provider) do update set client_id = excluded.client_id,
+        sealed = excluded.sealed, updated_at = excluded.updated_at`
+  }),
+  delete: SqlSchema.findOneOption({
+    Request: Key,
+    Result: Schema.Struct({ clientId: Schema.String }),
+    execute: ({ environmentId, provider }) => sql`
+      delete from provider_credentials
+      where environment_id = ${environmentId} and provider = ${provider}
+      returning client_id`
+  })
+})
+
+/** Rows in and out of `provider_credentials`. */
+export class ProviderRows extends Context.Service<ProviderRows>()("sql/oauth/ProviderRows", {
+  make: Effect.gen(function* () {
+    const { delete: remove, find, put } = statements(yield* SqlClient.SqlClient)
+    return {
+      find: (environmentId: EnvironmentId, provider: Provider) =>
+        settled(find({ environmentId, provider })),
+      put: (row: typeof Row.Type) => settled(put(row)),
+      /** Whether there was something to forget. */
+      delete: (environmentId: EnvironmentId, provider: Provider) =>
+        Effect.map(settled(remove({ environmentId, provider })), Option.isSome)
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(ProviderRows, this.make)
+}

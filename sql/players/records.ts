@@ -1,0 +1,156 @@
+/**
+ * All that is stored about one player, to be shown and to be deleted (spec section 5, rule 13). Which
+ * tables there are stands in `./tables.ts`.
+ */
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { settled } from "../database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
+type Owner = typeof Owner.Type
+
+const Session = Schema.Struct({ id: Schema.String, createdAt: Time, lastUsedAt: Time })
+
+/** `data` is JSON text. */
+const Save = Schema.Struct({
+  key: Schema.String,
+  version: Schema.Int,
+  size: Schema.Int,
+  updatedAt: Time,
+  data: Schema.String
+})
+
+const Signal = Schema.Struct({
+  stat: Schema.String,
+  value: Schema.Finite,
+  reason: Schema.String,
+  createdAt: Time
+})
+
+const reads = (sql: SqlClient.SqlClient) => ({
+  sessions: SqlSchema.findAll({
+    Request: Owner,
+    Result: Session,
+    execute: ({ environmentId, playerId }) => sql`
+      select id, created_at, rotated_at as last_used_at from sessions
+      where player_id = ${playerId} and environment_id = ${environmentId} order by id`
+  }),
+  saves: SqlSchema.findAll({
+    Request: Owner,
+    Result: Save,
+    execute: ({ environmentId, playerId }) => sql`
+      select key, version, size, updated_at, data from saves
+      where player_id = ${playerId} and environment_id = ${environmentId} and data is not null
+      order by key`
+  }),
+  signals: SqlSchema.findAll({
+    Request: Owner,
+    Result: Signal,
+    execute: ({ environmentId, playerId }) => sql`
+      select stat, value, reason, created_at from stat_signals
+      where player_id = ${playerId} and environment_id = ${environmentId} order by id`
+  }),
+  days: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ day: Schema.String }),
+    execute: ({ environmentId, playerId }) => sql`
+      select day::text as day from player_days
+      where player_id = ${playerId} and environment_id = ${environmentId} order by day`
+  }),
+  stats: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ stat: Schema.String, total: Schema.Finite }),
+    execute: ({ environmentId, playerId }) => sql`
+      select stat, total from stats
+      where player_id = ${playerId} and environment_id = ${environmentId} order by stat`
+  }),
+  rooms: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ id: Schema.String }),
+    execute: ({ environmentId, playerId }) => sql`
+      select id from rooms
+      where environment_id = ${environmentId} and members @> ${[playerId]}::text[] order by id`
+  }),
+  /** Channels whose document names the player: as owner, or on a list. */
+  channels: SqlSchema.findAll({
+    Request: Owner,
+    Result: Schema.Struct({ name: Schema.String }),
+    execute: ({ environmentId, playerId }) => sql`
+      select name from channels
+      where environment_id = ${environmentId} and position(${playerId} in document) > 0
+      order by name`
+  })
+})
+
+const erasures = (sql: SqlClient.SqlClient) => ({
+  player: SqlSchema.findOneOption({
+    Request: Owner,
+    Result: Schema.Struct({ id: PlayerId }),
+    execute: ({ environmentId, playerId }) => sql`
+      delete from players where id = ${playerId} and environment_id = ${environmentId}
+      returning id`
+  }),
+  remember: SqlSchema.void({
+    Request: Schema.Struct({ ...Owner.fields, now: Time }),
+    execute: ({ environmentId, now, playerId }) => sql`
+      insert into deleted_players (id, environment_id, deleted_at)
+      values (${playerId}, ${environmentId}, ${now})`
+  }),
+  keys: SqlSchema.void({
+    Request: Owner,
+    execute: ({ environmentId, playerId }) => sql`
+      delete from idempotency_keys
+      where caller = ${playerId} and environment_id = ${environmentId}`
+  }),
+  // Their names end with whom they count.
+  throttles: SqlSchema.void({
+    Request: Owner,
+    execute: ({ playerId }) => sql`delete from throttles where key like ${`%:${playerId}`}`
+  })
+})
+
+/** All rows of one player. */
+export class PlayerRecords extends Context.Service<PlayerRecords>()(
+  "sql/players/records/PlayerRecords",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { channels, days, rooms, saves, sessions, signals, stats } = reads(sql)
+      const { keys, player, remember, throttles } = erasures(sql)
+      return {
+        /** The names of channels that name the player. */
+        channels: (owner: Owner) =>
+          Effect.map(settled(channels(owner)), (rows) => rows.map(({ name }) => name)),
+        /** What an export shows, what other repositories read apart. */
+        read: (owner: Owner) =>
+          settled(
+            Effect.all({
+              channels: channels(owner),
+              days: days(owner),
+              rooms: rooms(owner),
+              saves: saves(owner),
+              sessions: sessions(owner),
+              signals: signals(owner),
+              stats: stats(owner)
+            })
+          ),
+        /** Deletes the player and all that is its own; false when there is no such player. */
+        erase: (owner: Owner, now: typeof Time.Type) =>
+          settled(
+            Effect.gen(function* () {
+              if (Option.isNone(yield* player(owner))) return false
+              yield* remember({ ...owner, now })
+              yield* keys(owner)
+              yield* throttles(owner)
+              return true
+            })
+          )
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(PlayerRecords, this.make)
+}

@@ -1,0 +1,90 @@
+/**
+ * What each node says that it holds of what is alive: connections, queues, channels. One row a node
+ * and environment, written anew every few seconds while there is something to say; older ones are of
+ * nodes that have gone. Unlogged: it is true for seconds only.
+ */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentId } from "#rpc/ids"
+import { settled } from "../database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+/** Tickets that wait in the queues, and channels with their members, of one node. */
+const LiveDocument = Schema.Struct({
+  queues: Schema.Array(Schema.Struct({ mode: Schema.String, waiting: Schema.Int })),
+  channels: Schema.Array(
+    Schema.Struct({ name: Schema.String, members: Schema.Int, voice: Schema.Int })
+  ),
+  /** There are more channels than are named. */
+  truncated: Schema.Boolean
+})
+
+const LiveReport = Schema.Struct({
+  environmentId: EnvironmentId,
+  connections: Schema.Int,
+  document: LiveDocument
+})
+export type LiveReport = typeof LiveReport.Type
+
+/** The reports of one node, as one JSON parameter. */
+const Reports = Schema.Struct({
+  node: Schema.String,
+  now: Time,
+  reports: Schema.fromJsonString(Schema.Array(LiveReport))
+})
+
+const ReportRow = Schema.Struct({
+  environmentId: EnvironmentId,
+  connections: Schema.Int,
+  document: Schema.fromJsonString(LiveDocument)
+})
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  // A project may have been removed meanwhile.
+  write: SqlSchema.void({
+    Request: Reports,
+    execute: ({ node, now, reports }) => sql`
+      with said as (
+        select r."environmentId" as environment_id, r.connections, r.document::text
+        from json_to_recordset(${reports}::text::json)
+          as r("environmentId" text, connections int, document json)
+        join environments e on e.id = r."environmentId"
+        join projects p on p.id = e.project_id and p.removed_at is null
+      ), silent as (
+        delete from live_reports
+        where node = ${node} and environment_id not in (select environment_id from said)
+      )
+      insert into live_reports (environment_id, node, reported_at, connections, document)
+      select environment_id, ${node}, ${now}, connections, document from said
+      on conflict (environment_id, node) do update set reported_at = excluded.reported_at,
+        connections = excluded.connections, document = excluded.document`
+  }),
+  read: SqlSchema.findAll({
+    Request: Schema.Struct({ environmentId: EnvironmentId, since: Time }),
+    Result: ReportRow,
+    execute: ({ environmentId, since }) => sql`
+      select environment_id, connections, document from live_reports
+      where environment_id = ${environmentId} and reported_at > ${since}`
+  }),
+  sweep: SqlSchema.void({
+    Request: Time,
+    execute: (before) => sql`delete from live_reports where reported_at < ${before}`
+  })
+})
+
+/** Rows in and out of `live_reports`. */
+export class LiveRows extends Context.Service<LiveRows>()("sql/projects/LiveRows", {
+  make: Effect.gen(function* () {
+    const { read, sweep, write } = statements(yield* SqlClient.SqlClient)
+    return {
+      /** Replaces what a node has said. */
+      write: (request: typeof Reports.Type) => settled(write(request)),
+      /** What the nodes have said of an environment since a time. */
+      read: (request: Parameters<typeof read>[0]) => settled(read(request)),
+      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(LiveRows, this.make)
+}

@@ -1,0 +1,99 @@
+/**
+ * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front. Hashing runs
+ * off the event loop, a few at a time; whoever finds the queue full gets 503 `unavailable`. To check a
+ * password takes the same time whether or not there is a hash to check it against, so that nobody
+ * learns from the time which accounts exist (spec section 5, rule 3).
+ */
+import { timingSafeEqual } from "node:crypto"
+import { NodeCrypto } from "@effect/platform-node"
+import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { Kdf, SecureRandom } from "effect/crypto"
+import { Unavailable } from "#rpc/errors"
+import { passwords as limits } from "#rpc/limits"
+
+/** OWASP's least: 19 MiB, two passes, one lane. */
+const parameters = { memory: 19_456, passes: 2, parallelism: 1 } as const
+
+const saltBytes = 16
+const hashBytes = 32
+
+/** What a hash was made with, and the hash. */
+interface Phc {
+  readonly memory: number
+  readonly passes: number
+  readonly parallelism: number
+  readonly salt: Uint8Array
+  readonly hash: Uint8Array
+}
+
+/** Checked where there is no hash, so that it takes as long; nothing matches it. */
+const nobody: Phc = {
+  ...parameters,
+  salt: new Uint8Array(saltBytes),
+  hash: new Uint8Array(hashBytes)
+}
+
+const phcForm = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/
+
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replace(/=+$/, "")
+
+const format = ({ hash, memory, parallelism, passes, salt }: Phc): string =>
+  `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64(salt)}$${base64(hash)}`
+
+const parse = (text: string): Phc | undefined => {
+  const [, memory, passes, parallelism, salt = "", hash = ""] = phcForm.exec(text) ?? []
+  if (hash === "") return undefined
+  return {
+    memory: Number(memory),
+    passes: Number(passes),
+    parallelism: Number(parallelism),
+    salt: Buffer.from(salt, "base64"),
+    hash: Buffer.from(hash, "base64")
+  }
+}
+
+export class Passwords extends Context.Service<
+  Passwords,
+  {
+    readonly hash: (password: string) => Effect.Effect<string, Unavailable>
+    /** Whether a password is the one of a hash; without a hash it is not, after as long. */
+    readonly verify: (password: string, hash: string | null) => Effect.Effect<boolean, Unavailable>
+  }
+>()("src/crypto/passwords/Passwords") {
+  static readonly layer = Layer.effect(
+    Passwords,
+    Effect.gen(function* () {
+      const kdf = yield* Kdf.Kdf
+      const random = yield* SecureRandom.SecureRandom
+      const waiting = Semaphore.makeUnsafe(limits.atOnce + limits.waitingMax)
+      const working = Semaphore.makeUnsafe(limits.atOnce)
+
+      const derive = Effect.fnUntraced(function* (
+        password: string,
+        { memory, parallelism, passes, salt }: Omit<Phc, "hash">
+      ) {
+        const algorithm = Kdf.argon2id({ memory, passes, parallelism })
+        const secret = new TextEncoder().encode(password.normalize("NFC"))
+        const work = Effect.orDie(kdf.derive(algorithm, secret, { salt, length: hashBytes }))
+        const hash = yield* waiting.withPermitsIfAvailable(1)(working.withPermits(1)(work))
+        return Option.isSome(hash) ? hash.value : yield* new Unavailable()
+      })
+
+      return Passwords.of({
+        hash: Effect.fn("Passwords.hash")(function* (password) {
+          const salt = yield* random.randomBytes(saltBytes)
+          const hash = yield* derive(password, { ...parameters, salt })
+          return format({ ...parameters, salt, hash })
+        }),
+        verify: Effect.fn("Passwords.verify")(function* (password, hash) {
+          const known = hash === null ? undefined : parse(hash)
+          const expected = known ?? nobody
+          const actual = yield* derive(password, expected)
+          const same =
+            actual.length === expected.hash.length && timingSafeEqual(actual, expected.hash)
+          return same && known !== undefined
+        })
+      })
+    })
+  ).pipe(Layer.provide(NodeCrypto.layerKdf))
+}

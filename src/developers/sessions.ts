@@ -1,0 +1,74 @@
+/**
+ * Developers' sessions (spec section 5, decisions 3.13.1): a `kds_` token of 256 random bits, kept as
+ * its hash. It lasts 30 days from its last use, so that a dashboard in use never signs out.
+ */
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { DeveloperCaller } from "#rpc/auth"
+import { Unauthorized } from "#rpc/errors"
+import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
+import { developers as limits } from "#rpc/limits"
+import { DeveloperRows } from "#sql/developers"
+import { sweepHourly } from "../database.ts"
+import { randomSecret, sha256 } from "../secrets.ts"
+
+const tokenForm = /^kds_[A-Za-z0-9_-]{43}$/
+
+const life = Duration.seconds(limits.sessionSeconds)
+
+/** A session's end moves at most this often: a dashboard asks more than once. */
+const slideEvery = Duration.hours(1)
+
+/** A session as its developer gets it, once. */
+export interface OpenedSession {
+  readonly token: string
+  readonly expiresAt: DateTime.Utc
+}
+
+const unauthorized = new Unauthorized({ message: "A valid developer session (kds_) is needed." })
+
+export class DeveloperSessions extends Context.Service<
+  DeveloperSessions,
+  {
+    readonly open: (developerId: DeveloperId) => Effect.Effect<OpenedSession>
+    /** The developer of a token; `unauthorized` when it is none, unknown, ended or expired. */
+    readonly verify: (token: string) => Effect.Effect<DeveloperCaller, Unauthorized>
+    readonly end: (session: DeveloperSessionId) => Effect.Effect<void>
+  }
+>()("src/developers/sessions/DeveloperSessions") {
+  static readonly layer = Layer.effect(
+    DeveloperSessions,
+    Effect.gen(function* () {
+      const rows = yield* DeveloperRows
+      const random = yield* SecureRandom.SecureRandom
+      yield* sweepHourly("Developers' sessions", rows.sweepSessions)
+      return DeveloperSessions.of({
+        end: rows.endSession,
+        open: Effect.fn("DeveloperSessions.open")(
+          function* (developerId: DeveloperId) {
+            const token = `kds_${yield* randomSecret}`
+            const id = yield* newId.developerSession
+            const createdAt = yield* DateTime.now
+            const expiresAt = DateTime.addDuration(createdAt, life)
+            const tokenHash = sha256(token)
+            yield* rows.insertSession({ id, developerId, tokenHash, createdAt, expiresAt })
+            return { token, expiresAt }
+          },
+          Effect.provideService(SecureRandom.SecureRandom, random)
+        ),
+        verify: Effect.fn("DeveloperSessions.verify")(function* (token) {
+          if (!tokenForm.test(token)) return yield* unauthorized
+          const now = yield* DateTime.now
+          const found = yield* rows.openSession({ tokenHash: sha256(token), now })
+          if (Option.isNone(found)) return yield* unauthorized
+          const { expiresAt, ...developer } = found.value
+          const next = DateTime.addDuration(now, life)
+          if (Duration.isGreaterThan(DateTime.distance(expiresAt, next), slideEvery)) {
+            yield* rows.extendSession({ sessionId: developer.sessionId, expiresAt: next })
+          }
+          return developer
+        })
+      })
+    })
+  )
+}

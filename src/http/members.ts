@@ -1,0 +1,94 @@
+/**
+ * Developers as callers (spec section 5): the session behind a `kds_` token, and whether its developer
+ * is a member of the project that the path names. What a developer may not see does not exist.
+ */
+import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import { HttpRouter } from "effect/http"
+import {
+  type Actor,
+  CurrentActor,
+  CurrentDeveloper,
+  CurrentEnvironment,
+  CurrentProject,
+  type DeveloperCaller,
+  DeveloperSession,
+  EnvironmentMember,
+  EnvironmentName,
+  ProjectMember
+} from "#rpc/auth"
+import { NotFound } from "#rpc/errors"
+import { ProjectId } from "#rpc/ids"
+import { throttles as limits } from "#rpc/limits"
+import { MemberRows } from "#sql/projects"
+import { DeveloperSessions } from "../developers/sessions.ts"
+import { Throttles } from "../throttles.ts"
+import { throttled } from "./throttled.ts"
+
+const isProjectId = Schema.is(ProjectId)
+const isEnvironmentName = Schema.is(EnvironmentName)
+
+const actorOf = ({ developerId, email, name }: DeveloperCaller): Actor => ({
+  kind: "developer",
+  id: developerId,
+  name: name ?? email
+})
+
+/** A developer's session, within the developer's pace. */
+const DeveloperSessionLive = Layer.effect(
+  DeveloperSession,
+  Effect.gen(function* () {
+    const sessions = yield* DeveloperSessions
+    const throttles = yield* Throttles
+    return DeveloperSession.of({
+      developerSession: Effect.fnUntraced(function* (answer, { credential }) {
+        const developer = yield* sessions.verify(Redacted.value(credential))
+        yield* throttled(throttles, limits.developerApi, `developer:${developer.developerId}`)
+        return yield* answer.pipe(
+          Effect.provideService(CurrentDeveloper, developer),
+          Effect.provideService(CurrentActor, actorOf(developer))
+        )
+      })
+    })
+  })
+)
+
+const ProjectMemberLive = Layer.effect(
+  ProjectMember,
+  Effect.gen(function* () {
+    const members = yield* MemberRows
+    return ProjectMember.of(
+      Effect.fnUntraced(function* (answer) {
+        const { developerId } = yield* CurrentDeveloper
+        const { projectId } = yield* HttpRouter.params
+        if (!isProjectId(projectId)) return yield* new NotFound()
+        const found = yield* members.project({ developerId, projectId })
+        if (Option.isNone(found)) return yield* new NotFound()
+        return yield* Effect.provideService(answer, CurrentProject, found.value)
+      })
+    )
+  })
+)
+
+const EnvironmentMemberLive = Layer.effect(
+  EnvironmentMember,
+  Effect.gen(function* () {
+    const members = yield* MemberRows
+    return EnvironmentMember.of(
+      Effect.fnUntraced(function* (answer) {
+        const { developerId } = yield* CurrentDeveloper
+        const { env, projectId } = yield* HttpRouter.params
+        if (!isProjectId(projectId) || !isEnvironmentName(env)) return yield* new NotFound()
+        const found = yield* members.environment({ developerId, projectId, env })
+        if (Option.isNone(found)) return yield* new NotFound()
+        return yield* Effect.provideService(answer, CurrentEnvironment, found.value)
+      })
+    )
+  })
+)
+
+/** Developers, and what they are members of. */
+export const MembersLive = Layer.mergeAll(
+  DeveloperSessionLive,
+  ProjectMemberLive,
+  EnvironmentMemberLive
+)

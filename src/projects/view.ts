@@ -1,0 +1,229 @@
+/**
+ * What a project's members see of an environment (spec section 4.9, decisions 3.13.4-5): its players,
+ * its days, and what is alive on all nodes, as each of them has last said.
+ */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import type { EnvironmentCaller } from "#rpc/auth"
+import { ageProfileOf } from "#rpc/ages"
+import { PlayerNotFound } from "#rpc/errors"
+import { type EnvironmentId, PlayerId } from "#rpc/ids"
+import { http as pages, projects as limits } from "#rpc/limits"
+import type { ListedPlayer, LiveView, Overview, PlayerDetail } from "#rpc/projects"
+import { SanctionRows } from "#sql/moderation"
+import { type LiveReport, LiveRows } from "#sql/projects/live"
+import { type LiveRoom, type SeenPlayer, ViewRows } from "#sql/projects/view"
+import { SaveRows } from "#sql/saves"
+import { StatRows } from "#sql/stats"
+import { Configs } from "../config.ts"
+import { standingOf } from "../moderation/standings.ts"
+import { banView, operatorView } from "../moderation/views.ts"
+import { playerView } from "../players.ts"
+import { Projects } from "./management.ts"
+
+const isPlayerId = Schema.is(PlayerId)
+
+/** Behind every player's id. */
+const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
+
+/** What players are looked for by. */
+export interface PlayerSearch {
+  readonly q?: string
+  readonly cursor?: PlayerId
+  readonly limit?: number
+}
+
+interface PageOfPlayers {
+  readonly players: ReadonlyArray<ListedPlayer>
+  readonly nextCursor: string | null
+}
+
+export class ProjectViews extends Context.Service<
+  ProjectViews,
+  {
+    readonly overview: (environment: EnvironmentCaller) => Effect.Effect<Overview>
+    /** Players by id or by what the name begins with, the newest first. */
+    readonly players: (
+      environmentId: EnvironmentId,
+      search: PlayerSearch
+    ) => Effect.Effect<PageOfPlayers>
+    readonly player: (
+      environmentId: EnvironmentId,
+      playerId: string
+    ) => Effect.Effect<PlayerDetail, PlayerNotFound>
+    readonly realtime: (environmentId: EnvironmentId) => Effect.Effect<LiveView>
+  }
+>()("src/projects/view/ProjectViews") {
+  static readonly layer = Layer.effect(
+    ProjectViews,
+    Effect.gen(function* () {
+      return ProjectViews.of({
+        ...(yield* makePlayers),
+        overview: yield* makeOverview,
+        realtime: yield* makeRealtime
+      })
+    })
+  )
+}
+
+const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
+  const { createdAt, displayName, id, identities, isGuest } = playerView(row)
+  const lastSeenAt = DateTime.formatIso(row.lastSeenAt)
+  return { id, displayName, isGuest, createdAt, lastSeenAt, banned, identities }
+}
+
+/** Players sign in as guests only: nobody has an email yet. */
+const withoutEmail = { email: null, emailVerified: false } as const
+
+/** Players with their bans, as a list shows them. */
+const makeListed = Effect.map(SanctionRows, (sanctions) =>
+  Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    players: ReadonlyArray<SeenPlayer>
+  ): Effect.fn.Return<ReadonlyArray<ListedPlayer>> {
+    const now = yield* DateTime.now
+    const ids = players.map(({ id }) => id)
+    const standings = yield* sanctions.standings(environmentId, ids)
+    const banned = new Set(
+      standings
+        .filter((row) => standingOf(row, now).banned !== undefined)
+        .map(({ playerId }) => playerId)
+    )
+    return players.map((player) => listView(player, banned.has(player.id)))
+  })
+)
+
+const makePlayers = Effect.gen(function* () {
+  const configs = yield* Configs
+  const listed = yield* makeListed
+  const rows = yield* ViewRows
+  const sanctions = yield* SanctionRows
+  const saves = yield* SaveRows
+  const stats = yield* StatRows
+  const find = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
+    if (!isPlayerId(playerId)) return Option.none()
+    return yield* rows.player({ environmentId, playerId })
+  })
+  const search = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    { cursor = lastId, limit = pages.pageDefault, q = "" }: PlayerSearch
+  ) {
+    const prefix = q.trim() === "" ? null : q.trim().normalize("NFC")
+    const found = yield* rows.players({ environmentId, prefix, before: cursor, limit: limit + 1 })
+    const players = yield* listed(environmentId, found.slice(0, limit))
+    return { players, nextCursor: found.length > limit ? (players.at(-1)?.id ?? null) : null }
+  })
+  return {
+    players: Effect.fn("ProjectViews.players")(function* (
+      environmentId: EnvironmentId,
+      wanted: PlayerSearch
+    ) {
+      const named = yield* find(environmentId, wanted.q?.trim() ?? "")
+      if (Option.isNone(named)) return yield* search(environmentId, wanted)
+      return { players: yield* listed(environmentId, [named.value]), nextCursor: null }
+    }),
+    player: Effect.fn("ProjectViews.player")(function* (
+      environmentId: EnvironmentId,
+      given: string
+    ) {
+      const found = yield* find(environmentId, given)
+      if (Option.isNone(found)) return yield* new PlayerNotFound()
+      const { id: playerId } = found.value
+      const owner = { environmentId, playerId }
+      const totals = yield* stats.totals(environmentId, playerId)
+      const now = yield* DateTime.now
+      const sessions = yield* rows.sessions({ ...owner, now })
+      const bans = yield* sanctions.ofPlayer(owner)
+      const ban = banView(bans[0], now)
+      const { audience } = (yield* configs.current(environmentId)).config
+      return {
+        ...listView(found.value, ban.banned),
+        ...ban,
+        ...withoutEmail,
+        age: ageProfileOf(audience, found.value.declaredAgeBand),
+        sanctions: bans.map((row) => operatorView(row, now)),
+        saves: (yield* saves.list(owner)).map(({ updatedAt, ...save }) => ({
+          ...save,
+          updatedAt: DateTime.formatIso(updatedAt)
+        })),
+        stats: Object.fromEntries(totals.map(({ stat, total }) => [stat, total])),
+        sessions: sessions.map(({ createdAt, id, rotatedAt }) => ({
+          id,
+          createdAt: DateTime.formatIso(createdAt),
+          lastUsedAt: DateTime.formatIso(rotatedAt),
+          userAgent: null
+        }))
+      }
+    })
+  }
+})
+
+/** What the nodes have said lately. */
+const makeReports = Effect.map(LiveRows, (rows) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+    const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })
+    return yield* rows.read({ environmentId, since })
+  })
+)
+
+const connectionsOf = (reports: ReadonlyArray<LiveReport>): number =>
+  reports.reduce((sum, { connections }) => sum + connections, 0)
+
+const makeOverview = Effect.gen(function* () {
+  const rows = yield* ViewRows
+  const configs = yield* Configs
+  const projects = yield* Projects
+  const reportsOf = yield* makeReports
+  return Effect.fn("ProjectViews.overview")(function* (environment: EnvironmentCaller) {
+    const { environmentId, name, projectId } = environment
+    const now = yield* DateTime.now
+    const days = Array.from({ length: limits.activeDays }, (_, i) =>
+      DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: limits.activeDays - 1 - i }))
+    )
+    const actives = yield* rows.actives(environmentId, days[0] ?? "")
+    const counts = new Map(actives.map(({ count, date }) => [date, count]))
+    return {
+      players: yield* rows.totals(environmentId),
+      dailyActives: days.map((date) => ({ date, count: counts.get(date) ?? 0 })),
+      configVersion: (yield* configs.current(environmentId)).version,
+      keys: yield* projects.keys(projectId, name),
+      online: connectionsOf(yield* reportsOf(environmentId))
+    }
+  })
+})
+
+const roomView = ({ createdAt, ...room }: LiveRoom): LiveView["rooms"][number] => ({
+  ...room,
+  createdAt: DateTime.formatIso(createdAt)
+})
+
+/** The queues of all nodes: while one moves, two may know it. */
+const queuesOf = (reports: ReadonlyArray<LiveReport>): LiveView["queues"] => {
+  const waiting = new Map<string, number>()
+  for (const { document } of reports) {
+    for (const queue of document.queues) {
+      waiting.set(queue.mode, Math.max(queue.waiting, waiting.get(queue.mode) ?? 0))
+    }
+  }
+  return Array.from(waiting, ([mode, tickets]) => ({ mode, waiting: tickets }))
+}
+
+const makeRealtime = Effect.gen(function* () {
+  const rows = yield* ViewRows
+  const reportsOf = yield* makeReports
+  return Effect.fn("ProjectViews.realtime")(function* (environmentId: EnvironmentId) {
+    const rooms = yield* rows.rooms(environmentId, limits.liveMax + 1)
+    const reports = yield* reportsOf(environmentId)
+    const channels = reports.flatMap(({ document }) => document.channels)
+    const truncated =
+      rooms.length > limits.liveMax ||
+      channels.length > limits.liveMax ||
+      reports.some(({ document }) => document.truncated)
+    return {
+      rooms: rooms.slice(0, limits.liveMax).map(roomView),
+      queues: queuesOf(reports),
+      channels: channels.slice(0, limits.liveMax),
+      connections: connectionsOf(reports),
+      truncated
+    }
+  })
+})

@@ -1,0 +1,120 @@
+/**
+ * What a change of a player means for what is alive (spec sections 3 and 6): who is banned or deleted
+ * loses its sockets, its seat and its channels at once, wherever they are; who has become a child is
+ * out of the channels that players have made. Each node does this for the connections, the rooms and
+ * the channels that it has, so a seat in its grace goes, too.
+ */
+import { Effect, HashMap, Layer, Schema, Stream } from "effect"
+import { LocalChannels } from "#entities/channel/entity"
+import { LocalRooms } from "#entities/room/entity"
+import { ageProfileOf } from "#rpc/ages"
+import { Unauthorized } from "#rpc/errors"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { closeCodes } from "#rpc/realtime"
+import { setOpenChat } from "../channels/frames.ts"
+import { Configs } from "../config.ts"
+import { type Standing, Standings } from "../moderation/standings.ts"
+import type { PlayerConnection } from "./connection.ts"
+import { Hub } from "./hub.ts"
+
+const isEnvironmentId = Schema.is(EnvironmentId)
+const isPlayerId = Schema.is(PlayerId)
+
+/** The rooms and channels of this node that a player is in, and how to put it out. */
+const makePresence = Effect.gen(function* () {
+  const rooms = yield* LocalRooms
+  const channels = yield* LocalChannels
+  return (environmentId: string, playerId: string) => {
+    const seats = Array.from(rooms.actors.values()).filter(
+      ({ state }) => state?.settings.environmentId === environmentId && state.members.has(playerId)
+    )
+    const memberships = Array.from(channels.actors.values()).filter(
+      ({ id, state }) =>
+        state !== undefined &&
+        id.startsWith(`${environmentId}/`) &&
+        HashMap.has(state.members, playerId)
+    )
+    return [...seats, ...memberships]
+  }
+})
+
+const gone = new Unauthorized({ message: "This player has been deleted." })
+
+const makeApply = Effect.gen(function* () {
+  const hub = yield* Hub
+  const configs = yield* Configs
+  const standings = yield* Standings
+  const presenceOf = yield* makePresence
+
+  const connectionsOf = (environmentId: string, playerId: string) =>
+    Array.from(hub.connections.values()).filter(
+      (one) => one.playerId === playerId && one.environmentId === environmentId
+    )
+
+  const putOut = (
+    connections: ReadonlyArray<PlayerConnection>,
+    presence: ReturnType<typeof presenceOf>,
+    playerId: string,
+    banned: Standing["banned"]
+  ): void => {
+    const reason = banned === undefined ? "deleted" : "banned"
+    for (const connection of connections) {
+      connection.leaveAll(reason)
+      if (banned === undefined) connection.dismiss(closeCodes.unauthorized, gone)
+      else connection.dismiss(closeCodes.forbidden, banned)
+    }
+    for (const actor of presence) actor.expel(playerId, reason)
+  }
+
+  return Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
+    const isHere = (): boolean =>
+      connectionsOf(environmentId, playerId).length + presenceOf(environmentId, playerId).length > 0
+    if (!isHere()) return
+    const standing = yield* standings.of(environmentId, playerId)
+    const connections = connectionsOf(environmentId, playerId)
+    if (standing === undefined || standing.banned !== undefined) {
+      const presence = presenceOf(environmentId, playerId)
+      return putOut(connections, presence, playerId, standing?.banned)
+    }
+    const { audience } = (yield* configs.current(environmentId)).config
+    const { capabilities } = ageProfileOf(audience, standing.declaredAgeBand)
+    for (const connection of connections) {
+      connection.declaredAgeBand = standing.declaredAgeBand
+      connection.relayOnly = !capabilities.directConnections
+      setOpenChat(connection, capabilities.openChat)
+    }
+  })
+})
+
+/** How many players are looked at together when any of them may have changed. */
+const concurrency = 500
+
+/** Follows the changes of players. */
+export const PlayerChanges = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const hub = yield* Hub
+    const standings = yield* Standings
+    const apply = yield* makeApply
+    const applied = (environmentId: EnvironmentId, playerId: PlayerId) =>
+      Effect.catchDefect(apply(environmentId, playerId), (defect) =>
+        Effect.logError("A change of a player was not followed", defect)
+      )
+    const everybody = Effect.suspend(() =>
+      Effect.forEach(
+        Array.from(hub.connections.values()),
+        ({ environmentId, playerId }) => applied(environmentId, playerId),
+        { concurrency, discard: true }
+      )
+    )
+    yield* standings.changes.pipe(
+      Stream.runForEach((changed) => {
+        if (changed === "all") return everybody
+        const { environmentId, playerId } = changed
+        return isEnvironmentId(environmentId) && isPlayerId(playerId)
+          ? applied(environmentId, playerId)
+          : Effect.void
+      }),
+      Effect.forkScoped
+    )
+  })
+)

@@ -1,0 +1,69 @@
+/** What the tests of moderation ask of a service: the operator's calls, a player's own. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Answer, at, request, type TestPlayer, type TestTarget } from "#src/testing/players"
+
+/** The code of a refusal; `ok` when it is none. */
+export const codeOf = ({ body }: Pick<Answer, "body">): unknown => at(body, "error", "code") ?? "ok"
+
+/** A call of the operator, with the secret key. */
+export const operate = (
+  { secretKey, url }: TestTarget,
+  method: "GET" | "POST" | "PUT",
+  path: string,
+  body?: unknown
+): Effect.Effect<Answer> =>
+  request(`${url}/v1/admin/${path}`, {
+    method,
+    headers: { "x-svc-key": secretKey },
+    ...(body === undefined ? {} : { body })
+  })
+
+/** Bans a player; the answer's player. */
+export const ban = Effect.fnUntraced(function* (
+  target: TestTarget,
+  playerId: string,
+  terms: object = {}
+) {
+  const answer = yield* operate(target, "POST", `players/${playerId}/ban`, terms)
+  assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+  return at(answer.body, "player")
+})
+
+export const unban = Effect.fnUntraced(function* (target: TestTarget, playerId: string) {
+  const answer = yield* operate(target, "POST", `players/${playerId}/unban`, {})
+  assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+  return at(answer.body, "player")
+})
+
+/** A call of a player, with the publishable key and the token. */
+export const play = (
+  { publishableKey, url }: TestTarget,
+  { accessToken }: Pick<TestPlayer, "accessToken">,
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+  path: string,
+  body?: unknown,
+  idempotencyKey?: string
+): Effect.Effect<Answer> =>
+  request(`${url}/v1/${path}`, {
+    method,
+    headers: {
+      "x-svc-key": publishableKey,
+      authorization: `Bearer ${accessToken}`,
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey })
+    },
+    ...(body === undefined ? {} : { body })
+  })
+
+/** A call with the publishable key alone. */
+export const ask = ({ publishableKey, url }: TestTarget, path: string, body: object) =>
+  request(`${url}/v1/${path}`, { headers: { "x-svc-key": publishableKey }, body })
+
+export const refresh = (target: TestTarget, refreshToken: string) =>
+  ask(target, "auth/refresh", { refreshToken })
+
+/** The id of the player's last ban. */
+export const lastSanction = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
+  const answer = yield* play(target, player, "GET", "players/me/sanctions")
+  return String(at(answer.body, "sanctions", 0, "id"))
+})
