@@ -6,6 +6,7 @@ import { CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors"
 import { normalizeDisplayName, type Player } from "#rpc/players"
 import { type PlayerRow, PlayerRows } from "#sql/players"
+import { Standings } from "./moderation/standings.ts"
 
 /** A player as its own client sees it. */
 export const playerView = (row: PlayerRow): Player => ({
@@ -29,6 +30,7 @@ export const PlayersHttp = HttpApiBuilder.group(
   "players",
   Effect.fn(function* (handlers) {
     const players = yield* PlayerRows
+    const standings = yield* Standings
     return handlers.handleAll({
       me: Effect.fnUntraced(function* () {
         const { environmentId, playerId } = yield* CurrentPlayer
@@ -37,7 +39,10 @@ export const PlayersHttp = HttpApiBuilder.group(
       update: Effect.fnUntraced(function* ({ payload }) {
         const { environmentId, playerId } = yield* CurrentPlayer
         const displayName = normalizeDisplayName(payload.displayName)
-        return yield* answer(yield* players.rename(environmentId, playerId, displayName))
+        const renamed = yield* players.rename(environmentId, playerId, displayName)
+        yield* standings.forget(environmentId, playerId)
+        yield* standings.changed(environmentId, playerId)
+        return yield* answer(renamed)
       })
     })
   })

@@ -1,5 +1,5 @@
 /**
- * What has to be known of a player at every step: that it exists, its ban, its age group. A look-up in
+ * What has to be known of a player at every step: that it exists, its name, its ban, its age group. A look-up in
  * memory on a warm node. A change is told to all nodes the moment it is committed; a ban that ends by
  * itself is over by the clock, without anybody telling.
  */
@@ -17,6 +17,7 @@ import { bannedBy } from "./views.ts"
 
 /** A player as the service treats it. */
 export interface Standing {
+  readonly displayName: string
   readonly declaredAgeBand: AgeBand | null
   /** What a banned player is told. */
   readonly banned: PlayerBanned | undefined
@@ -88,12 +89,12 @@ export class Standings extends Context.Service<
 
 /** The standing of a row, at a time. */
 export const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
-  const { declaredAgeBand, expiresAt, note, sanctionId } = row
+  const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
   const banned =
     sanctionId !== null && isActive({ expiresAt, liftedAt: null }, now)
       ? bannedBy({ id: sanctionId, expiresAt, note })
       : undefined
-  return { declaredAgeBand, banned }
+  return { displayName, declaredAgeBand, banned }
 }
 
 /** The rows of players as they are now, and the players who change. */

@@ -2,14 +2,13 @@
  * Who may come in: the checks of the first frame, in their order (key, origin, token, feature), and
  * the place of the connection with the player's session. The same for both doors.
  */
-import { Clock, Effect, Option, Schedule, Schema } from "effect"
+import { Clock, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller, KeyCaller, PlayerCaller } from "#rpc/auth"
 import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
-import { PlayerRows } from "#sql/players"
 import { capabilitiesIn } from "../ages.ts"
 import { Configs } from "../config.ts"
 import { Origins } from "../http/origins.ts"
@@ -39,7 +38,6 @@ export type AdmissionServices =
   | Environments
   | Hub
   | Origins
-  | PlayerRows
   | SecureRandom.SecureRandom
   | Standings
   | Usage
@@ -118,16 +116,21 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   return roomId
 })
 
+/** The player as the service treats it, unless it is refused. */
+const standingOf = Effect.fnUntraced(function* ({ environmentId, playerId }: PlayerCaller) {
+  const standings = yield* Standings
+  const standing = yield* standings.of(environmentId, playerId)
+  if (standing === undefined) return yield* new Unauthorized()
+  if (standing.banned !== undefined) return yield* standing.banned
+  return standing
+})
+
 /** Opens the connection of a player: the session knows it, and the client is welcome. */
 export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
   const hub = yield* Hub
-  const players = yield* PlayerRows
-  const standings = yield* Standings
   const connectionId = yield* newId.connection
   const { environmentId, playerId } = player
-  const row = yield* players.find(environmentId, playerId)
-  if (Option.isNone(row)) return yield* new Unauthorized()
-  const { declaredAgeBand, displayName } = row.value
+  const { declaredAgeBand, displayName } = yield* standingOf(player)
   const { directConnections, openChat } = yield* capabilitiesIn(environmentId, declaredAgeBand)
   const connection = new PlayerConnection({
     player: {
@@ -145,11 +148,9 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
     ended: (of) => hub.session(environmentId, playerId).drop(of)
   })
   hub.connections.set(connectionId, connection)
-  // Known by now to whoever follows changes: a ban from here on finds the connection.
-  const admitted = Effect.flatMap(standings.of(environmentId, playerId), (standing) => {
-    const refusal = standing === undefined ? new Unauthorized() : standing.banned
-    return refusal === undefined ? findSeat(connection) : Effect.fail(refusal)
-  })
+  // Known by now to whoever follows changes: a ban from here on finds the connection, and one that
+  // came since the look-up is found by looking again, which costs nothing when there was none.
+  const admitted = Effect.andThen(standingOf(player), findSeat(connection))
   const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
       hub.connections.delete(connectionId)

@@ -1,8 +1,9 @@
 /**
  * The turn of a node: frames read meanwhile are handed to their rooms in one batch each, then
- * everything they caused is sent, one frame to each other node and one write a socket. A quiet node takes its turn at the end of the
- * event loop's, without delay; a busy one takes the next a few milliseconds after the last, so that
- * more leaves in one write (a write is a system call, and most of what a delivery costs).
+ * everything they caused is sent, one frame to each other node and one write a socket. A quiet node
+ * takes its turn at the end of the event loop's, without delay; a busy one takes the next a few
+ * milliseconds after the last, so that more leaves in one write (a write is a system call, and most
+ * of what a delivery costs).
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"

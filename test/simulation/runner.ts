@@ -114,7 +114,7 @@ const CoreLive = Layer.mergeAll(
   Layer.succeed(
     Standings,
     Standings.of({
-      of: () => Effect.succeed({ declaredAgeBand: null, banned: undefined }),
+      of: (_, id) => Effect.succeed({ displayName: id, declaredAgeBand: null, banned: undefined }),
       check: () => Effect.void,
       changed: () => Effect.void,
       forget: () => Effect.void,
