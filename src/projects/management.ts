@@ -13,7 +13,7 @@ import { projects as limits } from "#rpc/limits"
 import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projects"
 import type { ProjectRow } from "#sql/projects"
 import { type ListedKey, ManagementRows } from "#sql/projects/management"
-import { sweepHourly } from "../database.ts"
+import { sweepDaily } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { type CreatedProject, Environments } from "../projects.ts"
 import { isReservedName } from "./names.ts"
@@ -246,7 +246,7 @@ const makeRemove = Effect.gen(function* () {
     yield* rows.drop(projectId, ids)
   })
 
-  yield* sweepHourly("Removed projects", () =>
+  yield* sweepDaily("Removed projects", () =>
     Effect.flatMap(rows.removed, (ids) => Effect.forEach(ids, clear, { discard: true }))
   )
   return Effect.fn("Projects.remove")(function* (projectId: ProjectId) {
