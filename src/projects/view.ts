@@ -24,7 +24,7 @@ const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
 /** What players are looked for by. */
 export interface PlayerSearch {
   readonly q?: string
-  readonly cursor?: PlayerId
+  readonly cursor?: string
   readonly limit?: number
 }
 
@@ -67,6 +67,29 @@ const listView = (row: SeenPlayer): ListedPlayer => {
   return { id, displayName, isGuest, createdAt, lastSeenAt, banned: false, identities }
 }
 
+/** The position of a player in a list by name. */
+const cursorOf = (id: PlayerId, name: string) => `${id}.${Buffer.from(name).toString("base64url")}`
+
+/** The position that a cursor names; one of a list by time has no name. */
+const positionOf = (cursor: string) => {
+  const [id = "", name = ""] = cursor.split(".")
+  // What is no text of ours at least is one that Postgres takes.
+  const text = Buffer.from(name, "base64url").toString("utf8").replaceAll("\0", "")
+  return { id: PlayerId.make(id), name: text }
+}
+
+/** A page of what was found, which is one more than the page when there is a next one. */
+const pageOf = <Row extends SeenPlayer>(
+  found: ReadonlyArray<Row>,
+  limit: number,
+  cursor: (last: Row) => string
+): PageOfPlayers => {
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  const nextCursor = found.length > limit && last !== undefined ? cursor(last) : null
+  return { players: page.map(listView), nextCursor }
+}
+
 /** Nobody has looked at these yet: the modules that know them fill them in. */
 const unknown = {
   email: null,
@@ -86,23 +109,33 @@ const makePlayers = Effect.gen(function* () {
     if (!isPlayerId(playerId)) return Option.none()
     return yield* rows.player({ environmentId, playerId })
   })
-  const search = Effect.fnUntraced(function* (
+  const newest = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
-    { cursor = lastId, limit = pages.pageDefault, q = "" }: PlayerSearch
+    { cursor, limit = pages.pageDefault }: PlayerSearch
   ) {
-    const prefix = q.trim() === "" ? null : q.trim().normalize("NFC")
-    const found = yield* rows.players({ environmentId, prefix, before: cursor, limit: limit + 1 })
-    const players = found.slice(0, limit).map(listView)
-    return { players, nextCursor: found.length > limit ? (players.at(-1)?.id ?? null) : null }
+    const before = cursor === undefined ? lastId : positionOf(cursor).id
+    const found = yield* rows.newest({ environmentId, before, limit: limit + 1 })
+    return pageOf(found, limit, ({ id }) => id)
+  })
+  const named = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    prefix: string,
+    { cursor, limit = pages.pageDefault }: PlayerSearch
+  ) {
+    const after = cursor === undefined ? { id: "", name: "" } : positionOf(cursor)
+    const found = yield* rows.named({ environmentId, prefix, after, limit: limit + 1 })
+    return pageOf(found, limit, ({ id, sortName }) => cursorOf(id, sortName))
   })
   return {
     players: Effect.fn("ProjectViews.players")(function* (
       environmentId: EnvironmentId,
       wanted: PlayerSearch
     ) {
-      const named = yield* find(environmentId, wanted.q?.trim() ?? "")
-      if (Option.isNone(named)) return yield* search(environmentId, wanted)
-      return { players: [listView(named.value)], nextCursor: null }
+      const q = (wanted.q ?? "").trim().normalize("NFC")
+      if (q === "") return yield* newest(environmentId, wanted)
+      const one = yield* find(environmentId, q)
+      if (Option.isNone(one)) return yield* named(environmentId, q, wanted)
+      return { players: [listView(one.value)], nextCursor: null }
     }),
     player: Effect.fn("ProjectViews.player")(function* (
       environmentId: EnvironmentId,
