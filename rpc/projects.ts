@@ -189,6 +189,13 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
+/** Where a page ends: at a player, and of a search by name also at a name. */
+const PlayerCursor = Schema.String.check(
+  Schema.isPattern(/^pl_[0-9A-HJKMNP-TV-Z]{26}(?:\.[A-Za-z0-9_-]{1,512})?$/, {
+    message: "Expected the nextCursor of an answer"
+  })
+)
+
 const Search = {
   q: Schema.optionalKey(
     Schema.String.check(
@@ -196,7 +203,7 @@ const Search = {
       Schema.isPattern(/^\P{Cc}*$/u, { message: "Expected no control characters" })
     )
   ),
-  cursor: Schema.optionalKey(PlayerId),
+  cursor: Schema.optionalKey(PlayerCursor),
   limit: Schema.optionalKey(Limit)
 }
 
@@ -220,7 +227,10 @@ export class ProjectViewApi extends underProject(
         players: Schema.Array(ListedPlayer),
         nextCursor: Schema.NullOr(Schema.String)
       })
-    }).annotate(OpenApi.Summary, "Players by id, email or the beginning of the name, newest first"),
+    }).annotate(
+      OpenApi.Summary,
+      "Players, the newest first; with q by id, email or beginning of the name"
+    ),
     HttpApiEndpoint.get("player", "/players/:playerId", {
       params: { ...projectParams, playerId: Schema.String },
       success: Schema.Struct({ player: PlayerDetail }),

@@ -1,6 +1,6 @@
 /** The database that the settings name, or the embedded one of the data directory. */
 import { NodeServices } from "@effect/platform-node"
-import { DateTime, Effect, Layer, Schedule } from "effect"
+import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { databaseLayer } from "#sql/database"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings.ts"
@@ -14,11 +14,18 @@ export const DatabaseLive = Layer.unwrap(
   })
 ).pipe(Layer.provide(NodeServices.layer))
 
-/** Runs a statement that forgets what is old, now and every hour. It fails without consequences. */
-export const sweepHourly = (what: string, sweep: (now: DateTime.Utc) => Effect.Effect<void>) =>
+type Sweep = (now: DateTime.Utc) => Effect.Effect<void>
+
+const sweeping = (period: Duration.Input) => (what: string, sweep: Sweep) =>
   Effect.flatMap(DateTime.now, sweep).pipe(
     Effect.tapDefect((defect) => Effect.logWarning(`${what} were not swept`, defect)),
     Effect.exit,
-    Effect.repeat(Schedule.spaced("1 hour")),
+    Effect.repeat(Schedule.spaced(period)),
     Effect.forkScoped
   )
+
+/** Runs a statement that forgets what is old, now and every hour. It fails without consequences. */
+export const sweepHourly = sweeping("1 hour")
+
+/** The same, now and every day. */
+export const sweepDaily = sweeping("1 day")

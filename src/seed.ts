@@ -93,9 +93,20 @@ const keepAddress = Effect.fnUntraced(function* (file: string) {
   yield* Effect.logInfo(`The keys of the demo project are in ${file}`)
 })
 
+/** In production nothing is seeded: somebody must come first, and should be who runs the service. */
+const warnOfNobody = Effect.gen(function* () {
+  const { baseUrl, signups } = yield* Settings
+  const { isEmpty } = yield* DeveloperRows
+  if (signups === "invite" || !(yield* isEmpty)) return
+  yield* Effect.logWarning(
+    `Nobody has signed up yet. Do it now: POST ${baseUrl}/v1/developers/signup with email and ` +
+      "password. Whoever is first makes the first project."
+  )
+})
+
 const seed = Effect.gen(function* () {
   const { dataDir, production } = yield* Settings
-  if (production) return
+  if (production) return yield* warnOfNobody
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const sql = yield* SqlClient.SqlClient

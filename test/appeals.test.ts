@@ -252,3 +252,20 @@ layer(Node)("the list of appeals", (it) => {
     })
   )
 })
+
+const Throttled = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
+
+layer(Throttled)("appeals", (it) => {
+  it.effect("come five an hour", () =>
+    Effect.gen(function* () {
+      const { ada, target } = yield* banned
+      for (let i = 0; i < 5; i++) {
+        assert.strictEqual(codeOf(yield* appeal(target, ada, "none")), "not_found")
+      }
+      const sixth = yield* appeal(target, ada, "none")
+      assert.strictEqual(sixth.status, 429)
+      assert.strictEqual(codeOf(sixth), "rate_limited")
+      assert.isAtLeast(Number(sixth.headers.get("retry-after")), 600)
+    })
+  )
+})

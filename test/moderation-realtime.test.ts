@@ -2,13 +2,16 @@
  * What a ban, an age group and a deletion mean for what is alive: sockets, seats, channels, tickets
  * (spec sections 3 and 6, decisions 3.7.8, 3.8.2, 3.9.6).
  */
+import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
+import { Effect, Layer, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
+import { TestApp, TestDatabase } from "#src/testing/app"
 import { at, authenticate, guest, newPlayer, type OnlinePlayer } from "#src/testing/players"
 import { heardTypes, manage, uniqueName } from "./channels/calls.ts"
 import { ban, operate, refresh, unban } from "./moderation/calls.ts"
-import { AppLive } from "./service.ts"
+import { AppLive, DatabaseLive } from "./service.ts"
 
 const ok = Effect.fnUntraced(function* (player: OnlinePlayer, frame: object) {
   const reply = yield* player.socket.ask(frame)
@@ -182,6 +185,37 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age gro
         ),
         "a teen may come in"
       )
+    })
+  )
+})
+
+const Listening = Layer.mergeAll(
+  TestApp.layerWith(),
+  Layer.unwrap(
+    Effect.map(TestDatabase, ({ url }) =>
+      Layer.effect(SqlClient.SqlClient, PgClient.make({ url: Redacted.make(url) }))
+    )
+  ).pipe(Layer.provide(Reactivity.layer))
+).pipe(Layer.provide(DatabaseLive))
+
+layer(Listening, { timeout: "60 seconds", excludeTestServices: true })("a node", (it) => {
+  it.effect("that could not listen when a player was banned closes its socket once it can", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      const ada = yield* newPlayer(app, "Ada")
+      const bob = yield* newPlayer(app, "Bob")
+      yield* sql`
+        insert into sanctions (id, environment_id, player_id, created_at)
+        select ${`snc_${"0".repeat(26)}`}, environment_id, id, now() from players
+        where id = ${ada.id}`
+      yield* ok(ada, { t: "ping" })
+      const ended = yield* sql`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and query ilike 'listen%'`
+      assert.isAtLeast(ended.length, 1)
+      assert.strictEqual(yield* closedWith(ada, 4003), "player_banned")
+      yield* ok(bob, { t: "ping" })
     })
   )
 })

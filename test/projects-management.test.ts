@@ -203,7 +203,6 @@ layer(Node)("keys of a project", (it) => {
       )
       assert.deepStrictEqual(yield* used, [null, null])
       yield* opens(keyOf("development", "publishableKey"))
-      yield* TestClock.adjust("1 minute")
       yield* usage.flush
       const [publishable, secret] = yield* used
       assert.isString(publishable)

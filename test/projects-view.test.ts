@@ -71,7 +71,7 @@ layer(Node)("players of an environment", (it) => {
       const foreign = yield* guest(production, "Ada too")
       const found = (q: string) =>
         Effect.map(see(`players?q=${encodeURIComponent(q)}`), ({ body }) => namesOf(body))
-      assert.deepStrictEqual(yield* found("ADA"), ["adam_b", "Ada 100%"])
+      assert.deepStrictEqual(yield* found("ADA"), ["Ada 100%", "adam_b"])
       assert.deepStrictEqual(yield* found("ada 1"), ["Ada 100%"])
       assert.deepStrictEqual(yield* found("ada 100%"), ["Ada 100%"])
       assert.deepStrictEqual(yield* found("adam_"), ["adam_b"])
@@ -85,10 +85,41 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
+  it.effect("found by name come by name, a page at a time, each once", () =>
+    Effect.gen(function* () {
+      const { see, target } = yield* setUp
+      for (const name of ["bea", "Bob", "bob", "Ben", "bob ", "Ada", "B"]) {
+        yield* TestClock.adjust(1)
+        yield* guest(target, name)
+      }
+      const found: Array<unknown> = []
+      let cursor = ""
+      do {
+        const { body } = yield* see(`players?q=b&limit=2${cursor}`)
+        found.push(namesOf(body))
+        cursor = at(body, "nextCursor") === null ? "" : `&cursor=${String(at(body, "nextCursor"))}`
+      } while (cursor !== "")
+      assert.deepStrictEqual(found, [
+        ["B", "bea"],
+        ["Ben", "Bob"],
+        ["bob", "bob"]
+      ])
+      const broken = yield* see(`players?q=b&cursor=pl_00000000000000000000000000.AP__`)
+      assert.strictEqual(broken.status, 200)
+    })
+  )
+
   it.effect("bad searches are refused", () =>
     Effect.gen(function* () {
       const { see } = yield* setUp
-      for (const query of ["limit=0", "limit=101", "limit=x", "cursor=x", "q=%00"]) {
+      for (const query of [
+        "limit=0",
+        "limit=101",
+        "limit=x",
+        "cursor=x",
+        "cursor=pl_0.x",
+        "q=%00"
+      ]) {
         assert.strictEqual(codeOf(yield* see(`players?${query}`)), "invalid_request", query)
       }
       assert.strictEqual(codeOf(yield* see(`players?q=${"a".repeat(255)}`)), "invalid_request")

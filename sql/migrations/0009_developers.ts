@@ -82,7 +82,7 @@ const projects = Effect.gen(function* () {
   yield* sql`drop index players_environment`
   yield* sql`create index players_environment on players (environment_id, id) include (is_guest)`
   yield* sql`
-    create index players_name on players (environment_id, lower(display_name) text_pattern_ops)`
+    create index players_name on players (environment_id, lower(display_name) text_pattern_ops, id)`
 })
 
 export default Effect.andThen(developers, projects)

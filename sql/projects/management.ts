@@ -55,7 +55,8 @@ const reads = (sql: SqlClient.SqlClient) => ({
       select e.project_id, e.name as environment, k.id, k.kind, k.prefix, k.plain, k.created_at,
         k.last_used_at
       from keys k join environments e on e.id = k.environment_id
-      where e.project_id = any(${[...ids]}::text[]) and k.revoked_at is null order by k.id`
+      where e.project_id = any(${[...ids]}::text[]) and k.revoked_at is null
+      order by k.kind, k.id`
   }),
   environmentOfKey: SqlSchema.findOneOption({
     Request: Schema.Struct({ projectId: ProjectId, keyId: KeyId }),
@@ -134,7 +135,7 @@ const make = Effect.gen(function* () {
   return {
     ofDeveloper: (id: DeveloperId) => settled(ofDeveloper(id)),
     find: (id: ProjectId) => settled(find(id)),
-    /** The keys of projects that are not revoked, oldest first. */
+    /** The keys of projects that are not revoked: publishable ones first, then by age. */
     keys: (ids: ReadonlyArray<ProjectId>) => settled(keys(ids)),
     key: (id: KeyId) => settled(key(id)),
     environmentOfKey: (request: Parameters<typeof environmentOfKey>[0]) =>

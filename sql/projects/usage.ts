@@ -5,7 +5,6 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
-import { settled } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -53,10 +52,10 @@ export class UsageRows extends Context.Service<UsageRows>()("sql/projects/UsageR
     const { countPlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
     return {
       useKeys: (keys: ReadonlyArray<KeyId>, now: typeof Time.Type) =>
-        settled(useKeys({ keys, now })),
+        Effect.orDie(useKeys({ keys, now })),
       /** Counts players on a day (an ISO date), each once. */
       countPlayers: (visits: ReadonlyArray<typeof Visit.Type>, day: string) =>
-        settled(countPlayers({ visits, day })),
+        Effect.orDie(countPlayers({ visits, day })),
       sweep: (before: string) => Effect.orDie(sweep(before))
     }
   })

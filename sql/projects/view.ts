@@ -19,14 +19,24 @@ const SeenPlayer = Schema.Struct({
 })
 export type SeenPlayer = typeof SeenPlayer.Type
 
-const Search = Schema.Struct({
+const Newest = Schema.Struct({
   environmentId: EnvironmentId,
-  /** What the name begins with, whatever its case; null for all. */
-  prefix: Schema.NullOr(Schema.String),
   /** Players before this one. */
-  before: Schema.String,
+  before: PlayerId,
   limit: Schema.Int
 })
+
+const Named = Schema.Struct({
+  environmentId: EnvironmentId,
+  /** What the name begins with, whatever its case. */
+  prefix: Schema.String,
+  /** Players behind this one, by the name in lower case and the id; an empty name is before all. */
+  after: Schema.Struct({ name: Schema.String, id: Schema.String }),
+  limit: Schema.Int
+})
+
+/** A player as a search by name finds it; `sortName` is what it is found by. */
+const NamedPlayer = Schema.Struct({ ...SeenPlayer.fields, sortName: Schema.String })
 
 const OnePlayer = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
@@ -67,21 +77,24 @@ const players = (sql: SqlClient.SqlClient) => {
         select ${seen} from players p where id = ${playerId} and environment_id = ${environmentId}`
     }),
     newest: SqlSchema.findAll({
-      Request: Search,
+      Request: Newest,
       Result: SeenPlayer,
       execute: ({ before, environmentId, limit }) => sql`
         select ${seen} from players p
         where environment_id = ${environmentId} and id < ${before} order by id desc limit ${limit}`
     }),
+    // In the order of the index, so that a page costs the same however many have such a name.
     named: SqlSchema.findAll({
-      Request: Search,
-      Result: SeenPlayer,
-      execute: ({ before, environmentId, limit, prefix }) => sql`
-        select ${seen} from players p
-        where environment_id = ${environmentId} and id < ${before}
+      Request: Named,
+      Result: NamedPlayer,
+      execute: ({ after, environmentId, limit, prefix }) => sql`
+        select ${seen}, lower(display_name) as sort_name from players p
+        where environment_id = ${environmentId}
           and lower(display_name) ~>=~ lower(${prefix}::text)
           and lower(display_name) ~<~ (lower(${prefix}::text) || ${lastCharacter}::text)
-        order by id desc limit ${limit}`
+          and lower(display_name) ~>=~ ${after.name}::text
+          and (lower(display_name) <> ${after.name}::text or id > ${after.id})
+        order by lower(display_name) using ~<~, id limit ${limit}`
     }),
     sessions: SqlSchema.findAll({
       Request: Schema.Struct({ ...OnePlayer.fields, now: Time }),
@@ -134,8 +147,9 @@ export class ViewRows extends Context.Service<ViewRows>()("sql/projects/ViewRows
     return {
       player: (request: typeof OnePlayer.Type) => settled(find(request)),
       /** Players, the newest first. */
-      players: (search: typeof Search.Type) =>
-        settled(search.prefix === null ? newest(search) : named(search)),
+      newest: (page: typeof Newest.Type) => settled(newest(page)),
+      /** Players whose name begins so, by name. */
+      named: (page: typeof Named.Type) => settled(named(page)),
       /** The sessions of a player that are alive, the one used last first. */
       sessions: (request: Parameters<typeof sessions>[0]) => settled(sessions(request)),
       totals: (environmentId: EnvironmentId) => settled(totals(environmentId)),

@@ -9,7 +9,7 @@ import { Unauthorized } from "#rpc/errors"
 import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import { DeveloperRows } from "#sql/developers"
-import { sweepHourly } from "../database.ts"
+import { sweepDaily } from "../database.ts"
 import { randomSecret, sha256 } from "../secrets.ts"
 
 const tokenForm = /^kds_[A-Za-z0-9_-]{43}$/
@@ -41,7 +41,7 @@ export class DeveloperSessions extends Context.Service<
     Effect.gen(function* () {
       const rows = yield* DeveloperRows
       const random = yield* SecureRandom.SecureRandom
-      yield* sweepHourly("Developers' sessions", rows.sweepSessions)
+      yield* sweepDaily("Developers' sessions", rows.sweepSessions)
       return DeveloperSessions.of({
         end: rows.endSession,
         open: Effect.fn("DeveloperSessions.open")(

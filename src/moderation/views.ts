@@ -46,12 +46,11 @@ export const operatorView = (row: SanctionRow, now: DateTime.Utc): OperatorSanct
   reason: row.reason
 })
 
-/** What is known of a player's ban; nulls when there is none in force. */
+/** A player's ban: the one in force, or the last one when it has run out; nulls when it was lifted. */
 export const banView = (last: SanctionRow | undefined, now: DateTime.Utc) => {
-  const banned = isActive(last, now)
-  const shown = banned ? last : undefined
+  const shown = last?.liftedAt === null ? last : undefined
   return {
-    banned,
+    banned: isActive(last, now),
     bannedAt: isoOrNull(shown?.createdAt ?? null),
     banReason: shown?.reason ?? null,
     banExpiresAt: isoOrNull(shown?.expiresAt ?? null)

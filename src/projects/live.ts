@@ -9,7 +9,7 @@ import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { EnvironmentId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { type LiveReport, LiveRows } from "#sql/projects/live"
-import { sweepHourly } from "../database.ts"
+import { sweepDaily } from "../database.ts"
 import { Gateway } from "../realtime/gateway.ts"
 
 type Document = LiveReport["document"]
@@ -87,6 +87,6 @@ export const LiveReports = Layer.effectDiscard(
       Effect.repeat(Schedule.spaced(limits.liveReportMillis)),
       Effect.forkScoped
     )
-    yield* sweepHourly("Live reports", (now) => rows.sweep(DateTime.subtract(now, { hours: 1 })))
+    yield* sweepDaily("Live reports", (now) => rows.sweep(DateTime.subtract(now, { hours: 1 })))
   })
 )

@@ -14,7 +14,7 @@ import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projec
 import type { ProjectRow } from "#sql/projects"
 import { type ListedKey, ManagementRows } from "#sql/projects/management"
 import { Audit } from "../audit.ts"
-import { sweepHourly } from "../database.ts"
+import { sweepDaily } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { type CreatedProject, Environments } from "../projects.ts"
 import { isReservedName } from "./names.ts"
@@ -270,7 +270,7 @@ const makeRemove = Effect.gen(function* () {
     yield* rows.drop(projectId, ids)
   })
 
-  yield* sweepHourly("Removed projects", () =>
+  yield* sweepDaily("Removed projects", () =>
     Effect.flatMap(rows.removed, (ids) => Effect.forEach(ids, clear, { discard: true }))
   )
   return Effect.fn("Projects.remove")(function* (projectId: ProjectId) {

@@ -3,11 +3,11 @@
  * many players were there on a day. Written behind, all of a node in one statement every few seconds:
  * a request pays an entry in a set. When the database is away the newest uses wait, up to a bound.
  */
-import { Context, DateTime, Effect, Layer, Schedule } from "effect"
+import { Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { UsageRows } from "#sql/projects/usage"
-import { sweepHourly } from "../database.ts"
+import { sweepDaily } from "../database.ts"
 
 /** How long a day may still be counted: clocks of nodes differ. */
 const keptDays = 2
@@ -30,21 +30,27 @@ export class Usage extends Context.Service<
       const flush = Effect.gen(function* () {
         const now = yield* DateTime.now
         const today = DateTime.formatIsoDateUtc(now)
-        const keys = noted.takeKeys()
-        const players = noted.takePlayers(today)
-        if (keys.length > 0) {
-          yield* Effect.onError(rows.useKeys(keys, now), () => noted.keepKeys(keys))
-        }
-        if (players.length > 0) {
-          yield* Effect.onError(rows.countPlayers(players, today), () => noted.keepPlayers(players))
-        }
+        const taken = noted.take(today)
+        const { keys, visits } = taken
+        yield* Effect.onError(
+          Effect.andThen(
+            keys.length === 0 ? Effect.void : rows.useKeys(keys, now),
+            visits.length === 0 ? Effect.void : rows.countPlayers(visits, today)
+          ),
+          () => Effect.sync(() => noted.putBack(taken))
+        )
       })
       const calmly = Effect.exit(
         Effect.tapDefect(flush, (defect) => Effect.logWarning("Usage was not written", defect))
       )
       yield* Effect.addFinalizer(() => calmly)
-      yield* calmly.pipe(Effect.repeat(Schedule.spaced(limits.usageMillis)), Effect.forkScoped)
-      yield* sweepHourly("Days of players", (now) =>
+      yield* noted.some.await.pipe(
+        Effect.andThen(Effect.sleep(limits.usageMillis)),
+        Effect.andThen(calmly),
+        Effect.forever,
+        Effect.forkScoped
+      )
+      yield* sweepDaily("Days of players", (now) =>
         rows.sweep(DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: keptDays })))
       )
       return Usage.of({
@@ -64,6 +70,8 @@ interface Visit {
 
 /** What a node has noted and not written, and whom it need not note again today. */
 class Noted {
+  /** Open while there is something to write. */
+  readonly some = Latch.makeUnsafe(false)
   #keys = new Set<KeyId>()
   #visits = new Map<PlayerId, Visit>()
   readonly #seen = new Set<PlayerId>()
@@ -71,6 +79,7 @@ class Noted {
 
   keyUsed(keyId: KeyId): void {
     this.#keys.add(keyId)
+    this.some.openUnsafe()
   }
 
   playerSeen(environmentId: EnvironmentId, playerId: PlayerId): void {
@@ -78,30 +87,26 @@ class Noted {
     if (this.#seen.size >= limits.seenPlayersMax) this.#seen.clear()
     this.#seen.add(playerId)
     this.#visits.set(playerId, { environmentId, playerId })
+    this.some.openUnsafe()
   }
 
-  takeKeys(): ReadonlyArray<KeyId> {
-    const taken = Array.from(this.#keys)
-    this.#keys = new Set()
-    return taken
-  }
-
-  /** On a new day everybody counts anew, from the next visit. */
-  takePlayers(today: string): ReadonlyArray<Visit> {
+  /** Takes what is noted. On a new day everybody counts anew, from the next visit. */
+  take(today: string) {
+    this.some.closeUnsafe()
     if (this.#day !== today) {
       this.#day = today
       this.#seen.clear()
     }
-    const taken = Array.from(this.#visits.values())
+    const taken = { keys: Array.from(this.#keys), visits: Array.from(this.#visits.values()) }
+    this.#keys = new Set()
     this.#visits = new Map()
     return taken
   }
 
-  keepKeys(keys: ReadonlyArray<KeyId>) {
-    return Effect.sync(() => keys.forEach((keyId) => this.#keys.add(keyId)))
-  }
-
-  keepPlayers(visits: ReadonlyArray<Visit>) {
-    return Effect.sync(() => visits.forEach((visit) => this.#visits.set(visit.playerId, visit)))
+  /** What was taken could not be written. */
+  putBack(taken: ReturnType<Noted["take"]>): void {
+    for (const keyId of taken.keys) this.#keys.add(keyId)
+    for (const visit of taken.visits) this.#visits.set(visit.playerId, visit)
+    this.some.openUnsafe()
   }
 }

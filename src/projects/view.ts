@@ -28,7 +28,7 @@ const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
 /** What players are looked for by. */
 export interface PlayerSearch {
   readonly q?: string
-  readonly cursor?: PlayerId
+  readonly cursor?: string
   readonly limit?: number
 }
 
@@ -57,7 +57,8 @@ export class ProjectViews extends Context.Service<
     ProjectViews,
     Effect.gen(function* () {
       return ProjectViews.of({
-        ...(yield* makePlayers),
+        ...(yield* makeDetail),
+        ...(yield* makeLists),
         overview: yield* makeOverview,
         realtime: yield* makeRealtime
       })
@@ -69,6 +70,17 @@ const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
   const { createdAt, displayName, id, identities, isGuest } = playerView(row)
   const lastSeenAt = DateTime.formatIso(row.lastSeenAt)
   return { id, displayName, isGuest, createdAt, lastSeenAt, banned, identities }
+}
+
+/** The position of a player in a list by name. */
+const cursorOf = (id: PlayerId, name: string) => `${id}.${Buffer.from(name).toString("base64url")}`
+
+/** The position that a cursor names; one of a list by time has no name. */
+const positionOf = (cursor: string) => {
+  const [id = "", name = ""] = cursor.split(".")
+  // What is no text of ours at least is one that Postgres takes.
+  const text = Buffer.from(name, "base64url").toString("utf8").replaceAll("\0", "")
+  return { id: PlayerId.make(id), name: text }
 }
 
 /** Players sign in as guests only: nobody has an email yet. */
@@ -92,35 +104,73 @@ const makeListed = Effect.map(SanctionRows, (sanctions) =>
   })
 )
 
-const makePlayers = Effect.gen(function* () {
-  const configs = yield* Configs
-  const listed = yield* makeListed
-  const rows = yield* ViewRows
-  const sanctions = yield* SanctionRows
-  const saves = yield* SaveRows
-  const stats = yield* StatRows
-  const find = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
+/** A page of what was found, which is one more than the page when there is a next one. */
+const makePageOf = Effect.map(
+  makeListed,
+  (listed) =>
+    <Row extends SeenPlayer>(
+      environmentId: EnvironmentId,
+      found: ReadonlyArray<Row>,
+      limit: number,
+      cursor: (last: Row) => string
+    ): Effect.Effect<PageOfPlayers> => {
+      const page = found.slice(0, limit)
+      const last = page.at(-1)
+      const nextCursor = found.length > limit && last !== undefined ? cursor(last) : null
+      return Effect.map(listed(environmentId, page), (players) => ({ players, nextCursor }))
+    }
+)
+
+const makeFindPlayer = Effect.map(ViewRows, (rows) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
     if (!isPlayerId(playerId)) return Option.none()
     return yield* rows.player({ environmentId, playerId })
   })
-  const search = Effect.fnUntraced(function* (
+)
+
+const makeLists = Effect.gen(function* () {
+  const rows = yield* ViewRows
+  const find = yield* makeFindPlayer
+  const pageOf = yield* makePageOf
+  const newest = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
-    { cursor = lastId, limit = pages.pageDefault, q = "" }: PlayerSearch
+    { cursor, limit = pages.pageDefault }: PlayerSearch
   ) {
-    const prefix = q.trim() === "" ? null : q.trim().normalize("NFC")
-    const found = yield* rows.players({ environmentId, prefix, before: cursor, limit: limit + 1 })
-    const players = yield* listed(environmentId, found.slice(0, limit))
-    return { players, nextCursor: found.length > limit ? (players.at(-1)?.id ?? null) : null }
+    const before = cursor === undefined ? lastId : positionOf(cursor).id
+    const found = yield* rows.newest({ environmentId, before, limit: limit + 1 })
+    return yield* pageOf(environmentId, found, limit, ({ id }) => id)
+  })
+  const named = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    prefix: string,
+    { cursor, limit = pages.pageDefault }: PlayerSearch
+  ) {
+    const after = cursor === undefined ? { id: "", name: "" } : positionOf(cursor)
+    const found = yield* rows.named({ environmentId, prefix, after, limit: limit + 1 })
+    return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
   })
   return {
     players: Effect.fn("ProjectViews.players")(function* (
       environmentId: EnvironmentId,
       wanted: PlayerSearch
     ) {
-      const named = yield* find(environmentId, wanted.q?.trim() ?? "")
-      if (Option.isNone(named)) return yield* search(environmentId, wanted)
-      return { players: yield* listed(environmentId, [named.value]), nextCursor: null }
-    }),
+      const q = (wanted.q ?? "").trim().normalize("NFC")
+      if (q === "") return yield* newest(environmentId, wanted)
+      const one = yield* find(environmentId, q)
+      if (Option.isNone(one)) return yield* named(environmentId, q, wanted)
+      return yield* pageOf(environmentId, [one.value], 1, ({ id }) => id)
+    })
+  }
+})
+
+const makeDetail = Effect.gen(function* () {
+  const configs = yield* Configs
+  const rows = yield* ViewRows
+  const find = yield* makeFindPlayer
+  const sanctions = yield* SanctionRows
+  const saves = yield* SaveRows
+  const stats = yield* StatRows
+  return {
     player: Effect.fn("ProjectViews.player")(function* (
       environmentId: EnvironmentId,
       given: string
