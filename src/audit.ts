@@ -17,7 +17,7 @@ import { Unavailable } from "#rpc/errors"
 import { newId, type ProjectId } from "#rpc/ids"
 import { audit as limits, http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRows } from "#sql/audit"
-import { sweepHourly } from "./database.ts"
+import { sweepDaily } from "./database.ts"
 import { clientAddress } from "./http/address.ts"
 import { Settings } from "./settings.ts"
 
@@ -66,7 +66,7 @@ export class Audit extends Context.Service<
       const rows = yield* AuditRows
       const sql = yield* SqlClient.SqlClient
       const record = yield* makeRecord
-      yield* sweepHourly("Audit entries", (now) =>
+      yield* sweepDaily("Audit entries", (now) =>
         rows.sweep(DateTime.subtract(now, { days: limits.keptDays }))
       )
       return Audit.of({

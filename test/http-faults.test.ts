@@ -8,13 +8,26 @@ import { type Answer, at, request } from "#src/testing/players"
 import { proxyTo } from "./http/raw.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 
+/** Lets time pass until a fiber has ended. */
+const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
+  TestClock.adjust("1 second").pipe(
+    Effect.repeat({ until: () => fiber.pollUnsafe() !== undefined }),
+    Effect.andThen(Fiber.join(fiber))
+  )
+
+/** A node says goodbye to its database, too, and waits for that no longer than it has to. */
+const endInTime = (scope: Scope.Closeable) =>
+  Effect.flatMap(Effect.forkChild(Scope.close(scope, Exit.void)), untilEnded)
+
 /** A node whose way to the database can be cut. */
 const startNode = Effect.gen(function* () {
   const direct = new URL(Redacted.value(yield* SharedDatabase))
   const proxy = yield* proxyTo(Number(direct.port))
   direct.port = `${proxy.port}`
   const throughProxy = Layer.succeed(SharedDatabase, Redacted.make(direct.href))
-  const node = yield* Layer.build(Layer.fresh(nodeWith().pipe(Layer.provide(throughProxy))))
+  const scope = yield* Effect.acquireRelease(Scope.make(), endInTime)
+  const fresh = Layer.fresh(nodeWith().pipe(Layer.provide(throughProxy)))
+  const node = yield* Layer.buildWithScope(fresh, scope)
   const url = yield* Effect.provideContext(addressOfNode, node)
   const { development } = yield* Effect.provideContext(makeTenants, node)
   const key = { "x-svc-key": development.publishableKey }
@@ -27,13 +40,6 @@ const assertUnavailable = (answer: Answer) => {
   assert.strictEqual(answer.status, 503)
   assert.strictEqual(at(answer.body, "error", "code"), "unavailable")
 }
-
-/** Lets time pass until a fiber has ended. */
-const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
-  TestClock.adjust("1 second").pipe(
-    Effect.repeat({ until: () => fiber.pollUnsafe() !== undefined }),
-    Effect.andThen(Fiber.join(fiber))
-  )
 
 layer(SharedDatabase.layer)("faults", (it) => {
   it.effect("a lost database is unavailable at once; what needs none goes on", () =>
