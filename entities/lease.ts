@@ -21,7 +21,8 @@ export const Lease = Context.Reference<Ownership>("entities/lease/Lease", {
 /**
  * The actor of an entity, made when it is first asked for. One that was fenced is made anew then, under
  * a new epoch. Both only when the entity is surely this process's; if it is another's, whoever asks
- * has to look there.
+ * has to look there. One that cannot be made, with the database away, is asked for again by whoever
+ * needs it.
  */
 export const makeActivations = Effect.fnUntraced(function* <
   Actor extends { readonly fenced: boolean },
@@ -37,7 +38,9 @@ export const makeActivations = Effect.fnUntraced(function* <
   const renew = Effect.gen(function* () {
     yield* lease.confirmed
     if (!sharding.hasShardId(shardId)) return yield* new Unavailable()
-    yield* ScopedRef.set(activations, make)
+    yield* Effect.catchDefect(ScopedRef.set(activations, make), (defect) =>
+      Effect.andThen(Effect.logWarning("An entity could not be woken", defect), new Unavailable())
+    )
   }).pipe(Effect.provideContext(context))
 
   return Effect.suspend((): Effect.Effect<Actor, Unavailable> => {

@@ -24,8 +24,7 @@ describe("a cluster, whatever happens to it", { timeout: 600_000 }, () => {
         onNone: () => ({ first: 1, count: seeds }),
         onSome: (first) => ({ first, count: 1 })
       })
-      // While one waits for the database, another may go on.
-      const workers = Math.min(availableParallelism() + 1, lives.count)
+      const workers = Math.min(availableParallelism(), lives.count)
       const outcome = yield* playLives({ ...lives, workers, server: inject("postgres") })
       for (const { log, seed: failed } of outcome.failed) {
         yield* Effect.logError(`seed ${failed}\n${log}`)

@@ -78,6 +78,8 @@ export class Link<Command, Item, Data> {
   #sending = false
   /** Counts the calls; the answer of an older one is of no interest. */
   #call = 0
+  /** Counts the streams; what an older one tells is of no interest either. */
+  #watch = 0
   /** Why the link has ended, once it has. */
   #end: CodedError | undefined
   #moved = false
@@ -233,9 +235,17 @@ export class Link<Command, Item, Data> {
   #watchOnce(): Effect.Effect<void, CodedError> {
     return Effect.suspend(() => {
       this.#moved = false
-      const listening = Stream.runForEach(this.#target.watch(this.#epoch), (batch) =>
-        Effect.sync(() => this.receive(batch.epoch, batch.items))
+      const watch = (this.#watch += 1)
+      const told = Stream.runForEach(this.#target.watch(this.#epoch), (batch) =>
+        Effect.sync(() => {
+          if (watch === this.#watch) this.receive(batch.epoch, batch.items)
+        })
       )
+      // A call to a runner that is gone may take long to be called off: that is not waited for.
+      const listening = Effect.callback<void, CodedError>((resume) => {
+        const fiber = this.#run(Effect.map(Effect.exit(told), resume))
+        return Effect.sync(() => void this.#run(Fiber.interrupt(fiber)))
+      })
       const moved = Effect.callback<void>((resume) => {
         this.#leave = () => resume(Effect.void)
         if (this.#moved) this.#leave()

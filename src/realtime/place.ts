@@ -4,7 +4,7 @@
  * late: what a connection holds it tells to each activation of the session, and what it could not
  * give back it gives back before it takes anything else.
  */
-import { Cause, Effect, Option, Schedule } from "effect"
+import { Cause, Effect, Fiber, Option, Schedule } from "effect"
 import type { PlayerSessionCommand } from "#entities/player-session/protocol"
 import { nowhere, type Place, samePlace } from "#entities/player-session/state"
 import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors"
@@ -27,6 +27,12 @@ const answerMillis = 3000
 
 const lost = { duration: answerMillis, orElse: () => Effect.fail(new Unavailable()) }
 
+/** The same call; who waits no longer does not wait for its being called off either. */
+const unattended = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkDetach(call), (fiber) =>
+    Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkDetach(Fiber.interrupt(fiber)))
+  )
+
 /**
  * A call of an entity: whatever becomes of it, it is answered. An entity that moves interrupts what it
  * was asked, which is no interruption of whoever asked.
@@ -40,6 +46,7 @@ export const answered = <A, R>(
       if (Option.isSome(error)) return Effect.fail(error.value)
       return Effect.andThen(Effect.logDebug("A call failed", cause), Effect.fail(new Unavailable()))
     }),
+    unattended,
     Effect.timeoutOrElse(lost),
     Effect.mapError(asUnavailable)
   )

@@ -1,6 +1,6 @@
 /**
- * Plays many lives at once: the seeds are dealt to processes, since a life keeps one core busy from
- * its beginning to its end, but for the database.
+ * Plays many lives at once: the seeds are dealt to processes, one for each core, since a life keeps
+ * one core busy from its beginning to its end.
  */
 import { fork } from "node:child_process"
 import { Effect } from "effect"

@@ -73,7 +73,7 @@ const checkStep = ({ channels, cluster, play, record, world }: Life): void => {
 /** Players do as they like and faults strike. */
 const turmoil = async (life: Life) => {
   const { cluster, play, rules, world } = life
-  const millis = play.chance.integer(4000, 9000)
+  const millis = play.chance.integer(2500, 5500)
   const until = world.now + millis
   for (const player of play.players) keepActing(play, player, () => world.now < until)
   if (play.channels) keepManaging(world, play.chance, rules, () => world.now < until)
@@ -178,7 +178,7 @@ const begin = (seed: number, real: RealDatabase) => {
   }
   const chance = newChance()
   const ids = Array.from(
-    { length: chance.integer(3, 6) },
+    { length: chance.integer(3, 5) },
     (_, i) => `pl_${String(i).padStart(26, "0")}`
   )
   const runners = () => cluster.runners
