@@ -74,9 +74,13 @@ export class Standings extends Context.Service<
       return Standings.of({
         of,
         check: (environmentId, playerId) =>
-          Effect.flatMap(of(environmentId, playerId), (standing) =>
-            standing?.banned === undefined ? Effect.void : Effect.fail(standing.banned)
-          ),
+          Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) => {
+            if (row === undefined || row.sanctionId === null) return Effect.void
+            return Effect.flatMap(DateTime.now, (now) => {
+              const { banned } = standingOf(row, now)
+              return banned === undefined ? Effect.void : Effect.fail(banned)
+            })
+          }),
         changed: (environmentId, playerId) =>
           invalidation.publish({ kind: "player", id: keyOf(environmentId, playerId) }),
         forget: (environmentId, playerId) =>
