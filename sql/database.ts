@@ -30,6 +30,13 @@ const startAttempts = 30
 export const isUnreachable = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) && failure.reason._tag === "ConnectionError"
 
+/** The constraint that a statement has broken; none when it failed for another reason. */
+export const brokenConstraint = (failure: unknown): string | undefined => {
+  if (!SqlError.isSqlError(failure) || failure.reason._tag !== "ConstraintError") return undefined
+  const { cause } = failure.reason
+  return Predicate.isObject(cause) && "constraint" in cause ? `${cause.constraint}` : ""
+}
+
 /** SQLSTATEs of data that does not fit, broken constraints and transactions that had to give way. */
 const refusedForm = /^(?:22|23|40)/
 

@@ -3,11 +3,11 @@
  * on the one before it, and a version is given once; writes that name no version share statements when
  * they are many. A deleted save stays as a row without data.
  */
-import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
-import { isRefused, settled } from "./database.ts"
+import { brokenConstraint, isRefused, settled } from "./database.ts"
 import { gatherWrites } from "./gather.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -215,10 +215,9 @@ const sweeps = (sql: SqlClient.SqlClient) => ({
 export type Written = number | "version_conflict" | "too_many_saves" | "no_player"
 
 /** The constraint that a statement broke; anything else is a fault. */
-const brokenBy = ({ reason }: SqlError.SqlError): Effect.Effect<Written> => {
-  if (reason._tag !== "ConstraintError") return Effect.die(reason)
-  const { cause } = reason
-  const constraint = Predicate.isObject(cause) && "constraint" in cause ? cause.constraint : ""
+const brokenBy = (error: SqlError.SqlError): Effect.Effect<Written> => {
+  const constraint = brokenConstraint(error)
+  if (constraint === undefined) return Effect.die(error.reason)
   return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
 }
 

@@ -3,11 +3,11 @@
  * values that were rejected, for the operator. A whole report is in one statement, whatever its size;
  * reports share statements when they are many.
  */
-import { Context, Effect, Layer, Option, Predicate, Schema } from "effect"
-import { SqlClient, SqlError, SqlSchema } from "effect/sql"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { stats as limits } from "#rpc/limits"
-import { isRefused, settled } from "./database.ts"
+import { brokenConstraint, isRefused, settled } from "./database.ts"
 import { gatherWrites } from "./gather.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -153,13 +153,8 @@ const reads = (sql: SqlClient.SqlClient) => ({
 })
 
 /** A token outlives its player by up to fifteen minutes: then there is nobody to write for. */
-const isPlayerGone = (failure: unknown): boolean => {
-  if (!SqlError.isSqlError(failure) || failure.reason._tag !== "ConstraintError") return false
-  const { cause } = failure.reason
-  return Predicate.isObject(cause) && "constraint" in cause
-    ? String(cause.constraint).endsWith("_player_id_fkey")
-    : false
-}
+const isPlayerGone = (failure: unknown): boolean =>
+  brokenConstraint(failure)?.endsWith("_player_id_fkey") === true
 
 /** About what a value is as text. */
 const rowCharacters = 200

@@ -1,6 +1,6 @@
 /**
- * What has to be known of a player at every step: that it exists, its name, its ban, its age group. A look-up in
- * memory on a warm node. A change is told to all nodes the moment it is committed; a ban that ends by
+ * What has to be known of a player at every step: that it exists, its name, its ban, its age group. A
+ * look-up in memory on a warm node. A change is told to all nodes the moment it is committed; a ban that ends by
  * itself is over by the clock, without anybody telling.
  */
 import { Cache, Context, DateTime, Effect, Layer, PubSub, Stream } from "effect"
