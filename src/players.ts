@@ -40,7 +40,6 @@ export const PlayersHttp = HttpApiBuilder.group(
         const { environmentId, playerId } = yield* CurrentPlayer
         const displayName = normalizeDisplayName(payload.displayName)
         const renamed = yield* players.rename(environmentId, playerId, displayName)
-        yield* standings.forget(environmentId, playerId)
         yield* standings.changed(environmentId, playerId)
         return yield* answer(renamed)
       })

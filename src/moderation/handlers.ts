@@ -88,7 +88,6 @@ const makePlayers = Effect.gen(function* () {
         const after = yield* players.declareAge(environmentId, playerId, payload.band)
         if (Option.isNone(after)) return yield* new PlayerNotFound()
         yield* standings.changed(environmentId, playerId)
-        yield* standings.forget(environmentId, playerId)
       })
       yield* audit.recorded(yield* CurrentEnvironment, change, () => ({
         action: "player.age",

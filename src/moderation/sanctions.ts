@@ -100,18 +100,13 @@ type InTurn = <A, E, R>(
 const makeInTurn = Effect.gen(function* () {
   const rows = yield* SanctionRows
   const sql = yield* SqlClient.SqlClient
-  const standings = yield* Standings
   const inTurn: InTurn = (player, change) =>
     Effect.gen(function* () {
       const held = yield* rows.hold(player)
       if (Option.isNone(held)) return yield* new PlayerNotFound()
       const bans = yield* rows.ofPlayer(player)
       return yield* change({ ...held.value, bans, now: yield* DateTime.now })
-    }).pipe(
-      sql.withTransaction,
-      Effect.catchTag("SqlError", Effect.die),
-      Effect.tap(() => standings.forget(player.environmentId, player.playerId))
-    )
+    }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
   return inTurn
 })
 

@@ -53,10 +53,8 @@ export class Standings extends Context.Service<
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<void, PlayerBanned>
-    /** Tells all nodes that a player has changed; inside a transaction, once that is committed. */
+    /** A player has changed: this node and all others look anew, in a transaction at its commit. */
     readonly changed: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
-    /** What this node knows of a player is old; inside a transaction, once that is committed. */
-    readonly forget: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
     /** Players who may have changed, on whichever node; `of` is new by then. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
@@ -81,10 +79,11 @@ export class Standings extends Context.Service<
               return banned === undefined ? Effect.void : Effect.fail(banned)
             })
           }),
-        changed: (environmentId, playerId) =>
-          invalidation.publish({ kind: "player", id: keyOf(environmentId, playerId) }),
-        forget: (environmentId, playerId) =>
-          sql.afterCommit(Cache.invalidate(cached, keyOf(environmentId, playerId))),
+        changed: (environmentId, playerId) => {
+          const id = keyOf(environmentId, playerId)
+          const forget = sql.afterCommit(Cache.invalidate(cached, id))
+          return Effect.andThen(forget, invalidation.publish({ kind: "player", id }))
+        },
         changes
       })
     })

@@ -130,6 +130,5 @@ const makeDelete = Effect.gen(function* () {
     yield* sql
       .withTransaction(Effect.andThen(erase(player), noted))
       .pipe(Effect.catchTag("SqlError", Effect.die))
-    yield* standings.forget(environmentId, playerId)
   })
 })

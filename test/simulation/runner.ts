@@ -117,7 +117,6 @@ const CoreLive = Layer.mergeAll(
       of: (_, id) => Effect.succeed({ displayName: id, declaredAgeBand: null, banned: undefined }),
       check: () => Effect.void,
       changed: () => Effect.void,
-      forget: () => Effect.void,
       changes: Stream.never
     })
   ),
