@@ -54,15 +54,19 @@ const noAnswer = new SqlError.SqlError({
   })
 })
 
-/**
- * A statement whose failure no caller can mend: it dies, and at the edge a lost connection becomes
- * 503 `unavailable`, anything else 500. It never hangs, not even on a frozen server.
- */
-export const settled = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
-  Effect.timeoutOrElse(Effect.orDie(statement), {
+/** A statement that never hangs, not even on a frozen server. */
+export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.timeoutOrElse(statement, {
     duration: statementMillis,
     orElse: () => Effect.die(noAnswer)
   })
+
+/**
+ * A statement whose failure no caller can mend: it dies, and at the edge a lost connection becomes
+ * 503 `unavailable`, anything else 500. It never hangs either.
+ */
+export const settled = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
+  answered(Effect.orDie(statement))
 
 /** Brings the database to the newest migration. */
 export const migrate = Effect.gen(function* () {

@@ -1,8 +1,8 @@
 /** The credentials of sign-in providers, sealed (spec section 5, rule 11). */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { Provider } from "#rpc/identities"
 import { EnvironmentId } from "#rpc/ids"
-import { Provider } from "#rpc/oauth"
 import { settled } from "./database.ts"
 
 const Key = Schema.Struct({ environmentId: EnvironmentId, provider: Provider })

@@ -2,11 +2,13 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
+import { Method } from "#rpc/identities"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { settled } from "./database.ts"
 import { gather } from "./gather.ts"
 
-export const PlayerRow = Schema.Struct({
+/** A player as it is made. */
+export const NewPlayer = Schema.Struct({
   id: PlayerId,
   environmentId: EnvironmentId,
   displayName: Schema.String,
@@ -15,7 +17,25 @@ export const PlayerRow = Schema.Struct({
   declaredAgeBand: Schema.NullOr(AgeBand),
   createdAt: Schema.DateTimeUtcFromDate
 })
+export type NewPlayer = typeof NewPlayer.Type
+
+export const PlayerRow = Schema.Struct({
+  ...NewPlayer.fields,
+  /** How the player signs in, oldest first; a guest has nothing but its session. */
+  methods: Schema.Array(Method),
+  /** Whether the address of `email` was confirmed. */
+  emailVerified: Schema.Boolean
+})
 export type PlayerRow = typeof PlayerRow.Type
+
+/** The columns of a {@link PlayerRow}, of `players p`. */
+export const playerColumns = (sql: SqlClient.SqlClient) =>
+  sql.literal(`
+  p.id, p.environment_id, p.display_name, p.is_guest, p.declared_age_band, p.created_at,
+  array(select i.provider from identities i where i.player_id = p.id
+    order by i.linked_at, i.provider) as methods,
+  exists(select from identities i where i.player_id = p.id and i.provider = 'email'
+    and i.email_verified) as email_verified`)
 
 const statements = (sql: SqlClient.SqlClient) => ({
   find: SqlSchema.findAll({
@@ -25,16 +45,16 @@ const statements = (sql: SqlClient.SqlClient) => ({
     }),
     Result: PlayerRow,
     execute: ({ environmentId, playerIds }) => sql`
-      select id, environment_id, display_name, is_guest, declared_age_band, created_at from players
-      where environment_id = ${environmentId} and id = any(${[...playerIds]}::text[])`
+      select ${playerColumns(sql)} from players p
+      where p.environment_id = ${environmentId} and p.id = any(${[...playerIds]}::text[])`
   }),
   declareAge: SqlSchema.findOneOption({
     Request: Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId, band: AgeBand }),
     Result: PlayerRow,
     execute: ({ band, environmentId, playerId }) => sql`
-      update players set declared_age_band = ${band}
-      where environment_id = ${environmentId} and id = ${playerId}
-      returning id, environment_id, display_name, is_guest, declared_age_band, created_at`
+      update players p set declared_age_band = ${band}
+      where p.environment_id = ${environmentId} and p.id = ${playerId}
+      returning ${playerColumns(sql)}`
   }),
   rename: SqlSchema.findOneOption({
     Request: Schema.Struct({
@@ -44,9 +64,9 @@ const statements = (sql: SqlClient.SqlClient) => ({
     }),
     Result: PlayerRow,
     execute: ({ displayName, environmentId, playerId }) => sql`
-      update players set display_name = ${displayName}
-      where environment_id = ${environmentId} and id = ${playerId}
-      returning id, environment_id, display_name, is_guest, declared_age_band, created_at`
+      update players p set display_name = ${displayName}
+      where p.environment_id = ${environmentId} and p.id = ${playerId}
+      returning ${playerColumns(sql)}`
   })
 })
 

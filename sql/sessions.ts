@@ -8,19 +8,22 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { settled } from "./database.ts"
-import { PlayerRow } from "./players.ts"
+import { answered, settled } from "./database.ts"
+import { IdentityRow, linking } from "./identities.ts"
+import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A player who signs in for the first time, with the session of it. */
+/** A session that begins. */
 const Opening = Schema.Struct({
-  player: PlayerRow,
   sessionId: SessionId,
   tokenHash: Schema.String,
   now: Time,
   expiresAt: Time
 })
+
+/** A player who signs in for the first time. */
+const FirstOpening = Schema.Struct({ ...Opening.fields, player: NewPlayer })
 
 const Rotation = Schema.Struct({
   environmentId: EnvironmentId,
@@ -30,6 +33,8 @@ const Rotation = Schema.Struct({
   now: Time,
   expiresAt: Time
 })
+
+const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
 const Named = Schema.Struct({ environmentId: EnvironmentId, sessionId: SessionId })
 
@@ -53,15 +58,34 @@ const SigningKeyRow = Schema.Struct({
 })
 export type SigningKeyRow = typeof SigningKeyRow.Type
 
+/** That the player `p` is not banned. */
+const notBanned = (sql: SqlClient.SqlClient, now: Date) => sql`
+  not exists (
+    select from sanctions b where b.player_id = p.id and b.lifted_at is null
+      and (b.expires_at is null or b.expires_at > ${now}))`
+
 const chains = (sql: SqlClient.SqlClient) => ({
   open: SqlSchema.void({
-    Request: Opening,
+    Request: FirstOpening,
     execute: ({ expiresAt, now, player, sessionId, tokenHash }) => sql`
       with signed_up as (insert into players ${sql.insert(player)} returning id, environment_id)
       insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
         created_at)
       select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
       from signed_up`
+  }),
+  resume: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Opening.fields, ...Owner.fields }),
+    Result: PlayerRow,
+    execute: ({ environmentId, expiresAt, now, playerId, sessionId, tokenHash }) => sql`
+      with opened as (
+        insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
+          created_at)
+        select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
+        from players p where environment_id = ${environmentId} and id = ${playerId}
+          and ${notBanned(sql, now)}
+        returning player_id)
+      select ${playerColumns(sql)} from opened join players p on p.id = opened.player_id`
   }),
   rotate: SqlSchema.findOneOption({
     Request: Rotation,
@@ -72,12 +96,8 @@ const chains = (sql: SqlClient.SqlClient) => ({
       from players p
       where s.id = ${sessionId} and s.environment_id = ${environmentId}
         and s.token_hash = ${tokenHash} and s.revoked_at is null and s.expires_at > ${now}
-        and p.id = s.player_id
-        and not exists (
-          select from sanctions b where b.player_id = s.player_id and b.lifted_at is null
-            and (b.expires_at is null or b.expires_at > ${now}))
-      returning p.id, p.environment_id, p.display_name, p.is_guest, p.declared_age_band,
-        p.created_at`
+        and p.id = s.player_id and ${notBanned(sql, now)}
+      returning ${playerColumns(sql)}`
   }),
   find: SqlSchema.findOneOption({
     Request: Named,
@@ -92,6 +112,13 @@ const chains = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, now, sessionId }) => sql`
       update sessions set revoked_at = ${now}
       where id = ${sessionId} and environment_id = ${environmentId} and revoked_at is null`
+  }),
+  revokeOthers: SqlSchema.void({
+    Request: Schema.Struct({ ...Owner.fields, kept: Schema.NullOr(SessionId), now: Time }),
+    execute: ({ environmentId, kept, now, playerId }) => sql`
+      update sessions set revoked_at = ${now}
+      where environment_id = ${environmentId} and player_id = ${playerId} and revoked_at is null
+        and id is distinct from ${kept}`
   }),
   sweep: SqlSchema.void({
     Request: Time,
@@ -117,14 +144,26 @@ const signing = (sql: SqlClient.SqlClient) => ({
 /** Rows in and out of `sessions`. */
 export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
   make: Effect.gen(function* () {
-    const { find, open, revoke, rotate, sweep } = chains(yield* SqlClient.SqlClient)
+    const sql = yield* SqlClient.SqlClient
+    const { find, open, resume, revoke, revokeOthers, rotate, sweep } = chains(sql)
+    const link = SqlSchema.void({
+      Request: IdentityRow,
+      execute: (row) => sql`insert into identities ${sql.insert(row)}`
+    })
     return {
       /** A new player and its session, both or neither. */
-      open: (request: typeof Opening.Type) => settled(open(request)),
+      open: (request: typeof FirstOpening.Type) => settled(open(request)),
+      /** A new player with an identity and its session, all or nothing. */
+      openWith: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
+        answered(linking(sql.withTransaction(Effect.andThen(open(request), link(identity))))),
+      /** A session more of a player; none when there is no such player, or it is banned. */
+      resume: (request: Parameters<typeof resume>[0]) => settled(resume(request)),
       /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
       rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
       find: (request: typeof Named.Type) => settled(find(request)),
       revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
+      /** Ends the sessions of a player, all but the one that is kept. */
+      revokeOthers: (request: Parameters<typeof revokeOthers>[0]) => settled(revokeOthers(request)),
       /** Forgets the sessions that ended before a time. */
       sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
     }

@@ -14,8 +14,8 @@ export const playerView = (row: PlayerRow): Player => ({
   displayName: row.displayName,
   isGuest: row.isGuest,
   createdAt: DateTime.formatIso(row.createdAt),
-  identities: row.isGuest ? [{ provider: "guest" }] : [],
-  emailVerified: false
+  identities: (row.isGuest ? ["guest" as const] : row.methods).map((provider) => ({ provider })),
+  emailVerified: row.emailVerified
 })
 
 const answer = Effect.fnUntraced(function* (row: Option.Option<PlayerRow>) {

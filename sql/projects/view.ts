@@ -1,22 +1,14 @@
 /** What a project's members see of an environment: its players, its days, what is alive. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { AgeBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { settled } from "../database.ts"
+import { PlayerRow, playerColumns } from "../players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
 /** A player, and when it last signed in or renewed its session. */
-const SeenPlayer = Schema.Struct({
-  id: PlayerId,
-  environmentId: EnvironmentId,
-  displayName: Schema.String,
-  isGuest: Schema.Boolean,
-  declaredAgeBand: Schema.NullOr(AgeBand),
-  createdAt: Time,
-  lastSeenAt: Time
-})
+const SeenPlayer = Schema.Struct({ ...PlayerRow.fields, lastSeenAt: Time })
 export type SeenPlayer = typeof SeenPlayer.Type
 
 const Newest = Schema.Struct({
@@ -66,7 +58,7 @@ export type LiveRoom = typeof LiveRoom.Type
 const lastCharacter = "\u{10ffff}"
 
 const players = (sql: SqlClient.SqlClient) => {
-  const seen = sql`p.id, p.environment_id, p.display_name, p.is_guest, p.declared_age_band, p.created_at,
+  const seen = sql`${playerColumns(sql)},
     coalesce((select max(s.rotated_at) from sessions s where s.player_id = p.id), p.created_at)
       as last_seen_at`
   return {

@@ -11,6 +11,7 @@ import { AuditRows } from "#sql/audit"
 import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
+import { IdentityRows } from "#sql/identities"
 import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
 import { PlayerRecords } from "#sql/players/records"
@@ -21,6 +22,7 @@ import { UsageRows } from "#sql/projects/usage"
 import { ViewRows } from "#sql/projects/view"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
+import { CodeRows } from "#sql/sessions/codes"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
 import { Audit, AuditHttp } from "../audit.ts"
@@ -47,6 +49,7 @@ import { RoomsHttp } from "../rooms.ts"
 import { SavesHttp } from "../saves/handlers.ts"
 import { Secrets } from "../secrets.ts"
 import { Sessions } from "../sessions/chains.ts"
+import { SingleUseCodes } from "../sessions/codes.ts"
 import { SessionsHttp } from "../sessions/handlers.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { StatsHttp } from "../stats/handlers.ts"
@@ -66,8 +69,10 @@ import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
   AuditRows.layer,
+  CodeRows.layer,
   ConfigRows.layer,
   DeveloperRows.layer,
+  IdentityRows.layer,
   MemberRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
@@ -94,6 +99,7 @@ export const CoreLive = Origins.layer.pipe(
       Passwords.layer,
       Sanctions.layer.pipe(Layer.provideMerge(Standings.layer)),
       Sessions.layer,
+      SingleUseCodes.layer,
       Throttles.layer
     )
   ),

@@ -5,41 +5,38 @@
  * Within ten seconds of a rotation the token just replaced answers `refresh_race`: another tab was
  * faster. Presented later, or any older one: somebody has a copy, and the chain is revoked.
  */
-import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { InvalidRefreshToken, type PlayerBanned, RefreshRace, SessionRevoked } from "#rpc/errors"
-import { type EnvironmentId, newId, type PlayerId, type SanctionId, type SessionId } from "#rpc/ids"
+import {
+  InvalidRefreshToken,
+  type PlayerBanned,
+  type PlayerNotFound,
+  RefreshRace,
+  SessionRevoked
+} from "#rpc/errors"
+import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { sessions as limits } from "#rpc/limits"
-import { normalizeDisplayName } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
+import type { NotLinked } from "#sql/identities"
 import { SanctionRows } from "#sql/moderation"
-import type { PlayerRow } from "#sql/players"
 import { SessionRows } from "#sql/sessions"
+import { sweepDaily } from "../database.ts"
 import { standingOf } from "../moderation/standings.ts"
-import { playerView } from "../players.ts"
-import { Usage } from "../projects/usage.ts"
 import { Secrets } from "../secrets.ts"
+import { type FirstSignIn, lifetime, makeOpenings } from "./openings.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
-import { AccessTokens } from "./tokens.ts"
 
 type RefreshError = InvalidRefreshToken | SessionRevoked | PlayerBanned | RefreshRace
 
-const lifetime = Duration.seconds(limits.refreshTokenSeconds)
 const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
 
-/** Ended sessions are swept once a day; they are useless long before. */
-const sweepEvery = Duration.days(1)
-
-const nameAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-/** `Player-7K3Q`. */
-const defaultDisplayName = Effect.gen(function* () {
-  const random = yield* SecureRandom.SecureRandom
-  const bytes = yield* random.randomBytes(4)
-  return `Player-${Array.from(bytes, (byte) => nameAlphabet.charAt(byte & 31)).join("")}`
-})
-
 /** A player who proves by a refresh token who it is. */
+interface Holder {
+  readonly playerId: PlayerId
+  readonly sessionId: SessionId
+}
+
+/** The same of a player whom a ban may have signed out. */
 interface Appellant {
   readonly playerId: PlayerId
   readonly sanctionId: SanctionId | null
@@ -54,6 +51,27 @@ export class Sessions extends Context.Service<
       environmentId: EnvironmentId,
       displayName: string | undefined
     ) => Effect.Effect<Session>
+    /** A new player with a way to sign in, signed in. */
+    readonly signUp: (
+      environmentId: EnvironmentId,
+      first: FirstSignIn
+    ) => Effect.Effect<Session, NotLinked>
+    /** A player signs in on one device more. */
+    readonly signIn: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId
+    ) => Effect.Effect<Session, PlayerBanned | PlayerNotFound>
+    /** Ends the sessions of a player, all but the one that is kept. */
+    readonly signOut: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId,
+      kept?: SessionId
+    ) => Effect.Effect<void>
+    /** Whose current token of an open session it is. */
+    readonly holder: (
+      environmentId: EnvironmentId,
+      token: string
+    ) => Effect.Effect<Holder, InvalidRefreshToken | SessionRevoked>
     /** The next session of a refresh token's chain. */
     readonly refresh: (
       environmentId: EnvironmentId,
@@ -76,41 +94,21 @@ export class Sessions extends Context.Service<
       const rows = yield* SessionRows
       const sanctions = yield* SanctionRows
       const secrets = yield* Secrets
-      const tokens = yield* AccessTokens
-      const usage = yield* Usage
+      const { openGuest, sessionOf, signIn, signUp } = yield* makeOpenings
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
-      yield* sweepDaily(rows)
-
-      const sessionOf = Effect.fnUntraced(function* (
-        player: PlayerRow,
-        sessionId: SessionId,
-        refreshToken: string
-      ) {
-        const { environmentId, id: playerId, isGuest } = player
-        yield* usage.playerSeen(environmentId, playerId)
-        const accessToken = yield* tokens.sign({ environmentId, playerId, sessionId, isGuest })
-        const expiresIn = limits.accessTokenSeconds
-        return { player: playerView(player), accessToken, expiresIn, refreshToken }
-      })
+      yield* sweepDaily("Sessions", rows.sweep)
+      const current = makeCurrent(rows, secrets)
 
       return Sessions.of({
-        openGuest: Effect.fn("Sessions.openGuest")(function* (environmentId, displayName) {
+        openGuest,
+        signIn,
+        signUp,
+
+        signOut: Effect.fn("Sessions.signOut")(function* (environmentId, playerId, kept) {
           const now = yield* DateTime.now
-          const sessionId = yield* newId.session
-          const { hash, token } = yield* newRefreshToken(secrets, sessionId)
-          const player: PlayerRow = {
-            id: yield* newId.player,
-            environmentId,
-            displayName: normalizeDisplayName(displayName ?? (yield* defaultDisplayName)),
-            isGuest: true,
-            declaredAgeBand: null,
-            createdAt: now
-          }
-          const expiresAt = DateTime.addDuration(now, lifetime)
-          yield* rows.open({ player, sessionId, tokenHash: hash, now, expiresAt })
-          return yield* sessionOf(player, sessionId, token)
-        }, withRandom),
+          yield* rows.revokeOthers({ environmentId, playerId, kept: kept ?? null, now })
+        }),
 
         refresh: Effect.fn("Sessions.refresh")(function* (environmentId, token) {
           const presented = parseRefreshToken(secrets, token)
@@ -128,7 +126,17 @@ export class Sessions extends Context.Service<
 
         logout: makeLogout(rows, secrets),
 
-        appellant: makeAppellant(rows, secrets),
+        holder: Effect.fn("Sessions.holder")(function* (environmentId, token) {
+          const { isRevoked, playerId, sessionId } = yield* current(environmentId, token)
+          if (isRevoked) return yield* new SessionRevoked()
+          return { playerId, sessionId }
+        }),
+
+        appellant: Effect.fn("Sessions.appellant")(function* (environmentId, token) {
+          const { isRevoked, playerId, sanctionId } = yield* current(environmentId, token)
+          if (isRevoked && sanctionId === null) return yield* new SessionRevoked()
+          return { playerId, sanctionId }
+        }),
 
         chainOf: (token) => {
           const presented = parseRefreshToken(secrets, token)
@@ -152,8 +160,8 @@ const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =
   })
 
 /** Only the newest token of a chain that has not ended proves anything. */
-const makeAppellant = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
-  Effect.fn("Sessions.appellant")(function* (environmentId: EnvironmentId, token: string) {
+const makeCurrent = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return yield* new InvalidRefreshToken()
     const { hash, sessionId } = presented
@@ -162,8 +170,7 @@ const makeAppellant = (rows: SessionRows["Service"], secrets: Secrets["Service"]
     const { expiresAt, playerId, revokedAt, sanctionId, tokenHash } = found.value
     const isOver = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
     if (hash !== tokenHash || isOver) return yield* new InvalidRefreshToken()
-    if (revokedAt !== null && sanctionId === null) return yield* new SessionRevoked()
-    return { playerId, sanctionId }
+    return { playerId, sessionId, isRevoked: revokedAt !== null, sanctionId }
   })
 
 /** A mark made under an earlier master key proves nothing, but a remembered hash does. */
@@ -196,13 +203,3 @@ const refuse = Effect.fnUntraced(function* (
   yield* rows.revoke({ environmentId, sessionId, now })
   return yield* new SessionRevoked()
 })
-
-const sweepDaily = (rows: SessionRows["Service"]) =>
-  Effect.flatMap(DateTime.now, (now) =>
-    rows.sweep(DateTime.subtractDuration(now, sweepEvery))
-  ).pipe(
-    Effect.tapDefect((defect) => Effect.logWarning("Sessions were not swept", defect)),
-    Effect.exit,
-    Effect.repeat(Schedule.spaced(sweepEvery)),
-    Effect.forkScoped
-  )

@@ -45,6 +45,7 @@ export const featureWords = [
   "email",
   "functions",
   "hosting",
+  "identities",
   "matchmaking",
   "moderation",
   "money",

@@ -105,7 +105,9 @@ const CoreLive = Layer.mergeAll(
           displayName: id,
           isGuest: true,
           declaredAgeBand: null,
-          createdAt: DateTime.makeUnsafe(0)
+          createdAt: DateTime.makeUnsafe(0),
+          methods: [],
+          emailVerified: false
         }),
       declareAge: () => Effect.succeedNone,
       rename: () => Effect.succeedNone

@@ -1,0 +1,74 @@
+/** Codes that work once, each for one purpose (spec section 3). Only their hashes are remembered. */
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient, SqlSchema } from "effect/sql"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { settled } from "../database.ts"
+
+const Time = Schema.DateTimeUtcFromDate
+
+/** What a code opens. */
+export const CodePurpose = Schema.Literals(["verify", "reset", "sign-in", "transfer"])
+export type CodePurpose = typeof CodePurpose.Type
+
+const CodeRow = Schema.Struct({
+  hash: Schema.String,
+  environmentId: EnvironmentId,
+  playerId: PlayerId,
+  purpose: CodePurpose,
+  data: Schema.String,
+  expiresAt: Time
+})
+
+const Presented = Schema.Struct({
+  hash: Schema.String,
+  environmentId: EnvironmentId,
+  purpose: CodePurpose,
+  now: Time
+})
+
+const statements = (sql: SqlClient.SqlClient) => ({
+  insert: SqlSchema.void({
+    Request: CodeRow,
+    execute: (row) => sql`insert into single_use_codes ${sql.insert(row)}`
+  }),
+  spend: SqlSchema.findOneOption({
+    Request: Presented,
+    Result: Schema.Struct({ playerId: PlayerId, data: Schema.String }),
+    execute: ({ environmentId, hash, now, purpose }) => sql`
+      delete from single_use_codes
+      where hash = ${hash} and environment_id = ${environmentId} and purpose = ${purpose}
+        and expires_at > ${now}
+      returning player_id, data`
+  }),
+  withdraw: SqlSchema.void({
+    Request: Schema.Struct({
+      environmentId: EnvironmentId,
+      playerId: PlayerId,
+      purpose: CodePurpose
+    }),
+    execute: ({ environmentId, playerId, purpose }) => sql`
+      delete from single_use_codes where environment_id = ${environmentId}
+        and player_id = ${playerId} and purpose = ${purpose}`
+  }),
+  sweep: SqlSchema.void({
+    Request: Time,
+    execute: (now) => sql`delete from single_use_codes where expires_at <= ${now}`
+  })
+})
+
+/** Rows in and out of `single_use_codes`. */
+export class CodeRows extends Context.Service<CodeRows>()("sql/sessions/codes/CodeRows", {
+  make: Effect.gen(function* () {
+    const { insert, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
+    return {
+      insert: (row: typeof CodeRow.Type) => settled(insert(row)),
+      /** Whose it is and what it carries; of many who present it at once one gets it. */
+      spend: (presented: typeof Presented.Type) => settled(spend(presented)),
+      /** Forgets a player's codes of a purpose. */
+      withdraw: (request: Parameters<typeof withdraw>[0]) => settled(withdraw(request)),
+      sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
+    }
+  })
+}) {
+  static readonly layer = Layer.effect(CodeRows, this.make)
+}

@@ -1,0 +1,81 @@
+/**
+ * Codes that work once and for a while, each for one purpose: links in mails, the return from a
+ * provider, the change to another browser (spec sections 3 and 8).
+ */
+import { Context, DateTime, Effect, Layer, type Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import { type CodePurpose, CodeRows } from "#sql/sessions/codes"
+import { sweepHourly } from "../database.ts"
+import { randomSecret, sha256 } from "../secrets.ts"
+
+/** A code to be. */
+interface Issue {
+  readonly environmentId: EnvironmentId
+  readonly playerId: PlayerId
+  readonly purpose: CodePurpose
+  readonly seconds: number
+  /** What whoever spends it gets to know. */
+  readonly data?: string
+  /** Its text, where 256 random bits are too long for people. */
+  readonly code?: string
+}
+
+/** A spent code. */
+interface Spent {
+  readonly playerId: PlayerId
+  readonly data: string
+}
+
+/** Issues and spends codes. */
+export class SingleUseCodes extends Context.Service<
+  SingleUseCodes,
+  {
+    /** A new code; what the same player had of its purpose works until it ends. */
+    readonly issue: (issue: Issue) => Effect.Effect<string>
+    /** Whose code it is; none when it is unknown, spent, expired or for something else. */
+    readonly spend: (
+      environmentId: EnvironmentId,
+      purpose: CodePurpose,
+      code: string
+    ) => Effect.Effect<Option.Option<Spent>>
+    /** Makes a player's codes of a purpose useless. */
+    readonly withdraw: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId,
+      purpose: CodePurpose
+    ) => Effect.Effect<void>
+  }
+>()("src/sessions/codes/SingleUseCodes") {
+  static readonly layer = Layer.effect(
+    SingleUseCodes,
+    Effect.gen(function* () {
+      const rows = yield* CodeRows
+      const random = yield* SecureRandom.SecureRandom
+      yield* sweepHourly("Single-use codes", rows.sweep)
+      return SingleUseCodes.of({
+        issue: Effect.fn("SingleUseCodes.issue")(
+          function* ({ code, data = "", seconds, ...whose }) {
+            const text = code ?? (yield* randomSecret)
+            const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
+            yield* rows.insert({ ...whose, hash: hashOf(whose, text), data, expiresAt })
+            return text
+          },
+          Effect.provideService(SecureRandom.SecureRandom, random)
+        ),
+        spend: Effect.fn("SingleUseCodes.spend")(function* (environmentId, purpose, code) {
+          const hash = hashOf({ environmentId, purpose }, code)
+          return yield* rows.spend({ hash, environmentId, purpose, now: yield* DateTime.now })
+        }),
+        withdraw: (environmentId, playerId, purpose) =>
+          rows.withdraw({ environmentId, playerId, purpose })
+      })
+    })
+  )
+}
+
+/** Two environments, or purposes, may have issued the same short code. */
+const hashOf = (
+  { environmentId, purpose }: { readonly environmentId: string; readonly purpose: CodePurpose },
+  code: string
+): string => sha256(`${environmentId}/${purpose}/${code}`)
