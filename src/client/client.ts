@@ -13,6 +13,7 @@
 import { Clock, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import type { Definitions } from "#rpc/config/definitions"
+import type { Player } from "#rpc/players"
 import { closeCodes, ping, type Warn } from "#rpc/realtime"
 import { type Channels, LiveChannels } from "./channels.ts"
 import { Connection, type ConnectionStatus } from "./connection.ts"
@@ -165,13 +166,21 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
 
   const name = `player-backend:${key}`
   const http = yield* makeHttp({ baseUrl, key })
-  const tokens = new Tokens({ http, stored: storedText(storage, name), name, autoGuest })
+  const tokens = new Tokens({
+    http,
+    stored: storedText(storage, name),
+    name,
+    autoGuest,
+    run: (effect) => fork(provided(effect))
+  })
   const emitter = new Emitter<ClientEvents>()
 
   const status = (next: ConnectionStatus, closed: Closed | undefined) => {
     rooms.status(next, closed)
     channels.status(next, closed)
     emitter.emit("status", next)
+    // The player may have changed while the socket was on its way.
+    if (next === "open") follow(tokens.player)
     // Perhaps the session has ended: its refresh will tell, and sign the player out.
     if (next === "closed" && closed?.code === closeCodes.unauthorized) {
       fork(provided(Effect.ignore(tokens.resume())))
@@ -198,14 +207,17 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   })
   const rooms = new LiveRooms({ connection, run }, http)
   const channels = new LiveChannels({ connection, run })
-  // A socket is its player's; whoever comes next gets another.
-  tokens.changes.on("change", (player) => {
+  /** A socket is its player's: the next player gets another, and nobody none. */
+  const follow = (player: Player | null) => {
     const { playerId } = connection
-    if (playerId !== null && playerId !== player?.id) connection.close("signed_out")
-  })
+    if (playerId === null || playerId === player?.id) return
+    connection.close("signed_out")
+    if (player !== null) fork(provided(Effect.ignore(connection.open())))
+  }
+  tokens.changes.on("change", follow)
 
   const client: Client = {
-    sessions: makeSessions(tokens, run),
+    sessions: makeSessions(http, tokens, run),
     players: makePlayers(http, tokens, run),
     rooms,
     channels,

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Sanction } from "#rpc/appeals"
 import type { Player } from "#rpc/players"
 import type { Unsubscribe } from "./emitter.ts"
-import type { Profile } from "./http.ts"
+import type { Http, Profile } from "./http.ts"
 import type { Tokens } from "./tokens.ts"
 
 export interface Sessions {
@@ -81,11 +81,12 @@ export interface Sessions {
 
 type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 
-export const makeSessions = (tokens: Tokens, run: Run): Sessions => ({
+export const makeSessions = (http: Http, tokens: Tokens, run: Run): Sessions => ({
   get player() {
     return tokens.player
   },
-  guest: (profile = {}) => run(Effect.map(tokens.create(profile), ({ player }) => player)),
+  guest: (profile = {}) =>
+    run(Effect.map(tokens.signIn(http.guest(profile)), ({ player }) => player)),
   resume: () => run(Effect.map(tokens.resume(), (session) => session?.player ?? null)),
   ensure: (profile = {}) => run(Effect.map(tokens.ensure(profile), ({ player }) => player)),
   logout: () => run(tokens.logout()),

@@ -15,23 +15,37 @@ export interface SessionStorage {
   getItem(name: string): string | null | Promise<string | null>
   setItem(name: string, value: string): void | Promise<void>
   removeItem(name: string): void | Promise<void>
+  /**
+   * Tells that texts may have changed, for a storage of one's own that several clients share. Other
+   * tabs' changes of `localStorage` are heard of without it.
+   */
+  onChange?(listener: () => void): void
 }
 
 /**
- * Keeps texts for as long as the client lives.
+ * Keeps texts for as long as its clients live.
  *
  * @example
  * createClient({ baseUrl, key, storage: memoryStorage() }) // a new guest on every visit
  */
 export const memoryStorage = (): SessionStorage => {
   const texts = new Map<string, string>()
+  const listeners = new Set<() => void>()
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
   return {
     getItem: (name) => texts.get(name) ?? null,
     setItem: (name, value) => {
       texts.set(name, value)
+      changed()
     },
     removeItem: (name) => {
       texts.delete(name)
+      changed()
+    },
+    onChange: (listener) => {
+      listeners.add(listener)
     }
   }
 }
@@ -49,6 +63,8 @@ export const defaultStorage = (): SessionStorage => {
 export interface StoredText {
   readonly read: Effect.Effect<string | null>
   readonly write: (text: string | null) => Effect.Effect<void>
+  /** Tells when somebody may have written, another tab above all. */
+  readonly watch: (listener: () => void) => void
 }
 
 export const storedText = (storage: SessionStorage, name: string): StoredText => {
@@ -62,6 +78,15 @@ export const storedText = (storage: SessionStorage, name: string): StoredText =>
     )
   return {
     read: attempt((it) => it.getItem(name)),
-    write: (text) => attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text)))
+    write: (text) =>
+      attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text))),
+    watch: (listener) => {
+      storage.onChange?.(listener)
+      // A page hears of what the others store; `clear` names no key.
+      if (typeof document === "undefined") return
+      globalThis.addEventListener("storage", ({ key }) => {
+        if (key === name || key === null) listener()
+      })
+    }
   }
 }

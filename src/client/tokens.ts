@@ -1,32 +1,20 @@
 /**
  * The tokens of the signed-in player (spec section 5, rules 2 and 4 to 6). Access tokens are renewed
- * before they end, one refresh at a time; what another tab has stored counts for this one too. A
- * session that the service has ended signs the player out.
+ * before they end, one refresh at a time. Tabs share one stored session: who writes it holds the Web
+ * Lock, who refreshes reads it again first, and whoever hears of a change follows. A session that the
+ * service has ended signs the player out.
  */
-import { Clock, Effect, Option, Schedule, Schema, Semaphore } from "effect"
+import { Effect, Equal, Schedule, Semaphore } from "effect"
 import type { RefreshRace } from "#rpc/errors"
-import { sessions, socket } from "#rpc/limits"
+import { sessions } from "#rpc/limits"
 import type { Player } from "#rpc/players"
-import { Session } from "#rpc/sessions"
+import type { Session } from "#rpc/sessions"
 import { Emitter } from "./emitter.ts"
 import { ServiceError, SignedOut } from "./errors.ts"
 import { AccessToken, type Http, type Profile } from "./http.ts"
 import type { StoredText } from "./storage.ts"
+import { isFresh, load, store, type StoredSession, toStore } from "./stored-session.ts"
 import { withWebLock } from "./web-lock.ts"
-
-/** A session as it is stored; `expiresAt` is the end of the access token, Unix milliseconds. */
-const StoredSession = Schema.fromJsonString(
-  Schema.Struct({
-    player: Session.fields.player,
-    accessToken: Session.fields.accessToken,
-    refreshToken: Session.fields.refreshToken,
-    expiresAt: Schema.Int
-  })
-)
-type StoredSession = typeof StoredSession.Type
-
-/** An access token is renewed before the socket's warning, so that the warning finds a new one. */
-const marginMillis = (socket.tokenWarningSeconds + 15) * 1000
 
 /** How long the tokens of another tab are waited for: less than the window of the race. */
 const raceWait = Schedule.spaced("250 millis").pipe(
@@ -40,10 +28,7 @@ const endings: ReadonlySet<string> = new Set([
   "player_banned"
 ])
 
-const isFresh = ({ expiresAt }: StoredSession) =>
-  Effect.map(Clock.currentTimeMillis, (now) => expiresAt - now > marginMillis)
-
-const signedOut = () => new SignedOut({ message: "Nobody is signed in: call sessions.guest()." })
+const signedOut = () => new SignedOut({ message: "Nobody is signed in." })
 
 export interface TokenOptions {
   readonly http: Http
@@ -51,6 +36,12 @@ export interface TokenOptions {
   /** Names the Web Lock. */
   readonly name: string
   readonly autoGuest: boolean
+  readonly run: (effect: Effect.Effect<void>) => void
+}
+
+/** What proves that a request comes from this device's session. */
+export interface Proof {
+  readonly refreshToken: string
 }
 
 export class Tokens {
@@ -65,6 +56,7 @@ export class Tokens {
 
   constructor(options: TokenOptions) {
     this.#options = options
+    options.stored.watch(() => options.run(this.#follow()))
   }
 
   /** The signed-in player, as far as is known without asking anybody. */
@@ -72,9 +64,9 @@ export class Tokens {
     return this.#session?.player ?? null
   }
 
-  /** Signs in as a new guest. */
-  create(profile: Profile) {
-    return this.#inTurn(this.#create(profile))
+  /** Signs in as the player that a request answers, whoever was signed in before. */
+  signIn<A extends Session, E>(request: Effect.Effect<A, E>) {
+    return this.#inTurn(Effect.tap(request, (session) => this.#locked(this.#save(session))))
   }
 
   /** The stored session if there is one that has not ended. */
@@ -85,21 +77,14 @@ export class Tokens {
   /** The stored session, or a new guest. */
   ensure(profile: Profile) {
     const found = Effect.flatMap(this.#living(), (session) =>
-      session === undefined ? this.#create(profile) : Effect.succeed(session)
+      session === undefined ? this.#newGuest(profile) : Effect.succeed(session)
     )
     return this.#inTurn(found)
   }
 
   /** An access token that will do for a while. */
   access() {
-    const found = Effect.gen({ self: this }, function* () {
-      const session = yield* this.#resume()
-      if (session !== undefined) return session.accessToken
-      // After a sign-out a new guest would hide from the player that the old one is gone.
-      if (!this.#options.autoGuest || this.#left) return yield* signedOut()
-      return (yield* this.#create({})).accessToken
-    })
-    return this.#inTurn(found)
+    return this.#inTurn(Effect.map(this.#wanted(), ({ accessToken }) => accessToken))
   }
 
   /** The service refused this access token, whatever the clock says. */
@@ -123,16 +108,30 @@ export class Tokens {
     )
   }
 
+  /** The same for what the refresh token is to prove: nobody rotates it meanwhile. */
+  proven<A, E extends { readonly _tag: string }>(request: (proof: Proof) => Effect.Effect<A, E>) {
+    const attempt = Effect.gen({ self: this }, function* () {
+      const session = (yield* this.#load()) ?? this.#session
+      if (session === undefined) return yield* signedOut()
+      return yield* request({ refreshToken: session.refreshToken })
+    })
+    return this.authorized(this.#inTurn(this.#locked(attempt)))
+  }
+
   /** Signs out here whatever happens, and at the service if it can be reached. */
   logout() {
     const { http } = this.#options
     const ended = Effect.gen({ self: this }, function* () {
-      const session = this.#session ?? (yield* this.#load())
-      yield* this.#forget()
+      const session = yield* this.#locked(this.#leave())
       if (session === undefined) return
       yield* Effect.ignore(http.logout({ refreshToken: session.refreshToken }))
     })
     return this.#inTurn(ended)
+  }
+
+  /** There is no such player any more. */
+  forget() {
+    return this.#inTurn(this.#locked(this.#leave()))
   }
 
   /** Appeals against the ban that has signed the player out, or is about to. */
@@ -149,23 +148,36 @@ export class Tokens {
 
   /** The player was renamed; the tokens beside it are whatever was stored last. */
   update(player: Player) {
-    const { name, stored } = this.#options
     const updated = Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
       if (found?.player.id !== player.id) return
-      yield* stored.write(Schema.encodeSync(StoredSession)(this.#adopt({ ...found, player })))
+      yield* store(this.#options.stored, this.#adopt({ ...found, player }))
     })
-    return this.#inTurn(withWebLock(name)(updated))
+    return this.#inTurn(this.#locked(updated))
   }
 
   #inTurn<A, E>(effect: Effect.Effect<A, E>) {
     return this.#turn.withPermit(effect)
   }
 
+  #locked<A, E>(effect: Effect.Effect<A, E>) {
+    return withWebLock(this.#options.name)(effect)
+  }
+
+  /** The storage may have changed: another tab's player, tokens and sign-out are this one's too. */
+  #follow() {
+    const followed = Effect.gen({ self: this }, function* () {
+      const found = yield* this.#load()
+      const known = this.#session
+      if (found === undefined) return known === undefined ? undefined : this.#drop()
+      const same = found.accessToken === known?.accessToken
+      if (!same || !Equal.equals(found.player, known.player)) this.#adopt(found)
+    })
+    return this.#inTurn(followed)
+  }
+
   #load() {
-    return Effect.map(this.#options.stored.read, (text) =>
-      Option.getOrUndefined(Schema.decodeUnknownOption(StoredSession)(text))
-    )
+    return load(this.#options.stored)
   }
 
   #adopt(session: StoredSession): StoredSession {
@@ -175,27 +187,53 @@ export class Tokens {
     return session
   }
 
-  #save({ expiresIn, ...answer }: Session) {
+  #save(answer: Session) {
     return Effect.gen({ self: this }, function* () {
-      const now = yield* Clock.currentTimeMillis
-      const session = { ...answer, expiresAt: now + expiresIn * 1000 }
-      yield* this.#options.stored.write(Schema.encodeSync(StoredSession)(session))
+      const session = yield* toStore(answer)
+      yield* store(this.#options.stored, session)
       return this.#adopt(session)
     })
   }
 
-  #forget() {
+  /** Nobody is signed in any more. */
+  #drop(): void {
+    const was = this.#session
+    this.#session = undefined
+    this.#left = true
+    if (was !== undefined) this.changes.emit("change", null)
+  }
+
+  /** Under the lock: signs out all tabs; answers the session that was theirs. */
+  #leave() {
     return Effect.gen({ self: this }, function* () {
-      const was = this.#session
-      this.#session = undefined
-      this.#left = true
+      const session = (yield* this.#load()) ?? this.#session
       yield* this.#options.stored.write(null)
-      if (was !== undefined) this.changes.emit("change", null)
+      this.#drop()
+      return session
     })
   }
 
-  #create(profile: Profile) {
-    return Effect.flatMap(this.#options.http.guest(profile), (session) => this.#save(session))
+  /** A new guest, unless another tab came first. */
+  #newGuest(profile: Profile) {
+    const created = Effect.flatMap(this.#options.http.guest(profile), (session) =>
+      this.#save(session)
+    )
+    return this.#locked(
+      Effect.flatMap(this.#shared(), (found) =>
+        found === undefined ? created : Effect.succeed(found)
+      )
+    )
+  }
+
+  /** The stored session; if need be and wanted, that of a new guest. */
+  #wanted() {
+    return Effect.gen({ self: this }, function* () {
+      const session = yield* this.#resume()
+      if (session !== undefined) return session
+      // After a sign-out a new guest would hide from the player that the old one is gone.
+      if (!this.#options.autoGuest || this.#left) return yield* signedOut()
+      return yield* this.#newGuest({})
+    })
   }
 
   /** A session that has ended is as good as none; a ban is for the player to see. */
@@ -223,15 +261,22 @@ export class Tokens {
   /** Renews the session, unless another tab has just done so, or has signed the player out. */
   #renew() {
     const renewed = Effect.gen({ self: this }, function* () {
+      const session = yield* this.#shared()
+      if (session !== undefined) return session
+      this.#drop()
+      return yield* signedOut()
+    })
+    return this.#locked(renewed)
+  }
+
+  /** Under the lock: what the tabs share now, refreshed if that is due. */
+  #shared() {
+    return Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
-      if (found === undefined) {
-        yield* this.#forget()
-        return yield* signedOut()
-      }
+      if (found === undefined) return undefined
       const others = found.accessToken !== this.#session?.accessToken
       return others && (yield* isFresh(found)) ? this.#adopt(found) : yield* this.#refresh(found)
     })
-    return withWebLock(this.#options.name)(renewed)
   }
 
   #refresh(used: StoredSession) {
@@ -241,7 +286,7 @@ export class Tokens {
       Effect.tapError((error) => {
         const code = error instanceof ServiceError ? error.code : error._tag
         if (code === "player_banned") this.#banned = used.refreshToken
-        return endings.has(code) ? this.#forget() : Effect.void
+        return endings.has(code) ? this.#leave() : Effect.void
       })
     )
   }
