@@ -12,6 +12,7 @@ import {
   ProjectFeaturesApi
 } from "./config.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
+import { EmailApi, OwnEmailApi } from "./email.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
@@ -25,6 +26,8 @@ import { SystemApi } from "./system.ts"
 
 export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
+  .add(EmailApi)
+  .add(OwnEmailApi)
   .add(PlayersApi)
   .add(SanctionsApi)
   .add(AppealsApi)

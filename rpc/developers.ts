@@ -6,6 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeveloperSession, Requests } from "./auth.ts"
 import { featureTable } from "./config/features.ts"
+import { Email, GivenPassword, NewPassword } from "./email.ts"
 import {
   EmailTaken,
   InvalidCredentials,
@@ -17,30 +18,7 @@ import {
   wire
 } from "./errors.ts"
 import { DeveloperId } from "./ids.ts"
-import { developers, sessions } from "./limits.ts"
-
-/** The form of an email that accounts are found by. */
-export const normalizeEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
-
-/** An address as far as it can be told by looking at it; whether it exists, only a mail tells. */
-export const Email = Schema.String.check(
-  Schema.makeFilter((text: string) =>
-    /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(text.trim()) &&
-    normalizeEmail(text).length <= developers.emailMaxCharacters
-      ? undefined
-      : `Expected an email address of at most ${developers.emailMaxCharacters} characters`
-  )
-)
-
-/** A password to be set: 8 to 256 characters. */
-export const NewPassword = Schema.String.check(
-  Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters)
-)
-
-/** A password to be checked. */
-export const GivenPassword = Schema.String.check(
-  Schema.isBetweenLength(1, sessions.passwordMaxCharacters)
-)
+import { developers } from "./limits.ts"
 
 /** A developer as the developer sees it. */
 export const Developer = Schema.Struct({

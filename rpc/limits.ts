@@ -23,11 +23,17 @@ export const sessions = {
   displayNameMaxCharacters: 32
 } as const
 
+/** Email and the links in mails (spec sections 4.1 and 8, decisions 3.2.4-5). */
+export const email = {
+  addressMaxCharacters: 254,
+  redirectUrlMaxCharacters: 2048,
+  tokenMaxCharacters: 128
+} as const
+
 /** Developers' accounts and sessions (spec section 4.9). */
 export const developers = {
   /** A session ends this long after it was last used. */
   sessionSeconds: 30 * secondsPerDay,
-  emailMaxCharacters: 254,
   nameMaxCharacters: 80,
   /** Codes shorter than this can be found by trying. */
   inviteCodeMinCharacters: 8,
@@ -326,6 +332,11 @@ export const throttles = {
   /** Failed sign-ins: of one account from one address, and of one address whatever the account. */
   loginPerAccount: { burst: 10, seconds: 900 },
   loginPerAddress: { burst: 60, seconds: 900 },
+  /** Mails to one address: both hold. */
+  mailsPerMinute: { burst: 1, seconds: 60 },
+  mailsPerHour: { burst: 5, seconds: secondsPerHour },
+  /** Reset links asked for from one address, whomever they are for. */
+  forgotPerAddress: { burst: 30, seconds: secondsPerHour },
   /** Changes of a project's name. */
   projectRenames: { burst: 20, seconds: 3600 },
   /** What a developer asks with a `kds_` session. */

@@ -21,3 +21,17 @@ export class SignupsClosed extends coded<SignupsClosed>()(
   403,
   "Signing up is closed here."
 ) {}
+
+/** The player has an email already. */
+export class EmailAlreadyLinked extends coded<EmailAlreadyLinked>()(
+  "email_already_linked",
+  409,
+  "This player has an email already."
+) {}
+
+/** No mail can be sent here; `SMTP_URL` says how. */
+export class MailUnavailable extends coded<MailUnavailable>()(
+  "mail_unavailable",
+  503,
+  "No mail can be sent here."
+) {}

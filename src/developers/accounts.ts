@@ -10,9 +10,9 @@ import {
   type Developer,
   type DeveloperIdentity,
   type DeveloperSignedIn,
-  normalizeEmail,
   type Signup
 } from "#rpc/developers"
+import { normalizeEmail } from "#rpc/email"
 import {
   EmailTaken,
   InvalidCredentials,

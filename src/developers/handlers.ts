@@ -5,7 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import manifest from "../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
-import { normalizeEmail } from "#rpc/developers"
+import { normalizeEmail } from "#rpc/email"
 import { type Throttle, throttles as limits } from "#rpc/limits"
 import { clientAddress } from "../http/address.ts"
 import { throttled } from "../http/throttled.ts"

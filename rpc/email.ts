@@ -1,0 +1,133 @@
+/**
+ * Sign-in with an email and a password (spec sections 3, 4.1 and 5; decisions 3.2.4, 3.2.5, 3.2.9).
+ * Nothing says whether an address is known, but for a sign-up and a link, which could not hide it.
+ *
+ * Links in mails last 24 hours (verification) and 30 minutes (reset), and each works once. A link leads
+ * to `<redirectUrl>#svc_verify=<token>` or `#svc_reset=<token>`, without a `redirectUrl` to a page of
+ * the service; whoever is there posts the token.
+ */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { FeatureGate, PlayerToken, PublishableKey, Requests, RequiredFeature } from "./auth.ts"
+import {
+  EmailAlreadyLinked,
+  EmailTaken,
+  IdentityAlreadyLinked,
+  InvalidCredentials,
+  InvalidRefreshToken,
+  InvalidToken,
+  MailUnavailable,
+  NotFound,
+  PlayerBanned,
+  SessionRevoked,
+  wire
+} from "./errors.ts"
+import { email as limits, sessions } from "./limits.ts"
+import { DisplayName, Player } from "./players.ts"
+import { RefreshToken, Session } from "./sessions.ts"
+
+/** The form of an email that accounts are found by. */
+export const normalizeEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
+
+/** An address as far as it can be told by looking at it; whether it exists, only a mail tells. */
+export const Email = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(text.trim()) &&
+    normalizeEmail(text).length <= limits.addressMaxCharacters
+      ? undefined
+      : `Expected an email address of at most ${limits.addressMaxCharacters} characters`
+  )
+)
+
+/** A password to be set: 8 to 256 characters. */
+export const NewPassword = Schema.String.check(
+  Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters)
+)
+
+/** A password to be checked. */
+export const GivenPassword = Schema.String.check(
+  Schema.isBetweenLength(1, sessions.passwordMaxCharacters)
+)
+
+/** Where a mail's link leads; it must match `auth.redirectUrls`, else 400 `invalid_request`. */
+const redirectUrl = Schema.optionalKey(
+  Schema.String.check(Schema.isMaxLength(limits.redirectUrlMaxCharacters))
+)
+
+const Token = Schema.String.check(Schema.isBetweenLength(1, limits.tokenMaxCharacters))
+
+/** A link that was used, has expired or never was. */
+const invalidToken = wire(InvalidToken).pipe(HttpApiSchema.status(400))
+
+const PlayerAnswer = Schema.Struct({ player: Player })
+const Done = Schema.Struct({})
+
+/** `/v1/auth`: sign up and in with an email, and use the links of mails. */
+export class EmailApi extends HttpApiGroup.make("email")
+  .add(
+    HttpApiEndpoint.post("signup", "/email/signup", {
+      payload: Schema.Struct({
+        email: Email,
+        password: NewPassword,
+        displayName: Schema.optionalKey(DisplayName),
+        redirectUrl
+      }),
+      success: Session,
+      error: wire(EmailTaken)
+    }).annotate(OpenApi.Summary, "Create a player with an email and a password and sign it in"),
+    HttpApiEndpoint.post("login", "/email/login", {
+      payload: Schema.Struct({ email: Email, password: GivenPassword }),
+      success: Session,
+      error: [wire(InvalidCredentials), wire(PlayerBanned)]
+    }).annotate(OpenApi.Summary, "Sign in with an email and a password"),
+    HttpApiEndpoint.post("verify", "/email/verify", {
+      payload: Schema.Struct({ token: Token }),
+      success: PlayerAnswer,
+      error: [invalidToken, wire(PlayerBanned)]
+    }).annotate(OpenApi.Summary, "Confirm an email with the token of a verification link"),
+    HttpApiEndpoint.post("forgot", "/password/forgot", {
+      payload: Schema.Struct({ email: Email, redirectUrl }),
+      success: Done,
+      error: wire(MailUnavailable)
+    }).annotate(OpenApi.Summary, "Send a reset link, if there is such an account"),
+    HttpApiEndpoint.post("reset", "/password/reset", {
+      payload: Schema.Struct({ token: Token, password: NewPassword }),
+      success: Done,
+      error: [invalidToken, wire(PlayerBanned)]
+    }).annotate(OpenApi.Summary, "Set a password with the token of a reset link; all sessions end")
+  )
+  .annotateEndpoints(RequiredFeature, "emailLogin")
+  .prefix("/v1/auth")
+  .middleware(Requests)
+  .middleware(FeatureGate)
+  .middleware(PublishableKey) {}
+
+/** `/v1/auth`: the signed-in player's email and password. */
+export class OwnEmailApi extends HttpApiGroup.make("ownEmail")
+  .add(
+    HttpApiEndpoint.post("link", "/link/email", {
+      payload: Schema.Struct({ email: Email, password: NewPassword, redirectUrl }),
+      success: PlayerAnswer,
+      error: [wire(IdentityAlreadyLinked), wire(EmailAlreadyLinked), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Add an email and a password; a guest becomes permanent"),
+    HttpApiEndpoint.post("resend", "/email/resend", {
+      payload: Schema.Struct({ redirectUrl }),
+      success: Done,
+      error: [wire(MailUnavailable), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Send the verification link again; nothing when it is confirmed"),
+    HttpApiEndpoint.post("change", "/password/change", {
+      payload: Schema.Struct({
+        currentPassword: GivenPassword,
+        newPassword: NewPassword,
+        ...RefreshToken.fields
+      }),
+      success: Done,
+      error: [wire(InvalidCredentials), wire(InvalidRefreshToken), wire(SessionRevoked)]
+    }).annotate(OpenApi.Summary, "Change the password; every other device is signed out")
+  )
+  .annotateEndpoints(RequiredFeature, "emailLogin")
+  .prefix("/v1/auth")
+  .middleware(Requests)
+  .middleware(FeatureGate)
+  .middleware(PlayerToken)
+  .middleware(PublishableKey) {}
