@@ -12,6 +12,7 @@ import {
   ProjectFeaturesApi
 } from "./config.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
+import { SignInApi } from "./oauth/sign-in.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
@@ -25,6 +26,7 @@ import { SystemApi } from "./system.ts"
 
 export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
+  .add(SignInApi)
   .add(PlayersApi)
   .add(SanctionsApi)
   .add(AppealsApi)
