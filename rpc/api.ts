@@ -13,6 +13,7 @@ import {
 } from "./config.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
 import { EmailApi, OwnEmailApi } from "./email.ts"
+import { SignInApi } from "./oauth/sign-in.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
 import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
@@ -28,6 +29,7 @@ export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(EmailApi)
   .add(OwnEmailApi)
+  .add(SignInApi)
   .add(PlayersApi)
   .add(SanctionsApi)
   .add(AppealsApi)

@@ -91,6 +91,11 @@ export class CurrentPlayer extends Context.Service<CurrentPlayer, PlayerCaller>(
   "rpc/auth/CurrentPlayer"
 ) {}
 
+/** The player of {@link OptionalPlayerToken}, if the request names one. */
+export class PlayerIfAny extends Context.Service<PlayerIfAny, PlayerCaller | undefined>()(
+  "rpc/auth/PlayerIfAny"
+) {}
+
 /** The developer of a session (`kds_`). */
 export class CurrentDeveloper extends Context.Service<CurrentDeveloper, DeveloperCaller>()(
   "rpc/auth/CurrentDeveloper"
@@ -116,6 +121,15 @@ export class PublishableKey extends HttpApiMiddleware.Service<
   error: [wire(InvalidKey), wire(OriginNotAllowed)]
 }) {}
 
+/** `?key=pk_...`: a plain link, which carries no headers; nothing but the start of a sign-in takes it. */
+export class PublishableKeyInQuery extends HttpApiMiddleware.Service<
+  PublishableKeyInQuery,
+  { provides: CurrentEnvironment }
+>()("rpc/auth/PublishableKeyInQuery", {
+  security: { publishableKeyInQuery: HttpApiSecurity.apiKey({ key: "key", in: "query" }) },
+  error: [wire(InvalidKey), wire(OriginNotAllowed)]
+}) {}
+
 /** `X-Svc-Key: sk_...`: a server, the CLI, CI. */
 export class SecretKey extends HttpApiMiddleware.Service<
   SecretKey,
@@ -134,6 +148,17 @@ export class PlayerToken extends HttpApiMiddleware.Service<
   { provides: CurrentPlayer; requires: CurrentEnvironment }
 >()("rpc/auth/PlayerToken", {
   security: { playerToken: HttpApiSecurity.bearer },
+  error: [wire(Unauthorized), wire(TokenExpired), wire(PlayerBanned), wire(RateLimited)]
+}) {}
+
+/**
+ * As {@link PlayerToken}, for endpoints that a player may or may not call as itself: without
+ * `Authorization` there is no player, with one that is no good the request is refused.
+ */
+export class OptionalPlayerToken extends HttpApiMiddleware.Service<
+  OptionalPlayerToken,
+  { provides: PlayerIfAny; requires: CurrentEnvironment }
+>()("rpc/auth/OptionalPlayerToken", {
   error: [wire(Unauthorized), wire(TokenExpired), wire(PlayerBanned), wire(RateLimited)]
 }) {}
 

@@ -282,8 +282,23 @@ export const idempotency = { keptSeconds: secondsPerDay } as const
 /** How long the audit log keeps an entry; the database refuses to forget one sooner. */
 export const audit = { keptDays: 400 } as const
 
-/** External sign-in: what a field of a provider's credentials may hold. */
-export const oauth = { credentialMaxCharacters: 512, privateKeyMaxCharacters: 4096 } as const
+/** External sign-in (spec sections 4.1 and 5, rules 9 to 11). */
+export const oauth = {
+  credentialMaxCharacters: 512,
+  privateKeyMaxCharacters: 4096,
+  nativeClientIdsMax: 8,
+  /** How long a person may take at the provider. */
+  stateSeconds: 600,
+  redirectUrlMaxCharacters: 2048,
+  /** A parameter of what a provider sends back. */
+  returnMaxCharacters: 4096,
+  idTokenMaxCharacters: 8192,
+  /** Names are cut to what a display name may hold. */
+  nameMaxCharacters: 256,
+  /** Requests to providers. */
+  requestMillis: 5000,
+  answerMaxBytes: 256 * KiB
+} as const
 
 /** Caches of one node. */
 export const caches = {
@@ -337,6 +352,11 @@ export const throttles = {
   mailsPerHour: { burst: 5, seconds: secondsPerHour },
   /** Reset links asked for from one address, whomever they are for. */
   forgotPerAddress: { burst: 30, seconds: secondsPerHour },
+  /** External sign-in, by address: beginning, returning from the provider, getting a session. */
+  oauthStartPerAddress: { burst: 30, seconds: 60 },
+  oauthReturnPerAddress: { burst: 60, seconds: 60 },
+  oauthExchangePerAddress: { burst: 30, seconds: 60 },
+  oauthNativePerAddress: { burst: 30, seconds: 60 },
   /** Changes of a project's name. */
   projectRenames: { burst: 20, seconds: 3600 },
   /** What a developer asks with a `kds_` session. */

@@ -21,13 +21,26 @@ const AppleId = Schema.String.check(
   Schema.isPattern(/^[A-Z0-9]{10}$/, { message: "Expected the 10 characters that Apple shows" })
 )
 
-/** An OAuth client. */
-export const ClientCredentials = Schema.Struct({ clientId: Field, clientSecret: Field })
+/** The client ids of native apps, whose id tokens are taken beside those of the client itself. */
+const NativeClientIds = Schema.optionalKey(
+  Schema.Array(Field).check(Schema.isMaxLength(limits.nativeClientIdsMax))
+)
+
+/** An OAuth client. `nativeClientIds`: those of the Android and iOS apps, for `google`. */
+export const ClientCredentials = Schema.Struct({
+  clientId: Field,
+  clientSecret: Field,
+  nativeClientIds: NativeClientIds
+})
 export type ClientCredentials = typeof ClientCredentials.Type
 
-/** Sign in with Apple: `privateKey` is the text of the `.p8` file (PKCS #8, EC P-256). */
+/**
+ * Sign in with Apple: `privateKey` is the text of the `.p8` file (PKCS #8, EC P-256);
+ * `nativeClientIds` are the bundle ids of apps.
+ */
 export const AppleCredentials = Schema.Struct({
   servicesId: Field,
+  nativeClientIds: NativeClientIds,
   teamId: AppleId,
   keyId: AppleId,
   privateKey: Schema.String.check(Schema.isMaxLength(limits.privateKeyMaxCharacters))
