@@ -21,3 +21,10 @@ export class SignupsClosed extends coded<SignupsClosed>()(
   403,
   "Signing up is closed here."
 ) {}
+
+/** The code, or what has to come with it, is unknown, spent or expired; which is never said. */
+export class InvalidCode extends coded<InvalidCode>()(
+  "invalid_code",
+  400,
+  "This code is unknown, used or expired."
+) {}
