@@ -1,9 +1,13 @@
 /**
- * Age bands and what follows from them (spec section 2.2, decisions 3.3.13). One place derives the
+ * Age bands and what follows from them (spec section 2.2, decisions 3.2.13). One place derives the
  * capabilities; everything that depends on age asks here.
  */
 import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import type { EnvironmentConfig } from "./config/document.ts"
+import { AgeChangeNotAllowed, NotFound, wire } from "./errors.ts"
+import { ages as limits } from "./limits.ts"
 
 /** Under 13, under 18, and everybody else. */
 export const AgeBand = Schema.Literals(["child", "teen", "adult"])
@@ -54,3 +58,63 @@ export const ageProfileOf = (
   const ageBand = ageBandOf(audience, declaredAgeBand)
   return { ageBand, declaredAgeBand, capabilities: capabilitiesOf(ageBand) }
 }
+
+const Years = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.yearsMax }))
+
+/**
+ * What the platform of a device says of its user's age: Play Age Signals, Declared Age Range. The
+ * bounds are years, both inclusive; without `upperBound` the range is open.
+ */
+export const AgeSignal = Schema.Struct({
+  platform: Schema.Literals(["ios", "android", "web"]),
+  /**
+   * `declared`, `verified`: the range is what was declared, or what was checked. `supervised`: a
+   * guardian keeps the account and has set the range; `_pending` and `_denied` are about the guardian's
+   * consent to a change of the app, which is not about age. `declined`, `unknown`: nothing is said.
+   */
+  status: Schema.Literals([
+    "declared",
+    "verified",
+    "supervised",
+    "supervised_pending",
+    "supervised_denied",
+    "declined",
+    "unknown"
+  ]),
+  lowerBound: Schema.optionalKey(Years),
+  upperBound: Schema.optionalKey(Years),
+  /** Who says so; it counts alike. */
+  source: Schema.optionalKey(Schema.Literals(["selfDeclared", "guardianDeclared", "platform"])),
+  /** A guardian keeps the account, whatever the status. */
+  supervised: Schema.optionalKey(Schema.Boolean)
+}).check(
+  Schema.makeFilter(({ lowerBound, upperBound }) =>
+    lowerBound === undefined || upperBound === undefined || lowerBound <= upperBound
+      ? undefined
+      : { path: ["upperBound"], issue: "Expected at least lowerBound" }
+  )
+)
+export type AgeSignal = typeof AgeSignal.Type
+
+/** The player's own age group: only ever made stricter, but for the first declaration. */
+export class AgesApi extends HttpApiGroup.make("ages")
+  .add(
+    HttpApiEndpoint.post("signal", "/players/me/age-signal", {
+      payload: AgeSignal,
+      success: AgeProfile,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "What the platform says of the player's age; only makes stricter"),
+    HttpApiEndpoint.get("profile", "/social/profile", {
+      success: AgeProfile,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "The player's age group, and what follows from it"),
+    HttpApiEndpoint.put("declare", "/social/age", {
+      payload: Schema.Struct({ band: AgeBand }),
+      success: AgeProfile,
+      error: [wire(AgeChangeNotAllowed), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Declare the age group; once declared, only a stricter one")
+  )
+  .prefix("/v1")
+  .middleware(Requests)
+  .middleware(PlayerToken)
+  .middleware(PublishableKey) {}

@@ -1,5 +1,6 @@
 /** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
+import { AgesApi } from "./ages.ts"
 import { AuditApi } from "./audit.ts"
 import { ChannelsApi } from "./channels.ts"
 import { AppealsApi, SanctionsApi } from "./appeals.ts"
@@ -11,11 +12,13 @@ import {
   ProjectConfigApi,
   ProjectFeaturesApi
 } from "./config.ts"
+import { IdentitiesApi } from "./identities.ts"
+import { NewsApi } from "./news.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
 import { EmailApi, OwnEmailApi } from "./email.ts"
 import { SignInApi } from "./oauth/sign-in.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
-import { PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
+import { OwnDataApi, PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
 import { ProjectApi, ProjectsApi, ProjectViewApi } from "./projects.ts"
 import { realtimeReference } from "./reference.ts"
@@ -24,13 +27,19 @@ import { SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
 import { IntegrityApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
+import { TransferApi } from "./transfer.ts"
 
 export class Api extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(EmailApi)
   .add(OwnEmailApi)
   .add(SignInApi)
+  .add(TransferApi)
   .add(PlayersApi)
+  .add(IdentitiesApi)
+  .add(OwnDataApi)
+  .add(AgesApi)
+  .add(NewsApi)
   .add(SanctionsApi)
   .add(AppealsApi)
   .add(PlayerDataApi)

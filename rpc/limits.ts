@@ -30,6 +30,16 @@ export const email = {
   tokenMaxCharacters: 128
 } as const
 
+/** Codes for another browser (spec section 3, decisions 3.2.15). */
+export const transfer = {
+  codeCharacters: 8,
+  /** As people write one: with spaces and dashes. */
+  codeMaxCharacters: 64
+} as const
+
+/** Age signals (decisions 3.2.13). */
+export const ages = { yearsMax: 150 } as const
+
 /** Developers' accounts and sessions (spec section 4.9). */
 export const developers = {
   /** A session ends this long after it was last used. */
@@ -357,6 +367,11 @@ export const throttles = {
   oauthReturnPerAddress: { burst: 60, seconds: 60 },
   oauthExchangePerAddress: { burst: 30, seconds: 60 },
   oauthNativePerAddress: { burst: 30, seconds: 60 },
+  /** Wrong proofs of who wants to delete a player, by player. */
+  deletionPerPlayer: { burst: 10, seconds: 900 },
+  /** Codes for another browser, by player; redeeming them, by address. */
+  transferPerPlayer: { burst: 10, seconds: 600 },
+  redeemPerAddress: { burst: 10, seconds: 60 },
   /** Changes of a project's name. */
   projectRenames: { burst: 20, seconds: 3600 },
   /** What a developer asks with a `kds_` session. */

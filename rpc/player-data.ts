@@ -1,16 +1,21 @@
 /**
- * All that is stored about a player, shown or deleted by the operator (spec section 4.8, decisions
- * 3.2.11-12). Deletion is for good: nothing stays but the id, so that it is never given again.
+ * All that is stored about a player, shown or deleted by the player itself (spec section 4.1) or the
+ * operator (spec section 4.8, decisions 3.2.11-12). Deletion is for good: nothing stays but the id, so
+ * that it is never given again.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AgeProfile } from "./ages.ts"
+import { AgeBand, AgeProfile } from "./ages.ts"
 import { AppealStatus, Sanction } from "./appeals.ts"
-import { PlayerNotFound, wire } from "./errors.ts"
+import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
+import { InvalidCredentials, NotFound, PlayerNotFound, wire } from "./errors.ts"
+import { LinkedIdentity } from "./identities.ts"
 import { SanctionId } from "./ids.ts"
+import { sessions as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
-import { Identity, Player } from "./players.ts"
+import { Player } from "./players.ts"
 import { Save } from "./saves.ts"
+import { RefreshToken } from "./sessions.ts"
 
 /**
  * Everything that is stored about a player, as of `exportedAt`. `channels` names those that have the
@@ -19,8 +24,12 @@ import { Save } from "./saves.ts"
 export const PlayerExport = Schema.Struct({
   exportedAt: Schema.String,
   player: Player,
-  age: AgeProfile,
-  identities: Schema.Array(Identity),
+  /** `signalledAgeBand` is the strictest that a platform has told. */
+  age: Schema.Struct({ ...AgeProfile.fields, signalledAgeBand: Schema.NullOr(AgeBand) }),
+  /** `subject` is the id that the provider knows the player by; of `email`, the address. */
+  identities: Schema.Array(Schema.Struct({ ...LinkedIdentity.fields, subject: Schema.String })),
+  /** Whether the player wants news, and since when; null when it has not chosen. */
+  news: Schema.NullOr(Schema.Struct({ optIn: Schema.Boolean, chosenAt: Schema.String })),
   sessions: Schema.Array(
     Schema.Struct({
       id: Schema.String,
@@ -58,6 +67,41 @@ export const PlayerExport = Schema.Struct({
 })
 export type PlayerExport = typeof PlayerExport.Type
 
+const Deleted = Schema.Struct({ deleted: Schema.Literal(true) })
+
+/** A player with an email proves itself by the password, any other by its refresh token. */
+const DeletionProof = Schema.Struct({
+  password: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(limits.passwordMaxCharacters))
+  ),
+  refreshToken: Schema.optionalKey(RefreshToken.fields.refreshToken)
+}).check(
+  Schema.makeFilter(({ password, refreshToken }) =>
+    password === undefined && refreshToken === undefined
+      ? "Expected password or refreshToken"
+      : undefined
+  )
+)
+export type DeletionProof = typeof DeletionProof.Type
+
+/** `/v1/players/me`: all that is stored about the signed-in player. */
+export class OwnDataApi extends HttpApiGroup.make("ownData")
+  .add(
+    HttpApiEndpoint.get("export", "/me/export", {
+      success: PlayerExport,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Everything that is stored about the player"),
+    HttpApiEndpoint.delete("delete", "/me", {
+      payload: DeletionProof,
+      success: Deleted,
+      error: [wire(InvalidCredentials), wire(NotFound)]
+    }).annotate(OpenApi.Summary, "Delete the player and everything that is stored about it")
+  )
+  .prefix("/v1/players")
+  .middleware(Requests)
+  .middleware(PlayerToken)
+  .middleware(PublishableKey) {}
+
 const playerData = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.post("export", "/players/:playerId/export", {
@@ -67,7 +111,7 @@ const playerData = <Id extends string, P extends MountParams>(id: Id, params: P)
     }).annotate(OpenApi.Summary, "Everything that is stored about a player"),
     HttpApiEndpoint.post("delete", "/players/:playerId/delete", {
       params: { ...params, playerId: Schema.String },
-      success: Schema.Struct({ deleted: Schema.Literal(true) }),
+      success: Deleted,
       error: wire(PlayerNotFound)
     }).annotate(OpenApi.Summary, "Delete a player and everything that is stored about it")
   )
