@@ -13,12 +13,16 @@
 import { Clock, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import type { Definitions } from "#rpc/config/definitions"
-import type { Player } from "#rpc/players"
 import { closeCodes, ping, type Warn } from "#rpc/realtime"
+import { type Ages, makeAges } from "./ages.ts"
 import { type Channels, LiveChannels } from "./channels.ts"
 import { Connection, type ConnectionStatus } from "./connection.ts"
+import { type Email, makeEmail } from "./email.ts"
 import { Emitter, type Unsubscribe } from "./emitter.ts"
 import { type Http, makeHttp } from "./http.ts"
+import { type Identities, makeIdentities } from "./identities.ts"
+import { makeNews, type News } from "./news.ts"
+import { makeOAuth, type OAuth } from "./oauth.ts"
 import { makePlayers, type Players } from "./players.ts"
 import { LiveRooms, type Rooms } from "./rooms.ts"
 import { makeSaves, type Saves } from "./saves.ts"
@@ -27,22 +31,32 @@ import type { Closed, WebSocketClass } from "./socket.ts"
 import { makeStats, type Stats } from "./stats.ts"
 import { defaultStorage, type SessionStorage, storedText } from "./storage.ts"
 import { Tokens } from "./tokens.ts"
+import { makeTransfer, type Transfer } from "./transfer.ts"
 
+export type { Ages } from "./ages.ts"
 export type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
 export type { Channels } from "./channels.ts"
 export type { ConnectionStatus } from "./connection.ts"
+export type { Email, MailLink } from "./email.ts"
 export type { Unsubscribe } from "./emitter.ts"
 export {
   Disconnected,
   NetworkError,
+  OAuthFailed,
   Overloaded,
+  PopupBlocked,
+  PopupClosed,
   ServiceError,
   SignedOut,
   TimedOut
 } from "./errors.ts"
 export { type ClientError, isError } from "./failures.ts"
-export type { Profile, RoomFilter, SaveVersion } from "./http.ts"
+export type { Credentials, MailOptions, Profile, RoomFilter, SaveVersion } from "./http.ts"
+export type { Identities } from "./identities.ts"
+export type { News } from "./news.ts"
+export type { OAuth, ProviderSignIn, StartOptions } from "./oauth.ts"
 export type { Players } from "./players.ts"
+export { returnToOpener } from "./return.ts"
 export type {
   ConfirmedChanges,
   Room,
@@ -57,6 +71,8 @@ export type { Sessions } from "./sessions.ts"
 export type { ReportOptions, Stats } from "./stats.ts"
 export type { WebSocketClass, WebSocketLike } from "./socket.ts"
 export { memoryStorage, type SessionStorage } from "./storage.ts"
+export type { Transfer } from "./transfer.ts"
+export type { ProviderOptions } from "./visit.ts"
 
 export interface ClientOptions {
   /** Where the service is, without a path of the interface: `https://api.example.com`. */
@@ -87,7 +103,13 @@ export interface ClientEvents {
 
 export interface Client {
   readonly sessions: Sessions
+  readonly email: Email
+  readonly oauth: OAuth
+  readonly transfer: Transfer
   readonly players: Players
+  readonly identities: Identities
+  readonly ages: Ages
+  readonly news: News
   readonly rooms: Rooms
   readonly channels: Channels
   readonly saves: Saves
@@ -161,18 +183,14 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   const provided = <A, E>(effect: Effect.Effect<A, E>) =>
     Effect.provideService(effect, FetchHttpClient.Fetch, (input, init) => fetch(input, init))
   const runPromise = Effect.runPromiseWith(context)
+  const runFork = Effect.runForkWith(context)
   const run = <A, E>(effect: Effect.Effect<A, E>) => runPromise(provided(effect))
-  const fork = Effect.runForkWith(context)
+  const fork = (effect: Effect.Effect<void>) => runFork(provided(effect))
 
   const name = `player-backend:${key}`
   const http = yield* makeHttp({ baseUrl, key })
-  const tokens = new Tokens({
-    http,
-    stored: storedText(storage, name),
-    name,
-    autoGuest,
-    run: (effect) => fork(provided(effect))
-  })
+  const stored = storedText(storage, name)
+  const tokens = new Tokens({ http, stored, name, autoGuest, run: fork })
   const emitter = new Emitter<ClientEvents>()
 
   const status = (next: ConnectionStatus, closed: Closed | undefined) => {
@@ -180,10 +198,10 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     channels.status(next, closed)
     emitter.emit("status", next)
     // The player may have changed while the socket was on its way.
-    if (next === "open") follow(tokens.player)
+    if (next === "open") connection.belongTo(tokens.player)
     // Perhaps the session has ended: its refresh will tell, and sign the player out.
     if (next === "closed" && closed?.code === closeCodes.unauthorized) {
-      fork(provided(Effect.ignore(tokens.resume())))
+      fork(Effect.ignore(tokens.resume()))
     }
   }
   const connection = new Connection({
@@ -191,7 +209,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     key,
     WebSocket: options.WebSocket ?? globalThis.WebSocket,
     tokens,
-    run: (effect) => fork(provided(effect)),
+    run: fork,
     events: {
       event: (event) => {
         rooms.receive(event)
@@ -207,22 +225,12 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   })
   const rooms = new LiveRooms({ connection, run }, http)
   const channels = new LiveChannels({ connection, run })
-  /** A socket is its player's: the next player gets another, and nobody none. */
-  const follow = (player: Player | null) => {
-    const { playerId } = connection
-    if (playerId === null || playerId === player?.id) return
-    connection.close("signed_out")
-    if (player !== null) fork(provided(Effect.ignore(connection.open())))
-  }
-  tokens.changes.on("change", follow)
+  tokens.changes.on("change", (player) => connection.belongTo(player))
 
   const client: Client = {
-    sessions: makeSessions(http, tokens, run),
-    players: makePlayers(http, tokens, run),
+    ...playerCalls(http, tokens, run, name),
     rooms,
     channels,
-    saves: makeSaves(http, tokens, run),
-    stats: makeStats(http, tokens, run),
     definitions: () => run(definitionsOf(http)),
     get status() {
       return connection.status
@@ -232,6 +240,22 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     close: () => connection.close("closed")
   }
   return client
+})
+
+type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+
+/** What is asked over HTTP by, or about, the player. */
+const playerCalls = (http: Http, tokens: Tokens, run: Run, name: string) => ({
+  sessions: makeSessions(http, tokens, run),
+  email: makeEmail(http, tokens, run),
+  oauth: makeOAuth(http, tokens, run, name),
+  transfer: makeTransfer(http, tokens, run),
+  players: makePlayers(http, tokens, run),
+  identities: makeIdentities(http, tokens, run),
+  ages: makeAges(http, tokens, run),
+  news: makeNews(http, tokens, run),
+  saves: makeSaves(http, tokens, run),
+  stats: makeStats(http, tokens, run)
 })
 
 const definitionsOf = (http: Http) =>

@@ -4,6 +4,7 @@
  * made meanwhile wait, bounded in number and time. What the frames mean is not decided here.
  */
 import { Clock, Deferred, Effect, Fiber, Random, Result } from "effect"
+import type { Player } from "#rpc/players"
 import { closeCodes, ping, type ServerEvent, type Welcome } from "#rpc/realtime"
 import { type Disconnected, Overloaded, TimedOut } from "./errors.ts"
 import { decodeFrame, type Frame, type FramePayload } from "./frames.ts"
@@ -63,6 +64,8 @@ export class Connection {
   #loop: Fiber.Fiber<void> | undefined
   #calls = 0
   #playerId: string | null = null
+  /** The access token that the service has last seen on this socket. */
+  #shown = ""
   /** Something came in since the last heartbeat. */
   #heard = false
 
@@ -120,6 +123,17 @@ export class Connection {
     else this.line.warn("disconnected", `${frame._tag} was not sent.`)
   }
 
+  /**
+   * The player is this one now, perhaps with a new session: a socket is its player's, so the next
+   * player gets another, and nobody gets none.
+   */
+  belongTo(player: Player | null): void {
+    if (this.#playerId === null) return
+    if (this.#playerId === player?.id) return this.#renew()
+    this.close("signed_out")
+    if (player !== null) this.#options.run(Effect.ignore(this.open()))
+  }
+
   /** Closes the socket and leaves it closed, until something needs it again. */
   close(reason: string): void {
     if (this.#loop === undefined) return
@@ -161,7 +175,10 @@ export class Connection {
       const socket = runSocket({
         WebSocket,
         url,
-        opened: (opened) => this.line.open(opened, { t: "auth", key, token }),
+        opened: (opened) => {
+          this.#shown = token
+          this.line.open(opened, { t: "auth", key, token })
+        },
         received: (text) => this.#receive(text, welcome)
       })
       const closed = yield* Effect.raceFirst(socket, this.#supervise(welcome))
@@ -208,7 +225,9 @@ export class Connection {
   #renew(): void {
     const { socket } = this.line
     const renewed = Effect.map(this.#options.tokens.access(), (token) => {
-      if (socket === this.line.socket) this.line.authenticate({ t: "auth", token })
+      if (socket !== this.line.socket || token === this.#shown) return
+      this.#shown = token
+      this.line.authenticate({ t: "auth", token })
     })
     // If no token can be had, the service closes with 4002, and that is dealt with there.
     this.#options.run(Effect.ignore(renewed))

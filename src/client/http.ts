@@ -5,21 +5,41 @@
 import { Context, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
 import { HttpApi, HttpApiClient } from "effect/http-api"
+import { type AgeBand, AgesApi, type AgeSignal } from "#rpc/ages"
 import { AppealsApi } from "#rpc/appeals"
 import { DefinitionsApi } from "#rpc/config"
+import { EmailApi, OwnEmailApi } from "#rpc/email"
 import { InvalidRequest } from "#rpc/errors"
+import { IdentitiesApi, type Method, type Provider } from "#rpc/identities"
+import { NewsApi } from "#rpc/news"
+import {
+  type NativeProvider,
+  type NativeRequest,
+  SignInApi,
+  type StartRequest
+} from "#rpc/oauth/sign-in"
+import { type DeletionProof, OwnDataApi } from "#rpc/player-data"
 import { PlayersApi } from "#rpc/players"
 import { RoomsApi } from "#rpc/rooms"
 import { type SavePut, SavesApi } from "#rpc/saves"
 import { SessionsApi } from "#rpc/sessions"
 import { StatsApi } from "#rpc/stats"
+import { TransferApi } from "#rpc/transfer"
 import { issuesOf, NetworkError, ServiceError, TimedOut } from "./errors.ts"
 
 /** What a publishable key opens; the whole interface would not be worth its bytes to a browser. */
 class PublicApi extends HttpApi.make("player-backend")
   .add(SessionsApi)
-  .add(AppealsApi)
+  .add(EmailApi)
+  .add(OwnEmailApi)
+  .add(SignInApi)
+  .add(TransferApi)
   .add(PlayersApi)
+  .add(IdentitiesApi)
+  .add(OwnDataApi)
+  .add(AgesApi)
+  .add(NewsApi)
+  .add(AppealsApi)
   .add(RoomsApi)
   .add(SavesApi)
   .add(StatsApi)
@@ -96,6 +116,27 @@ interface RefreshToken {
   readonly refreshToken: string
 }
 
+/** An email with its password. */
+export interface Credentials {
+  readonly email: string
+  /** At least 8 characters, when it is set. */
+  readonly password: string
+}
+
+/** What a mail is to do. */
+export interface MailOptions {
+  /**
+   * Where the link in the mail leads to, with a token in the fragment; `auth.redirectUrls` must allow
+   * it. Absent: to a page of the service.
+   */
+  readonly redirectUrl?: string
+}
+
+interface PasswordChange extends RefreshToken {
+  readonly currentPassword: string
+  readonly newPassword: string
+}
+
 /** Which open rooms to list. */
 export interface RoomFilter {
   /** Only rooms of this mode. */
@@ -109,12 +150,8 @@ export interface SaveVersion {
   readonly ifVersion?: number
 }
 
-/** The requests of the interface, as effects. */
-export const makeHttp = Effect.fnUntraced(function* (options: {
-  readonly baseUrl: string
-  readonly key: string
-}) {
-  const api = yield* HttpApiClient.make(PublicApi, {
+const makeApi = (options: { readonly baseUrl: string; readonly key: string }) =>
+  HttpApiClient.make(PublicApi, {
     baseUrl: options.baseUrl,
     transformClient: (client) =>
       client.pipe(
@@ -124,7 +161,47 @@ export const makeHttp = Effect.fnUntraced(function* (options: {
       ),
     transformResponse: Effect.mapError(unreadable)
   })
+
+/** Who a player is: how it signs in, and what is known of it. */
+const identity = (api: Effect.Success<ReturnType<typeof makeApi>>) => ({
+  signUp: (payload: Credentials & Profile & MailOptions) => settle(api.email.signup({ payload })),
+  signIn: (payload: Credentials) => settle(api.email.login({ payload })),
+  linkEmail: (payload: Credentials & MailOptions) => settle(api.ownEmail.link({ payload })),
+  verify: (token: string) => settle(api.email.verify({ payload: { token } })),
+  resend: (payload: MailOptions) => settle(api.ownEmail.resend({ payload })),
+  forgot: (payload: MailOptions & { readonly email: string }) =>
+    settle(api.email.forgot({ payload })),
+  reset: (token: string, password: string) =>
+    settle(api.email.reset({ payload: { token, password } })),
+  changePassword: (payload: PasswordChange) => settle(api.ownEmail.change({ payload })),
+  startSignIn: (provider: Provider, payload: StartRequest) =>
+    settle(api.signIn.start({ params: { provider }, payload })),
+  exchange: (payload: { readonly code: string; readonly verifier: string }) =>
+    settle(api.signIn.exchange({ payload })),
+  nativeSignIn: (provider: NativeProvider, payload: NativeRequest) =>
+    settle(api.signIn.native({ params: { provider }, payload })),
+  issueTransfer: settle(api.transfer.issue({})),
+  redeemTransfer: (code: string) => settle(api.transfer.redeem({ payload: { code } })),
+  identities: settle(api.identities.list({})),
+  unlink: (provider: Method, payload: RefreshToken) =>
+    settle(api.identities.unlink({ params: { provider }, payload })),
+  export: settle(api.ownData.export({})),
+  delete: (payload: DeletionProof) => settle(api.ownData.delete({ payload })),
+  ageProfile: settle(api.ages.profile({})),
+  declareAge: (band: AgeBand) => settle(api.ages.declare({ payload: { band } })),
+  signalAge: (payload: AgeSignal) => settle(api.ages.signal({ payload })),
+  newsEnabled: settle(api.news.enabled({})),
+  chooseNews: (optIn: boolean) => settle(api.news.choose({ payload: { optIn } }))
+})
+
+/** The requests of the interface, as effects. */
+export const makeHttp = Effect.fnUntraced(function* (options: {
+  readonly baseUrl: string
+  readonly key: string
+}) {
+  const api = yield* makeApi(options)
   return {
+    ...identity(api),
     guest: (payload: Profile) => settle(api.sessions.guest({ payload })),
     refresh: (payload: RefreshToken) => settle(api.sessions.refresh({ payload })),
     logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),

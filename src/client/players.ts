@@ -1,5 +1,6 @@
 /** The signed-in player's own account (spec section 4.1). */
 import { Effect } from "effect"
+import type { PlayerExport } from "#rpc/player-data"
 import type { Player } from "#rpc/players"
 import type { Http, Profile } from "./http.ts"
 import type { Tokens } from "./tokens.ts"
@@ -20,6 +21,23 @@ export interface Players {
    * await client.players.update({ displayName: "Countess" })
    */
   update(changes: Required<Profile>): Promise<Player>
+
+  /**
+   * Everything that is stored about the player.
+   *
+   * @example
+   * download(JSON.stringify(await client.players.export(), null, 2))
+   */
+  export(): Promise<PlayerExport>
+
+  /**
+   * Deletes the player and everything that is stored about it, for good. A player with an email gives
+   * its password, else it rejects with `invalid_credentials`; any other is proved by its session.
+   *
+   * @example
+   * await client.players.delete({ password })
+   */
+  delete(proof?: { readonly password?: string }): Promise<void>
 }
 
 type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
@@ -29,6 +47,14 @@ export const makePlayers = (http: Http, tokens: Tokens, run: Run): Players => {
     Effect.as(tokens.update(player), player)
   return {
     me: () => run(Effect.flatMap(tokens.authorized(http.me), remember)),
-    update: (changes) => run(Effect.flatMap(tokens.authorized(http.update(changes)), remember))
+    update: (changes) => run(Effect.flatMap(tokens.authorized(http.update(changes)), remember)),
+    export: () => run(tokens.authorized(http.export)),
+    delete: ({ password } = {}) => {
+      const deleted =
+        password === undefined
+          ? tokens.proven(http.delete)
+          : tokens.authorized(http.delete({ password }))
+      return run(Effect.andThen(deleted, Effect.asVoid(tokens.forget())))
+    }
   }
 }

@@ -1,0 +1,38 @@
+/** How the signed-in player signs in (spec sections 3 and 4.1). */
+import { Effect } from "effect"
+import type { LinkedIdentity, Method } from "#rpc/identities"
+import type { Player } from "#rpc/players"
+import type { Http } from "./http.ts"
+import type { Tokens } from "./tokens.ts"
+
+export interface Identities {
+  /**
+   * The player's ways to sign in, the oldest first; a guest has none.
+   *
+   * @example
+   * for (const { provider, email } of await client.identities.list()) addRow(provider, email)
+   */
+  list(): Promise<ReadonlyArray<LinkedIdentity>>
+
+  /**
+   * Takes a way to sign in away, and signs the player out on every other device. Rejects with
+   * `last_login_method` when no other would be left.
+   *
+   * @example
+   * const player = await client.identities.unlink("discord")
+   */
+  unlink(provider: Method): Promise<Player>
+}
+
+type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
+
+export const makeIdentities = (http: Http, tokens: Tokens, run: Run): Identities => ({
+  list: () => run(Effect.map(tokens.authorized(http.identities), ({ identities }) => identities)),
+  unlink: (provider) =>
+    run(
+      Effect.flatMap(
+        tokens.proven((proof) => http.unlink(provider, proof)),
+        ({ player }) => Effect.as(tokens.update(player), player)
+      )
+    )
+})

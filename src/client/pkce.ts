@@ -1,0 +1,24 @@
+/** Proof keys for code exchange (RFC 7636), S256 only: who began a sign-in is who ends it. */
+import * as Base64Url from "effect/encoding/Base64Url"
+
+export interface ProofKey {
+  /** Stays here until the exchange: 43 characters of base64url. */
+  readonly verifier: string
+  /** Goes with the start: the SHA-256 of the verifier's text. */
+  readonly challenge: string
+}
+
+/** Pages that are neither https nor localhost have no Web Crypto. */
+export const makeProofKey = async (): Promise<ProofKey> => {
+  const { crypto } = globalThis
+  if (crypto?.subtle === undefined) {
+    throw new TypeError("Sign-in with a provider needs a page of https or localhost.")
+  }
+  const verifier = randomText()
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))
+  return { verifier, challenge: Base64Url.encode(new Uint8Array(digest)) }
+}
+
+/** 256 random bits in base64url. */
+export const randomText = (): string =>
+  Base64Url.encode(globalThis.crypto.getRandomValues(new Uint8Array(32)))

@@ -1,0 +1,119 @@
+/**
+ * A visit to a provider's pages and the way back (spec section 5, rule 9): in a popup, or by leaving
+ * this page. Ends with the code and the verifier that make a session.
+ */
+import { Effect, Schema } from "effect"
+import type { Provider } from "#rpc/identities"
+import { SignInError, type SignInMode } from "#rpc/oauth/sign-in"
+import { OAuthFailed, type PopupClosed, type TimedOut } from "./errors.ts"
+import { randomText } from "./pkce.ts"
+import { openPopup } from "./popup.ts"
+import { type ProviderAnswer, returnToOpener, takeAnswer } from "./return.ts"
+
+export interface ProviderOptions {
+  /**
+   * `popup` keeps the page; `redirect` leaves it and comes back, where `oauth.result()` has the
+   * result. A popup by default, but in the in-app browser of X, which shows none.
+   */
+  readonly mode?: SignInMode
+  /**
+   * Where the provider returns to, by default this page; `auth.redirectUrls` must allow it, and it
+   * must call `oauth.result()` or `returnToOpener()`. For a popup it is of this page's origin.
+   */
+  readonly redirectUrl?: string
+}
+
+/** What a visit needs to begin. */
+export interface Start {
+  readonly provider: Provider
+  readonly redirectUrl: string
+  readonly mode: SignInMode
+  /** For the signed-in player. */
+  readonly link: boolean
+}
+
+/** The address of the provider; `verifier` stays here. */
+export interface Started {
+  readonly url: string
+  readonly verifier: string
+}
+
+/** What makes a session. */
+export interface SignInCode {
+  readonly code: string
+  readonly verifier: string
+}
+
+/** The in-app browser of X shows no popups. */
+const popupless = /Twitter(?:Android| for i)/
+
+const isSignInError = Schema.is(SignInError)
+
+const failed = (reason: string): OAuthFailed =>
+  new OAuthFailed({
+    reason: isSignInError(reason) ? reason : "provider_error",
+    message: `The sign-in has come to nothing: ${reason}`
+  })
+
+const codeOf = ({ code, error }: ProviderAnswer, verifier: string | null) =>
+  code === null || verifier === null
+    ? Effect.fail(failed(error ?? "expired"))
+    : Effect.succeed<SignInCode>({ code, verifier })
+
+/** Left for the provider; whoever comes back by the browser's own button has not signed in. */
+const leave = (url: string): Effect.Effect<never, OAuthFailed> =>
+  Effect.callback((resume) => {
+    const shown = ({ persisted }: PageTransitionEvent) => {
+      if (persisted) resume(Effect.fail(failed("access_denied")))
+    }
+    window.addEventListener("pageshow", shown)
+    location.assign(url)
+    return Effect.sync(() => window.removeEventListener("pageshow", shown))
+  })
+
+/** `name` is where the verifier waits in `sessionStorage` while the page is away. */
+export const visit = <E>(
+  name: string,
+  begin: (start: Start) => Effect.Effect<Started, E>,
+  start: Pick<Start, "provider" | "link">,
+  options: ProviderOptions
+): Effect.Effect<SignInCode, E | OAuthFailed | PopupClosed | TimedOut> => {
+  if (typeof document === "undefined") throw new TypeError("There is no page: use oauth.start().")
+  const { mode = popupless.test(navigator.userAgent) ? "redirect" : "popup" } = options
+  const redirectUrl = new URL(options.redirectUrl ?? location.href, location.href)
+  redirectUrl.hash = ""
+  if (mode === "redirect") {
+    return Effect.flatMap(
+      begin({ ...start, mode, redirectUrl: redirectUrl.href }),
+      ({ url, verifier }) => {
+        sessionStorage.setItem(name, verifier)
+        return leave(url)
+      }
+    )
+  }
+  if (redirectUrl.origin !== location.origin) {
+    throw new TypeError(`A popup must return to ${location.origin}, not ${redirectUrl.origin}.`)
+  }
+  const popup = openPopup(randomText(), redirectUrl)
+  return begin({ ...start, mode, redirectUrl: popup.returnTo }).pipe(
+    Effect.flatMap(({ url, verifier }) =>
+      Effect.flatMap(popup.show(url), (answer) => codeOf(answer, verifier))
+    ),
+    Effect.ensuring(Effect.sync(popup.close))
+  )
+}
+
+/**
+ * The code that has come back to this page; null when the page was opened otherwise. In a popup it goes
+ * to the opener, and nothing comes of it here.
+ */
+export const returned = (name: string): Effect.Effect<SignInCode | null, OAuthFailed> =>
+  Effect.suspend(() => {
+    if (typeof document === "undefined") return Effect.succeed(null)
+    if (returnToOpener()) return Effect.never
+    const answer = takeAnswer()
+    if (answer === null) return Effect.succeed(null)
+    const verifier = sessionStorage.getItem(name)
+    sessionStorage.removeItem(name)
+    return codeOf(answer, verifier)
+  })
