@@ -35,6 +35,8 @@ export class FakeAuth {
   /** `METHOD /path` of each request, in order. */
   readonly requests: Array<string> = []
   readonly #refresh = new Map<string, ReturnType<typeof playerOf>>()
+  /** Refresh tokens that were used and not revoked: this service never stops calling it a race. */
+  readonly #used = new Set<string>()
   readonly #instead = new Map<string, Array<() => Response | Promise<Response>>>()
   #issued = 0
   #guests = 0
@@ -94,9 +96,13 @@ export class FakeAuth {
     "POST /v1/auth/guest": ({ displayName = "Guest" }) =>
       json(200, this.issue(playerOf(++this.#guests, String(displayName)))),
     "POST /v1/auth/refresh": ({ refreshToken }) => {
-      const player = this.#refresh.get(String(refreshToken))
-      this.#refresh.delete(String(refreshToken))
-      return player === undefined ? refusal(401, "session_revoked") : json(200, this.issue(player))
+      const token = String(refreshToken)
+      if (this.#used.has(token)) return refusal(409, "refresh_race")
+      const player = this.#refresh.get(token)
+      if (player === undefined) return refusal(401, "session_revoked")
+      this.#refresh.delete(token)
+      this.#used.add(token)
+      return json(200, this.issue(player))
     },
     "POST /v1/auth/logout": ({ refreshToken }) => {
       this.#refresh.delete(String(refreshToken))
