@@ -29,11 +29,13 @@ import { RefreshToken, Session } from "./sessions.ts"
 /** The form of an email that accounts are found by. */
 export const normalizeEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
 
+/** Of what has a meaning in the headers of mails, nothing. */
+const addressForm = /^[^\s@"(),:;<>[\]\\\p{C}]+@[^\s@"(),:;<>[\]\\\p{C}]+$/u
+
 /** An address as far as it can be told by looking at it; whether it exists, only a mail tells. */
 export const Email = Schema.String.check(
   Schema.makeFilter((text: string) =>
-    /^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(text.trim()) &&
-    normalizeEmail(text).length <= limits.addressMaxCharacters
+    addressForm.test(text.trim()) && normalizeEmail(text).length <= limits.addressMaxCharacters
       ? undefined
       : `Expected an email address of at most ${limits.addressMaxCharacters} characters`
   )

@@ -62,6 +62,10 @@ export type NodeId = typeof NodeId.Type
 export const TicketId = id("tkt").pipe(Schema.brand("TicketId"))
 export type TicketId = typeof TicketId.Type
 
+/** A mail that the service sends. */
+export const MailId = id("mail").pipe(Schema.brand("MailId"))
+export type MailId = typeof MailId.Type
+
 /** One entry of the audit log. */
 const AuditEntryId = id("aud").pipe(Schema.brand("AuditEntryId"))
 
@@ -113,6 +117,7 @@ export const newId = {
   session: Effect.flatMap(SecureRandom.SecureRandom, generate("ses", SessionId)),
   connection: Effect.flatMap(SecureRandom.SecureRandom, generate("con", ConnectionId)),
   node: Effect.flatMap(SecureRandom.SecureRandom, generate("nod", NodeId)),
+  mail: Effect.flatMap(SecureRandom.SecureRandom, generate("mail", MailId)),
   auditEntry: Effect.flatMap(SecureRandom.SecureRandom, generate("aud", AuditEntryId)),
   sanction: Effect.flatMap(SecureRandom.SecureRandom, generate("snc", SanctionId)),
   appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),

@@ -40,6 +40,25 @@ export const transfer = {
 /** Age signals (decisions 3.2.13). */
 export const ages = { yearsMax: 150 } as const
 
+/** Mails that leave the service. */
+export const mail = {
+  /** Mails that wait to be sent; beyond it 503 `mail_unavailable`. */
+  waitingMax: 10_000,
+  /** Tried at a time by a process. */
+  atOnce: 5,
+  attemptsMax: 10,
+  /** From the first failure to the next attempt; then four times as long, and so on. */
+  retrySeconds: 5,
+  retrySecondsMax: secondsPerHour,
+  /** How long an attempt may take, and after how long another process takes over. */
+  attemptSeconds: 60,
+  claimSeconds: 120,
+  /** How often a process looks for what others have left. */
+  lookMillis: 5000,
+  /** Shown in development, where they are not sent. */
+  keptMax: 200
+} as const
+
 /** Developers' accounts and sessions (spec section 4.9). */
 export const developers = {
   /** A session ends this long after it was last used. */

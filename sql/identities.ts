@@ -103,6 +103,15 @@ const writes = (sql: SqlClient.SqlClient) => ({
       update identities set password_hash = ${passwordHash}
       where environment_id = ${environmentId} and player_id = ${playerId} and provider = 'email'
       returning player_id`
+  }),
+  replacePassword: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Owner.fields, from: Schema.String, to: Schema.String }),
+    Result: Schema.Struct({ playerId: PlayerId }),
+    execute: ({ environmentId, from, playerId, to }) => sql`
+      update identities set password_hash = ${to}
+      where environment_id = ${environmentId} and player_id = ${playerId} and provider = 'email'
+        and password_hash = ${from}
+      returning player_id`
   })
 })
 
@@ -130,7 +139,7 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { find, ofPlayer } = reads(sql)
-    const { insert, lock, remove, setPassword, settle, verify } = writes(sql)
+    const { insert, lock, remove, replacePassword, setPassword, settle, verify } = writes(sql)
     return {
       find: (key: typeof Key.Type) => settled(find(key)),
       /** All of a player, oldest first. */
@@ -170,7 +179,10 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
         Effect.map(settled(verify(owned)), Option.isSome),
       /** Whether the player (still) has a password. */
       setPassword: (owned: Parameters<typeof setPassword>[0]) =>
-        Effect.map(settled(setPassword(owned)), Option.isSome)
+        Effect.map(settled(setPassword(owned)), Option.isSome),
+      /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
+      replacePassword: (owned: Parameters<typeof replacePassword>[0]) =>
+        Effect.map(settled(replacePassword(owned)), Option.isSome)
     }
   })
 }) {

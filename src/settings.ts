@@ -16,6 +16,7 @@ import {
 } from "effect"
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
+import { Email } from "#rpc/email"
 import { developers, saves, turn } from "#rpc/limits"
 
 /** An environment variable as the README lists it; without a default it may be absent. */
@@ -59,6 +60,17 @@ export const variables = {
   SVC_SHARD_GROUPS: {
     default: "",
     description: "The shard groups that this runner takes, by comma; empty takes the default one."
+  },
+  SMTP_URL: {
+    description:
+      "The mail server: smtps://user:password@host:465, or smtp://user:password@host:587 " +
+      "(?requireTLS=true insists on STARTTLS). Absent, mails of development are shown at /dev/mail " +
+      "and production sends none."
+  },
+  SVC_MAIL_FROM: {
+    description:
+      "The address that mails come from; the name beside it is the project's. Absent, no-reply at " +
+      "the host of SVC_BASE_URL."
   },
   SVC_THROTTLES: {
     default: "on",
@@ -156,6 +168,12 @@ const InviteCode = Schema.RedactedFromValue(
 
 const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
 
+const SmtpUrl = Schema.String.check(
+  Schema.makeFilter((text) => /^smtps?:$/.test(URL.parse(text)?.protocol ?? ""), {
+    message: "Expected smtp://user:password@host:port or smtps://user:password@host:port"
+  })
+)
+
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
   HOST: Schema.String,
@@ -167,6 +185,8 @@ const Environment = Schema.Struct({
   SVC_RUNNER_HOST: Schema.optionalKey(Schema.String),
   SVC_RUNNER_PORT: Schema.optionalKey(whole(1, 65_535)),
   SVC_SHARD_GROUPS: listOf(Schema.String),
+  SMTP_URL: Schema.optionalKey(Schema.RedactedFromValue(SmtpUrl)),
+  SVC_MAIL_FROM: Schema.optionalKey(Email),
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
   SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
   SVC_INVITE_CODES: listOf(InviteCode),
@@ -231,6 +251,8 @@ export class Settings extends Context.Service<
           readonly shardGroups: ReadonlyArray<string>
         }
       | undefined
+    /** Without a URL no mail leaves. */
+    readonly mail: { readonly smtpUrl: Redacted.Redacted | undefined; readonly from: string }
     readonly throttles: boolean
     /** Who may sign up as a developer. */
     readonly signups: "closed" | "invite" | "open"
@@ -251,6 +273,7 @@ export class Settings extends Context.Service<
       const env = yield* decode(Record.filter(yield* environment, (text) => text !== undefined))
       const host = env.SVC_RUNNER_HOST
       const port = env.SVC_RUNNER_PORT
+      const baseUrl = (env.SVC_BASE_URL?.href ?? `http://localhost:${env.PORT}`).replace(/\/+$/, "")
       return Settings.of({
         production: env.NODE_ENV === "production",
         port: env.PORT,
@@ -258,12 +281,16 @@ export class Settings extends Context.Service<
         databaseUrl: env.DATABASE_URL,
         databaseConnections: env.SVC_DATABASE_CONNECTIONS,
         dataDir: env.SVC_DATA_DIR,
-        baseUrl: (env.SVC_BASE_URL?.href ?? `http://localhost:${env.PORT}`).replace(/\/+$/, ""),
+        baseUrl,
         masterKey: env.SVC_MASTER_KEY,
         runner:
           host === undefined || port === undefined
             ? undefined
             : { host, port, shardGroups: env.SVC_SHARD_GROUPS },
+        mail: {
+          smtpUrl: env.SMTP_URL,
+          from: env.SVC_MAIL_FROM ?? `no-reply@${new URL(baseUrl).hostname}`
+        },
         throttles: env.SVC_THROTTLES === "on",
         signups: env.SVC_SIGNUPS,
         inviteCodes: env.SVC_INVITE_CODES,

@@ -26,6 +26,8 @@ const Presented = Schema.Struct({
   now: Time
 })
 
+const Found = Schema.Struct({ playerId: PlayerId, data: Schema.String })
+
 const statements = (sql: SqlClient.SqlClient) => ({
   insert: SqlSchema.void({
     Request: CodeRow,
@@ -33,12 +35,20 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   spend: SqlSchema.findOneOption({
     Request: Presented,
-    Result: Schema.Struct({ playerId: PlayerId, data: Schema.String }),
+    Result: Found,
     execute: ({ environmentId, hash, now, purpose }) => sql`
       delete from single_use_codes
       where hash = ${hash} and environment_id = ${environmentId} and purpose = ${purpose}
         and expires_at > ${now}
       returning player_id, data`
+  }),
+  look: SqlSchema.findOneOption({
+    Request: Presented,
+    Result: Found,
+    execute: ({ environmentId, hash, now, purpose }) => sql`
+      select player_id, data from single_use_codes
+      where hash = ${hash} and environment_id = ${environmentId} and purpose = ${purpose}
+        and expires_at > ${now}`
   }),
   withdraw: SqlSchema.void({
     Request: Schema.Struct({
@@ -59,11 +69,13 @@ const statements = (sql: SqlClient.SqlClient) => ({
 /** Rows in and out of `single_use_codes`. */
 export class CodeRows extends Context.Service<CodeRows>()("sql/sessions/codes/CodeRows", {
   make: Effect.gen(function* () {
-    const { insert, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
+    const { insert, look, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
     return {
       insert: (row: typeof CodeRow.Type) => settled(insert(row)),
       /** Whose it is and what it carries; of many who present it at once one gets it. */
       spend: (presented: typeof Presented.Type) => settled(spend(presented)),
+      /** The same of one that can be spent; it stays. */
+      look: (presented: typeof Presented.Type) => settled(look(presented)),
       /** Forgets a player's codes of a purpose. */
       withdraw: (request: Parameters<typeof withdraw>[0]) => settled(withdraw(request)),
       sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))

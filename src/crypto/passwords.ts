@@ -58,6 +58,8 @@ export class Passwords extends Context.Service<
     readonly hash: (password: string) => Effect.Effect<string, Unavailable>
     /** Whether a password is the one of a hash; without a hash it is not, after as long. */
     readonly verify: (password: string, hash: string | null) => Effect.Effect<boolean, Unavailable>
+    /** Whether a hash was made with less than what is used today. */
+    readonly isOutdated: (hash: string) => boolean
   }
 >()("src/crypto/passwords/Passwords") {
   static readonly layer = Layer.effect(
@@ -92,7 +94,15 @@ export class Passwords extends Context.Service<
           const same =
             actual.length === expected.hash.length && timingSafeEqual(actual, expected.hash)
           return same && known !== undefined
-        })
+        }),
+        isOutdated: (hash) => {
+          const { memory, parallelism, passes } = parse(hash) ?? nobody
+          return (
+            memory < parameters.memory ||
+            passes < parameters.passes ||
+            parallelism < parameters.parallelism
+          )
+        }
       })
     })
   ).pipe(Layer.provide(NodeCrypto.layerKdf))

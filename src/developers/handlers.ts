@@ -6,9 +6,9 @@ import manifest from "../../package.json" with { type: "json" }
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
 import { normalizeEmail } from "#rpc/email"
-import { type Throttle, throttles as limits } from "#rpc/limits"
+import { throttles as limits } from "#rpc/limits"
 import { clientAddress } from "../http/address.ts"
-import { throttled } from "../http/throttled.ts"
+import { guarded, throttled } from "../http/throttled.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
 import { DeveloperAccounts } from "./accounts.ts"
@@ -17,25 +17,12 @@ import { DeveloperSessions } from "./sessions.ts"
 /** What amounts of money are in, once there are any. */
 const currency = "usd"
 
-/** A try counts against these buckets only when it fails. */
-const makeGuarded = Effect.map(
-  Throttles,
-  (throttles) => (buckets: ReadonlyArray<readonly [Throttle, string]>) =>
-    Effect.fnUntraced(function* <A, E, R>(attempt: Effect.Effect<A, E, R>) {
-      for (const [throttle, key] of buckets) yield* throttled(throttles, throttle, key)
-      const done = yield* attempt
-      for (const [, key] of buckets) yield* throttles.giveBack(key)
-      return done
-    })
-)
-
 const AccessHttp = HttpApiBuilder.group(
   Api,
   "developerAccess",
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
     const throttles = yield* Throttles
-    const guarded = yield* makeGuarded
     const { trustedProxies } = yield* Settings
     const addressOf = (request: HttpServerRequest.HttpServerRequest) =>
       clientAddress(request, trustedProxies)
@@ -47,7 +34,7 @@ const AccessHttp = HttpApiBuilder.group(
       }),
       login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
         const address = addressOf(request)
-        const guard = guarded([
+        const guard = guarded(throttles, [
           [limits.loginPerAddress, `developer-login:${address}`],
           [limits.loginPerAccount, `developer-login:${address}:${normalizeEmail(email)}`]
         ])
@@ -63,10 +50,10 @@ const AccountHttp = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
     const sessions = yield* DeveloperSessions
-    const guarded = yield* makeGuarded
+    const throttles = yield* Throttles
     /** A stolen session must not find the password out by trying. */
     const guardOf = ({ developerId }: DeveloperCaller) =>
-      guarded([[limits.loginPerAccount, `developer-proof:${developerId}`]])
+      guarded(throttles, [[limits.loginPerAccount, `developer-proof:${developerId}`]])
     return handlers.handleAll({
       logout: Effect.fnUntraced(function* () {
         const { sessionId } = yield* CurrentDeveloper

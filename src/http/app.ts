@@ -12,6 +12,7 @@ import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { IdentityRows } from "#sql/identities"
+import { MailRows } from "#sql/mail"
 import { SanctionRows } from "#sql/moderation"
 import { PlayerRows } from "#sql/players"
 import { PlayerRecords } from "#sql/players/records"
@@ -32,8 +33,12 @@ import { PublicConfigHttp } from "../config/public.ts"
 import { Passwords } from "../crypto/passwords.ts"
 import { DevelopersHttp } from "../developers/handlers.ts"
 import { DeveloperSessions } from "../developers/sessions.ts"
+import { EmailHttp } from "../email/handlers.ts"
+import { EmailPages } from "../email/pages.ts"
 import { Idempotency } from "../idempotency.ts"
 import { Invalidation } from "../invalidation.ts"
+import { Mails } from "../mail/outbox.ts"
+import { DevMailPage } from "../mail/page.ts"
 import { ModerationHttp } from "../moderation/handlers.ts"
 import { Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
@@ -78,6 +83,7 @@ const RowsLive = Layer.mergeAll(
   ProjectRows.layer,
   SanctionRows.layer,
   LiveRows.layer,
+  MailRows.layer,
   ManagementRows.layer,
   UsageRows.layer,
   ViewRows.layer,
@@ -127,6 +133,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     ChannelsHttp,
     ConfigHttp,
     DevelopersHttp,
+    EmailHttp,
     GameDataHttp,
     ModerationHttp,
     PlayersHttp,
@@ -148,8 +155,13 @@ const DocsRoute = HttpApiScalar.layer(Api, {
 
 const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 
+/** Pages for people, not programs. */
+const Pages = Layer.mergeAll(DocsRoute, EmailPages, DevMailPage)
+
 /** Everything that is asked over HTTP. */
-export const Routes = Layer.mergeAll(ApiRoutes, ConfigSchemaRoute, DocsRoute, RealtimeRoute, Edge)
+export const Routes = Layer.mergeAll(ApiRoutes, ConfigSchemaRoute, Pages, RealtimeRoute, Edge).pipe(
+  Layer.provide(Mails.layer)
+)
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 

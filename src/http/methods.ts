@@ -9,7 +9,9 @@ export const paths = {
   docs: "/docs",
   openapi: "/openapi.json",
   realtime: "/v1/realtime",
-  rpc: "/v1/rpc"
+  reset: "/-/reset",
+  rpc: "/v1/rpc",
+  verify: "/-/verify"
 } as const
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const

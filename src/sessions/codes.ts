@@ -39,6 +39,12 @@ export class SingleUseCodes extends Context.Service<
       purpose: CodePurpose,
       code: string
     ) => Effect.Effect<Option.Option<Spent>>
+    /** Whose code it is, as long as it can be spent; it is not. */
+    readonly look: (
+      environmentId: EnvironmentId,
+      purpose: CodePurpose,
+      code: string
+    ) => Effect.Effect<Option.Option<Spent>>
     /** Makes a player's codes of a purpose useless. */
     readonly withdraw: (
       environmentId: EnvironmentId,
@@ -66,6 +72,10 @@ export class SingleUseCodes extends Context.Service<
         spend: Effect.fn("SingleUseCodes.spend")(function* (environmentId, purpose, code) {
           const hash = hashOf({ environmentId, purpose }, code)
           return yield* rows.spend({ hash, environmentId, purpose, now: yield* DateTime.now })
+        }),
+        look: Effect.fnUntraced(function* (environmentId, purpose, code) {
+          const hash = hashOf({ environmentId, purpose }, code)
+          return yield* rows.look({ hash, environmentId, purpose, now: yield* DateTime.now })
         }),
         withdraw: (environmentId, playerId, purpose) =>
           rows.withdraw({ environmentId, playerId, purpose })

@@ -1,0 +1,23 @@
+/** Mails to be sent; in development without SMTP, also those that would have been. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // `player_id`: null while it is not known whether anybody has the address. `due_at`: when it is to
+  // be tried, or is believed to have been dropped by whoever tries; null when it is only kept.
+  yield* sql`
+    create table mails (
+      id text primary key,
+      environment_id text not null references environments on delete cascade,
+      player_id text references players on delete cascade,
+      purpose text not null,
+      sealed text not null,
+      attempts int not null,
+      created_at timestamptz not null,
+      expires_at timestamptz not null,
+      due_at timestamptz
+    )`
+  yield* sql`create index mails_due on mails (due_at)`
+  yield* sql`create index mails_player on mails (player_id)`
+})

@@ -1,0 +1,135 @@
+/** Sign-in with an email over HTTP (spec section 4.1). */
+import { Effect, Layer } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import { redirectUrlAllowed } from "#rpc/config/auth"
+import { normalizeEmail } from "#rpc/email"
+import { InvalidRequest } from "#rpc/errors"
+import { throttles as limits } from "#rpc/limits"
+import { Configs } from "../config.ts"
+import { clientAddress } from "../http/address.ts"
+import { guarded, tellWhenToRetry, throttled } from "../http/throttled.ts"
+import { sha256 } from "../secrets.ts"
+import { Settings } from "../settings.ts"
+import { Throttles } from "../throttles.ts"
+import { EmailAccounts, type LinkTarget } from "./accounts.ts"
+import { EmailLinks } from "./links.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const notAllowed = new InvalidRequest({
+  details: {
+    issues: [{ path: "redirectUrl", message: "Expected an address that auth.redirectUrls allows" }]
+  }
+})
+
+/** Where the link of a mail leads: to an address that the environment's config allows. */
+const makeLinkTarget = Effect.map(Configs, (configs) =>
+  Effect.fnUntraced(function* (
+    request: Request,
+    { redirectUrl }: { readonly redirectUrl?: string }
+  ): Effect.fn.Return<LinkTarget, InvalidRequest, CurrentEnvironment> {
+    const { environmentId, name } = yield* CurrentEnvironment
+    const { config } = yield* configs.current(environmentId)
+    const development = name === "development"
+    if (redirectUrl !== undefined && !redirectUrlAllowed(config, redirectUrl, { development })) {
+      return yield* notAllowed
+    }
+    return { redirectUrl: redirectUrl ?? null, key: request.headers["x-svc-key"] ?? "" }
+  })
+)
+
+/** Counts those who make accounts from one address, and those who find out who has one. */
+const makeSignupPace = Effect.gen(function* () {
+  const throttles = yield* Throttles
+  const { trustedProxies } = yield* Settings
+  return Effect.fnUntraced(function* (request: Request) {
+    const { environmentId } = yield* CurrentEnvironment
+    const address = clientAddress(request, trustedProxies)
+    yield* throttled(throttles, limits.signupPerAddress, `signup:${environmentId}:${address}`)
+  })
+})
+
+const AnyonesHttp = HttpApiBuilder.group(
+  Api,
+  "email",
+  Effect.fn(function* (handlers) {
+    const accounts = yield* EmailAccounts
+    const links = yield* EmailLinks
+    const throttles = yield* Throttles
+    const linkTarget = yield* makeLinkTarget
+    const signupPace = yield* makeSignupPace
+    const { trustedProxies } = yield* Settings
+    return handlers.handleAll({
+      signup: Effect.fnUntraced(function* ({ payload, request }) {
+        const link = yield* linkTarget(request, payload)
+        yield* signupPace(request)
+        return yield* accounts.signUp(yield* CurrentEnvironment, payload, link)
+      }),
+      login: Effect.fnUntraced(function* ({ payload, request }) {
+        const environment = yield* CurrentEnvironment
+        const from = `${environment.environmentId}:${clientAddress(request, trustedProxies)}`
+        const guard = guarded(throttles, [
+          [limits.loginPerAddress, `login:${from}`],
+          [limits.loginPerAccount, `login:${from}:${sha256(normalizeEmail(payload.email))}`]
+        ])
+        return yield* guard(accounts.login(environment, payload))
+      }),
+      verify: Effect.fnUntraced(function* ({ payload }) {
+        return { player: yield* links.verify(yield* CurrentEnvironment, payload.token) }
+      }),
+      forgot: Effect.fnUntraced(function* ({ payload, request }) {
+        const environment = yield* CurrentEnvironment
+        const link = yield* linkTarget(request, payload)
+        const address = clientAddress(request, trustedProxies)
+        const key = `forgot:${environment.environmentId}:${address}`
+        const pace = throttles.take(limits.forgotPerAddress, key)
+        yield* links.forgot(environment, payload.email, link, pace)
+        return {}
+      }),
+      reset: Effect.fnUntraced(function* ({ payload }) {
+        yield* links.reset(yield* CurrentEnvironment, payload.token, payload.password)
+        return {}
+      })
+    })
+  })
+)
+
+const OwnHttp = HttpApiBuilder.group(
+  Api,
+  "ownEmail",
+  Effect.fn(function* (handlers) {
+    const accounts = yield* EmailAccounts
+    const links = yield* EmailLinks
+    const throttles = yield* Throttles
+    const linkTarget = yield* makeLinkTarget
+    const signupPace = yield* makeSignupPace
+    return handlers.handleAll({
+      link: Effect.fnUntraced(function* ({ payload, request }) {
+        const link = yield* linkTarget(request, payload)
+        yield* signupPace(request)
+        return { player: yield* accounts.link(yield* CurrentPlayer, payload, link) }
+      }),
+      resend: Effect.fnUntraced(function* ({ payload, request }) {
+        const link = yield* linkTarget(request, payload)
+        yield* tellWhenToRetry(links.resend(yield* CurrentPlayer, link))
+        return {}
+      }),
+      change: Effect.fnUntraced(function* ({ payload }) {
+        const player = yield* CurrentPlayer
+        const { currentPassword, newPassword, refreshToken } = payload
+        // A stolen token must not find the password out by trying.
+        const guard = guarded(throttles, [[limits.loginPerAccount, `proof:${player.playerId}`]])
+        yield* guard(accounts.changePassword(player, currentPassword, newPassword, refreshToken))
+        return {}
+      })
+    })
+  })
+)
+
+/** The groups `email` and `ownEmail`. */
+export const EmailHttp = Layer.mergeAll(AnyonesHttp, OwnHttp).pipe(
+  Layer.provide([EmailAccounts.layer, EmailLinks.layer])
+)

@@ -1,0 +1,72 @@
+/**
+ * What mails say (spec section 5, rule 8; decisions 3.2.5), in the name of the project: a text and the
+ * same as HTML, with one link.
+ */
+import { sessions as limits } from "#rpc/limits"
+import type { MailPurpose } from "#sql/mail"
+
+/** A mail without its addresses. */
+export interface Letter {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+/** How long a link works. */
+export const linkSeconds: Readonly<Record<MailPurpose, number>> = {
+  verify: limits.verificationLinkSeconds,
+  reset: limits.resetLinkSeconds
+}
+
+const wordings: Readonly<
+  Record<MailPurpose, { readonly subject: string; readonly why: string; readonly act: string }>
+> = {
+  verify: {
+    subject: "Confirm your email for",
+    why: "Please confirm that this is your email address for",
+    act: "Confirm this email address"
+  },
+  reset: {
+    subject: "Choose a new password for",
+    why: "Somebody, we hope you, asked for a new password for",
+    act: "Choose a new password"
+  }
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;"
+}
+
+/** A text as HTML shows it, in an attribute too. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign)
+
+/** `24 hours`, `30 minutes`. */
+const lengthOf = (seconds: number): string =>
+  seconds < 7200 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
+
+/** The mail of a purpose. */
+export const letterOf = (purpose: MailPurpose, projectName: string, link: string): Letter => {
+  const { act, subject, why } = wordings[purpose]
+  const name = projectName.replace(/\p{C}+/gu, " ").trim()
+  const rest =
+    `The link works once, for ${lengthOf(linkSeconds[purpose])}. ` +
+    "If this was not you, ignore this mail: nothing has changed."
+  return {
+    subject: `${subject} ${name}`,
+    text: `${why} ${name}.\n\n${act}:\n${link}\n\n${rest}\n`,
+    html:
+      `<!doctype html><html lang="en"><head><meta charset="utf-8">` +
+      `<title>${escapeHtml(`${subject} ${name}`)}</title></head>` +
+      `<body style="font:16px/1.5 system-ui,sans-serif;color:#1a1a1a;margin:24px;max-width:560px">` +
+      `<p>${escapeHtml(`${why} ${name}.`)}</p>` +
+      `<p><a href="${escapeHtml(link)}" style="display:inline-block;padding:10px 18px;` +
+      `border-radius:6px;background:#1a56db;color:#ffffff;text-decoration:none">` +
+      `${escapeHtml(act)}</a></p>` +
+      `<p style="color:#555555;font-size:14px">${escapeHtml(rest)}</p></body></html>`
+  }
+}

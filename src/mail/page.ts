@@ -1,0 +1,69 @@
+/**
+ * `GET /dev/mail`: the mails of development that were not sent for want of an `SMTP_URL`. There is no
+ * such page in production, nor where mails leave. Pages of other origins cannot read it.
+ */
+import { DateTime, Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { NotFound } from "#rpc/errors"
+import { errorResponse } from "../http/errors.ts"
+import { Settings } from "../settings.ts"
+import { escapeHtml } from "./letters.ts"
+import { devMailPath, type KeptMail, Mails } from "./outbox.ts"
+
+/** The mails bring their style in attributes; of anything else they bring nothing. */
+const policy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
+  "base-uri 'none'; form-action 'none'"
+
+const style =
+  "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem}" +
+  "article{border-top:1px solid #bbb;padding:1rem 0}pre{white-space:pre-wrap;word-break:break-all}" +
+  "iframe{width:100%;height:16rem;border:1px solid #bbb}"
+
+const linkForm = /\b[a-z][a-z0-9+.-]*:\/\/\S+/i
+
+/** A text with its link, of which it has one. */
+const linked = (text: string): string => {
+  const [link = ""] = linkForm.exec(text) ?? []
+  const at = link === "" ? text.length : text.indexOf(link)
+  const shown = escapeHtml(link)
+  return (
+    escapeHtml(text.slice(0, at)) +
+    (link === "" ? "" : `<a href="${shown}" rel="noreferrer">${shown}</a>`) +
+    escapeHtml(text.slice(at + link.length))
+  )
+}
+
+const articleOf = ({ createdAt, html, subject, text, to }: KeptMail): string =>
+  `<article><h2>${escapeHtml(subject)}</h2>` +
+  `<p>To ${escapeHtml(to)}, ${escapeHtml(DateTime.formatIso(createdAt))}</p>` +
+  `<pre>${linked(text)}</pre>` +
+  `<details><summary>As HTML</summary>` +
+  `<iframe sandbox srcdoc="${escapeHtml(html)}" title="The mail"></iframe></details></article>`
+
+const pageOf = (mails: ReadonlyArray<KeptMail>): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Mail</title>` +
+  `<style>${style}</style></head><body><h1>Mail</h1>` +
+  (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
+  `</body></html>`
+
+const makeAnswer = Effect.map(Mails, (mails) =>
+  Effect.gen(function* () {
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    // Whoever opens the page sends none; a script of another page does.
+    if (headers["origin"] !== undefined) return errorResponse(NotFound, new NotFound())
+    return HttpServerResponse.text(pageOf(yield* mails.kept), {
+      contentType: "text/html; charset=utf-8",
+      headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
+    })
+  })
+)
+
+/** The page, where there is one. */
+export const DevMailPage = Layer.unwrap(
+  Effect.gen(function* () {
+    const { mail, production } = yield* Settings
+    if (production || mail.smtpUrl !== undefined) return Layer.empty
+    return HttpRouter.add("GET", devMailPath, yield* makeAnswer)
+  })
+)
