@@ -20,6 +20,7 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "players", shown: "player", goes: "itself" },
   { table: "identities", shown: "identities", goes: "cascade" },
   { table: "single_use_codes", shown: null, goes: "cascade" },
+  { table: "sign_in_steps", shown: null, goes: "cascade" },
   { table: "sessions", shown: "sessions", goes: "cascade" },
   { table: "sanctions", shown: "sanctions", goes: "cascade" },
   { table: "saves", shown: "saves", goes: "cascade" },
