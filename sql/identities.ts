@@ -17,17 +17,22 @@ const Key = Schema.Struct({
   subject: Schema.String
 })
 
+/** What a provider tells of a person at each sign-in. */
+const Told = {
+  email: Schema.NullOr(Schema.String),
+  emailVerified: Schema.Boolean,
+  username: Schema.NullOr(Schema.String),
+  /** What has to be given back to the provider when the player is deleted, sealed. */
+  grantSealed: Schema.NullOr(Schema.String)
+}
+
 /** A way to sign in, as it is made. */
 export const NewIdentity = Schema.Struct({
   provider: Method,
   subject: Schema.String,
-  email: Schema.NullOr(Schema.String),
-  emailVerified: Schema.Boolean,
-  username: Schema.NullOr(Schema.String),
+  ...Told,
   /** Of `email`, and only of it. */
-  passwordHash: Schema.NullOr(Schema.String),
-  /** What has to be given back to the provider when the player is deleted, sealed. */
-  grantSealed: Schema.NullOr(Schema.String)
+  passwordHash: Schema.NullOr(Schema.String)
 })
 export type NewIdentity = typeof NewIdentity.Type
 
@@ -87,6 +92,20 @@ const writes = (sql: SqlClient.SqlClient) => ({
       delete from identities where environment_id = ${environmentId}
         and player_id = ${playerId} and provider = ${provider}`
   }),
+  renew: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Key.fields, ...Told }),
+    Result: Schema.Struct({ playerId: PlayerId }),
+    execute: ({ email, emailVerified, environmentId, grantSealed, provider, subject, username }) =>
+      sql`
+        update identities set email = coalesce(${email}, email),
+          email_verified = case when ${email}::text is null then email_verified
+            else ${emailVerified}::boolean end,
+          username = coalesce(${username}, username),
+          grant_sealed = coalesce(${grantSealed}, grant_sealed)
+        where environment_id = ${environmentId} and provider = ${provider}
+          and subject = ${subject}
+        returning player_id`
+  }),
   verify: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Owner.fields, subject: Schema.String }),
     Result: Schema.Struct({ playerId: PlayerId }),
@@ -139,7 +158,7 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { find, ofPlayer } = reads(sql)
-    const { insert, lock, remove, replacePassword, setPassword, settle, verify } = writes(sql)
+    const { insert, lock, remove, renew, replacePassword, setPassword, settle, verify } = writes(sql)
     return {
       find: (key: typeof Key.Type) => settled(find(key)),
       /** All of a player, oldest first. */
@@ -174,6 +193,8 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
             )
             .pipe(Effect.catchTag(["SqlError", "SchemaError"], Effect.die))
         ),
+      /** Whose it is, if anybody's, with what the provider tells now; what it leaves out stays. */
+      renew: (identity: Parameters<typeof renew>[0]) => settled(renew(identity)),
       /** Whether the player (still) has this address. */
       verify: (owned: Parameters<typeof verify>[0]) =>
         Effect.map(settled(verify(owned)), Option.isSome),

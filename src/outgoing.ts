@@ -1,11 +1,17 @@
 /**
- * Requests to addresses that developers choose (webhooks), made so that nobody reaches through the
+ * Requests to other servers: to addresses that developers choose (webhooks), and to sign-in providers.
+ * They are made so that nobody reaches through the
  * service what only the service can reach: an address must be public, is checked after it is resolved,
  * and is the one that is connected to, so it does not help to answer another one later. Redirects are
  * not followed. Only `https`, save for a server on the developer's own machine where that is allowed.
  */
 import { lookup as resolveName, type LookupAddress } from "node:dns"
-import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from "node:http"
+import {
+  Agent as HttpAgent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as httpRequest
+} from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import type { LookupFunction } from "node:net"
 import { Context, Data, Effect, Layer, Result } from "effect"
@@ -17,6 +23,30 @@ import { outgoing as limits } from "#rpc/limits"
 export class OutgoingError extends Data.TaggedError("OutgoingError")<{
   readonly message: string
 }> {}
+
+/**
+ * Where a request may go: to the internet by `https`; to the developer's own machine, too; or wherever
+ * it is, since the operator of this service has written the address into its settings.
+ */
+export type Reach = "public" | "loopback" | "anywhere"
+
+/** A request, whatever it is answered. */
+export interface OutgoingRequest {
+  readonly url: string
+  readonly method: "GET" | "POST"
+  readonly body?: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeoutMillis: number
+  readonly answerMaxBytes: number
+  readonly reach: Reach
+}
+
+/** An answer with its whole body. */
+export interface OutgoingAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
 
 /** A POST of JSON; `2xx` within time and size is an answer, anything else an error. */
 export interface OutgoingPost {
@@ -116,20 +146,32 @@ export const guardedLookup =
       else answer(null, first.address, first.family)
     })
 
-/** Makes requests to servers of developers. */
+/** The URL of a request, if it may be made. */
+const urlOf = ({ reach, url }: OutgoingRequest): Result.Result<URL, OutgoingError> => {
+  const parsed = URL.parse(url)
+  if (reach !== "anywhere") return checkUrl(url, reach === "loopback")
+  return parsed === null ? refused("is not a URL") : Result.succeed(parsed)
+}
+
+/** Makes requests to servers of others. */
 export class Outgoing extends Context.Service<
   Outgoing,
   {
     /** The body of the answer. */
     readonly post: (post: OutgoingPost) => Effect.Effect<string, OutgoingError>
+    /** The answer, whatever its status. */
+    readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingAnswer, OutgoingError>
   }
 >()("src/outgoing/Outgoing") {
   static readonly layerWith = (resolve: Resolve) =>
     Layer.effect(
       Outgoing,
       Effect.gen(function* () {
-        const strict = yield* makeConnections(resolve, false)
-        const own = yield* makeConnections(resolve, true)
+        const connections: Readonly<Record<Reach, Connections>> = {
+          public: yield* makeConnections(guardedLookup(resolve, false)),
+          loopback: yield* makeConnections(guardedLookup(resolve, true)),
+          anywhere: yield* makeConnections(undefined)
+        }
         let underWay = 0
         const begin = Effect.suspend(() => {
           if (underWay >= limits.requestsMax) {
@@ -141,24 +183,22 @@ export class Outgoing extends Context.Service<
         const end = Effect.sync(() => {
           underWay -= 1
         })
-        return Outgoing.of({
-          post: Effect.fnUntraced(function* (post) {
-            const url = yield* Effect.fromResult(checkUrl(post.url, post.allowLoopback))
-            const connections = post.allowLoopback ? own : strict
-            const answer = Effect.timeoutOrElse(exchange(url, post, connections), {
-              duration: post.timeoutMillis,
-              orElse: () =>
-                Effect.fail(
-                  new OutgoingError({ message: `No answer within ${post.timeoutMillis} ms` })
-                )
-            })
-            return yield* Effect.acquireUseRelease(
-              begin,
-              () => answer,
-              () => end
-            )
+        const request = Effect.fnUntraced(function* (asked: OutgoingRequest) {
+          const url = yield* Effect.fromResult(urlOf(asked))
+          const answer = Effect.timeoutOrElse(exchange(url, asked, connections[asked.reach]), {
+            duration: asked.timeoutMillis,
+            orElse: () =>
+              Effect.fail(
+                new OutgoingError({ message: `No answer within ${asked.timeoutMillis} ms` })
+              )
           })
+          return yield* Effect.acquireUseRelease(
+            begin,
+            () => answer,
+            () => end
+          )
         })
+        return Outgoing.of({ request, post: (asked) => postBy(request, asked) })
       })
     )
 
@@ -173,14 +213,14 @@ interface Connections {
   readonly https: HttpsAgent
 }
 
-const makeConnections = (resolve: Resolve, allowLoopback: boolean) =>
+const makeConnections = (lookup: LookupFunction | undefined) =>
   Effect.acquireRelease(
     Effect.sync((): Connections => {
       const options = {
         keepAlive: true,
         timeout: idleMillis,
         maxSockets: limits.connectionsPerServer,
-        lookup: guardedLookup(resolve, allowLoopback)
+        ...(lookup === undefined ? {} : { lookup })
       }
       return { http: new HttpAgent(options), https: new HttpsAgent(options) }
     }),
@@ -191,31 +231,48 @@ const makeConnections = (resolve: Resolve, allowLoopback: boolean) =>
       })
   )
 
+/** A POST of JSON that has to go well. */
+const postBy = Effect.fnUntraced(function* (
+  request: Outgoing["Service"]["request"],
+  { allowLoopback, body, headers, timeoutMillis, url }: OutgoingPost
+) {
+  const { answerMaxBytes } = limits
+  const answer = yield* request({
+    url,
+    body,
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    timeoutMillis,
+    answerMaxBytes,
+    reach: allowLoopback ? "loopback" : "public"
+  })
+  if (answer.status >= 200 && answer.status <= 299) return answer.body
+  return yield* new OutgoingError({ message: `The answer was ${answer.status}` })
+})
+
 /** One request and its answer; an interruption ends the connection. */
-const exchange = (url: URL, { body, headers }: OutgoingPost, connections: Connections) =>
-  Effect.callback<string, OutgoingError>((resume) => {
+const exchange = (
+  url: URL,
+  { answerMaxBytes, body, headers, method }: OutgoingRequest,
+  connections: Connections
+) =>
+  Effect.callback<OutgoingAnswer, OutgoingError>((resume) => {
     const fail = (message: string) => resume(Effect.fail(new OutgoingError({ message })))
-    const options = {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "content-length": Buffer.byteLength(body),
-        ...headers
-      }
-    }
+    const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
+    const options = { method, headers: { ...headers, ...length } }
     const answered = (response: IncomingMessage) => {
-      const { statusCode = 0 } = response
+      const { headers: answerHeaders, statusCode: status = 0 } = response
       const chunks: Array<Buffer> = []
       let bytes = 0
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes <= limits.answerMaxBytes) chunks.push(chunk)
-        else request.destroy(new Error(`The answer is over ${limits.answerMaxBytes} bytes`))
+        if (bytes <= answerMaxBytes) chunks.push(chunk)
+        else request.destroy(new Error(`The answer is over ${answerMaxBytes} bytes`))
       })
       response.on("error", ({ message }) => fail(message))
       response.on("end", () => {
-        if (statusCode < 200 || statusCode > 299) fail(`The answer was ${statusCode}`)
-        else resume(Effect.succeed(Buffer.concat(chunks).toString("utf8")))
+        const text = Buffer.concat(chunks).toString("utf8")
+        resume(Effect.succeed({ status, headers: answerHeaders, body: text }))
       })
     }
     const request =

@@ -17,6 +17,7 @@ import {
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
 import { Email } from "#rpc/email"
+import type { Provider } from "#rpc/identities"
 import { developers, saves, turn } from "#rpc/limits"
 
 /** An environment variable as the README lists it; without a default it may be absent. */
@@ -24,6 +25,9 @@ export interface Variable {
   readonly description: string
   readonly default?: string
 }
+
+const elsewhere = (provider: string): string =>
+  `Where sign-in with ${provider} is, with its paths, instead of at ${provider}: for tests.`
 
 /** Every environment variable that the service reads. */
 export const variables = {
@@ -102,6 +106,10 @@ export const variables = {
       "The secret shared with the TURN servers (static-auth-secret of coturn), " +
       `${turn.secretMinCharacters} characters or more; players get credentials made from it.`
   },
+  SVC_OAUTH_GOOGLE_URL: { description: elsewhere("Google") },
+  SVC_OAUTH_DISCORD_URL: { description: elsewhere("Discord") },
+  SVC_OAUTH_APPLE_URL: { description: elsewhere("Apple") },
+  SVC_OAUTH_X_URL: { description: elsewhere("X") },
   SVC_FEATURES: {
     default: Object.keys(featureTable).join(","),
     description: "The features that this deployment offers, by comma; others cannot be turned on."
@@ -193,6 +201,10 @@ const Environment = Schema.Struct({
   SVC_TRUSTED_PROXIES: listOf(Network),
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
+  SVC_OAUTH_GOOGLE_URL: Schema.optionalKey(Schema.URLFromString),
+  SVC_OAUTH_DISCORD_URL: Schema.optionalKey(Schema.URLFromString),
+  SVC_OAUTH_APPLE_URL: Schema.optionalKey(Schema.URLFromString),
+  SVC_OAUTH_X_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
@@ -229,6 +241,8 @@ const environment = Config.all(
   )
 )
 
+const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
+
 /** The settings of this process. */
 export class Settings extends Context.Service<
   Settings,
@@ -263,6 +277,8 @@ export class Settings extends Context.Service<
       readonly urls: ReadonlyArray<string>
       readonly secret: Redacted.Redacted | undefined
     }
+    /** Where sign-in providers are, if not where everybody finds them; without a slash at the end. */
+    readonly providerUrls: Readonly<Record<Provider, string | undefined>>
     readonly features: ReadonlySet<FeatureName>
     readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
   }
@@ -296,6 +312,12 @@ export class Settings extends Context.Service<
         inviteCodes: env.SVC_INVITE_CODES,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
+        providerUrls: {
+          google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),
+          discord: withoutSlash(env.SVC_OAUTH_DISCORD_URL),
+          apple: withoutSlash(env.SVC_OAUTH_APPLE_URL),
+          x: withoutSlash(env.SVC_OAUTH_X_URL)
+        },
         features: new Set(env.SVC_FEATURES),
         saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER }
       })

@@ -14,6 +14,7 @@ const entriesOf = (value: unknown): ReadonlyArray<[string, unknown]> =>
 const callers = {
   player: ["playerToken", "publishableKey"],
   pk: ["publishableKey"],
+  link: ["publishableKeyInQuery"],
   sk: ["secretKey"],
   dev: ["developerSession"],
   none: []
@@ -34,6 +35,12 @@ const endpoints = [
   ["post", "/v1/auth/guest", "pk"],
   ["post", "/v1/auth/refresh", "pk"],
   ["post", "/v1/auth/logout", "pk"],
+  ["post", "/v1/auth/oauth/{provider}/start", "pk"],
+  ["get", "/v1/auth/oauth/{provider}/start", "link"],
+  ["get", "/v1/auth/oauth/{provider}/callback", "none"],
+  ["post", "/v1/auth/oauth/{provider}/callback", "none"],
+  ["post", "/v1/auth/oauth/exchange", "pk"],
+  ["post", "/v1/auth/oauth/{provider}/native", "pk"],
   ["get", "/v1/players/me", "player"],
   ["patch", "/v1/players/me", "player"],
   ["get", "/v1/players/me/sanctions", "player"],

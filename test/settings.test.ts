@@ -29,6 +29,7 @@ describe("settings", () => {
         signups: "closed",
         inviteCodes: [],
         turn: { urls: [], secret: undefined },
+        providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
         saves: { maxBytes: 1_048_576, perPlayer: 100 }
       })
       assert.isEmpty(trustedProxies)

@@ -93,14 +93,16 @@ export type NativeProvider = typeof NativeProvider.Type
 /**
  * `nonce` is the raw text whose SHA-256, in hexadecimal or base64url, the app gave to the system; a
  * token works once. `link` adds the identity to the player of the access token. `name` is for a new
- * player: what the provider tells the app alone.
+ * player: what the provider tells the app alone. `authorizationCode`, of Apple, lets the service give
+ * the permission back to Apple when the player is deleted, as the App Store demands.
  */
 export const NativeRequest = Schema.Struct({
   idToken: upTo(limits.idTokenMaxCharacters),
   nonce: Schema.String.check(Schema.isBetweenLength(16, 128)),
   platform: Schema.Literals(["ios", "android", "web"]),
   link: Schema.optionalKey(Schema.Boolean),
-  name: Schema.optionalKey(upTo(limits.nameMaxCharacters))
+  name: Schema.optionalKey(upTo(limits.nameMaxCharacters)),
+  authorizationCode: Schema.optionalKey(upTo(limits.returnMaxCharacters))
 })
 export type NativeRequest = typeof NativeRequest.Type
 

@@ -21,6 +21,7 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "identities", shown: "identities", goes: "cascade" },
   { table: "single_use_codes", shown: null, goes: "cascade" },
   { table: "mails", shown: null, goes: "cascade" },
+  { table: "sign_in_steps", shown: null, goes: "cascade" },
   { table: "sessions", shown: "sessions", goes: "cascade" },
   { table: "sanctions", shown: "sanctions", goes: "cascade" },
   { table: "saves", shown: "saves", goes: "cascade" },

@@ -7,7 +7,7 @@ import { settled } from "../database.ts"
 const Time = Schema.DateTimeUtcFromDate
 
 /** What a code opens. */
-export const CodePurpose = Schema.Literals(["verify", "reset", "sign-in", "transfer"])
+export const CodePurpose = Schema.Literals(["verify", "reset", "transfer"])
 export type CodePurpose = typeof CodePurpose.Type
 
 const CodeRow = Schema.Struct({

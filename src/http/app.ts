@@ -14,6 +14,8 @@ import { IdempotencyRows } from "#sql/idempotency"
 import { IdentityRows } from "#sql/identities"
 import { MailRows } from "#sql/mail"
 import { SanctionRows } from "#sql/moderation"
+import { ProviderRows } from "#sql/oauth"
+import { StepRows } from "#sql/oauth/steps"
 import { PlayerRows } from "#sql/players"
 import { PlayerRecords } from "#sql/players/records"
 import { MemberRows, ProjectRows } from "#sql/projects"
@@ -42,7 +44,12 @@ import { DevMailPage } from "../mail/page.ts"
 import { ModerationHttp } from "../moderation/handlers.ts"
 import { Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
-import { ProvidersHttp } from "../oauth/providers.ts"
+import { ProviderClients } from "../oauth/clients.ts"
+import { Entrance } from "../oauth/entrance.ts"
+import { ProviderGrants } from "../oauth/grants.ts"
+import { SignInHttp } from "../oauth/handlers.ts"
+import { Providers, ProvidersHttp } from "../oauth/providers.ts"
+import { SignInSteps } from "../oauth/steps.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayerDataHttp } from "../players/handlers.ts"
 import { PlayerData } from "../players/records.ts"
@@ -121,10 +128,26 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide([IdempotencyRows.layer, WebhookSecretRows.layer])
 )
 
+/** Sign-in providers, and what they want back of players who go. */
+const GrantsLive = ProviderGrants.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      ProviderClients.layer.pipe(Layer.provide(Outgoing.layer)),
+      Providers.layer.pipe(Layer.provide(ProviderRows.layer))
+    )
+  )
+)
+
+/** External sign-in. */
+const SignInLive = Layer.mergeAll(ProvidersHttp, SignInHttp).pipe(
+  Layer.provide([Entrance.layer, SignInSteps.layer.pipe(Layer.provide(StepRows.layer))]),
+  Layer.provide(GrantsLive)
+)
+
 /** What is stored about a player, whole. */
 const PlayerDataLive = PlayerDataHttp.pipe(
   Layer.provide(PlayerData.layer),
-  Layer.provide(PlayerRecords.layer)
+  Layer.provide([PlayerRecords.layer, GrantsLive])
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
@@ -137,11 +160,11 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     GameDataHttp,
     ModerationHttp,
     PlayersHttp,
-    ProvidersHttp,
     ProjectsHttp,
     PlayerDataLive,
     RoomsHttp,
     SessionsHttp,
+    SignInLive,
     SystemHttp
   ]),
   Layer.provide([CallersLive, RequestsLive])

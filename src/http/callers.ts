@@ -13,8 +13,11 @@ import {
   FeatureGate,
   type KeyCaller,
   OpenToBanned,
+  OptionalPlayerToken,
+  PlayerIfAny,
   PlayerToken,
   PublishableKey,
+  PublishableKeyInQuery,
   RequiredFeature,
   SecretKey
 } from "#rpc/auth"
@@ -38,24 +41,45 @@ import { MembersLive } from "./members.ts"
 import { Origins } from "./origins.ts"
 import { throttled } from "./throttled.ts"
 
+/** The environment of a publishable key, for a page that may use it. */
+const makeByPublishableKey = Effect.gen(function* () {
+  const environments = yield* Environments
+  const origins = yield* Origins
+  return Effect.fnUntraced(function* (key: Redacted.Redacted) {
+    const environment = yield* environments.byKey(Redacted.value(key))
+    if (environment.keyKind !== "publishable") {
+      return yield* new InvalidKey({ message: "This endpoint takes a publishable key (pk_)." })
+    }
+    const { headers } = yield* HttpServerRequest.HttpServerRequest
+    yield* origins.check(environment, headers["origin"])
+    return environment
+  })
+})
+
 /** A publishable key, from a page that may use it. A secret key has no place in a page. */
 const PublishableKeyLive = Layer.effect(
   PublishableKey,
-  Effect.gen(function* () {
-    const environments = yield* Environments
-    const origins = yield* Origins
-    return PublishableKey.of({
-      publishableKey: Effect.fnUntraced(function* (answer, { credential }) {
-        const environment = yield* environments.byKey(Redacted.value(credential))
-        if (environment.keyKind !== "publishable") {
-          return yield* new InvalidKey({ message: "This endpoint takes a publishable key (pk_)." })
-        }
-        const { headers } = yield* HttpServerRequest.HttpServerRequest
-        yield* origins.check(environment, headers["origin"])
-        return yield* Effect.provideService(answer, CurrentEnvironment, environment)
-      })
+  Effect.map(makeByPublishableKey, (byKey) =>
+    PublishableKey.of({
+      publishableKey: (answer, { credential }) =>
+        Effect.flatMap(byKey(credential), (environment) =>
+          Effect.provideService(answer, CurrentEnvironment, environment)
+        )
     })
-  })
+  )
+)
+
+/** The same in the query of a plain link. */
+const PublishableKeyInQueryLive = Layer.effect(
+  PublishableKeyInQuery,
+  Effect.map(makeByPublishableKey, (byKey) =>
+    PublishableKeyInQuery.of({
+      publishableKeyInQuery: (answer, { credential }) =>
+        Effect.flatMap(byKey(credential), (environment) =>
+          Effect.provideService(answer, CurrentEnvironment, environment)
+        )
+    })
+  )
 )
 
 const actorOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
@@ -92,29 +116,53 @@ const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean 
   method === "GET" || method === "HEAD" || Context.get(endpoint.annotations, OpenToBanned)
 
 /** The player of an access token, within its pace; one who is banned changes nothing. */
+const makeByPlayerToken = Effect.gen(function* () {
+  const standings = yield* Standings
+  const tokens = yield* AccessTokens
+  const throttles = yield* Throttles
+  const usage = yield* Usage
+  return Effect.fnUntraced(function* (token: string, endpoint: HttpApiEndpoint.Top) {
+    const { environmentId } = yield* CurrentEnvironment
+    if (token === "") return yield* new Unauthorized()
+    const player = yield* tokens.verify(token, environmentId)
+    yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
+    const { method } = yield* HttpServerRequest.HttpServerRequest
+    if (!isOpenToBanned(method, endpoint)) {
+      yield* standings.check(environmentId, player.playerId)
+    }
+    yield* usage.playerSeen(environmentId, player.playerId)
+    return player
+  })
+})
+
 const PlayerTokenLive = Layer.effect(
   PlayerToken,
-  Effect.gen(function* () {
-    const standings = yield* Standings
-    const tokens = yield* AccessTokens
-    const throttles = yield* Throttles
-    const usage = yield* Usage
-    return PlayerToken.of({
-      playerToken: Effect.fnUntraced(function* (answer, { credential, endpoint }) {
-        const { environmentId } = yield* CurrentEnvironment
-        const token = Redacted.value(credential)
-        if (token === "") return yield* new Unauthorized()
-        const player = yield* tokens.verify(token, environmentId)
-        yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
-        const { method } = yield* HttpServerRequest.HttpServerRequest
-        if (!isOpenToBanned(method, endpoint)) {
-          yield* standings.check(environmentId, player.playerId)
-        }
-        yield* usage.playerSeen(environmentId, player.playerId)
-        return yield* Effect.provideService(answer, CurrentPlayer, player)
-      })
+  Effect.map(makeByPlayerToken, (byToken) =>
+    PlayerToken.of({
+      playerToken: (answer, { credential, endpoint }) =>
+        Effect.flatMap(byToken(Redacted.value(credential), endpoint), (player) =>
+          Effect.provideService(answer, CurrentPlayer, player)
+        )
     })
-  })
+  )
+)
+
+const bearer = /^Bearer +(\S+)$/i
+
+const OptionalPlayerTokenLive = Layer.effect(
+  OptionalPlayerToken,
+  Effect.map(makeByPlayerToken, (byToken) =>
+    OptionalPlayerToken.of(
+      Effect.fnUntraced(function* (answer, { endpoint }) {
+        const { authorization } = (yield* HttpServerRequest.HttpServerRequest).headers
+        const player =
+          authorization === undefined
+            ? undefined
+            : yield* byToken(bearer.exec(authorization)?.[1] ?? "", endpoint)
+        return yield* Effect.provideService(answer, PlayerIfAny, player)
+      })
+    )
+  )
 )
 
 /** Endpoints of a feature answer only while the environment has it turned on. */
@@ -143,8 +191,10 @@ const FeatureGateLive = Layer.effect(
 /** Everybody who may call. */
 export const CallersLive = Layer.mergeAll(
   PublishableKeyLive,
+  PublishableKeyInQueryLive,
   SecretKeyLive,
   PlayerTokenLive,
+  OptionalPlayerTokenLive,
   FeatureGateLive,
   MembersLive
 )

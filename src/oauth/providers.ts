@@ -8,7 +8,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import type { AuditAction } from "#rpc/audit"
 import { CurrentEnvironment } from "#rpc/auth"
-import { InvalidRequest } from "#rpc/errors"
+import { InvalidRequest, ProviderDisabled } from "#rpc/errors"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import { AppleCredentials, ClientCredentials, type ProviderState } from "#rpc/oauth"
@@ -23,7 +23,11 @@ export type Credentials = typeof Credentials.Type
 
 const CredentialsText = Schema.fromJsonString(Credentials)
 
-const clientIdOf = (credentials: Credentials): string =>
+/** Where a provider returns to, as it is entered there. */
+export const callbackUrlOf = (baseUrl: string, provider: Provider): string =>
+  `${baseUrl}/v1/auth/oauth/${provider}/callback`
+
+export const clientIdOf = (credentials: Credentials): string =>
   "servicesId" in credentials ? credentials.servicesId : credentials.clientId
 
 const purposeOf = (environmentId: EnvironmentId, provider: Provider) =>
@@ -38,6 +42,11 @@ export class Providers extends Context.Service<
       environmentId: EnvironmentId,
       provider: Provider
     ) => Effect.Effect<Option.Option<Credentials>>
+    /** Refuses a provider that the config does not enable. */
+    readonly enabled: (
+      environmentId: EnvironmentId,
+      provider: Provider
+    ) => Effect.Effect<void, ProviderDisabled>
     readonly state: (
       environmentId: EnvironmentId,
       provider: Provider
@@ -58,7 +67,15 @@ export class Providers extends Context.Service<
       const secrets = yield* Secrets
       const configs = yield* Configs
       const { baseUrl } = yield* Settings
+      const isEnabled = (environmentId: EnvironmentId, provider: Provider) =>
+        Effect.map(
+          configs.current(environmentId),
+          ({ config }) => config.auth.providers?.[provider]?.enabled ?? false
+        )
       return Providers.of({
+        enabled: Effect.fnUntraced(function* (environmentId, provider) {
+          if (!(yield* isEnabled(environmentId, provider))) return yield* new ProviderDisabled()
+        }),
         credentials: Effect.fnUntraced(function* (environmentId, provider) {
           const found = yield* rows.find(environmentId, provider)
           if (Option.isNone(found)) return Option.none()
@@ -69,12 +86,11 @@ export class Providers extends Context.Service<
         }),
         state: Effect.fnUntraced(function* (environmentId, provider) {
           const found = Option.getOrUndefined(yield* rows.find(environmentId, provider))
-          const { config } = yield* configs.current(environmentId)
           return {
             provider,
             configured: found !== undefined,
-            enabled: config.auth.providers?.[provider]?.enabled ?? false,
-            callbackUrl: `${baseUrl}/v1/auth/oauth/${provider}/callback`,
+            enabled: yield* isEnabled(environmentId, provider),
+            callbackUrl: callbackUrlOf(baseUrl, provider),
             clientId: found?.clientId ?? null
           }
         }),
@@ -177,4 +193,4 @@ export const ProvidersHttp = Layer.mergeAll(
       return handlers.handleAll(yield* makeHandlers)
     })
   )
-).pipe(Layer.provide(Providers.layer), Layer.provide(ProviderRows.layer))
+)

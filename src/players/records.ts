@@ -13,6 +13,7 @@ import { Channels } from "../channels/management.ts"
 import { Configs } from "../config.ts"
 import { type PlayerRef, Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
+import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players.ts"
 
 type Rows = Effect.Success<ReturnType<PlayerRecords["Service"]["read"]>>
@@ -97,6 +98,7 @@ const listOps = ["uninvite", "disallowSend", "unmute", "unban"] as const
 const patience = "5 seconds"
 
 const makeDelete = Effect.gen(function* () {
+  const grants = yield* ProviderGrants
   const channels = yield* Channels
   const records = yield* PlayerRecords
   const sql = yield* SqlClient.SqlClient
@@ -127,8 +129,10 @@ const makeDelete = Effect.gen(function* () {
     yield* Effect.forEach(named, (name) => unlist(environmentId, name, playerId), {
       discard: true
     })
+    const granted = yield* grants.collect(environmentId, playerId)
     yield* sql
       .withTransaction(Effect.andThen(erase(player), noted))
       .pipe(Effect.catchTag("SqlError", Effect.die))
+    yield* grants.revoke(granted)
   })
 })

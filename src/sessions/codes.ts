@@ -1,6 +1,6 @@
 /**
- * Codes that work once and for a while, each for one purpose: links in mails, the return from a
- * provider, the change to another browser (spec sections 3 and 8).
+ * Codes that work once and for a while, each for one purpose: links in mails, the change to another
+ * browser (spec sections 3 and 8).
  */
 import { Context, DateTime, Effect, Layer, type Option } from "effect"
 import { SecureRandom } from "effect/crypto"

@@ -1,0 +1,131 @@
+/**
+ * How a person who has signed in at a provider becomes a player (spec section 3): the player of the
+ * identity, a new one, or, to link, the player of the access token. Accounts are never merged by email.
+ */
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { IdentityAlreadyLinked, type PlayerBanned, PlayerNotFound } from "#rpc/errors"
+import type { ProviderSession, SignInError } from "#rpc/oauth/sign-in"
+import { IdentityRows, type NewIdentity } from "#sql/identities"
+import { Standings } from "../moderation/standings.ts"
+import { Sessions } from "../sessions/chains.ts"
+import { displayNameOf, type Person } from "./people.ts"
+import type { Whose } from "./steps.ts"
+
+/** A person, and the sealed permission that came with it. */
+export interface Entering {
+  readonly person: Person
+  readonly grantSealed: string | null
+}
+
+const second = new IdentityAlreadyLinked({
+  message: "This player has another identity of this provider."
+})
+
+/** Lets people in. */
+export class Entrance extends Context.Service<
+  Entrance,
+  {
+    /** Why a person would not get in, as far as it can be told; nothing is changed. */
+    readonly foresee: (whose: Whose, person: Person) => Effect.Effect<SignInError | undefined>
+    /** The session of the player that the person is, from now on if need be. */
+    readonly enter: (
+      whose: Whose,
+      entering: Entering
+    ) => Effect.Effect<ProviderSession, IdentityAlreadyLinked | PlayerBanned | PlayerNotFound>
+  }
+>()("src/oauth/entrance/Entrance") {
+  static readonly layer = Layer.effect(
+    Entrance,
+    Effect.gen(function* () {
+      return Entrance.of({ foresee: yield* makeForesee, enter: yield* makeEnter })
+    })
+  )
+}
+
+const makeForesee = Effect.gen(function* () {
+  const identities = yield* IdentityRows
+  const standings = yield* Standings
+  return Effect.fn("Entrance.foresee")(function* (
+    { environmentId, playerId, provider }: Whose,
+    { subject }: Person
+  ) {
+    const found = yield* identities.find({ environmentId, provider, subject })
+    const owner = Option.map(found, (row) => row.playerId)
+    const whom = playerId ?? Option.getOrUndefined(owner)
+    if (whom === undefined) return undefined
+    const standing = yield* standings.of(environmentId, whom)
+    if (standing?.banned !== undefined) return "player_banned"
+    if (playerId === null) return undefined
+    if (Option.isSome(owner)) {
+      return owner.value === playerId ? undefined : "identity_already_linked"
+    }
+    const own = yield* identities.ofPlayer({ environmentId, playerId })
+    return own.some((row) => row.provider === provider) ? "identity_already_linked" : undefined
+  })
+})
+
+const makeEnter = Effect.gen(function* () {
+  const identities = yield* IdentityRows
+  const sessions = yield* Sessions
+  const standings = yield* Standings
+
+  /** Whose identity it is already, with what the provider tells now. */
+  const known = ({ environmentId }: Whose, identity: NewIdentity) =>
+    Effect.map(identities.renew({ ...identity, environmentId }), (found) =>
+      Option.map(found, ({ playerId }) => playerId)
+    )
+
+  const signIn = Effect.fnUntraced(function* (
+    whose: Whose,
+    identity: NewIdentity,
+    displayName: string | undefined
+  ) {
+    const { environmentId } = whose
+    const player = yield* known(whose, identity)
+    if (Option.isSome(player)) return yield* sessions.signIn(environmentId, player.value)
+    return yield* sessions.signUp(environmentId, { displayName, identity }).pipe(
+      // The same person has come in by two doors at once.
+      Effect.catchTag("NotLinked", () =>
+        Effect.flatMap(known(whose, identity), (first) =>
+          Option.isSome(first)
+            ? sessions.signIn(environmentId, first.value)
+            : Effect.fail(new PlayerNotFound())
+        )
+      )
+    )
+  })
+
+  const link = Effect.fnUntraced(function* (
+    whose: Whose,
+    identity: NewIdentity,
+    playerId: NonNullable<Whose["playerId"]>
+  ) {
+    const { environmentId } = whose
+    yield* standings.check(environmentId, playerId)
+    const linkedAt = yield* DateTime.now
+    const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
+      Effect.map(Option.isSome),
+      Effect.catchTag("NotLinked", () =>
+        Effect.gen(function* () {
+          const owner = yield* identities.find({ ...identity, environmentId })
+          if (Option.isNone(owner)) return yield* second
+          if (owner.value.playerId !== playerId) return yield* new IdentityAlreadyLinked()
+          return Option.isSome(yield* known(whose, identity))
+        })
+      )
+    )
+    if (!linked) return yield* new PlayerNotFound()
+    return yield* sessions.signIn(environmentId, playerId)
+  })
+
+  return Effect.fn("Entrance.enter")(function* (whose: Whose, { grantSealed, person }: Entering) {
+    const { playerId, provider } = whose
+    const { name, ...told } = person
+    const identity: NewIdentity = { ...told, provider, passwordHash: null, grantSealed }
+    const session =
+      playerId === null
+        ? yield* signIn(whose, identity, displayNameOf(name))
+        : yield* link(whose, identity, playerId)
+    return { ...session, provider, linked: playerId !== null }
+  })
+})

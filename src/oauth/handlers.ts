@@ -1,0 +1,98 @@
+/** `/v1/auth/oauth` (spec section 4.1): external sign-in as browsers and apps call it. */
+import { Effect, Layer, Option } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, PlayerIfAny } from "#rpc/auth"
+import { Unauthorized } from "#rpc/errors"
+import type { Provider } from "#rpc/identities"
+import { type Throttle, throttles as limits } from "#rpc/limits"
+import type { ProviderReturn } from "#rpc/oauth/sign-in"
+import { clientAddress } from "../http/address.ts"
+import { throttled } from "../http/throttled.ts"
+import { Settings } from "../settings.ts"
+import { Throttles } from "../throttles.ts"
+import { NativeSignIn } from "./native.ts"
+import { expiredPage } from "./pages.ts"
+import { addressWith, SignIn } from "./sign-in.ts"
+
+/** The address holds a code, or leads to where one is made: it is nobody else's. */
+const leadTo = (address: string) =>
+  HttpServerResponse.redirect(address, { headers: { "referrer-policy": "no-referrer" } })
+
+const makeWithin = Effect.gen(function* () {
+  const throttles = yield* Throttles
+  const { trustedProxies } = yield* Settings
+  /** Keeps an address within the pace of what it does. */
+  return (throttle: Throttle, what: string, request: HttpServerRequest.HttpServerRequest) =>
+    throttled(throttles, throttle, `${what}:${clientAddress(request, trustedProxies)}`)
+})
+
+interface Asked {
+  readonly params: { readonly provider: Provider }
+  readonly request: HttpServerRequest.HttpServerRequest
+}
+
+const Handlers = HttpApiBuilder.group(
+  Api,
+  "signIn",
+  Effect.fn(function* (handlers) {
+    const native = yield* NativeSignIn
+    const signIn = yield* SignIn
+    const within = yield* makeWithin
+
+    const back = Effect.fnUntraced(function* (
+      { params, request }: Asked,
+      returned: ProviderReturn
+    ) {
+      yield* within(limits.oauthReturnPerAddress, "oauthReturn", request)
+      const address = yield* signIn.return(params.provider, returned)
+      return Option.match(address, { onNone: () => expiredPage, onSome: leadTo })
+    })
+
+    return handlers.handleAll({
+      start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
+        const environment = yield* CurrentEnvironment
+        const player = yield* PlayerIfAny
+        yield* within(limits.oauthStartPerAddress, "oauthStart", request)
+        const playerId = player?.playerId ?? null
+        const path = "redirectUrl"
+        const url = yield* signIn.start({ environment, provider, playerId, path, request: payload })
+        return { url }
+      }),
+      startByLink: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
+        const environment = yield* CurrentEnvironment
+        yield* within(limits.oauthStartPerAddress, "oauthStart", request)
+        const path = "query.redirectUrl"
+        const start = { environment, provider, playerId: null, path, request: query }
+        const address = yield* signIn
+          .start(start)
+          .pipe(
+            Effect.catchTag("provider_not_configured", ({ _tag }) =>
+              Effect.succeed(addressWith(query.redirectUrl, { error: _tag }))
+            )
+          )
+        return leadTo(address)
+      }),
+      callback: (asked) => back(asked, asked.query),
+      callbackForm: (asked) => back(asked, asked.payload),
+      exchange: Effect.fnUntraced(function* ({ payload: { code, verifier }, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        yield* within(limits.oauthExchangePerAddress, "oauthExchange", request)
+        return yield* signIn.exchange(environmentId, code, verifier)
+      }),
+      native: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const player = yield* PlayerIfAny
+        yield* within(limits.oauthNativePerAddress, "oauthNative", request)
+        const isLink = payload.link === true
+        if (isLink && player === undefined) return yield* new Unauthorized()
+        const playerId = isLink ? (player?.playerId ?? null) : null
+        return yield* native.signIn({ environmentId, provider, playerId }, payload)
+      })
+    })
+  })
+)
+
+/** External sign-in, on what it needs to stand alone. */
+export const SignInHttp = Handlers.pipe(Layer.provide([NativeSignIn.layer, SignIn.layer]))

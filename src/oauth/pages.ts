@@ -1,0 +1,34 @@
+/** What a browser shows when a sign-in comes back that nobody began, or too late to know where to go. */
+import { HttpServerResponse } from "effect/http"
+
+const text = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>Sign-in expired</title>
+<style>
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 20vh auto; max-width: 28rem; padding: 0 1rem }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee } }
+</style>
+</head>
+<body>
+<h1>This sign-in has expired</h1>
+<p>It took too long, or it was finished before. Close this page, go back to the app and sign in
+again.</p>
+</body>
+</html>
+`
+
+/** The answer to a return that leads nowhere. */
+export const expiredPage = HttpServerResponse.text(text, {
+  status: 400,
+  contentType: "text/html; charset=utf-8",
+  headers: {
+    "content-security-policy":
+      "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
+      "frame-ancestors 'none'",
+    "referrer-policy": "no-referrer"
+  }
+})

@@ -1,0 +1,282 @@
+/**
+ * A real OpenID provider (`oidc-provider`) in this process, in the shape of any of the four: their
+ * paths, their ways to prove a client, their ways to tell who a person is. Its sign-in page has a
+ * name to fill in and two buttons, `#continue` and `#cancel`, so that a browser, or a script, can go
+ * all the way.
+ *
+ *     const google = yield* startProvider("google", { callbackUrl, port: 0 })
+ *     // the service: SVC_OAUTH_GOOGLE_URL=google.url, and google.credentials for the environment
+ */
+import { createServer, type IncomingMessage, type Server } from "node:http"
+import { text as readText } from "node:stream/consumers"
+import { Effect } from "effect"
+import {
+  exportJWK,
+  exportPKCS8,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  type JWTPayload,
+  jwtVerify,
+  SignJWT
+} from "jose"
+import Provider, {
+  type Configuration,
+  interactionPolicy,
+  type KoaContextWithOIDC
+} from "oidc-provider"
+import type { Provider as Name } from "#rpc/identities"
+import { shapeOf } from "#src/oauth/shapes"
+
+/** A person with an account at the provider, by the id that is typed into its page. */
+export interface Account {
+  readonly name?: string
+  readonly email?: string
+  readonly emailVerified?: boolean
+  readonly username?: string
+}
+
+/** A provider that runs. */
+export interface TestProvider {
+  readonly name: Name
+  readonly url: string
+  /** What an operator enters for it. */
+  readonly credentials: Readonly<Record<string, unknown>>
+  readonly clientId: string
+  readonly accounts: Map<string, Account>
+  /** A token as the provider would sign it. */
+  readonly sign: (claims: JWTPayload, header?: { alg?: string; kid?: string }) => Promise<string>
+  /** Changes what the next id tokens say. */
+  tamper: ((claims: JWTPayload) => JWTPayload) | undefined
+  /** What the requests for a person are answered instead. */
+  refusal: { readonly status: number; readonly body: object } | undefined
+  /** Tokens that were given back. */
+  readonly revoked: Array<string>
+}
+
+export interface ProviderOptions {
+  readonly callbackUrl: string
+  readonly port?: number
+}
+
+const clientId = "client-of-the-game"
+const clientSecret = "a-secret-that-only-two-know"
+const apple = { teamId: "ABCDE12345", keyId: "FGHIJ67890" }
+
+const listen = (port: number) =>
+  Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const server = createServer()
+      server.listen(port, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+  )
+
+const portOf = (server: Server): number => {
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+
+const keysOf = Effect.promise(async () => {
+  const signing = await generateKeyPair("RS256", { extractable: true })
+  const client = await generateKeyPair("ES256", { extractable: true })
+  const jwk: JWK = { ...(await exportJWK(signing.privateKey)), kid: "provider-key", alg: "RS256" }
+  return {
+    jwk,
+    clientKey: client.publicKey,
+    privateKey: await exportPKCS8(client.privateKey)
+  }
+})
+type Keys = Effect.Success<typeof keysOf>
+
+const page = (action: string) => `<!doctype html>
+<title>Sign in</title>
+<form method="post" action="${action}">
+<input name="account" value="ada">
+<button id="continue" name="answer" value="yes">Continue</button>
+<button id="cancel" name="answer" value="no">Cancel</button>
+</form>`
+
+const formOf = async (request: IncomingMessage) => new URLSearchParams(await readText(request))
+
+/** Any account is let in, and its consent taken for granted. */
+const makeConfiguration = (
+  name: Name,
+  base: string,
+  callbackUrl: string,
+  { jwk }: Keys,
+  accounts: TestProvider["accounts"]
+): Configuration => {
+  const { authorize, clientAuth, pkce, revoke, scope, tells, token } = shapeOf(name, base)
+  const pathOf = (url: string) => new URL(url).pathname
+  const policy = interactionPolicy.base()
+  policy.add(new interactionPolicy.Prompt({ name: "select_account", requestable: true }), 0)
+  return {
+    jwks: { keys: [jwk] },
+    clients: [
+      {
+        client_id: clientId,
+        client_secret: clientSecret,
+        redirect_uris: [callbackUrl],
+        token_endpoint_auth_method:
+          clientAuth === "basic" ? "client_secret_basic" : "client_secret_post",
+        grant_types: ["authorization_code", "refresh_token"]
+      }
+    ],
+    routes: {
+      authorization: pathOf(authorize),
+      token: pathOf(token),
+      ...(tells.by === "token" ? { jwks: pathOf(tells.keys) } : {}),
+      ...(revoke === undefined ? {} : { revocation: pathOf(revoke) })
+    },
+    scopes: ["openid", ...scope.split(" ")],
+    claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+    conformIdTokenClaims: false,
+    features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
+    pkce: { required: () => pkce },
+    issueRefreshToken: () => name === "apple",
+    cookies: { keys: ["a key for cookies"] },
+    interactions: { policy, url: (_, { uid }) => `/interaction/${uid}` },
+    findAccount: (_, accountId) => ({
+      accountId,
+      claims: () => {
+        const { email, emailVerified, name: own } = accounts.get(accountId) ?? {}
+        return { sub: accountId, name: own, email, email_verified: emailVerified }
+      }
+    }),
+    loadExistingGrant: async ({ oidc }) => {
+      const grant = new oidc.provider.Grant({
+        accountId: oidc.session?.accountId,
+        clientId: oidc.client?.clientId
+      })
+      grant.addOIDCScope(["openid", ...scope.split(" ")].join(" "))
+      await grant.save()
+      return grant
+    }
+  }
+}
+
+/** Who an access token is of, as Discord and X tell it. */
+const personOf = (name: Name, id: string, { email, emailVerified, name: own, username }: Account) =>
+  name === "discord"
+    ? { id, username: username ?? id, global_name: own ?? null, email, verified: emailVerified }
+    : { data: { id, name: own ?? id, username: username ?? id } }
+
+/** Runs a provider for as long as the scope. */
+export const startProvider = Effect.fnUntraced(function* (
+  name: Name,
+  { callbackUrl, port = 0 }: ProviderOptions
+) {
+  const server = yield* listen(port)
+  const url = `http://127.0.0.1:${portOf(server)}`
+  const keys = yield* keysOf
+  const accounts: TestProvider["accounts"] = new Map()
+  const configuration = makeConfiguration(name, url, callbackUrl, keys, accounts)
+  const oidc = new Provider(url, configuration)
+  const signingKey = yield* Effect.promise(() => importJWK(keys.jwk, "RS256"))
+  const running: TestProvider = {
+    name,
+    url,
+    clientId,
+    credentials:
+      name === "apple"
+        ? { servicesId: clientId, ...apple, privateKey: keys.privateKey }
+        : { clientId, clientSecret },
+    accounts,
+    sign: (claims, header) =>
+      new SignJWT(claims)
+        .setProtectedHeader({ alg: "RS256", kid: "provider-key", ...header })
+        .sign(signingKey),
+    tamper: undefined,
+    refusal: undefined,
+    revoked: []
+  }
+  oidc.use(interactions(oidc))
+  oidc.use(people(oidc, running))
+  if (name === "apple") oidc.use(likeApple(running, keys))
+  oidc.use(tampering(running))
+  server.on("request", oidc.callback())
+  return running
+})
+
+type Middleware = (context: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void>
+
+const interactions =
+  (oidc: Provider): Middleware =>
+  async (context, next) => {
+    if (!context.path.startsWith("/interaction/")) return next()
+    if (context.method === "GET") {
+      context.body = page(context.path)
+      return
+    }
+    const form = await formOf(context.req)
+    const accountId = form.get("account") ?? ""
+    const result =
+      form.get("answer") === "yes"
+        ? { login: { accountId }, select_account: {} }
+        : { error: "access_denied", error_description: "They said no." }
+    context.redirect(await oidc.interactionResult(context.req, context.res, result))
+    context.status = 303
+  }
+
+const people =
+  (oidc: Provider, running: TestProvider): Middleware =>
+  async (context, next) => {
+    const { tells } = shapeOf(running.name, running.url)
+    if (tells.by !== "request" || context.path !== new URL(tells.person).pathname) return next()
+    if (running.refusal !== undefined) {
+      context.status = running.refusal.status
+      context.body = running.refusal.body
+      return
+    }
+    const [, bearer = ""] = /^Bearer (.+)$/.exec(context.get("authorization")) ?? []
+    const token = await oidc.AccessToken.find(bearer)
+    if (token === undefined) {
+      context.status = 401
+      return
+    }
+    const account = running.accounts.get(token.accountId) ?? {}
+    context.body = personOf(running.name, token.accountId, account)
+  }
+
+/**
+ * Apple gives id tokens without being asked for `openid`, and knows clients by a token that their key
+ * has signed.
+ */
+const likeApple =
+  (running: TestProvider, { clientKey }: Keys): Middleware =>
+  async (context, next) => {
+    const { authorize, revoke, token } = shapeOf("apple", running.url)
+    const at = (url: string | undefined) =>
+      url !== undefined && context.path === new URL(url).pathname
+    if (at(authorize))
+      context.query = { ...context.query, scope: `openid ${context.query["scope"]}` }
+    if (!at(token) && !at(revoke)) return next()
+    const form = await formOf(context.req)
+    await jwtVerify(form.get("client_secret") ?? "", clientKey, {
+      algorithms: ["ES256"],
+      issuer: apple.teamId,
+      audience: running.url
+    })
+    if (at(revoke)) running.revoked.push(form.get("token") ?? "")
+    form.set("client_secret", clientSecret)
+    Object.assign(context.req, { body: Object.fromEntries(form) })
+    return next()
+  }
+
+const tampering =
+  (running: TestProvider): Middleware =>
+  async (context, next) => {
+    await next()
+    const { tamper } = running
+    const { body } = context
+    if (tamper === undefined || typeof body !== "object" || body === null) return
+    if (!("id_token" in body) || typeof body.id_token !== "string") return
+    const [, payload = ""] = body.id_token.split(".")
+    const claims: JWTPayload = JSON.parse(Buffer.from(payload, "base64url").toString())
+    context.body = { ...body, id_token: await running.sign(tamper(claims)) }
+  }
