@@ -135,6 +135,8 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
       find: (key: typeof Key.Type) => settled(find(key)),
       /** All of a player, oldest first. */
       ofPlayer: (owner: Owner) => settled(ofPlayer(owner)),
+      /** Holds the player's row until the transaction ends; none when there is no such player. */
+      hold: (owner: Owner) => settled(lock(owner)),
       /** The player with one identity more, no guest any longer; none when there is no such player. */
       link: (row: IdentityRow) =>
         answered(

@@ -7,12 +7,14 @@ import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
+import { AgeRows } from "#sql/ages"
 import { AuditRows } from "#sql/audit"
 import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { IdentityRows } from "#sql/identities"
 import { SanctionRows } from "#sql/moderation"
+import { NewsRows } from "#sql/news"
 import { PlayerRows } from "#sql/players"
 import { PlayerRecords } from "#sql/players/records"
 import { MemberRows, ProjectRows } from "#sql/projects"
@@ -25,6 +27,7 @@ import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { CodeRows } from "#sql/sessions/codes"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
+import { AgesHttp } from "../ages.ts"
 import { Audit, AuditHttp } from "../audit.ts"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
@@ -33,10 +36,12 @@ import { Passwords } from "../crypto/passwords.ts"
 import { DevelopersHttp } from "../developers/handlers.ts"
 import { DeveloperSessions } from "../developers/sessions.ts"
 import { Idempotency } from "../idempotency.ts"
+import { IdentitiesHttp } from "../identities.ts"
 import { Invalidation } from "../invalidation.ts"
 import { ModerationHttp } from "../moderation/handlers.ts"
 import { Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
+import { NewsHttp } from "../news.ts"
 import { ProvidersHttp } from "../oauth/providers.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayerDataHttp } from "../players/handlers.ts"
@@ -58,6 +63,7 @@ import { Verification } from "../stats/verification.ts"
 import { WebhookSecrets } from "../stats/webhook-secrets.ts"
 import { SystemHttp } from "../system.ts"
 import { Throttles } from "../throttles.ts"
+import { TransferHttp } from "../transfer.ts"
 import { CallersLive } from "./callers.ts"
 import { ConfigSchemaRoute } from "./config-schema.ts"
 import { Edge } from "./edge.ts"
@@ -68,12 +74,14 @@ import { RequestsLive } from "./requests.ts"
 import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
+  AgeRows.layer,
   AuditRows.layer,
   CodeRows.layer,
   ConfigRows.layer,
   DeveloperRows.layer,
   IdentityRows.layer,
   MemberRows.layer,
+  NewsRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
   SanctionRows.layer,
@@ -97,13 +105,13 @@ export const CoreLive = Origins.layer.pipe(
       DeveloperSessions.layer,
       Environments.layer,
       Passwords.layer,
-      Sanctions.layer.pipe(Layer.provideMerge(Standings.layer)),
+      Sanctions.layer,
       Sessions.layer,
       SingleUseCodes.layer,
       Throttles.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Usage.layer)),
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Standings.layer, Usage.layer)),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )
 
@@ -123,19 +131,23 @@ const PlayerDataLive = PlayerDataHttp.pipe(
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
+    AgesHttp,
     AuditHttp,
     ChannelsHttp,
     ConfigHttp,
     DevelopersHttp,
     GameDataHttp,
+    IdentitiesHttp,
     ModerationHttp,
+    NewsHttp,
     PlayersHttp,
     ProvidersHttp,
     ProjectsHttp,
     PlayerDataLive,
     RoomsHttp,
     SessionsHttp,
-    SystemHttp
+    SystemHttp,
+    TransferHttp
   ]),
   Layer.provide([CallersLive, RequestsLive])
 )
