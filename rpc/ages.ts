@@ -9,7 +9,7 @@ import type { EnvironmentConfig } from "./config/document.ts"
 import { AgeChangeNotAllowed, NotFound, wire } from "./errors.ts"
 import { ages as limits } from "./limits.ts"
 
-/** Under 13, under 18, and everybody else. */
+/** Under 13, under 18, and everybody else; the strictest first. */
 export const AgeBand = Schema.Literals(["child", "teen", "adult"])
 export type AgeBand = typeof AgeBand.Type
 
@@ -95,6 +95,39 @@ export const AgeSignal = Schema.Struct({
   )
 )
 export type AgeSignal = typeof AgeSignal.Type
+
+/** What a signal can say: that somebody is young. */
+export const SignalledBand = Schema.Literals(["child", "teen"])
+type SignalledBand = typeof SignalledBand.Type
+
+const ends = { child: 12, teen: 17 } as const
+
+const bandUpTo = (years: number): SignalledBand | undefined => {
+  if (years <= ends.child) return "child"
+  return years <= ends.teen ? "teen" : undefined
+}
+
+/**
+ * The age group of which a signal says that the player is no older; undefined when it does not say.
+ * The upper bound decides. Where it is missing, the player may be of any age from the lower bound on;
+ * but one whose account a guardian keeps is taken to be as young as the bounds allow.
+ */
+export const bandOfSignal = (signal: AgeSignal): SignalledBand | undefined => {
+  const { lowerBound = 0, status, supervised, upperBound } = signal
+  switch (status) {
+    case "declined":
+    case "unknown":
+      return undefined
+    case "declared":
+    case "verified":
+      if (upperBound !== undefined) return bandUpTo(upperBound)
+      return supervised === true ? bandUpTo(lowerBound) : undefined
+    case "supervised":
+    case "supervised_pending":
+    case "supervised_denied":
+      return bandUpTo(upperBound ?? lowerBound)
+  }
+}
 
 /** The player's own age group: only ever made stricter, but for the first declaration. */
 export class AgesApi extends HttpApiGroup.make("ages")

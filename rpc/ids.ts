@@ -123,3 +123,16 @@ export const newId = {
   appeal: Effect.flatMap(SecureRandom.SecureRandom, generate("apl", AppealId)),
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
 }
+
+/** No vowels, no look-alikes: read aloud, a code is neither a word nor misheard. */
+const readableAlphabet = "6789BCDFGHJKLMNPQRTW"
+
+/** A code for people to pass on: of a room, of a transfer to another browser. */
+export const readableCode = Effect.fnUntraced(function* (characters: number) {
+  const random = yield* SecureRandom.SecureRandom
+  let code = ""
+  while (code.length < characters) {
+    code += readableAlphabet.charAt(yield* random.intBetween(0, readableAlphabet.length - 1))
+  }
+  return code
+})

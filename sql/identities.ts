@@ -158,11 +158,14 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { find, ofPlayer } = reads(sql)
-    const { insert, lock, remove, renew, replacePassword, setPassword, settle, verify } = writes(sql)
+    const { insert, lock, remove, renew, replacePassword, setPassword, settle, verify } =
+      writes(sql)
     return {
       find: (key: typeof Key.Type) => settled(find(key)),
       /** All of a player, oldest first. */
       ofPlayer: (owner: Owner) => settled(ofPlayer(owner)),
+      /** Holds the player's row until the transaction ends; none when there is no such player. */
+      hold: (owner: Owner) => settled(lock(owner)),
       /** The player with one identity more, no guest any longer; none when there is no such player. */
       link: (row: IdentityRow) =>
         answered(

@@ -9,6 +9,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { answered, settled } from "./database.ts"
+import { gather } from "./gather.ts"
 import { IdentityRow, linking } from "./identities.ts"
 import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
 
@@ -24,6 +25,11 @@ const Opening = Schema.Struct({
 
 /** A player who signs in for the first time. */
 const FirstOpening = Schema.Struct({ ...Opening.fields, player: NewPlayer })
+
+const Several = Schema.Struct({
+  environmentId: Schema.String,
+  sessionIds: Schema.Array(Schema.String)
+})
 
 const Rotation = Schema.Struct({
   environmentId: EnvironmentId,
@@ -120,6 +126,13 @@ const chains = (sql: SqlClient.SqlClient) => ({
       where environment_id = ${environmentId} and player_id = ${playerId} and revoked_at is null
         and id is distinct from ${kept}`
   }),
+  alive: SqlSchema.findAll({
+    Request: Several,
+    Result: Schema.Struct({ id: Schema.String }),
+    execute: ({ environmentId, sessionIds }) => sql`
+      select id from sessions where environment_id = ${environmentId}
+        and id = any(${[...sessionIds]}::text[]) and revoked_at is null`
+  }),
   sweep: SqlSchema.void({
     Request: Time,
     execute: (before) => sql`delete from sessions where expires_at < ${before}`
@@ -145,7 +158,13 @@ const signing = (sql: SqlClient.SqlClient) => ({
 export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { find, open, resume, revoke, revokeOthers, rotate, sweep } = chains(sql)
+    const { alive, find, open, resume, revoke, revokeOthers, rotate, sweep } = chains(sql)
+    const living = yield* gather((environmentId, sessionIds) =>
+      Effect.map(
+        settled(alive({ environmentId, sessionIds })),
+        (rows): ReadonlyMap<string, true> => new Map(rows.map(({ id }) => [id, true]))
+      )
+    )
     const link = SqlSchema.void({
       Request: IdentityRow,
       execute: (row) => sql`insert into identities ${sql.insert(row)}`
@@ -161,6 +180,9 @@ export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/Se
       /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
       rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
       find: (request: typeof Named.Type) => settled(find(request)),
+      /** Whether the session has not been revoked. */
+      isAlive: (environmentId: EnvironmentId, sessionId: SessionId) =>
+        Effect.map(living(environmentId, [sessionId]), (found) => found.has(sessionId)),
       revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
       /** Ends the sessions of a player, all but the one that is kept. */
       revokeOthers: (request: Parameters<typeof revokeOthers>[0]) => settled(revokeOthers(request)),

@@ -5,8 +5,8 @@
  */
 import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
 import { Entity } from "effect/cluster"
-import { SecureRandom } from "effect/crypto"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
+import { readableCode } from "#rpc/ids"
 import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import { RoomRows } from "#sql/rooms"
@@ -35,18 +35,7 @@ export class LocalRooms extends Context.Service<
   }))
 }
 
-/** No vowels, no look-alikes: read aloud, a code is neither a word nor misheard. */
-const codeAlphabet = "6789BCDFGHJKLMNPQRTW"
 const codeAttempts = 8
-
-const randomCode = Effect.fnUntraced(function* () {
-  const random = yield* SecureRandom.SecureRandom
-  let code = ""
-  for (let i = 0; i < rooms.codeCharacters; i++) {
-    code += codeAlphabet.charAt(yield* random.intBetween(0, codeAlphabet.length - 1))
-  }
-  return code
-})
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const rows = yield* RoomRows
@@ -106,7 +95,7 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   const node = yield* ThisNode
   const now = yield* Clock.currentTimeMillis
   for (let attempt = 0; attempt < codeAttempts; attempt++) {
-    const code = request.code ?? (yield* randomCode())
+    const code = request.code ?? (yield* readableCode(rooms.codeCharacters))
     const state = seatedRoom(request, actor.id, code, now)
     const inserted = rows.insert(toRow(state, actor.epoch, node.id, now))
     // Whether the row is there is not known then: the next activation looks.

@@ -32,12 +32,16 @@ export interface Attachment {
   readonly connectionId: string
 }
 
-/** Who takes a seat, and from where. */
-export interface Newcomer extends Attachment {
+/** Who comes back to a seat, and from where. */
+export interface Returning extends Attachment {
   readonly playerId: string
-  readonly displayName: string
   /** The player's address must not be seen: peers reach it through a relay only. */
   readonly relayOnly: boolean
+}
+
+/** Who takes a seat. */
+export interface Newcomer extends Returning {
+  readonly displayName: string
 }
 
 export interface Member {
@@ -92,7 +96,7 @@ export interface RoomState {
 /** What a room can be told. `playerId` is the member who acts. */
 export type RoomCommand =
   | ({ readonly t: "join" } & Newcomer)
-  | ({ readonly t: "resume" } & Attachment & { readonly playerId: string })
+  | ({ readonly t: "resume" } & Returning)
   | {
       readonly t: "leave"
       readonly playerId: string
@@ -118,6 +122,8 @@ export type RoomCommand =
       readonly gen?: number
     }
   | { readonly t: "iceTransport"; readonly playerId: string }
+  /** The member's age group has changed: its peers reach it through a relay only, or no longer. */
+  | { readonly t: "relay"; readonly playerId: string; readonly relayOnly: boolean }
   | {
       readonly t: "disconnect"
       readonly playerId: string

@@ -26,7 +26,7 @@ const command = <const T extends string, const Fields extends Schema.Struct.Fiel
 /** What a gateway may ask for one of its players. */
 export const PlayerCommand = Schema.Union([
   command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, ...Attachment }),
-  command("resume", Attachment),
+  command("resume", { relayOnly: Schema.Boolean, ...Attachment }),
   command("leave", {
     reason: Schema.Literals(["left", "banned", "deleted"]),
     /** The connection that asks; one that was replaced meanwhile has no say any more. */
@@ -47,6 +47,7 @@ export const PlayerCommand = Schema.Union([
     gen: Schema.optionalKey(Schema.Int)
   }),
   command("iceTransport", {}),
+  command("relay", { relayOnly: Schema.Boolean }),
   command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })
 ])
 export type PlayerCommand = typeof PlayerCommand.Type

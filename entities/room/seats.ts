@@ -14,7 +14,6 @@ import {
 import { rooms } from "#rpc/limits"
 import type { LeaveReason, RoomEvent } from "#rpc/rooms"
 import {
-  type Attachment,
   type Decision,
   decided,
   isDeserted,
@@ -23,6 +22,7 @@ import {
   type Member,
   type Newcomer,
   playerView,
+  type Returning,
   roomJoined,
   type RoomState,
   toAll,
@@ -99,16 +99,17 @@ const newMember = (newcomer: Newcomer, now: number, enterBy: number | null): Mem
 const attach = (
   state: RoomState,
   member: Member,
-  attachment: Attachment,
+  { connectionId, node, relayOnly }: Returning,
   now: number
 ): Result.Result<Decision, Unavailable> => {
   const holder = member.attachment
-  if (holder !== null && holder.connectionId > attachment.connectionId) {
+  if (holder !== null && holder.connectionId > connectionId) {
     return Result.fail(new Unavailable())
   }
   const back = withMember(state, {
     ...member,
-    attachment: { node: attachment.node, connectionId: attachment.connectionId },
+    relayOnly,
+    attachment: { node, connectionId },
     enterBy: null,
     absentSince: null,
     announceAt: null,
@@ -197,7 +198,7 @@ export const seat = (
 /** Returns to the seat that was kept. */
 export const resume = (
   state: RoomState,
-  command: Attachment & { readonly playerId: string },
+  command: Returning,
   now: number
 ): Result.Result<Decision, ResumeExpired | Unavailable> => {
   const member = state.members.get(command.playerId)

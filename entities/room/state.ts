@@ -142,5 +142,7 @@ export const decide = (
       return signal(state, member, command)
     case "iceTransport":
       return iceTransport(state, member)
+    case "relay":
+      return decided(withMember(state, { ...member, relayOnly: command.relayOnly }))
   }
 }

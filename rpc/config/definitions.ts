@@ -56,7 +56,11 @@ const modeFields = [
   "transport"
 ] as const
 
-/** The definitions of a config; the news box is never offered to kids (spec section 2.2). */
+/** Whether sign-up screens may offer news; never to kids (spec section 2.2). */
+export const newsOffered = ({ audience, svcNews }: EnvironmentConfig): boolean =>
+  svcNews.optIn && audience !== "kids"
+
+/** The definitions of a config. */
 export const publicConfig = (config: EnvironmentConfig, configVersion: number): Definitions => ({
   configVersion,
   resetTimeZone: config.resetTimeZone,
@@ -75,5 +79,5 @@ export const publicConfig = (config: EnvironmentConfig, configVersion: number): 
     inAppBrowser: config.share.inAppBrowser.enabled
   },
   audience: config.audience,
-  news: { optIn: config.svcNews.optIn && config.audience !== "kids" }
+  news: { optIn: newsOffered(config) }
 })

@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
+import { SignalledBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { settled } from "../database.ts"
 
@@ -30,7 +31,21 @@ const Signal = Schema.Struct({
   createdAt: Time
 })
 
+/** What the row of a player holds beside what others see of it. */
+const Choices = Schema.Struct({
+  signalledAgeBand: Schema.NullOr(SignalledBand),
+  newsOptIn: Schema.NullOr(Schema.Boolean),
+  newsChosenAt: Schema.NullOr(Time)
+})
+
 const reads = (sql: SqlClient.SqlClient) => ({
+  choices: SqlSchema.findAll({
+    Request: Owner,
+    Result: Choices,
+    execute: ({ environmentId, playerId }) => sql`
+      select signalled_age_band, news_opt_in, news_chosen_at from players
+      where id = ${playerId} and environment_id = ${environmentId}`
+  }),
   sessions: SqlSchema.findAll({
     Request: Owner,
     Result: Session,
@@ -118,7 +133,7 @@ export class PlayerRecords extends Context.Service<PlayerRecords>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { channels, days, rooms, saves, sessions, signals, stats } = reads(sql)
+      const { channels, choices, days, rooms, saves, sessions, signals, stats } = reads(sql)
       const { keys, player, remember, throttles } = erasures(sql)
       return {
         /** The names of channels that name the player. */
@@ -129,6 +144,7 @@ export class PlayerRecords extends Context.Service<PlayerRecords>()(
           settled(
             Effect.all({
               channels: channels(owner),
+              choices: choices(owner),
               days: days(owner),
               rooms: rooms(owner),
               saves: saves(owner),

@@ -7,6 +7,7 @@ import { HttpIncomingMessage, HttpRouter } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
+import { AgeRows } from "#sql/ages"
 import { AuditRows } from "#sql/audit"
 import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
@@ -16,6 +17,7 @@ import { MailRows } from "#sql/mail"
 import { SanctionRows } from "#sql/moderation"
 import { ProviderRows } from "#sql/oauth"
 import { StepRows } from "#sql/oauth/steps"
+import { NewsRows } from "#sql/news"
 import { PlayerRows } from "#sql/players"
 import { PlayerRecords } from "#sql/players/records"
 import { MemberRows, ProjectRows } from "#sql/projects"
@@ -28,6 +30,7 @@ import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { CodeRows } from "#sql/sessions/codes"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
+import { AgesHttp } from "../ages.ts"
 import { Audit, AuditHttp } from "../audit.ts"
 import { ChannelsHttp } from "../channels/management.ts"
 import { ConfigHttp, Configs } from "../config.ts"
@@ -38,6 +41,7 @@ import { DeveloperSessions } from "../developers/sessions.ts"
 import { EmailHttp } from "../email/handlers.ts"
 import { EmailPages } from "../email/pages.ts"
 import { Idempotency } from "../idempotency.ts"
+import { IdentitiesHttp } from "../identities.ts"
 import { Invalidation } from "../invalidation.ts"
 import { Mails } from "../mail/outbox.ts"
 import { DevMailPage } from "../mail/page.ts"
@@ -50,6 +54,7 @@ import { ProviderGrants } from "../oauth/grants.ts"
 import { SignInHttp } from "../oauth/handlers.ts"
 import { Providers, ProvidersHttp } from "../oauth/providers.ts"
 import { SignInSteps } from "../oauth/steps.ts"
+import { NewsHttp } from "../news.ts"
 import { Outgoing } from "../outgoing.ts"
 import { PlayerDataHttp } from "../players/handlers.ts"
 import { PlayerData } from "../players/records.ts"
@@ -70,6 +75,7 @@ import { Verification } from "../stats/verification.ts"
 import { WebhookSecrets } from "../stats/webhook-secrets.ts"
 import { SystemHttp } from "../system.ts"
 import { Throttles } from "../throttles.ts"
+import { TransferHttp } from "../transfer.ts"
 import { CallersLive } from "./callers.ts"
 import { ConfigSchemaRoute } from "./config-schema.ts"
 import { Edge } from "./edge.ts"
@@ -80,12 +86,14 @@ import { RequestsLive } from "./requests.ts"
 import { HttpServerLive } from "./server.ts"
 
 const RowsLive = Layer.mergeAll(
+  AgeRows.layer,
   AuditRows.layer,
   CodeRows.layer,
   ConfigRows.layer,
   DeveloperRows.layer,
   IdentityRows.layer,
   MemberRows.layer,
+  NewsRows.layer,
   PlayerRows.layer,
   ProjectRows.layer,
   SanctionRows.layer,
@@ -110,13 +118,13 @@ export const CoreLive = Origins.layer.pipe(
       DeveloperSessions.layer,
       Environments.layer,
       Passwords.layer,
-      Sanctions.layer.pipe(Layer.provideMerge(Standings.layer)),
+      Sanctions.layer,
       Sessions.layer,
       SingleUseCodes.layer,
       Throttles.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Usage.layer)),
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Standings.layer, Usage.layer)),
   Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
 )
 
@@ -152,20 +160,24 @@ const PlayerDataLive = PlayerDataHttp.pipe(
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
+    AgesHttp,
     AuditHttp,
     ChannelsHttp,
     ConfigHttp,
     DevelopersHttp,
     EmailHttp,
     GameDataHttp,
+    IdentitiesHttp,
     ModerationHttp,
+    NewsHttp,
     PlayersHttp,
     ProjectsHttp,
     PlayerDataLive,
     RoomsHttp,
     SessionsHttp,
     SignInLive,
-    SystemHttp
+    SystemHttp,
+    TransferHttp
   ]),
   Layer.provide([CallersLive, RequestsLive])
 )

@@ -3,7 +3,7 @@
  * never found by an email address. What we could not store, or show, is left out.
  */
 import { Effect, Schema } from "effect"
-import { developers, sessions } from "#rpc/limits"
+import { email as emails, sessions } from "#rpc/limits"
 import { normalizeDisplayName } from "#rpc/players"
 
 /** A person at a provider. */
@@ -50,7 +50,7 @@ interface Told {
 const decodePerson = Schema.decodeUnknownEffect(Person)
 
 const personOf = ({ email, emailVerified, name, subject, username }: Told) => {
-  const address = textOr(email, developers.emailMaxCharacters)
+  const address = textOr(email, emails.addressMaxCharacters)
   return decodePerson({
     subject,
     email: address,

@@ -1,11 +1,16 @@
-/** `players/:playerId/export` and `/delete` of the operator (spec section 4.8). */
+/**
+ * All that is stored about a player, shown and deleted: `/v1/players/me` of the player itself (spec
+ * section 4.1), `players/:playerId/export` and `/delete` of the operator (spec section 4.8).
+ */
 import { DateTime, Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment } from "#rpc/auth"
+import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import { NotFound } from "#rpc/errors"
 import { Audit, type AuditEvent } from "../audit.ts"
 import { playerRef } from "../moderation/player-ref.ts"
+import { makeProve } from "./proof.ts"
 import { type Exported, PlayerData } from "./records.ts"
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
@@ -19,6 +24,33 @@ const exportText = ({ saves, view }: Exported): string => {
   return `${JSON.stringify(view).slice(0, -1)},"saves":[${items.join(",")}]}`
 }
 
+const exportAnswer = (exported: Exported) =>
+  HttpServerResponse.text(exportText(exported), { contentType: "application/json" })
+
+const gone = () => Effect.fail(new NotFound())
+
+const OwnDataHttp = HttpApiBuilder.group(
+  Api,
+  "ownData",
+  Effect.fn(function* (handlers) {
+    const data = yield* PlayerData
+    const prove = yield* makeProve
+    return handlers.handleAll({
+      export: Effect.fnUntraced(function* () {
+        const player = yield* CurrentPlayer
+        return exportAnswer(yield* Effect.catchTag(data.export(player), "player_not_found", gone))
+      }),
+      delete: Effect.fnUntraced(function* ({ payload }) {
+        const { environmentId, playerId } = yield* CurrentPlayer
+        const player = { environmentId, playerId }
+        yield* prove(player, payload)
+        yield* Effect.catchTag(data.delete(player, Effect.void), "player_not_found", gone)
+        return { deleted: true as const }
+      })
+    })
+  })
+)
+
 const event = (action: "player.export" | "player.delete", id: string): AuditEvent => ({
   action,
   target: { kind: "player", id }
@@ -31,7 +63,7 @@ const makePlayerData = Effect.gen(function* () {
     export: Effect.fnUntraced(function* ({ params }: PlayerParams) {
       const exported = yield* data.export(yield* playerRef(params.playerId))
       yield* audit.record(yield* CurrentEnvironment, event("player.export", params.playerId))
-      return HttpServerResponse.text(exportText(exported), { contentType: "application/json" })
+      return exportAnswer(exported)
     }),
     delete: Effect.fnUntraced(function* ({ params }: PlayerParams) {
       const player = yield* playerRef(params.playerId)
@@ -42,8 +74,9 @@ const makePlayerData = Effect.gen(function* () {
   }
 })
 
-/** The groups `playerData` and `projectPlayerData`. */
+/** The groups `ownData`, `playerData` and `projectPlayerData`. */
 export const PlayerDataHttp = Layer.mergeAll(
+  OwnDataHttp,
   HttpApiBuilder.group(Api, "playerData", (handlers) =>
     Effect.map(makePlayerData, (all) => handlers.handleAll(all))
   ),

@@ -1,16 +1,18 @@
 /**
  * All that is stored about a player: shown, and deleted for good (spec section 5, rule 13; decisions
- * 3.2.11-12). For operators now, and the same for the players themselves.
+ * 3.2.11-12). For the players themselves, and for operators.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { ageProfileOf } from "#rpc/ages"
 import { PlayerNotFound, Unavailable } from "#rpc/errors"
 import type { PlayerExport } from "#rpc/player-data"
+import { IdentityRows } from "#sql/identities"
 import { PlayerRows } from "#sql/players"
 import { PlayerRecords } from "#sql/players/records"
 import { Channels } from "../channels/management.ts"
 import { Configs } from "../config.ts"
+import { identityView } from "../identities.ts"
 import { type PlayerRef, Sanctions } from "../moderation/sanctions.ts"
 import { Standings } from "../moderation/standings.ts"
 import { ProviderGrants } from "../oauth/grants.ts"
@@ -49,8 +51,14 @@ export class PlayerData extends Context.Service<
 
 const iso = DateTime.formatIso
 
+const newsOf = ({ newsChosenAt, newsOptIn }: Rows["choices"][number]) =>
+  newsOptIn === null || newsChosenAt === null
+    ? null
+    : { optIn: newsOptIn, chosenAt: iso(newsChosenAt) }
+
 const makeExport = Effect.gen(function* () {
   const configs = yield* Configs
+  const identities = yield* IdentityRows
   const players = yield* PlayerRows
   const records = yield* PlayerRecords
   const sanctions = yield* Sanctions
@@ -58,15 +66,21 @@ const makeExport = Effect.gen(function* () {
     const { environmentId, playerId } = ref
     const found = yield* players.find(environmentId, playerId)
     if (Option.isNone(found)) return yield* new PlayerNotFound()
-    const player = playerView(found.value)
     const rows = yield* records.read(ref)
+    const [choices] = rows.choices
+    if (choices === undefined) return yield* new PlayerNotFound()
+    const linked = yield* identities.ofPlayer(ref)
     const { audience } = (yield* configs.current(environmentId)).config
     const bans = yield* sanctions.list(ref)
     const view: Exported["view"] = {
       exportedAt: iso(yield* DateTime.now),
-      player,
-      age: ageProfileOf(audience, found.value.declaredAgeBand),
-      identities: player.identities,
+      player: playerView(found.value),
+      age: {
+        ...ageProfileOf(audience, found.value.declaredAgeBand),
+        signalledAgeBand: choices.signalledAgeBand
+      },
+      identities: linked.map((row) => ({ ...identityView(row), subject: row.subject })),
+      news: newsOf(choices),
       sessions: rows.sessions.map(({ createdAt, id, lastUsedAt }) => ({
         id,
         createdAt: iso(createdAt),

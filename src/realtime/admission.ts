@@ -9,7 +9,6 @@ import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
-import { capabilitiesIn } from "../ages.ts"
 import { Configs } from "../config.ts"
 import { Origins } from "../http/origins.ts"
 import { Standings } from "../moderation/standings.ts"
@@ -20,6 +19,7 @@ import { type Door, PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
 import type { Offers } from "./offers.ts"
 import { peek, release } from "./place.ts"
+import { followAge } from "./player-changes.ts"
 
 /** What a connection shows of itself. */
 export interface Credentials {
@@ -127,21 +127,13 @@ const standingOf = Effect.fnUntraced(function* ({ environmentId, playerId }: Pla
 
 /** Opens the connection of a player: the session knows it, and the client is welcome. */
 export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
+  const configs = yield* Configs
   const hub = yield* Hub
   const connectionId = yield* newId.connection
-  const { environmentId, playerId } = player
-  const { declaredAgeBand, displayName } = yield* standingOf(player)
-  const { directConnections, openChat } = yield* capabilitiesIn(environmentId, declaredAgeBand)
+  const { environmentId, playerId, sessionId } = player
+  const { displayName } = yield* standingOf(player)
   const connection = new PlayerConnection({
-    player: {
-      connectionId,
-      environmentId,
-      playerId,
-      displayName,
-      relayOnly: !directConnections,
-      openChat,
-      declaredAgeBand
-    },
+    player: { connectionId, environmentId, playerId, sessionId, displayName },
     door,
     run: hub.run,
     released: (of, roomId) => Effect.provideService(release(of, { k: "seat", roomId }), Hub, hub),
@@ -150,7 +142,12 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   hub.connections.set(connectionId, connection)
   // Known by now to whoever follows changes: a ban from here on finds the connection, and one that
   // came since the look-up is found by looking again, which costs nothing when there was none.
-  const admitted = Effect.andThen(standingOf(player), findSeat(connection))
+  const admitted = Effect.gen(function* () {
+    const { declaredAgeBand } = yield* standingOf(player)
+    const { audience } = (yield* configs.current(environmentId)).config
+    followAge(hub, connection, audience, declaredAgeBand)
+    return yield* findSeat(connection)
+  })
   const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
       hub.connections.delete(connectionId)

@@ -2,17 +2,16 @@
  * What a config push means for what is alive (decisions 3.7.18): with multiplayer off rooms close and
  * tickets end; tickets of a removed mode fail. Living rooms keep the mode they started with. With
  * channels off these close; an audience that makes players children takes them out of channels that
- * players have made.
+ * players have made, and hides their addresses.
  */
 import { Effect, Layer, Stream } from "effect"
 import { LocalRooms } from "#entities/room/entity"
-import { ageProfileOf } from "#rpc/ages"
 import type { EnvironmentId } from "#rpc/ids"
-import { setOpenChat } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { followModes } from "../matchmaking.ts"
 import { ChannelHub } from "./channel-hub.ts"
 import { Hub } from "./hub.ts"
+import { followAge } from "./player-changes.ts"
 
 /** Closes the rooms that live here, and those that players of this node are in, wherever they live. */
 const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
@@ -47,8 +46,7 @@ const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const { config } = yield* configs.current(environmentId)
   for (const connection of hub.connections.values()) {
     if (connection.environmentId !== environmentId) continue
-    const { capabilities } = ageProfileOf(config.audience, connection.declaredAgeBand)
-    setOpenChat(connection, capabilities.openChat)
+    followAge(hub, connection, config.audience, connection.declaredAgeBand)
   }
   if (!config.features.multiplayer) yield* closeRooms(environmentId)
   if (!config.features.realtimeChannels) yield* closeChannels(environmentId)

@@ -6,7 +6,7 @@ import { type Effect, Fiber, Semaphore } from "effect"
 import { nowhere, type Place } from "#entities/player-session/state"
 import type { AgeBand } from "#rpc/ages"
 import { type CodedError, toWire } from "#rpc/errors"
-import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
 import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
 import { Frame } from "./outbox.ts"
@@ -24,13 +24,9 @@ export interface ConnectionPlayer {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
+  /** Absent when a secret key acts for the player. */
+  readonly sessionId: SessionId | undefined
   readonly displayName: string
-  /** The player's address must not be seen: peers reach it through a relay only. */
-  readonly relayOnly: boolean
-  /** May talk where other players make the rules. */
-  readonly openChat: boolean
-  /** What the last two follow from, with the config's audience. */
-  readonly declaredAgeBand: AgeBand | null
 }
 
 /** A wait in a queue. */
@@ -43,9 +39,12 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
+  sessionId: SessionId | undefined
   readonly displayName: string
-  relayOnly: boolean
-  declaredAgeBand: AgeBand | null
+  /** The player's address must not be seen: peers reach it through a relay only. */
+  relayOnly = true
+  /** What follows from it, with the config's audience, is not known at first. */
+  declaredAgeBand: AgeBand | null = null
   /** As channels see the player. */
   player: ChannelPlayer
   readonly channels = new Map<string, ChannelSeat>()
@@ -82,11 +81,9 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
     this.connectionId = options.player.connectionId
     this.environmentId = options.player.environmentId
     this.playerId = options.player.playerId
+    this.sessionId = options.player.sessionId
     this.displayName = options.player.displayName
-    this.relayOnly = options.player.relayOnly
-    this.declaredAgeBand = options.player.declaredAgeBand
-    const { displayName, openChat, playerId } = options.player
-    this.player = { playerId, displayName, openChat }
+    this.player = { playerId: this.playerId, displayName: this.displayName, openChat: false }
     this.#door = options.door
     this.#run = options.run
     this.#released = options.released

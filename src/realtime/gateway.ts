@@ -116,6 +116,7 @@ const renewSocket = Effect.fnUntraced(function* (
   }
   const player = yield* tokens.verify(frame.success.token ?? "", before.environmentId)
   if (player.playerId !== before.playerId) return yield* new Unauthorized()
+  connection.sessionId = player.sessionId
   const event = yield* welcome({
     connectionId: connection.connectionId,
     player,

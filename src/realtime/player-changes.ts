@@ -1,19 +1,22 @@
 /**
  * What a change of a player means for what is alive (spec sections 3 and 6): who is banned or deleted
- * loses its sockets, its seat and its channels at once, wherever they are; who has become a child is
- * out of the channels that players have made. Each node does this for the connections, the rooms and
+ * loses its sockets, its seat and its channels at once, wherever they are; a session that was ended
+ * loses its socket, not the seat; who has become a child is out of the channels that players have
+ * made, and no peer gets to see its address any more. Each node does this for the connections, the rooms and
  * the channels that it has, so a seat in its grace goes, too.
  */
 import { Effect, HashMap, Layer, Schema, Stream } from "effect"
 import { LocalChannels } from "#entities/channel/entity"
 import { LocalRooms } from "#entities/room/entity"
-import { ageProfileOf } from "#rpc/ages"
-import { Unauthorized } from "#rpc/errors"
+import { type AgeBand, ageProfileOf } from "#rpc/ages"
+import type { EnvironmentConfig } from "#rpc/config/document"
+import { SessionRevoked, Unauthorized } from "#rpc/errors"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
 import { setOpenChat } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { type Standing, Standings } from "../moderation/standings.ts"
+import { Sessions } from "../sessions/chains.ts"
 import type { PlayerConnection } from "./connection.ts"
 import { Hub } from "./hub.ts"
 
@@ -38,11 +41,32 @@ const makePresence = Effect.gen(function* () {
   }
 })
 
+/** What a player may do by age, from now on: in its channels, and among its peers. */
+export const followAge = (
+  hub: Pick<Hub["Service"], "rooms">,
+  connection: PlayerConnection,
+  audience: EnvironmentConfig["audience"],
+  declaredAgeBand: AgeBand | null
+): void => {
+  const { capabilities } = ageProfileOf(audience, declaredAgeBand)
+  const relayOnly = !capabilities.directConnections
+  connection.declaredAgeBand = declaredAgeBand
+  setOpenChat(connection, capabilities.openChat)
+  if (connection.relayOnly === relayOnly) return
+  connection.relayOnly = relayOnly
+  const { place, playerId } = connection
+  if (place.k !== "seat") return
+  // Without a line the player has not come in yet: it will come as it is now.
+  const line = hub.rooms.get(place.roomId)
+  line?.send({ t: "relay", playerId, relayOnly }, () => line.rest())
+}
+
 const gone = new Unauthorized({ message: "This player has been deleted." })
 
 const makeApply = Effect.gen(function* () {
   const hub = yield* Hub
   const configs = yield* Configs
+  const sessions = yield* Sessions
   const standings = yield* Standings
   const presenceOf = yield* makePresence
 
@@ -66,6 +90,13 @@ const makeApply = Effect.gen(function* () {
     for (const actor of presence) actor.expel(playerId, reason)
   }
 
+  /** The seat stays, for another session of the player. */
+  const closeEnded = Effect.fnUntraced(function* (connection: PlayerConnection) {
+    const { environmentId, sessionId } = connection
+    if (sessionId === undefined || (yield* sessions.isOpen(environmentId, sessionId))) return
+    connection.dismiss(closeCodes.unauthorized, new SessionRevoked())
+  })
+
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
     const isHere = (): boolean =>
       connectionsOf(environmentId, playerId).length + presenceOf(environmentId, playerId).length > 0
@@ -77,12 +108,10 @@ const makeApply = Effect.gen(function* () {
       return putOut(connections, presence, playerId, standing?.banned)
     }
     const { audience } = (yield* configs.current(environmentId)).config
-    const { capabilities } = ageProfileOf(audience, standing.declaredAgeBand)
     for (const connection of connections) {
-      connection.declaredAgeBand = standing.declaredAgeBand
-      connection.relayOnly = !capabilities.directConnections
-      setOpenChat(connection, capabilities.openChat)
+      followAge(hub, connection, audience, standing.declaredAgeBand)
     }
+    yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })
   })
 })
 

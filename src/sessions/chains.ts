@@ -21,7 +21,7 @@ import type { NotLinked } from "#sql/identities"
 import { SanctionRows } from "#sql/moderation"
 import { SessionRows } from "#sql/sessions"
 import { sweepDaily } from "../database.ts"
-import { standingOf } from "../moderation/standings.ts"
+import { standingOf, Standings } from "../moderation/standings.ts"
 import { Secrets } from "../secrets.ts"
 import { type FirstSignIn, lifetime, makeOpenings } from "./openings.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
@@ -61,7 +61,7 @@ export class Sessions extends Context.Service<
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<Session, PlayerBanned | PlayerNotFound>
-    /** Ends the sessions of a player, all but the one that is kept. */
+    /** Ends the sessions of a player, all but the one that is kept, and their sockets on all nodes. */
     readonly signOut: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
@@ -77,8 +77,10 @@ export class Sessions extends Context.Service<
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<Session, RefreshError>
-    /** Ends the chain of a refresh token, if it is one. */
+    /** Ends the chain of a refresh token, if it is one, and its sockets. */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
+    /** Whether a session has not been ended. */
+    readonly isOpen: (environmentId: EnvironmentId, sessionId: SessionId) => Effect.Effect<boolean>
     /** Whose current token it is, and the ban that revoked its session, if one did. */
     readonly appellant: (
       environmentId: EnvironmentId,
@@ -93,12 +95,14 @@ export class Sessions extends Context.Service<
     Effect.gen(function* () {
       const rows = yield* SessionRows
       const sanctions = yield* SanctionRows
+      const standings = yield* Standings
       const secrets = yield* Secrets
       const { openGuest, sessionOf, signIn, signUp } = yield* makeOpenings
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
       yield* sweepDaily("Sessions", rows.sweep)
       const current = makeCurrent(rows, secrets)
+      const revoke = makeRevoke(rows, standings)
 
       return Sessions.of({
         openGuest,
@@ -108,6 +112,7 @@ export class Sessions extends Context.Service<
         signOut: Effect.fn("Sessions.signOut")(function* (environmentId, playerId, kept) {
           const now = yield* DateTime.now
           yield* rows.revokeOthers({ environmentId, playerId, kept: kept ?? null, now })
+          yield* standings.changed(environmentId, playerId)
         }),
 
         refresh: Effect.fn("Sessions.refresh")(function* (environmentId, token) {
@@ -121,10 +126,12 @@ export class Sessions extends Context.Service<
           const rotation = { ...chain, tokenHash, nextHash: next.hash, now, expiresAt }
           const player = yield* rows.rotate(rotation)
           if (Option.isSome(player)) return yield* sessionOf(player.value, sessionId, next.token)
-          return yield* refuse(rows, sanctions, environmentId, presented)
+          return yield* refuse({ rows, sanctions, revoke }, environmentId, presented)
         }, withRandom),
 
-        logout: makeLogout(rows, secrets),
+        logout: makeLogout(rows, secrets, revoke),
+
+        isOpen: rows.isAlive,
 
         holder: Effect.fn("Sessions.holder")(function* (environmentId, token) {
           const { isRevoked, playerId, sessionId } = yield* current(environmentId, token)
@@ -147,16 +154,25 @@ export class Sessions extends Context.Service<
   )
 }
 
-const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+/** Ends a chain; all nodes look after its sockets. */
+const makeRevoke = (rows: SessionRows["Service"], standings: Standings["Service"]) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId, { playerId, sessionId }: Holder) {
+    yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+    yield* standings.changed(environmentId, playerId)
+  })
+
+type Revoke = ReturnType<typeof makeRevoke>
+
+const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"], revoke: Revoke) =>
   Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return
     const { sessionId } = presented
     const found = yield* rows.find({ environmentId, sessionId })
     if (Option.isNone(found)) return
-    const { parentHash, tokenHash } = found.value
+    const { parentHash, playerId, tokenHash } = found.value
     if (!isIssued(presented, [tokenHash, parentHash])) return
-    yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+    yield* revoke(environmentId, { playerId, sessionId })
   })
 
 /** Only the newest token of a chain that has not ended proves anything. */
@@ -181,8 +197,15 @@ const isIssued = (
 
 /** Why a token did not rotate; revokes the chain when a used one is presented. */
 const refuse = Effect.fnUntraced(function* (
-  rows: SessionRows["Service"],
-  sanctions: SanctionRows["Service"],
+  {
+    revoke,
+    rows,
+    sanctions
+  }: {
+    readonly rows: SessionRows["Service"]
+    readonly sanctions: SanctionRows["Service"]
+    readonly revoke: Revoke
+  },
   environmentId: EnvironmentId,
   presented: RefreshToken
 ): Effect.fn.Return<never, RefreshError> {
@@ -200,6 +223,6 @@ const refuse = Effect.fnUntraced(function* (
   if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()
   const raceEnd = DateTime.addDuration(rotatedAt, raceWindow)
   if (hash === parentHash && DateTime.isLessThan(now, raceEnd)) return yield* new RefreshRace()
-  yield* rows.revoke({ environmentId, sessionId, now })
+  yield* revoke(environmentId, { playerId, sessionId })
   return yield* new SessionRevoked()
 })

@@ -49,6 +49,7 @@ export const featureWords = [
   "matchmaking",
   "moderation",
   "money",
+  "news",
   "oauth",
   "peers",
   "players",

@@ -1,0 +1,50 @@
+/**
+ * That it is the player who wants to be deleted, and not whoever has found an open app (spec section
+ * 3, decisions 3.2.12): a player with an email shows its password, any other the refresh token of an
+ * open session. What is wrong is never said; only wrong proofs count against the pace.
+ */
+import { Effect } from "effect"
+import { InvalidCredentials } from "#rpc/errors"
+import { throttles as paces } from "#rpc/limits"
+import type { DeletionProof } from "#rpc/player-data"
+import { IdentityRows } from "#sql/identities"
+import { Passwords } from "../crypto/passwords.ts"
+import { throttled } from "../http/throttled.ts"
+import type { PlayerRef } from "../moderation/sanctions.ts"
+import { Sessions } from "../sessions/chains.ts"
+import { Throttles } from "../throttles.ts"
+
+/** Fails unless the proof is the player's. */
+export const makeProve = Effect.gen(function* () {
+  const identities = yield* IdentityRows
+  const passwords = yield* Passwords
+  const sessions = yield* Sessions
+  const throttles = yield* Throttles
+
+  const holds = (player: PlayerRef, refreshToken: string | undefined) =>
+    refreshToken === undefined
+      ? Effect.succeed(false)
+      : sessions.holder(player.environmentId, refreshToken).pipe(
+          Effect.map(({ playerId }) => playerId === player.playerId),
+          Effect.catch(() => Effect.succeed(false))
+        )
+
+  const isProof = Effect.fnUntraced(function* (
+    player: PlayerRef,
+    { password, refreshToken }: DeletionProof
+  ) {
+    const linked = yield* identities.ofPlayer(player)
+    const email = linked.find(({ provider }) => provider === "email")
+    if (email === undefined) return yield* holds(player, refreshToken)
+    return password !== undefined && (yield* passwords.verify(password, email.passwordHash))
+  })
+
+  return Effect.fnUntraced(function* (player: PlayerRef, proof: DeletionProof) {
+    const key = `deletion:${player.playerId}`
+    yield* throttled(throttles, paces.deletionPerPlayer, key)
+    if (!(yield* isProof(player, proof))) {
+      return yield* new InvalidCredentials({ message: "The password or the token is wrong." })
+    }
+    yield* throttles.giveBack(key)
+  })
+})

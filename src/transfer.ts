@@ -1,0 +1,96 @@
+/**
+ * Going on as the same player in another browser (spec sections 3 and 4.1, decisions 3.2.15). A code is
+ * short, as people type it; it is not found by trying, since it lives for ten minutes and each address
+ * has ten tries a minute.
+ */
+import { Effect, Layer, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpApiBuilder } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, CurrentPlayer, type PlayerCaller } from "#rpc/auth"
+import { InvalidCode, NotFound, ShareInAppBrowserDisabled } from "#rpc/errors"
+import { readableCode } from "#rpc/ids"
+import { sessions as lives, throttles as paces, transfer as limits } from "#rpc/limits"
+import { InAppBrowserGate } from "#rpc/transfer"
+import { IdentityRows } from "#sql/identities"
+import { Configs } from "./config.ts"
+import { clientAddress } from "./http/address.ts"
+import { throttled } from "./http/throttled.ts"
+import { Sessions } from "./sessions/chains.ts"
+import { SingleUseCodes } from "./sessions/codes.ts"
+import { Settings } from "./settings.ts"
+import { Throttles } from "./throttles.ts"
+
+/** Answers only while the environment has the tool turned on. */
+export const InAppBrowserGateLive = Layer.effect(
+  InAppBrowserGate,
+  Effect.gen(function* () {
+    const configs = yield* Configs
+    return InAppBrowserGate.of(
+      Effect.fnUntraced(function* (answer) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { share } = (yield* configs.current(environmentId)).config
+        return share.inAppBrowser.enabled ? yield* answer : yield* new ShareInAppBrowserDisabled()
+      })
+    )
+  })
+)
+
+const purpose = "transfer"
+const seconds = lives.transferCodeSeconds
+
+/** What somebody has typed, as it was issued. */
+const canonical = (typed: string): string => typed.replace(/[\s-]/gu, "").toUpperCase()
+
+const makeIssue = Effect.gen(function* () {
+  const codes = yield* SingleUseCodes
+  const identities = yield* IdentityRows
+  const random = yield* SecureRandom.SecureRandom
+  const sql = yield* SqlClient.SqlClient
+
+  /** The player has one code at a time. */
+  const issue = Effect.fnUntraced(
+    function* ({ environmentId, playerId }: PlayerCaller) {
+      const whose = { environmentId, playerId }
+      if (Option.isNone(yield* identities.hold(whose))) return yield* new NotFound()
+      yield* codes.withdraw(environmentId, playerId, purpose)
+      const code = yield* readableCode(limits.codeCharacters)
+      return yield* codes.issue({ ...whose, purpose, seconds, code })
+    },
+    Effect.provideService(SecureRandom.SecureRandom, random)
+  )
+
+  return (caller: PlayerCaller) =>
+    Effect.catchTag(sql.withTransaction(issue(caller)), "SqlError", Effect.die)
+})
+
+/** `POST /v1/auth/transfer` and `/v1/auth/transfer/redeem`. */
+export const TransferHttp = HttpApiBuilder.group(
+  Api,
+  "transfer",
+  Effect.fn(function* (handlers) {
+    const codes = yield* SingleUseCodes
+    const issue = yield* makeIssue
+    const sessions = yield* Sessions
+    const throttles = yield* Throttles
+    const { trustedProxies } = yield* Settings
+    return handlers.handleAll({
+      issue: Effect.fnUntraced(function* () {
+        const caller = yield* CurrentPlayer
+        yield* throttled(throttles, paces.transferPerPlayer, `transfer:${caller.playerId}`)
+        return { code: yield* issue(caller), expiresIn: seconds }
+      }),
+      redeem: Effect.fnUntraced(function* ({ payload, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const address = clientAddress(request, trustedProxies)
+        yield* throttled(throttles, paces.redeemPerAddress, `redeem:${environmentId}:${address}`)
+        const spent = yield* codes.spend(environmentId, purpose, canonical(payload.code))
+        if (Option.isNone(spent)) return yield* new InvalidCode()
+        return yield* sessions
+          .signIn(environmentId, spent.value.playerId)
+          .pipe(Effect.catchTag("player_not_found", () => Effect.fail(new InvalidCode())))
+      })
+    })
+  })
+).pipe(Layer.provide(InAppBrowserGateLive))
