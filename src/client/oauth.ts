@@ -44,7 +44,7 @@ export interface OAuth {
 
   /**
    * Adds a provider's account to the signed-in player: a guest becomes permanent and keeps all its
-   * data. `oauth_failed` with the reason `identity_already_linked` says that it is another player's.
+   * data. Rejects as {@link OAuth.signIn}, and with `identity_already_linked` when it is another player's.
    *
    * @example
    * button.onclick = () => client.oauth.link("discord")

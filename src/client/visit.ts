@@ -3,6 +3,7 @@
  * this page. Ends with the code and the verifier that make a session.
  */
 import { Effect, Schema } from "effect"
+import { IdentityAlreadyLinked } from "#rpc/errors"
 import type { Provider } from "#rpc/identities"
 import { SignInError, type SignInMode } from "#rpc/oauth/sign-in"
 import { OAuthFailed, type PopupClosed, type TimedOut } from "./errors.ts"
@@ -47,13 +48,19 @@ export interface SignInCode {
 /** The in-app browser of X shows no popups. */
 const popupless = /Twitter(?:Android| for i)/
 
+/** A visit that came to nothing. */
+type VisitFailed = OAuthFailed | IdentityAlreadyLinked
+
 const isSignInError = Schema.is(SignInError)
 
-const failed = (reason: string): OAuthFailed =>
-  new OAuthFailed({
-    reason: isSignInError(reason) ? reason : "provider_error",
-    message: `The sign-in has come to nothing: ${reason}`
-  })
+/** What the service finds out on the way back is the same error as at the exchange. */
+const failed = (reason: string): VisitFailed =>
+  reason === "identity_already_linked"
+    ? new IdentityAlreadyLinked()
+    : new OAuthFailed({
+        reason: isSignInError(reason) ? reason : "provider_error",
+        message: `The sign-in has come to nothing: ${reason}`
+      })
 
 const codeOf = ({ code, error }: ProviderAnswer, verifier: string | null) =>
   code === null || verifier === null
@@ -61,7 +68,7 @@ const codeOf = ({ code, error }: ProviderAnswer, verifier: string | null) =>
     : Effect.succeed<SignInCode>({ code, verifier })
 
 /** Left for the provider; whoever comes back by the browser's own button has not signed in. */
-const leave = (url: string): Effect.Effect<never, OAuthFailed> =>
+const leave = (url: string): Effect.Effect<never, VisitFailed> =>
   Effect.callback((resume) => {
     const shown = ({ persisted }: PageTransitionEvent) => {
       if (persisted) resume(Effect.fail(failed("access_denied")))
@@ -77,7 +84,7 @@ export const visit = <E>(
   begin: (start: Start) => Effect.Effect<Started, E>,
   start: Pick<Start, "provider" | "link">,
   options: ProviderOptions
-): Effect.Effect<SignInCode, E | OAuthFailed | PopupClosed | TimedOut> => {
+): Effect.Effect<SignInCode, E | VisitFailed | PopupClosed | TimedOut> => {
   if (typeof document === "undefined") throw new TypeError("There is no page: use oauth.start().")
   const { mode = popupless.test(navigator.userAgent) ? "redirect" : "popup" } = options
   const redirectUrl = new URL(options.redirectUrl ?? location.href, location.href)
@@ -107,7 +114,7 @@ export const visit = <E>(
  * The code that has come back to this page; null when the page was opened otherwise. In a popup it goes
  * to the opener, and nothing comes of it here.
  */
-export const returned = (name: string): Effect.Effect<SignInCode | null, OAuthFailed> =>
+export const returned = (name: string): Effect.Effect<SignInCode | null, VisitFailed> =>
   Effect.suspend(() => {
     if (typeof document === "undefined") return Effect.succeed(null)
     if (returnToOpener()) return Effect.never
