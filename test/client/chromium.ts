@@ -1,0 +1,48 @@
+/** A headless Chromium for as long as a test file runs. */
+import { spawnSync } from "node:child_process"
+import { Context, Effect, Layer } from "effect"
+import { type Browser, type BrowserContext, chromium } from "playwright-core"
+
+const { stdout } = spawnSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" })
+const executablePath = stdout.trim()
+
+/** Is there one on this machine? */
+export const installed = executablePath !== ""
+
+const args = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync"
+]
+
+/** How long a page may take for a step, on a machine that is busy. */
+const patienceMillis = 30_000
+
+export class Chromium extends Context.Service<Chromium, Browser>()(
+  "test/client/chromium/Chromium"
+) {
+  static readonly layer = Layer.effect(
+    Chromium,
+    Effect.acquireRelease(
+      Effect.promise(() => chromium.launch({ executablePath, args, timeout: patienceMillis })),
+      (browser) => Effect.promise(() => browser.close())
+    )
+  )
+}
+
+/** A visitor with nothing stored. */
+export const newVisitor = Effect.flatMap(Chromium, (browser) =>
+  Effect.acquireRelease(
+    Effect.promise(async (): Promise<BrowserContext> => {
+      const context = await browser.newContext()
+      context.setDefaultTimeout(patienceMillis)
+      return context
+    }),
+    (context) => Effect.promise(() => context.close())
+  )
+)
