@@ -46,7 +46,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         expires_at, due_at)
       select ${id}, ${environmentId}, ${playerId}, ${purpose}, ${sealed}, 0,
         ${createdAt}::timestamptz, ${expiresAt}::timestamptz, ${createdAt}::timestamptz
-      where not exists (select from mails where due_at is not null offset ${most})
+      where not exists (select from mails where due_at is not null offset ${most - 1})
       returning id`
   }),
   claim: SqlSchema.findAll({

@@ -1,7 +1,7 @@
 /**
  * The outbox of mails (decisions 3.2.5): an order is a row, written in the transaction of what it is
  * about, and it leaves when that is committed. Who has ordered does not wait, and a crash loses no
- * mail: each process sends what it has stored at once, and looks every few seconds for what others
+ * mail: each process sends what it has stored at once, and looks twice a minute for what others
  * have left. A mail that a process has claimed is left alone by the others until the claim ends.
  *
  * The code in a link is made when the mail is about to leave, by the sender: the outbox never holds a
@@ -84,7 +84,7 @@ export class Mails extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const wake = yield* Queue.sliding<void>(1)
       const isAvailable = mail.smtpUrl !== undefined || !production
-      if (isAvailable) yield* Effect.forkScoped(yield* makeSender(Queue.take(wake)))
+      if (isAvailable) yield* Effect.forkScoped(yield* makeSender(wake))
       yield* sweepHourly("Mails", rows.sweep)
       return Mails.of({
         available: isAvailable ? Effect.void : Effect.fail(new MailUnavailable()),
@@ -177,7 +177,7 @@ const makeKeep = Effect.gen(function* () {
 })
 
 const retryAfter = (attempts: number): number =>
-  Math.min(limits.retrySeconds * 4 ** (attempts - 1), limits.retrySecondsMax)
+  Math.min(limits.retrySeconds * 2 ** (attempts - 1), limits.retrySecondsMax)
 
 /** One attempt at a mail: it leaves, or it is known when to try again. */
 const makeDeliver = Effect.gen(function* () {
@@ -227,21 +227,32 @@ const makeDeliver = Effect.gen(function* () {
     )
 })
 
-/** Sends whatever is due, for ever; `woken` comes when this process has stored a mail. */
-const makeSender = Effect.fnUntraced(function* (woken: Effect.Effect<void>) {
+/**
+ * Sends whatever is due, for ever, a few at a time, so that a mail whose server does not answer holds
+ * nobody up. `wake` says that there is something to do: a mail was stored, or one is through.
+ */
+const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
   const rows = yield* MailRows
   const deliver = yield* makeDeliver
+  let underWay = 0
+  const delivered = (claimed: ClaimedMail) =>
+    Effect.ensuring(
+      deliver(claimed),
+      Effect.suspend(() => {
+        underWay -= 1
+        return Queue.offer(wake, undefined)
+      })
+    )
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* rows.claim({ now, until, most: limits.atOnce })
-    yield* Effect.forEach(claimed, deliver, { concurrency: "unbounded", discard: true })
-    return claimed.length
+    const claimed = yield* rows.claim({ now, until, most: limits.atOnce - underWay })
+    underWay += claimed.length
+    yield* Effect.forEach(claimed, (mail) => Effect.forkChild(delivered(mail)), { discard: true })
   })
-  const drain = Effect.repeat(round, { while: (sent) => sent > 0 })
-  return drain.pipe(
+  return round.pipe(
     Effect.catchDefect((defect) => Effect.logWarning("Mails were not looked for", defect)),
-    Effect.andThen(Effect.timeoutOption(woken, limits.lookMillis)),
+    Effect.andThen(Effect.timeoutOption(Queue.take(wake), limits.lookSeconds * 1000)),
     Effect.forever
   )
 })
