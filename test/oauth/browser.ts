@@ -72,8 +72,7 @@ export const makeBrowser = (baseUrl: string, service: string) => {
       const asked = await load(url)
       if (!asked.body.includes(`id="continue"`)) return asked
       const back = await submit(asked, { account, answer })
-      const returns = back.body.includes("<form") && back.status === 200
-      return returns ? submit(back, form) : back
+      return back.body.includes("<form") ? submit(back, form) : back
     })
 
   return { load: (url: string) => Effect.promise(() => load(url)), signIn }
