@@ -20,10 +20,11 @@ import {
   jwtVerify,
   SignJWT
 } from "jose"
-import Provider, {
+import {
   type Configuration,
   interactionPolicy,
-  type KoaContextWithOIDC
+  type KoaContextWithOIDC,
+  Provider
 } from "oidc-provider"
 import type { Provider as Name } from "#rpc/identities"
 import { shapeOf } from "#src/oauth/shapes"
@@ -284,7 +285,7 @@ const likeApple =
 
 const tokensOf = (body: object): ReadonlyArray<string> =>
   Object.entries(body).flatMap(([name, value]) =>
-    /_token$/.test(name) && typeof value === "string" ? [value] : []
+    name.endsWith("_token") && typeof value === "string" ? [value] : []
   )
 
 /** Keeps what it gives in mind, and changes what it says. */
