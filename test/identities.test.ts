@@ -214,6 +214,17 @@ layer(appWithSql(), live)("a session that ends", (it) => {
     })
   )
 
+  it.effect("may open one with its access token until that ends, and keeps it", () =>
+    Effect.gen(function* () {
+      const { app, phone } = yield* onTwoDevices()
+      yield* logout(app, phone)
+      const { socket } = yield* goOnline(app, phone)
+      yield* play(app, phone, "PATCH", "players/me", { displayName: "Ida" })
+      yield* followed(app)
+      assert.strictEqual((yield* socket.ask({ t: "ping" }))["ok"], true)
+    })
+  )
+
   it.effect("is the one of the newest token that the socket has shown", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices()
