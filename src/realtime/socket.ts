@@ -152,7 +152,13 @@ export class RealtimeSocket implements Door {
       return
     }
     if (this.admitted === undefined) {
-      if (now - this.#openedAt >= limits.authFrameSeconds * second) {
+      const waited = now - this.#openedAt
+      // Once the frame is here, it is the service that is late.
+      if (this.#admitting !== undefined) {
+        if (waited >= limits.admitSeconds * second) {
+          this.close(closeCodes.draining, "unavailable")
+        }
+      } else if (waited >= limits.authFrameSeconds * second) {
         this.close(closeCodes.unauthorized, "unauthorized")
       }
       return
