@@ -23,7 +23,7 @@ import {
 } from "./frames.ts"
 import type { Listener } from "./listener.ts"
 import { type Offers, withheld } from "./offers.ts"
-import { Frame, Outbox, type Turn } from "./outbox.ts"
+import { Frame, Outbox, pingFrame, type Turn } from "./outbox.ts"
 
 /** An admitted socket, as the gateway found it. */
 export interface Admitted {
@@ -168,7 +168,7 @@ export class RealtimeSocket implements Door {
     }
     if (now - this.#pingedAt >= limits.heartbeatSeconds * second) {
       this.#pingedAt = now
-      this.#ws.ping()
+      this.#outbox.push(pingFrame)
     }
     this.#sweepToken(now, this.admitted.player)
   }
