@@ -108,6 +108,8 @@ export const http = {
 /** The realtime socket (spec section 4.4 and 8). */
 export const socket = {
   authFrameSeconds: 5,
+  /** A node that is too busy to answer the first frame for so long gives the socket to another. */
+  admitSeconds: 15,
   /** Frames that may follow the first before it is answered; together no larger than one. */
   earlyFramesMax: 32,
   frameMaxBytes: 64 * KiB,

@@ -8,7 +8,8 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { settled } from "./database.ts"
+import { isRefused, settled } from "./database.ts"
+import { gatherWrites } from "./gather.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
 export const RoomRow = Schema.Struct({
@@ -45,7 +46,11 @@ const EpochRow = Schema.Struct({ epoch: Schema.Number })
 
 const OpenRow = Schema.Struct({ id: Schema.String, free: Schema.Int })
 
-const Claim = Schema.Struct({ epoch: Schema.Number, snapshot: Schema.NullOr(Schema.String) })
+const Claim = Schema.Struct({
+  id: Schema.String,
+  epoch: Schema.Number,
+  snapshot: Schema.NullOr(Schema.String)
+})
 
 const IdRow = Schema.Struct({ id: Schema.String })
 
@@ -71,17 +76,24 @@ const writes = (sql: SqlClient.SqlClient) => {
     sql.literal(`insert into rooms as stored (id, environment_id, epoch, node, code, mode,
     listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot)`)
   return {
-    claim: SqlSchema.findOne({
-      Request: Schema.String,
+    claim: SqlSchema.findNonEmpty({
+      Request: Schema.Array(Schema.String),
       Result: Claim,
-      execute: (id) => sql`
-        with activation as materialized (select nextval('entity_epochs') as epoch),
+      // Locked in the order of their ids, in which snapshots are written.
+      execute: (ids) => sql`
+        with activation as materialized (
+          select id, nextval('entity_epochs') as epoch from unnest(${[...ids]}::text[]) as id
+        ),
+        locked as materialized (
+          select id from rooms where id = any(${[...ids]}::text[]) order by id for update
+        ),
         claimed as (
-          update rooms set epoch = activation.epoch from activation where id = ${id}
-          returning snapshot
+          update rooms set epoch = activation.epoch from activation, locked
+          where rooms.id = locked.id and activation.id = locked.id
+          returning rooms.id, rooms.snapshot
         )
-        select activation.epoch::float8 as epoch, claimed.snapshot
-        from activation left join claimed on true`
+        select activation.id, activation.epoch::float8 as epoch, claimed.snapshot
+        from activation left join claimed on claimed.id = activation.id`
     }),
     epoch: SqlSchema.findOne({
       Request: Schema.Void,
@@ -89,10 +101,10 @@ const writes = (sql: SqlClient.SqlClient) => {
       execute: () => sql`select nextval('entity_epochs')::float8 as epoch`
     }),
     insert: SqlSchema.findAll({
-      Request: RoomRow,
+      Request: Schema.Array(RoomRow),
       Result: IdRow,
-      execute: (row) =>
-        sql`${into} ${rows(JSON.stringify([row]))} on conflict do nothing returning id`
+      execute: (batch) =>
+        sql`${into} ${rows(JSON.stringify(batch))} on conflict do nothing returning id`
     }),
     save: SqlSchema.findAll({
       Request: Schema.Array(RoomRow),
@@ -166,13 +178,36 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
     const sql = yield* SqlClient.SqlClient
     const { claim, epoch, insert, save } = writes(sql)
     const { byCode, byId, list, open, overdue, seats } = reads(sql)
+    const claimed = (ids: ReadonlyArray<string>) =>
+      Effect.map(settled(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
+    const claims = yield* gatherWrites<string, typeof Claim.Type>({
+      ownerOf: (id) => id,
+      sizeOf: (id) => id.length,
+      alone: (id) => Effect.map(settled(claim([id])), ([row]) => row),
+      together: claimed
+    })
+    const inserts = yield* gatherWrites<RoomRow, boolean>({
+      ownerOf: ({ id }) => id,
+      sizeOf: ({ snapshot }) => snapshot.length,
+      alone: (row) => Effect.map(settled(insert([row])), (ids) => ids.length === 1),
+      together: (batch) =>
+        settled(
+          insert(batch).pipe(
+            Effect.map((rows) => {
+              const inserted = new Set(rows.map(({ id }) => id))
+              return new Map(batch.map(({ id }) => [id, inserted.has(id)]))
+            }),
+            Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
+          )
+        )
+    })
     return {
       /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
-      claim: (id: string) => settled(claim(id)),
+      claim: claims,
       /** The next epoch, for an entity without a row. */
       nextEpoch: Effect.map(settled(epoch(undefined)), (row) => row.epoch),
       /** A new room's row; false when its id or its code (in this environment) is taken. */
-      insert: (row: RoomRow) => Effect.map(settled(insert(row)), (rows) => rows.length === 1),
+      insert: inserts,
       /** Writes snapshots; answers the ids written. Those missing belong to a newer activation. */
       save: (rows: ReadonlyArray<RoomRow>) =>
         Effect.map(save(rows), (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))),

@@ -64,6 +64,22 @@ describe("a live queue", () => {
     assert.isTrue(queue.looking)
   })
 
+  it("goes on matching while it looks anew, as long as the last look is fresh", () => {
+    const queue = new QueueWorld(mode, false)
+    queue.enqueue("a")
+    queue.found()
+    queue.wait(second)
+    assert.isTrue(queue.looking)
+    queue.enqueue("b")
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+    queue.found()
+    queue.wait(10 * second)
+    queue.enqueue("c")
+    queue.enqueue("d")
+    assert.isTrue(queue.looking)
+    assert.deepStrictEqual(queue.matches, [["a", "b"]])
+  })
+
   it("does not look while nobody waits", () => {
     const queue = new QueueWorld(mode, false)
     queue.cancel("a")

@@ -4,7 +4,7 @@
  */
 import { createServer, type Server } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
@@ -66,13 +66,19 @@ const testGateway = Effect.gen(function* () {
     }),
     welcome: Frame.of({ t: "welcome" })
   }
+  const asked = Deferred.makeUnsafe<void>()
+  const admission = { answer: Effect.succeed(admitted) }
   const gateway = {
     turn: new EventTurn(() => clock.now),
     handlers: noFrames,
     listenerHandlers: noFrames,
     now: () => clock.now,
     run: Effect.runFork,
-    admit: () => Effect.succeed(admitted),
+    admit: () =>
+      Effect.andThen(
+        Deferred.succeed(asked, undefined),
+        Effect.suspend(() => admission.answer)
+      ),
     renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) }),
     gone: () => undefined,
     closed: () => undefined
@@ -100,6 +106,13 @@ const testGateway = Effect.gen(function* () {
         clock.now += seconds * 1000
         for (const socket of sockets) socket.sweep(clock.now)
       }),
+    /** The first frame arrives, and is not answered. */
+    signInUnanswered: Effect.suspend(() => {
+      admission.answer = Effect.never
+      return client
+        .say({ t: "auth" })
+        .pipe(Effect.andThen(Deferred.await(asked)), Effect.andThen(Effect.yieldNow))
+    }),
     signIn: Effect.andThen(client.say({ t: "auth" }), client.next("welcome"))
   }
 })
@@ -112,6 +125,17 @@ describe("a socket over time", () => {
       assert.strictEqual(client.ws.readyState, client.ws.OPEN)
       yield* pass(0.1)
       assert.deepStrictEqual(yield* client.closed, { code: 4001, reason: "unauthorized" })
+    })
+  )
+
+  it.live("closes 1012 when the node does not get round to answering the first frame", () =>
+    Effect.gen(function* () {
+      const { client, pass, signInUnanswered } = yield* testGateway
+      yield* signInUnanswered
+      yield* pass(14.9)
+      assert.strictEqual(client.ws.readyState, client.ws.OPEN)
+      yield* pass(0.1)
+      assert.deepStrictEqual(yield* client.closed, { code: 1012, reason: "unavailable" })
     })
   )
 

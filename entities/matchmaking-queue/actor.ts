@@ -37,6 +37,7 @@ interface Made {
   readonly at: number
 }
 
+const { openRoomsRefreshMillis: refreshMillis } = matchmaking
 const memoryMillis = matchmaking.matchMemorySeconds * 1000
 
 export class QueueActor {
@@ -116,13 +117,13 @@ export class QueueActor {
   pump(): void {
     const now = this.#port.now()
     const settings = this.#settings
-    if (settings !== undefined && this.waiting > 0 && !this.#looking) {
-      if (now - this.#lookedAt >= matchmaking.openRoomsRefreshMillis) {
+    if (settings !== undefined && this.waiting > 0) {
+      if (!this.#looking && now - this.#lookedAt >= refreshMillis) {
         this.#looking = true
         this.#port.look()
-      } else {
-        this.#match(settings, now)
       }
+      // A busy queue does not stand still while the rooms are looked for anew.
+      if (now - this.#lookedAt < 2 * refreshMillis) this.#match(settings, now)
     }
     this.#flush()
   }
@@ -219,7 +220,8 @@ export class QueueActor {
       this.#port.make(match, settings)
     }
     if (this.waiting === 0) return
-    const refresh = this.#lookedAt + matchmaking.openRoomsRefreshMillis
+    // What is being looked for wakes the queue when it is found.
+    const refresh = this.#looking ? Number.POSITIVE_INFINITY : this.#lookedAt + refreshMillis
     this.#port.wakeAt(Math.min(fillDeadline(this.#state), refresh))
   }
 

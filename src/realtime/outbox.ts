@@ -6,8 +6,16 @@
 import type { Duplex } from "node:stream"
 import { socket as limits } from "#rpc/limits"
 
+/** What goes to a socket as it is. */
+export interface Sendable {
+  readonly bytes: Buffer
+}
+
+/** A ping without a payload (RFC 6455 section 5.5.2). */
+export const pingFrame: Sendable = { bytes: Buffer.of(0x89, 0) }
+
 /** An event or reply as text, and as a WebSocket frame made the first time somebody needs it. */
-export class Frame {
+export class Frame implements Sendable {
   readonly text: string
   #bytes: Buffer | undefined
 
@@ -64,8 +72,12 @@ export class Outbox {
   readonly #socket: Duplex
   readonly #turn: Turn
   readonly #overflow: () => void
-  #frames: Array<Buffer> = []
+  /** What is written at the end of the turn; most often it is one frame. */
+  #first: Buffer | undefined
+  #more: Array<Buffer> = []
   #bytes = 0
+  /** The socket had more than it could send when it was last written to. */
+  #behind = false
   /** The size of the large frame that waits, if any. */
   #large = 0
   #closed = false
@@ -76,14 +88,21 @@ export class Outbox {
     this.#overflow = overflow
   }
 
-  push(frame: Frame): void {
+  push(frame: Sendable): void {
     if (this.#closed) return
     const bytes = frame.bytes
-    const waiting = this.#bytes + this.#socket.writableLength
-    if (waiting === 0) this.#large = 0
+    const waiting = this.#bytes + (this.#behind ? this.#socket.writableLength : 0)
+    if (waiting === 0) {
+      this.#behind = false
+      this.#large = 0
+    }
     if (bytes.length > largeBytes) this.#large = Math.max(this.#large, bytes.length)
-    if (this.#frames.length === 0) this.#turn.outbox(this)
-    this.#frames.push(bytes)
+    if (this.#first === undefined) {
+      this.#first = bytes
+      this.#turn.outbox(this)
+    } else {
+      this.#more.push(bytes)
+    }
     this.#bytes += bytes.length
     if (waiting + bytes.length > limits.outboxMaxBytes + this.#large) {
       this.close()
@@ -93,21 +112,27 @@ export class Outbox {
 
   /** Writes what is waiting in one go. */
   flush(): void {
-    const frames = this.#frames
-    if (frames.length === 0 || this.#closed) return
-    this.#frames = []
+    const first = this.#first
+    if (first === undefined) return
+    const more = this.#more
     const size = this.#bytes
-    this.#bytes = 0
+    this.#empty()
     if (!this.#socket.writable) return
-    const [first] = frames
-    if (frames.length === 1 && first !== undefined) this.#socket.write(first)
-    else this.#socket.write(Buffer.concat(frames, size))
+    const isSent = this.#socket.write(
+      more.length === 0 ? first : Buffer.concat([first, ...more], size)
+    )
+    if (!isSent) this.#behind = true
   }
 
   /** Drops what waits and takes no more. */
   close(): void {
     this.#closed = true
-    this.#frames = []
+    this.#empty()
+  }
+
+  #empty(): void {
+    this.#first = undefined
+    if (this.#more.length > 0) this.#more = []
     this.#bytes = 0
   }
 }

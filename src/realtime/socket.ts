@@ -23,7 +23,7 @@ import {
 } from "./frames.ts"
 import type { Listener } from "./listener.ts"
 import { type Offers, withheld } from "./offers.ts"
-import { Frame, Outbox, type Turn } from "./outbox.ts"
+import { Frame, Outbox, pingFrame, type Turn } from "./outbox.ts"
 
 /** An admitted socket, as the gateway found it. */
 export interface Admitted {
@@ -152,7 +152,13 @@ export class RealtimeSocket implements Door {
       return
     }
     if (this.admitted === undefined) {
-      if (now - this.#openedAt >= limits.authFrameSeconds * second) {
+      const waited = now - this.#openedAt
+      // Once the frame is here, it is the service that is late.
+      if (this.#admitting !== undefined) {
+        if (waited >= limits.admitSeconds * second) {
+          this.close(closeCodes.draining, "unavailable")
+        }
+      } else if (waited >= limits.authFrameSeconds * second) {
         this.close(closeCodes.unauthorized, "unauthorized")
       }
       return
@@ -162,7 +168,7 @@ export class RealtimeSocket implements Door {
     }
     if (now - this.#pingedAt >= limits.heartbeatSeconds * second) {
       this.#pingedAt = now
-      this.#ws.ping()
+      this.#outbox.push(pingFrame)
     }
     this.#sweepToken(now, this.admitted.player)
   }

@@ -3,6 +3,7 @@ import { MessageTemplate, messageType } from "../load/message.ts"
 import type { Target } from "../load/protocol.ts"
 import { LoadSocket, type SocketEvents, type SocketProtocol } from "../load/socket.ts"
 import { freePort, type RunningServer } from "../process.ts"
+import { limit } from "../servers/limit.ts"
 import { socketIo } from "../servers/socket-io.ts"
 import {
   ask,
@@ -21,7 +22,7 @@ export interface Publisher {
 export interface AudienceServer {
   readonly name: string
   readonly start: (core: number | undefined) => Promise<RunningServer>
-  readonly subscribe: (target: Target, index: number, events: SocketEvents) => Promise<LoadSocket>
+  readonly subscribe: (target: Target, index: number, events: SocketEvents) => Promise<unknown>
   readonly publish: (target: Target, events: SocketEvents) => Promise<Publisher>
 }
 
@@ -126,8 +127,28 @@ const socketIoAudience: AudienceServer = {
   }
 }
 
+const joinLimit = async (target: Target, { onDelivery, onLost }: SocketEvents) => {
+  const [player] = await limit.joinRoom({
+    target,
+    name: channel,
+    size: 1,
+    onDelivery: (_, ts) => onDelivery(ts),
+    onLost
+  })
+  if (player === undefined) throw new Error("nobody has joined")
+  return player
+}
+
+const limitAudience: AudienceServer = {
+  name: limit.name,
+  start: limit.start,
+  subscribe: (target, _index, events) => joinLimit(target, events),
+  publish: joinLimit
+}
+
 export const audienceServers: ReadonlyArray<AudienceServer> = [
   ours("ours", startOne),
   socketIoAudience,
+  limitAudience,
   ours("ours-two", startTwo)
 ]

@@ -228,6 +228,7 @@ export class ObservedRoom {
     const hears = await PlayerSocket.open(writer, (frame) => listener.hear(frame))
     const talks = await PlayerSocket.open(talker, () => undefined)
     const created = await hears.request({ t: "create", mode: "default" })
+    if (created["ok"] !== true) throw new Error(`could not create: ${JSON.stringify(created)}`)
     const roomId = String(member(created, "data", "roomId"))
     const joined = await talks.request({ t: "join", roomId })
     if (joined["ok"] !== true) throw new Error(`could not join: ${JSON.stringify(joined)}`)
