@@ -53,8 +53,8 @@ export const mail = {
   /** How long an attempt may take, and after how long another process takes over. */
   attemptSeconds: 60,
   claimSeconds: 120,
-  /** How often a process looks for what others have left. */
-  lookSeconds: 30,
+  /** How often a process looks, at least, for what others have left. */
+  lookSeconds: 300,
   /** Shown in development, where they are not sent. */
   keptMax: 200
 } as const

@@ -13,10 +13,10 @@ import { Environments } from "#src/projects"
 import { at, request } from "#src/testing/players"
 import { pause } from "#src/testing/socket-client"
 import { databaseLayer } from "#sql/database"
+import { Inbox } from "./email/inbox.ts"
 import {
   callsOf,
   codeOf,
-  Inbox,
   makeWorld,
   NodeLive,
   nodeOfInbox,
@@ -122,7 +122,7 @@ layer(Shared, { timeout: "60 seconds" })("a mail that was accepted", (it) => {
       const next = yield* startNode()
       yield* TestClock.adjust(`${limits.claimSeconds - 60} seconds`)
       assert.strictEqual(inbox.countAsked("bea@example.com"), 1)
-      yield* TestClock.adjust(`${60 + limits.lookSeconds} seconds`)
+      yield* TestClock.adjust("61 seconds")
       yield* inbox.next("bea@example.com")
       yield* next.stop
     })
@@ -164,7 +164,7 @@ layer(Shared, { timeout: "60 seconds" })("a mail that was accepted", (it) => {
         yield* TestClock.adjust(`${limits.retrySeconds} seconds`)
         yield* attempted(2)
         yield* inbox.reopen
-        yield* TestClock.adjust(`${limits.retrySeconds * 2 + limits.lookSeconds} seconds`)
+        yield* TestClock.adjust(`${limits.retrySeconds * 2} seconds`)
         yield* inbox.next("cara@example.com")
         yield* eventually(waiting, (rows) => rows.length === 0)
       }).pipe(Effect.scoped)
