@@ -15,16 +15,16 @@ export class EmailTaken extends coded<EmailTaken>()(
   "There is an account of this email already."
 ) {}
 
+/** The code, or what proves that it is the caller's, is wrong, spent or expired; which is never said. */
+export class InvalidCode extends coded<InvalidCode>()(
+  "invalid_code",
+  400,
+  "The code is wrong, spent or expired."
+) {}
+
 /** Nobody else can sign up here; `SVC_SIGNUPS` opens it. */
 export class SignupsClosed extends coded<SignupsClosed>()(
   "signups_closed",
   403,
   "Signing up is closed here."
-) {}
-
-/** The code, or what has to come with it, is unknown, spent or expired; which is never said. */
-export class InvalidCode extends coded<InvalidCode>()(
-  "invalid_code",
-  400,
-  "This code is unknown, used or expired."
 ) {}
