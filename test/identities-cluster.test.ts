@@ -5,14 +5,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestDatabase } from "#src/testing/app"
-import { configure, goOnline, guest, newPlayer, request } from "#src/testing/players"
+import { configure, goOnline, guest, newPlayer } from "#src/testing/players"
 import { startCluster } from "#src/testing/runners"
 import { anotherDevice, inAppBrowser, logout } from "./identities/devices.ts"
-import { codeOf, play } from "./moderation/calls.ts"
+import { codeOf, play, refresh } from "./moderation/calls.ts"
 import { DatabaseLive } from "./service.ts"
 
 describe("signing out on two runners", { timeout: 90_000 }, () => {
-  it.live("closes the sockets of the session on the other, and no others", () =>
+  it.live("closes the sockets of the session on the other, and no others; so does a deletion", () =>
     Effect.gen(function* () {
       const database = yield* TestDatabase
       const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
@@ -35,26 +35,13 @@ describe("signing out on two runners", { timeout: 90_000 }, () => {
         assert.strictEqual((yield* play(there, phone, "GET", "players/me")).status, 200)
       }
       assert.strictEqual((yield* bystander.socket.ask({ t: "ping" }))["ok"], true)
-      yield* Effect.log(`4001 after the sign-out's call: ${millis.join(", ")} ms`)
-    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
-  )
-
-  it.live("a deletion closes the player's socket on the other runner", () =>
-    Effect.gen(function* () {
-      const database = yield* TestDatabase
-      const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
-      const [here, there] = runners.map(({ url }) => ({ ...target, url }))
-      if (here === undefined || there === undefined) return yield* Effect.die("No cluster")
-      const online = yield* newPlayer(there, "Ada")
-      const proof = { refreshToken: online.refreshToken }
-      const deleted = yield* play(here, online, "DELETE", "players/me", proof)
+      const proof = { refreshToken: bystander.refreshToken }
+      const deleted = yield* play(here, bystander, "DELETE", "players/me", proof)
       assert.strictEqual(codeOf(deleted), "ok")
-      assert.strictEqual((yield* online.socket.closed).code, 4001)
-      const again = yield* request(`${there.url}/v1/auth/refresh`, {
-        headers: { "x-svc-key": target.publishableKey },
-        body: proof
-      })
+      assert.strictEqual((yield* bystander.socket.closed).code, 4001)
+      const again = yield* refresh(there, bystander.refreshToken)
       assert.strictEqual(codeOf(again), "invalid_refresh_token")
+      yield* Effect.log(`4001 after the sign-out's call: ${millis.join(", ")} ms`)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })
