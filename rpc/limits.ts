@@ -47,14 +47,14 @@ export const mail = {
   /** Tried at a time by a process. */
   atOnce: 5,
   attemptsMax: 10,
-  /** From the first failure to the next attempt; then four times as long, and so on. */
-  retrySeconds: 5,
+  /** From the first failure to the next attempt; then twice as long, and so on. */
+  retrySeconds: 30,
   retrySecondsMax: secondsPerHour,
   /** How long an attempt may take, and after how long another process takes over. */
   attemptSeconds: 60,
   claimSeconds: 120,
-  /** How often a process looks for what others have left. */
-  lookMillis: 5000,
+  /** How often a process looks, at least, for what others have left. */
+  lookSeconds: 300,
   /** Shown in development, where they are not sent. */
   keptMax: 200
 } as const

@@ -32,8 +32,9 @@ export const isUnreachable = (failure: unknown): boolean =>
 
 /** The constraint that a statement has broken; none when it failed for another reason. */
 export const brokenConstraint = (failure: unknown): string | undefined => {
-  if (!SqlError.isSqlError(failure) || failure.reason._tag !== "ConstraintError") return undefined
-  const { cause } = failure.reason
+  if (!SqlError.isSqlError(failure)) return undefined
+  const { _tag, cause } = failure.reason
+  if (_tag !== "ConstraintError" && _tag !== "UniqueViolation") return undefined
   return Predicate.isObject(cause) && "constraint" in cause ? `${cause.constraint}` : ""
 }
 

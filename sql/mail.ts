@@ -46,7 +46,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         expires_at, due_at)
       select ${id}, ${environmentId}, ${playerId}, ${purpose}, ${sealed}, 0,
         ${createdAt}::timestamptz, ${expiresAt}::timestamptz, ${createdAt}::timestamptz
-      where not exists (select from mails where due_at is not null offset ${most})
+      where not exists (select from mails where due_at is not null offset ${most - 1})
       returning id`
   }),
   claim: SqlSchema.findAll({
@@ -61,6 +61,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
       where m.id = due.id and e.id = m.environment_id
       returning m.id, m.environment_id, m.player_id, m.purpose, m.sealed, m.created_at,
         m.expires_at, m.attempts, p.name as project_name`
+  }),
+  nextDue: SqlSchema.findOne({
+    Request: Schema.Void,
+    Result: Schema.Struct({ dueAt: Schema.NullOr(Time) }),
+    execute: () => sql`select min(due_at) as due_at from mails`
   }),
   postpone: SqlSchema.void({
     Request: Schema.Struct({ id: MailId, dueAt: Time }),
@@ -102,7 +107,7 @@ const keeping = (sql: SqlClient.SqlClient) => ({
 export class MailRows extends Context.Service<MailRows>()("sql/mail/MailRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { claim, insert, postpone, remove, sweep } = statements(sql)
+    const { claim, insert, nextDue, postpone, remove, sweep } = statements(sql)
     const { forgetOld, keep, kept } = keeping(sql)
     return {
       /** False when so many wait already that there is no room. */
@@ -110,6 +115,8 @@ export class MailRows extends Context.Service<MailRows>()("sql/mail/MailRows", {
         Effect.map(settled(insert(mail)), Option.isSome),
       /** Mails that are due, those that have waited longest first; nobody else gets them meanwhile. */
       claim: (request: typeof Claim.Type) => settled(claim(request)),
+      /** When the next mail is due; null while none waits. */
+      nextDue: Effect.map(settled(nextDue(undefined)), ({ dueAt }) => dueAt),
       postpone: (request: Parameters<typeof postpone>[0]) => settled(postpone(request)),
       remove: (id: MailId) => settled(remove(id)),
       /** Keeps a mail instead of sending it, and no more than the newest `most`. */

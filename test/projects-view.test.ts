@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { newId, PlayerId } from "#rpc/ids"
 import { Usage } from "#src/projects/usage"
-import { at, guest, request, type TestPlayer } from "#src/testing/players"
+import { at, guest, request, type TestPlayer, type TestTarget } from "#src/testing/players"
 import { ask, codeOf } from "./developers/asking.ts"
 import {
   addressOfNode,
@@ -82,6 +82,39 @@ layer(Node)("players of an environment", (it) => {
       }
       assert.lengthOf(Object(yield* found(" ")), 3)
       assert.deepStrictEqual(namesOf((yield* seeElsewhere("players")).body), ["Ada too"])
+    })
+  )
+
+  it.effect("are found by their exact email, and one shows it", () =>
+    Effect.gen(function* () {
+      const { development, production, see, seeElsewhere, target } = yield* setUp
+      for (const tenant of [development, production]) {
+        yield* configure(tenant, { features: { emailLogin: true } })
+      }
+      const sql = yield* SqlClient.SqlClient
+      const signUp = ({ publishableKey, url }: TestTarget, email: string, displayName: string) =>
+        request(`${url}/v1/auth/email/signup`, {
+          headers: { "x-svc-key": publishableKey },
+          body: { email, password: "correct horse battery", displayName }
+        })
+      const ada = yield* signUp(target, "Ada@example.com", "Ada")
+      yield* signUp(production, "ada@example.com", "Ada elsewhere")
+      yield* signUp(target, "bea@example.com", "ada@example")
+      yield* guest(target, "ada@example.com is a name")
+      const found = (q: string, where = see) =>
+        Effect.map(where(`players?q=${encodeURIComponent(q)}`), ({ body }) => namesOf(body))
+      assert.deepStrictEqual(yield* found(" ADA@example.com "), ["Ada"])
+      assert.deepStrictEqual(yield* found("ada@example.com", seeElsewhere), ["Ada elsewhere"])
+      assert.deepStrictEqual(yield* found("ada@example.co"), ["ada@example.com is a name"])
+      assert.deepStrictEqual(yield* found("bea@example.co"), [])
+      const id = at(ada.body, "player", "id")
+      const emailOf = Effect.map(see(`players/${String(id)}`), ({ body }) => [
+        at(body, "player", "email"),
+        at(body, "player", "emailVerified")
+      ])
+      assert.deepStrictEqual(yield* emailOf, ["ada@example.com", false])
+      yield* sql`update identities set email_verified = true where player_id = ${String(id)}`
+      assert.deepStrictEqual(yield* emailOf, ["ada@example.com", true])
     })
   )
 

@@ -25,6 +25,7 @@ describe("settings", () => {
         baseUrl: "http://localhost:8080",
         masterKey: undefined,
         runner: undefined,
+        mail: { smtpUrl: undefined, from: "no-reply@localhost" },
         throttles: true,
         signups: "closed",
         inviteCodes: [],
@@ -76,6 +77,19 @@ describe("settings", () => {
     })
   )
 
+  it.effect("mails come from the host of the base URL, unless it is said from where", () =>
+    Effect.gen(function* () {
+      const { mail } = yield* read({ SVC_BASE_URL: "https://play.example.com:8443/api" })
+      assert.strictEqual(mail.from, "no-reply@play.example.com")
+      const told = yield* read({
+        SVC_MAIL_FROM: "game@example.com",
+        SMTP_URL: "smtps://mailer:hunter2@mail.example.com:465"
+      })
+      assert.strictEqual(told.mail.from, "game@example.com")
+      assert.notInclude(String(told.mail.smtpUrl), "hunter2")
+    })
+  )
+
   it.effect("production refuses to start without a master key", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read({ NODE_ENV: "production" }))
@@ -93,6 +107,8 @@ describe("settings", () => {
           PORT: "http",
           SVC_BASE_URL: "play.example.com",
           SVC_MASTER_KEY: "hunter2",
+          SMTP_URL: "https://mailer:hunter2@mail.example.com",
+          SVC_MAIL_FROM: "Game <game@example.com>",
           SVC_TRUSTED_PROXIES: "10.0.0.0/33",
           SVC_THROTTLES: "maybe",
           SVC_FEATURES: "multiplayer,teleport"
@@ -102,6 +118,8 @@ describe("settings", () => {
         "PORT: Expected a whole number from 0 to 65535",
         "SVC_BASE_URL",
         "SVC_MASTER_KEY",
+        "SMTP_URL: Expected smtp://",
+        "SVC_MAIL_FROM",
         "SVC_TRUSTED_PROXIES.0",
         "SVC_THROTTLES",
         "SVC_FEATURES.1"

@@ -54,6 +54,9 @@ const LiveRoom = Schema.Struct({
 })
 export type LiveRoom = typeof LiveRoom.Type
 
+/** Players of one email; there is one at each provider, if things are right there. */
+const emailPlayersMax = 50
+
 /** Behind every name that begins with the text before it. */
 const lastCharacter = "\u{10ffff}"
 
@@ -67,6 +70,17 @@ const players = (sql: SqlClient.SqlClient) => {
       Result: SeenPlayer,
       execute: ({ environmentId, playerId }) => sql`
         select ${seen} from players p where id = ${playerId} and environment_id = ${environmentId}`
+    }),
+    // Whoever has it at a provider, too: accounts are never merged by email.
+    mailed: SqlSchema.findAll({
+      Request: Schema.Struct({ environmentId: EnvironmentId, email: Schema.String }),
+      Result: SeenPlayer,
+      execute: ({ email, environmentId }) => sql`
+        select ${seen} from players p
+        where environment_id = ${environmentId} and id in (
+          select player_id from identities
+          where environment_id = ${environmentId} and lower(email) = ${email})
+        order by id desc limit ${emailPlayersMax}`
     }),
     newest: SqlSchema.findAll({
       Request: Newest,
@@ -134,10 +148,12 @@ const living = (sql: SqlClient.SqlClient) => ({
 export class ViewRows extends Context.Service<ViewRows>()("sql/projects/ViewRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { find, named, newest, sessions, totals } = players(sql)
+    const { find, mailed, named, newest, sessions, totals } = players(sql)
     const { actives, rooms } = living(sql)
     return {
       player: (request: typeof OnePlayer.Type) => settled(find(request)),
+      /** Players who have an email, in lower case, the newest first. */
+      mailed: (request: Parameters<typeof mailed>[0]) => settled(mailed(request)),
       /** Players, the newest first. */
       newest: (page: typeof Newest.Type) => settled(newest(page)),
       /** Players whose name begins so, by name. */

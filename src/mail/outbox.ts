@@ -1,13 +1,14 @@
 /**
  * The outbox of mails (decisions 3.2.5): an order is a row, written in the transaction of what it is
  * about, and it leaves when that is committed. Who has ordered does not wait, and a crash loses no
- * mail: each process sends what it has stored at once, and looks every few seconds for what others
- * have left. A mail that a process has claimed is left alone by the others until the claim ends.
+ * mail: each process sends what it has stored at once, and what others have left when it is due, when
+ * the list of runners changes, and every few minutes. A mail that a process has claimed is left alone
+ * by the others until the claim ends.
  *
  * The code in a link is made when the mail is about to leave, by the sender: the outbox never holds a
  * link that works, and to order a reset link is the same work whether or not anybody has the address.
  */
-import { Context, DateTime, Effect, Layer, Option, Queue, Schema } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Queue, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { MailUnavailable, type RateLimited } from "#rpc/errors"
@@ -16,6 +17,7 @@ import { mail as limits, throttles as paces } from "#rpc/limits"
 import { IdentityRows } from "#sql/identities"
 import { type ClaimedMail, type MailPurpose, MailRows } from "#sql/mail"
 import { sweepHourly } from "../database.ts"
+import { Invalidation } from "../invalidation.ts"
 import { Secrets, sha256 } from "../secrets.ts"
 import { SingleUseCodes } from "../sessions/codes.ts"
 import { Settings } from "../settings.ts"
@@ -79,12 +81,16 @@ export class Mails extends Context.Service<
       const rows = yield* MailRows
       const sql = yield* SqlClient.SqlClient
       const secrets = yield* Secrets
+      const invalidation = yield* Invalidation
       const throttles = yield* Throttles
       const { mail, production } = yield* Settings
       const random = yield* SecureRandom.SecureRandom
       const wake = yield* Queue.sliding<void>(1)
+      const wakeUp = Effect.asVoid(Queue.offer(wake, undefined))
+      // A runner that has gone may have left mails.
+      yield* invalidation.hear(({ kind }) => (kind === "runners" ? wakeUp : Effect.void))
       const isAvailable = mail.smtpUrl !== undefined || !production
-      if (isAvailable) yield* Effect.forkScoped(yield* makeSender(Queue.take(wake)))
+      if (isAvailable) yield* Effect.forkScoped(yield* makeSender(wake))
       yield* sweepHourly("Mails", rows.sweep)
       return Mails.of({
         available: isAvailable ? Effect.void : Effect.fail(new MailUnavailable()),
@@ -111,7 +117,7 @@ export class Mails extends Context.Service<
               yield* Effect.logWarning("Too many mails wait to be sent")
               return yield* new MailUnavailable()
             }
-            yield* sql.afterCommit(Effect.asVoid(Queue.offer(wake, undefined)))
+            yield* sql.afterCommit(wakeUp)
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
@@ -177,7 +183,7 @@ const makeKeep = Effect.gen(function* () {
 })
 
 const retryAfter = (attempts: number): number =>
-  Math.min(limits.retrySeconds * 4 ** (attempts - 1), limits.retrySecondsMax)
+  Math.min(limits.retrySeconds * 2 ** (attempts - 1), limits.retrySecondsMax)
 
 /** One attempt at a mail: it leaves, or it is known when to try again. */
 const makeDeliver = Effect.gen(function* () {
@@ -227,21 +233,47 @@ const makeDeliver = Effect.gen(function* () {
     )
 })
 
-/** Sends whatever is due, for ever; `woken` comes when this process has stored a mail. */
-const makeSender = Effect.fnUntraced(function* (woken: Effect.Effect<void>) {
+const lookMillis = limits.lookSeconds * 1000
+const retryMillis = limits.retrySeconds * 1000
+/** Another process may be claiming what is due. */
+const shortestMillis = 100
+
+/**
+ * Sends whatever is due, for ever, a few at a time, so that a mail whose server does not answer holds
+ * nobody up. `wake` says that there is something to do: a mail was stored, or one is through.
+ */
+const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
   const rows = yield* MailRows
   const deliver = yield* makeDeliver
+  let underWay = 0
+  const delivered = (claimed: ClaimedMail) =>
+    Effect.ensuring(
+      deliver(claimed),
+      Effect.suspend(() => {
+        underWay -= 1
+        return Queue.offer(wake, undefined)
+      })
+    )
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* rows.claim({ now, until, most: limits.atOnce })
-    yield* Effect.forEach(claimed, deliver, { concurrency: "unbounded", discard: true })
-    return claimed.length
+    const claimed = yield* rows.claim({ now, until, most: limits.atOnce - underWay })
+    underWay += claimed.length
+    yield* Effect.forEach(claimed, (mail) => Effect.forkChild(delivered(mail)), { discard: true })
   })
-  const drain = Effect.repeat(round, { while: (sent) => sent > 0 })
-  return drain.pipe(
-    Effect.catchDefect((defect) => Effect.logWarning("Mails were not looked for", defect)),
-    Effect.andThen(Effect.timeoutOption(woken, limits.lookMillis)),
+  /** Until the next mail is due, of those that nobody tries right now. */
+  const restMillis = Effect.gen(function* () {
+    if (underWay >= limits.atOnce) return lookMillis
+    const next = yield* rows.nextDue
+    if (next === null) return lookMillis
+    const millis = next.epochMilliseconds - (yield* Clock.currentTimeMillis)
+    return Math.min(Math.max(millis, shortestMillis), lookMillis)
+  })
+  return Effect.andThen(round, restMillis).pipe(
+    Effect.catchDefect((defect) =>
+      Effect.as(Effect.logWarning("Mails were not looked for", defect), retryMillis)
+    ),
+    Effect.flatMap((millis) => Effect.timeoutOption(Queue.take(wake), millis)),
     Effect.forever
   )
 })

@@ -5,10 +5,12 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { ageProfileOf } from "#rpc/ages"
+import { Email, normalizeEmail } from "#rpc/email"
 import { PlayerNotFound } from "#rpc/errors"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import { http as pages, projects as limits } from "#rpc/limits"
 import type { ListedPlayer, LiveView, Overview, PlayerDetail } from "#rpc/projects"
+import { IdentityRows } from "#sql/identities"
 import { SanctionRows } from "#sql/moderation"
 import { type LiveReport, LiveRows } from "#sql/projects/live"
 import { type LiveRoom, type SeenPlayer, ViewRows } from "#sql/projects/view"
@@ -21,6 +23,7 @@ import { playerView } from "../players.ts"
 import { Projects } from "./management.ts"
 
 const isPlayerId = Schema.is(PlayerId)
+const isEmail = Schema.is(Email)
 
 /** Behind every player's id. */
 const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
@@ -41,7 +44,7 @@ export class ProjectViews extends Context.Service<
   ProjectViews,
   {
     readonly overview: (environment: EnvironmentCaller) => Effect.Effect<Overview>
-    /** Players by id or by what the name begins with, the newest first. */
+    /** Players by id, by email or by what the name begins with, the newest first. */
     readonly players: (
       environmentId: EnvironmentId,
       search: PlayerSearch
@@ -83,8 +86,15 @@ const positionOf = (cursor: string) => {
   return { id: PlayerId.make(id), name: text }
 }
 
-/** Players sign in as guests only: nobody has an email yet. */
-const withoutEmail = { email: null, emailVerified: false } as const
+/** The address that a player signs in with, else one that a provider knows. */
+const makeEmailOf = Effect.map(IdentityRows, (rows) =>
+  Effect.fnUntraced(function* (owner: Parameters<typeof rows.ofPlayer>[0]) {
+    const all = yield* rows.ofPlayer(owner)
+    const known = all.filter(({ email }) => email !== null)
+    const one = known.find(({ provider }) => provider === "email") ?? known[0]
+    return { email: one?.email ?? null, emailVerified: one?.emailVerified ?? false }
+  })
+)
 
 /** Players with their bans, as a list shows them. */
 const makeListed = Effect.map(SanctionRows, (sanctions) =>
@@ -149,6 +159,10 @@ const makeLists = Effect.gen(function* () {
     const found = yield* rows.named({ environmentId, prefix, after, limit: limit + 1 })
     return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
   })
+  const exactly = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
+    if (isEmail(q)) return yield* rows.mailed({ environmentId, email: normalizeEmail(q) })
+    return Option.toArray(yield* find(environmentId, q))
+  })
   return {
     players: Effect.fn("ProjectViews.players")(function* (
       environmentId: EnvironmentId,
@@ -156,9 +170,9 @@ const makeLists = Effect.gen(function* () {
     ) {
       const q = (wanted.q ?? "").trim().normalize("NFC")
       if (q === "") return yield* newest(environmentId, wanted)
-      const one = yield* find(environmentId, q)
-      if (Option.isNone(one)) return yield* named(environmentId, q, wanted)
-      return yield* pageOf(environmentId, [one.value], 1, ({ id }) => id)
+      const exact = yield* exactly(environmentId, q)
+      if (exact.length === 0) return yield* named(environmentId, q, wanted)
+      return yield* pageOf(environmentId, exact, exact.length, ({ id }) => id)
     })
   }
 })
@@ -167,6 +181,7 @@ const makeDetail = Effect.gen(function* () {
   const configs = yield* Configs
   const rows = yield* ViewRows
   const find = yield* makeFindPlayer
+  const emailOf = yield* makeEmailOf
   const sanctions = yield* SanctionRows
   const saves = yield* SaveRows
   const stats = yield* StatRows
@@ -188,7 +203,7 @@ const makeDetail = Effect.gen(function* () {
       return {
         ...listView(found.value, ban.banned),
         ...ban,
-        ...withoutEmail,
+        ...(yield* emailOf(owner)),
         age: ageProfileOf(audience, found.value.declaredAgeBand),
         sanctions: bans.map((row) => operatorView(row, now)),
         saves: (yield* saves.list(owner)).map(({ updatedAt, ...save }) => ({

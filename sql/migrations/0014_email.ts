@@ -1,9 +1,10 @@
-/** Mails to be sent; in development without SMTP, also those that would have been. */
+/** Players found by email; mails to be sent, in development without SMTP those that would have been. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  yield* sql`create index identities_email on identities (environment_id, lower(email))`
   // `player_id`: null while it is not known whether anybody has the address. `due_at`: when it is to
   // be tried, or is believed to have been dropped by whoever tries; null when it is only kept.
   yield* sql`
