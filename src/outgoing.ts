@@ -266,8 +266,10 @@ const exchange = (
       let bytes = 0
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes <= answerMaxBytes) chunks.push(chunk)
-        else request.destroy(new Error(`The answer is over ${answerMaxBytes} bytes`))
+        if (bytes <= answerMaxBytes) return chunks.push(chunk)
+        // A socket that is through with its answer has nobody to hear of an error.
+        fail(`The answer is over ${answerMaxBytes} bytes`)
+        request.destroy()
       })
       response.on("error", ({ message }) => fail(message))
       response.on("end", () => {

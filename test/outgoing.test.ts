@@ -13,6 +13,7 @@ import {
   mayConnect,
   Outgoing,
   type OutgoingPost,
+  type OutgoingRequest,
   type Resolve
 } from "#src/outgoing"
 import { certified } from "./data/certificate.ts"
@@ -324,6 +325,51 @@ describe("answers", () => {
       assert.isTrue(Exit.isFailure(yield* Effect.exit(asking(resolveTo("127.0.0.1"), cutting))))
       const refusing = yield* Effect.scoped(answering(() => undefined))
       assert.match(yield* messageOf(refusing), /ECONNREFUSED/)
+    })
+  )
+})
+
+describe("requests to where an operator points", () => {
+  const ask = (options: Partial<OutgoingRequest>) =>
+    Effect.flatMap(Outgoing, (outgoing) =>
+      outgoing.request({
+        url: "https://example.com/",
+        method: "GET",
+        headers: {},
+        timeoutMillis: 2000,
+        answerMaxBytes: 16,
+        reach: "public",
+        ...options
+      })
+    ).pipe(Effect.provide(Outgoing.layerWith(resolveTo("127.0.0.1")), { local: true }))
+
+  it.live("go there, and are answered whatever the status; all others go to the internet", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const { port } = yield* serving((request, response) => {
+        heard.push(`${request.method} ${request.url}`)
+        response.writeHead(403, { "content-type": "text/plain" }).end("no")
+      })
+      const url = `http://127.0.0.1:${port}/who`
+      const answer = yield* ask({ url, reach: "anywhere" })
+      assert.deepInclude(answer, { status: 403, body: "no" })
+      assert.strictEqual(answer.headers["content-type"], "text/plain")
+      yield* ask({ url, reach: "loopback" })
+      assert.match((yield* Effect.flip(ask({ url }))).message, /not https/)
+      const named = yield* Effect.flip(ask({ url: `https://provider.example:${port}/` }))
+      assert.match(named.message, /not public/)
+      const broken = yield* Effect.flip(ask({ url: "nowhere", reach: "anywhere" }))
+      assert.match(broken.message, /not a URL/)
+      assert.deepStrictEqual(heard, ["GET /who", "GET /who"])
+    })
+  )
+
+  it.live("are bounded in size", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving((_, response) => response.end("x".repeat(17)))
+      const url = `http://127.0.0.1:${port}/`
+      const error = yield* Effect.flip(ask({ url, reach: "anywhere" }))
+      assert.match(error.message, /over 16 bytes/)
     })
   )
 })

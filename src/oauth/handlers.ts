@@ -54,7 +54,11 @@ const Handlers = HttpApiBuilder.group(
       start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         const environment = yield* CurrentEnvironment
         const player = yield* PlayerIfAny
-        yield* within(limits.oauthStartPerAddress, "oauthStart", request)
+        yield* within(
+          limits.oauthStartPerAddress,
+          `oauthStart:${environment.environmentId}`,
+          request
+        )
         const playerId = player?.playerId ?? null
         const path = "redirectUrl"
         const url = yield* signIn.start({ environment, provider, playerId, path, request: payload })
@@ -62,7 +66,11 @@ const Handlers = HttpApiBuilder.group(
       }),
       startByLink: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
         const environment = yield* CurrentEnvironment
-        yield* within(limits.oauthStartPerAddress, "oauthStart", request)
+        yield* within(
+          limits.oauthStartPerAddress,
+          `oauthStart:${environment.environmentId}`,
+          request
+        )
         const path = "query.redirectUrl"
         const start = { environment, provider, playerId: null, path, request: query }
         const address = yield* signIn
@@ -78,13 +86,13 @@ const Handlers = HttpApiBuilder.group(
       callbackForm: (asked) => back(asked, asked.payload),
       exchange: Effect.fnUntraced(function* ({ payload: { code, verifier }, request }) {
         const { environmentId } = yield* CurrentEnvironment
-        yield* within(limits.oauthExchangePerAddress, "oauthExchange", request)
+        yield* within(limits.oauthExchangePerAddress, `oauthExchange:${environmentId}`, request)
         return yield* signIn.exchange(environmentId, code, verifier)
       }),
       native: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const player = yield* PlayerIfAny
-        yield* within(limits.oauthNativePerAddress, "oauthNative", request)
+        yield* within(limits.oauthNativePerAddress, `oauthNative:${environmentId}`, request)
         const isLink = payload.link === true
         if (isLink && player === undefined) return yield* new Unauthorized()
         const playerId = isLink ? (player?.playerId ?? null) : null

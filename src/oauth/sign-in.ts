@@ -147,7 +147,8 @@ const makeReturn = Effect.gen(function* () {
     if (whose.isLate) return yield* fail("expired")
     if (refusals.has(returned.error ?? "")) return yield* fail("access_denied")
     if (returned.error !== undefined) {
-      yield* Effect.logWarning("A sign-in provider returned an error", provider, returned.error)
+      const known = /^[\w.-]{1,64}$/.test(returned.error) ? returned.error : "unknown"
+      yield* Effect.logWarning("A sign-in provider returned an error", known)
       return yield* fail("provider_error")
     }
     const credentials = yield* providers.credentials(environmentId, provider)

@@ -65,15 +65,16 @@ export const makeBrowser = (baseUrl: string, service: string) => {
     options: {
       readonly answer?: "yes" | "no"
       readonly form?: Readonly<Record<string, string>>
+      /** Whether the form of the return is submitted. */
+      readonly isReturned?: boolean
     } = {}
   ): Effect.Effect<Seen> =>
     Effect.promise(async () => {
-      const { answer = "yes", form = {} } = options
+      const { answer = "yes", form = {}, isReturned = true } = options
       const asked = await load(url)
       if (!asked.body.includes(`id="continue"`)) return asked
       const back = await submit(asked, { account, answer })
-      const returns = back.body.includes("<form") && back.status === 200
-      return returns ? submit(back, form) : back
+      return isReturned && back.body.includes("<form") ? submit(back, form) : back
     })
 
   return { load: (url: string) => Effect.promise(() => load(url)), signIn }

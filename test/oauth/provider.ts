@@ -20,10 +20,11 @@ import {
   jwtVerify,
   SignJWT
 } from "jose"
-import Provider, {
+import {
   type Configuration,
   interactionPolicy,
-  type KoaContextWithOIDC
+  type KoaContextWithOIDC,
+  Provider
 } from "oidc-provider"
 import type { Provider as Name } from "#rpc/identities"
 import { shapeOf } from "#src/oauth/shapes"
@@ -46,10 +47,12 @@ export interface TestProvider {
   readonly accounts: Map<string, Account>
   /** A token as the provider would sign it. */
   readonly sign: (claims: JWTPayload, header?: { alg?: string; kid?: string }) => Promise<string>
-  /** Changes what the next id tokens say. */
-  tamper: ((claims: JWTPayload) => JWTPayload) | undefined
+  /** Makes other id tokens of the next ones. */
+  tamper: ((claims: JWTPayload) => Promise<string>) | undefined
   /** What the requests for a person are answered instead. */
   refusal: { readonly status: number; readonly body: object } | undefined
+  /** All tokens that it has given, and the secrets that it was shown. */
+  readonly issued: Array<string>
   /** Tokens that were given back. */
   readonly revoked: Array<string>
 }
@@ -61,6 +64,7 @@ export interface ProviderOptions {
 
 const clientId = "client-of-the-game"
 const clientSecret = "a-secret-that-only-two-know"
+const lifeSeconds = 600
 const apple = { teamId: "ABCDE12345", keyId: "FGHIJ67890" }
 
 const listen = (port: number) =>
@@ -140,6 +144,15 @@ const makeConfiguration = (
     pkce: { required: () => pkce },
     issueRefreshToken: () => name === "apple",
     cookies: { keys: ["a key for cookies"] },
+    ttl: {
+      AccessToken: lifeSeconds,
+      AuthorizationCode: lifeSeconds,
+      Grant: lifeSeconds,
+      IdToken: lifeSeconds,
+      Interaction: lifeSeconds,
+      RefreshToken: lifeSeconds,
+      Session: lifeSeconds
+    },
     interactions: { policy, url: (_, { uid }) => `/interaction/${uid}` },
     findAccount: (_, accountId) => ({
       accountId,
@@ -193,6 +206,7 @@ export const startProvider = Effect.fnUntraced(function* (
         .sign(signingKey),
     tamper: undefined,
     refusal: undefined,
+    issued: [],
     revoked: []
   }
   oidc.use(interactions(oidc))
@@ -262,21 +276,29 @@ const likeApple =
       issuer: apple.teamId,
       audience: running.url
     })
+    running.issued.push(form.get("client_secret") ?? "")
     if (at(revoke)) running.revoked.push(form.get("token") ?? "")
     form.set("client_secret", clientSecret)
     Object.assign(context.req, { body: Object.fromEntries(form) })
     return next()
   }
 
+const tokensOf = (body: object): ReadonlyArray<string> =>
+  Object.entries(body).flatMap(([name, value]) =>
+    name.endsWith("_token") && typeof value === "string" ? [value] : []
+  )
+
+/** Keeps what it gives in mind, and changes what it says. */
 const tampering =
   (running: TestProvider): Middleware =>
   async (context, next) => {
     await next()
     const { tamper } = running
     const { body } = context
-    if (tamper === undefined || typeof body !== "object" || body === null) return
-    if (!("id_token" in body) || typeof body.id_token !== "string") return
+    if (typeof body !== "object" || body === null) return
+    running.issued.push(...tokensOf(body))
+    if (tamper === undefined || !("id_token" in body) || typeof body.id_token !== "string") return
     const [, payload = ""] = body.id_token.split(".")
     const claims: JWTPayload = JSON.parse(Buffer.from(payload, "base64url").toString())
-    context.body = { ...body, id_token: await running.sign(tamper(claims)) }
+    context.body = { ...body, id_token: await tamper(claims) }
   }

@@ -3,7 +3,7 @@
  * sign its players in.
  */
 import { hash } from "node:crypto"
-import { Context, Effect, Layer, Record } from "effect"
+import { Context, Effect, Layer, Logger, Record, References } from "effect"
 import type { Provider as Name } from "#rpc/identities"
 import { Provider } from "#rpc/identities"
 import { type Answer, at, request } from "#src/testing/players"
@@ -40,6 +40,20 @@ function start(name: Name) {
   return startProvider(name, { callbackUrl: `${baseUrl}/v1/auth/oauth/${name}/callback` })
 }
 
+/** What the service has written to its log, whatever the level. */
+export class Log extends Context.Service<Log, Array<string>>()("test/oauth/world/Log") {
+  static readonly layer = Layer.effectContext(
+    Effect.sync(() => {
+      const lines: Array<string> = []
+      const logger = Logger.map(Logger.formatJson, (line) => void lines.push(line))
+      return Context.make(Log, lines).pipe(
+        Context.add(Logger.CurrentLoggers, new Set([logger])),
+        Context.add(References.MinimumLogLevel, "All")
+      )
+    })
+  )
+}
+
 /** The service, pointed to these providers. */
 export const World = (env: Readonly<Record<string, string>> = {}) =>
   Layer.unwrap(
@@ -52,7 +66,7 @@ export const World = (env: Readonly<Record<string, string>> = {}) =>
         ...env
       })
     )
-  ).pipe(Layer.provideMerge(Layer.mergeAll(SharedDatabase.layer, Providers.layer)))
+  ).pipe(Layer.provideMerge(Layer.mergeAll(SharedDatabase.layer, Providers.layer, Log.layer)))
 
 /** An environment whose app signs in with all providers. */
 export const makeApp = Effect.gen(function* () {
