@@ -126,12 +126,12 @@ const chains = (sql: SqlClient.SqlClient) => ({
       where environment_id = ${environmentId} and player_id = ${playerId} and revoked_at is null
         and id is distinct from ${kept}`
   }),
-  alive: SqlSchema.findAll({
+  revoked: SqlSchema.findAll({
     Request: Several,
-    Result: Schema.Struct({ id: Schema.String }),
+    Result: Schema.Struct({ id: Schema.String, revokedAt: Time }),
     execute: ({ environmentId, sessionIds }) => sql`
-      select id from sessions where environment_id = ${environmentId}
-        and id = any(${[...sessionIds]}::text[]) and revoked_at is null`
+      select id, revoked_at from sessions where environment_id = ${environmentId}
+        and id = any(${[...sessionIds]}::text[]) and revoked_at is not null`
   }),
   sweep: SqlSchema.void({
     Request: Time,
@@ -158,11 +158,12 @@ const signing = (sql: SqlClient.SqlClient) => ({
 export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { alive, find, open, resume, revoke, revokeOthers, rotate, sweep } = chains(sql)
-    const living = yield* gather((environmentId, sessionIds) =>
+    const { find, open, resume, revoke, revoked, revokeOthers, rotate, sweep } = chains(sql)
+    const ends = yield* gather((environmentId, sessionIds) =>
       Effect.map(
-        settled(alive({ environmentId, sessionIds })),
-        (rows): ReadonlyMap<string, true> => new Map(rows.map(({ id }) => [id, true]))
+        settled(revoked({ environmentId, sessionIds })),
+        (rows): ReadonlyMap<string, typeof Time.Type> =>
+          new Map(rows.map(({ id, revokedAt }) => [id, revokedAt]))
       )
     )
     const link = SqlSchema.void({
@@ -180,9 +181,9 @@ export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/Se
       /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
       rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
       find: (request: typeof Named.Type) => settled(find(request)),
-      /** Whether the session has not been revoked. */
-      isAlive: (environmentId: EnvironmentId, sessionId: SessionId) =>
-        Effect.map(living(environmentId, [sessionId]), (found) => found.has(sessionId)),
+      /** When the session was revoked, if it was. */
+      revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
+        Effect.map(ends(environmentId, [sessionId]), (found) => found.get(sessionId)),
       revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
       /** Ends the sessions of a player, all but the one that is kept. */
       revokeOthers: (request: Parameters<typeof revokeOthers>[0]) => settled(revokeOthers(request)),

@@ -4,7 +4,8 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { rooms, turn } from "#rpc/limits"
 import { TestApp } from "#src/testing/app"
-import { at, configure, newPlayer } from "#src/testing/players"
+import { at, configure, newPlayer, type OnlinePlayer } from "#src/testing/players"
+import { play } from "./moderation/calls.ts"
 import { AppLive, DatabaseLive } from "./service.ts"
 
 const secret = "shared-with-the-turn-server"
@@ -143,6 +144,30 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
         data: { candidate }
       })
       assert.deepStrictEqual(hidden["data"], { delivered: 0 })
+    })
+  )
+
+  it.effect("relay a player from the moment it becomes a child, in the seat that it has", () =>
+    Effect.gen(function* () {
+      const { ada, app, bob } = yield* pair("open")
+      const policyOf = ({ socket }: OnlinePlayer) =>
+        Effect.map(socket.ask({ t: "iceServers" }), (reply) =>
+          at(reply, "data", "iceTransportPolicy")
+        )
+      const isRelayed = (player: OnlinePlayer) =>
+        app.eventually(
+          Effect.map(policyOf(player), (policy) => policy === "relay"),
+          "the player is relayed"
+        )
+      assert.strictEqual(yield* policyOf(ada), "all")
+      yield* play(app, ada, "PUT", "social/age", { band: "child" })
+      yield* isRelayed(ada)
+      assert.strictEqual(yield* policyOf(bob), "all")
+      const data = { candidate: "candidate:1 1 udp 1 192.168.1.7 5 typ host" }
+      const signal = { t: "signal", to: ada.id, kind: "candidate", data }
+      assert.deepStrictEqual((yield* bob.socket.ask(signal))["data"], { delivered: 0 })
+      yield* configured({ audience: "kids" })
+      yield* isRelayed(bob)
     })
   )
 })

@@ -2,13 +2,11 @@
  * All that is stored about a player, shown and deleted (spec section 5, rule 13; decisions 3.2.11-12):
  * of every table, which the database itself is asked for.
  */
-import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { Reactivity } from "effect/reactivity"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { playerTables } from "#sql/players/tables"
-import { TestApp, TestDatabase } from "#src/testing/app"
+import { TestApp } from "#src/testing/app"
 import {
   at,
   authenticate,
@@ -19,8 +17,8 @@ import {
   type OnlinePlayer
 } from "#src/testing/players"
 import { manage, uniqueName } from "./channels/calls.ts"
+import { appWithSql, inAppBrowser, link, transferCode } from "./identities/devices.ts"
 import { ban, codeOf, lastSanction, operate, play, refresh, unban } from "./moderation/calls.ts"
-import { DatabaseLive } from "./service.ts"
 
 /** Tables without anybody's player id. */
 const others = [
@@ -41,14 +39,7 @@ const others = [
   "webhook_secrets"
 ]
 
-const App = Layer.mergeAll(
-  TestApp.layerWith({ SVC_THROTTLES: "on" }),
-  Layer.unwrap(
-    Effect.map(TestDatabase, ({ url }) =>
-      Layer.effect(SqlClient.SqlClient, PgClient.make({ url: Redacted.make(url) }))
-    )
-  ).pipe(Layer.provide(Reactivity.layer))
-).pipe(Layer.provide(DatabaseLive))
+const App = appWithSql({ SVC_THROTTLES: "on" })
 
 const features = {
   multiplayer: true,
@@ -60,6 +51,7 @@ const features = {
 
 const document = {
   features,
+  ...inAppBrowser,
   stats: [{ key: "score", title: "Score", aggregation: "max" }],
   integrity: { stats: { rules: [{ stat: "score", max: 100 }] } }
 }
@@ -108,6 +100,11 @@ const busyPlayer = Effect.gen(function* () {
     const answer = yield* play(app, ada, "POST", "stats", { stats: { score } }, key)
     assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
   }
+  for (const provider of ["email", "google", "apple"] as const) yield* link(ada, provider)
+  yield* transferCode(app, ada)
+  yield* play(app, ada, "PUT", "news/opt-in", { optIn: true })
+  const told = { platform: "ios", status: "declared", upperBound: 17 }
+  yield* play(app, ada, "POST", "players/me/age-signal", told)
   yield* ban(app, ada.id, { reason: "private", publicNote: "note", durationHours: 1 })
   const sanctionId = yield* lastSanction(app, ada)
   yield* play(app, ada, "POST", `players/me/sanctions/${sanctionId}/appeal`, { message: "Please" })
@@ -186,9 +183,18 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
       assert.deepInclude(at(body, "sanctions", 0), { note: "note", active: false })
       assert.deepInclude(at(body, "appeals", 0), { message: "Please", status: "accepted" })
       assert.include(JSON.stringify(at(body, "channels")), channel)
-      assert.deepInclude(at(body, "age"), { ageBand: "adult", declaredAgeBand: null })
-      assert.notInclude(JSON.stringify(body), "private")
-      assert.notInclude(JSON.stringify(body), ada.refreshToken)
+      const age = { ageBand: "teen", declaredAgeBand: "teen", signalledAgeBand: "teen" }
+      assert.deepInclude(at(body, "age"), age)
+      assert.strictEqual(at(body, "news", "optIn"), true)
+      assert.deepInclude(at(body, "identities", 2), { provider: "google", emailVerified: true })
+      assert.strictEqual(at(body, "identities", 2, "subject"), `google-${ada.id}`)
+      for (const secret of ["private", "$argon2id", "sealed", ada.refreshToken]) {
+        assert.notInclude(JSON.stringify(body), secret)
+      }
+      const own = yield* play(app, ada, "GET", "players/me/export")
+      assert.strictEqual(own.status, 200)
+      const exportedAt = at(body, "exportedAt")
+      assert.deepStrictEqual({ ...Object(own.body), exportedAt }, body)
     })
   )
 
@@ -209,6 +215,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
       assert.strictEqual((yield* play(app, ada, "PUT", "saves/one", { data: 1 })).status, 404)
       const again = yield* authenticate(app, ada)
       assert.strictEqual((yield* again.socket.closed).code, 4001)
+      assert.strictEqual((yield* play(app, ada, "GET", "players/me/export")).status, 404)
       for (const act of ["export", "delete", "ban"]) {
         const answer = yield* operate(app, "POST", `players/${ada.id}/${act}`, {})
         assert.strictEqual(codeOf(answer), "player_not_found", act)

@@ -125,6 +125,29 @@ describe("a relayed signal", () => {
     assert.deepStrictEqual([policy("ann"), policy("ben")], ["relay", "all"])
   })
 
+  it("is relayed from the moment a member has to be, and after its return", () => {
+    const room = new RoomWorld(mesh(false))
+    room.join("ann")
+    room.join("ben")
+    const send = (from: string, to: string) =>
+      room.act({ t: "signal", playerId: from, to, kind, data: host })["delivered"]
+    assert.strictEqual(send("ann", "ben"), 1)
+    room.act({ t: "relay", playerId: "ann", relayOnly: true })
+    assert.deepStrictEqual([send("ann", "ben"), send("ben", "ann")], [0, 0])
+    room.act({ t: "relay", playerId: "ann", relayOnly: false })
+    assert.strictEqual(send("ann", "ben"), 1)
+    for (const t of ["resume", "join"] as const) {
+      room.act({ t, ...room.newcomer("ann"), relayOnly: true })
+      assert.strictEqual(send("ann", "ben"), 0)
+      room.act({ t, ...room.newcomer("ann"), relayOnly: false })
+      assert.strictEqual(send("ann", "ben"), 1)
+    }
+    assert.strictEqual(
+      room.refusal({ t: "relay", playerId: "zoe", relayOnly: true }),
+      "not_in_room"
+    )
+  })
+
   it("never shows an address, however the data is built", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     const line = fc.constantFrom(host, mapped, reflexive, related, relay)

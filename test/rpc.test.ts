@@ -5,6 +5,7 @@ import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { RealtimeRpcs, type ServerEvent } from "#rpc/realtime"
 import { TestApp } from "#src/testing/app"
+import { logout } from "./identities/devices.ts"
 import { ban } from "./moderation/calls.ts"
 import { AppLive } from "./service.ts"
 import { at, guest, newPlayer } from "#src/testing/players"
@@ -113,6 +114,23 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
       assert.strictEqual(at(error, "details", "note"), "Rest.")
       const again = yield* Effect.flip(connect(app.url, headers))
       assert.strictEqual(at(again, "_tag"), "player_banned")
+    })
+  )
+
+  it.effect("signing out ends the events; a secret key's never do", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app)
+      const own = yield* connect(app.url, {
+        "x-svc-key": app.publishableKey,
+        authorization: `Bearer ${ada.accessToken}`
+      })
+      const bob = yield* guest(app)
+      const acted = yield* connect(app.url, { "x-svc-key": app.secretKey, "x-svc-player": bob.id })
+      yield* logout(app, bob)
+      yield* logout(app, ada)
+      assert.strictEqual(at(yield* own.ended, "_tag"), "unauthorized")
+      yield* acted.client.ping()
     })
   )
 

@@ -23,6 +23,7 @@ import {
   type Newcomer,
   playerView,
   type Returning,
+  type RoomCommand,
   roomJoined,
   type RoomState,
   toAll,
@@ -273,11 +274,7 @@ const absent = (state: RoomState, member: Member, quietSeconds: number, now: num
 /** A socket is gone. Only the connection that holds the seat can lose it. */
 export const disconnect = (
   state: RoomState,
-  command: {
-    readonly playerId: string
-    readonly connectionId: string
-    readonly replaced: boolean
-  },
+  command: Extract<RoomCommand, { t: "disconnect" }>,
   now: number
 ): Result.Result<Decision, never> => {
   const member = state.members.get(command.playerId)

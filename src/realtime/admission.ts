@@ -2,7 +2,7 @@
  * Who may come in: the checks of the first frame, in their order (key, origin, token, feature), and
  * the place of the connection with the player's session. The same for both doors.
  */
-import { Clock, Effect, Schedule, Schema } from "effect"
+import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller, KeyCaller, PlayerCaller } from "#rpc/auth"
 import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors"
@@ -125,15 +125,25 @@ const standingOf = Effect.fnUntraced(function* ({ environmentId, playerId }: Pla
   return standing
 })
 
+/** The session of a player who has shown its token just now. */
+export const sessionNow = ({ sessionId: id }: PlayerCaller) =>
+  Effect.map(DateTime.now, (since) => (id === undefined ? undefined : { id, since }))
+
 /** Opens the connection of a player: the session knows it, and the client is welcome. */
 export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
   const configs = yield* Configs
   const hub = yield* Hub
   const connectionId = yield* newId.connection
-  const { environmentId, playerId, sessionId } = player
+  const { environmentId, playerId } = player
   const { displayName } = yield* standingOf(player)
   const connection = new PlayerConnection({
-    player: { connectionId, environmentId, playerId, sessionId, displayName },
+    player: {
+      connectionId,
+      environmentId,
+      playerId,
+      session: yield* sessionNow(player),
+      displayName
+    },
     door,
     run: hub.run,
     released: (of, roomId) => Effect.provideService(release(of, { k: "seat", roomId }), Hub, hub),

@@ -2,7 +2,7 @@
  * A player's connection, whichever door it came through: the room it is in, the ticket it holds, the
  * work it has under way. When it closes, its seat waits for the player and its ticket is cancelled.
  */
-import { type Effect, Fiber, Semaphore } from "effect"
+import { type DateTime, type Effect, Fiber, Semaphore } from "effect"
 import { nowhere, type Place } from "#entities/player-session/state"
 import type { AgeBand } from "#rpc/ages"
 import { type CodedError, toWire } from "#rpc/errors"
@@ -19,13 +19,19 @@ export interface Door {
   readonly close: (code: CloseCode, reason: string, error: CodedError) => void
 }
 
+/** By which session the player has come; there is none where a secret key acts for the player. */
+export interface ConnectionSession {
+  readonly id: SessionId
+  /** When its token was shown. */
+  readonly since: DateTime.Utc
+}
+
 /** Who is behind the connection. */
 export interface ConnectionPlayer {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
-  /** Absent when a secret key acts for the player. */
-  readonly sessionId: SessionId | undefined
+  readonly session: ConnectionSession | undefined
   readonly displayName: string
 }
 
@@ -39,7 +45,7 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
-  sessionId: SessionId | undefined
+  session: ConnectionSession | undefined
   readonly displayName: string
   /** The player's address must not be seen: peers reach it through a relay only. */
   relayOnly = true
@@ -81,7 +87,7 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
     this.connectionId = options.player.connectionId
     this.environmentId = options.player.environmentId
     this.playerId = options.player.playerId
-    this.sessionId = options.player.sessionId
+    this.session = options.player.session
     this.displayName = options.player.displayName
     this.player = { playerId: this.playerId, displayName: this.displayName, openChat: false }
     this.#door = options.door

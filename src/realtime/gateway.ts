@@ -21,6 +21,7 @@ import {
   type AdmissionServices,
   offersRealtime,
   openConnection,
+  sessionNow,
   welcome
 } from "./admission.ts"
 import { Frames } from "./handlers.ts"
@@ -116,7 +117,7 @@ const renewSocket = Effect.fnUntraced(function* (
   }
   const player = yield* tokens.verify(frame.success.token ?? "", before.environmentId)
   if (player.playerId !== before.playerId) return yield* new Unauthorized()
-  connection.sessionId = player.sessionId
+  connection.session = yield* sessionNow(player)
   const event = yield* welcome({
     connectionId: connection.connectionId,
     player,

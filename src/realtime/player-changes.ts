@@ -5,7 +5,7 @@
  * made, and no peer gets to see its address any more. Each node does this for the connections, the rooms and
  * the channels that it has, so a seat in its grace goes, too.
  */
-import { Effect, HashMap, Layer, Schema, Stream } from "effect"
+import { DateTime, Effect, HashMap, Layer, Schema, Stream } from "effect"
 import { LocalChannels } from "#entities/channel/entity"
 import { LocalRooms } from "#entities/room/entity"
 import { type AgeBand, ageProfileOf } from "#rpc/ages"
@@ -90,10 +90,16 @@ const makeApply = Effect.gen(function* () {
     for (const actor of presence) actor.expel(playerId, reason)
   }
 
-  /** The seat stays, for another session of the player. */
+  /**
+   * The seat stays, for another session of the player. Whoever comes in later with the access token of
+   * an ended session is as welcome as over HTTP, until it expires (spec section 5, rule 6).
+   */
   const closeEnded = Effect.fnUntraced(function* (connection: PlayerConnection) {
-    const { environmentId, sessionId } = connection
-    if (sessionId === undefined || (yield* sessions.isOpen(environmentId, sessionId))) return
+    const { environmentId, session } = connection
+    if (session === undefined) return
+    const endedAt = yield* sessions.endedAt(environmentId, session.id)
+    if (endedAt === undefined || DateTime.isLessThan(endedAt, session.since)) return
+    if (connection.session !== session) return
     connection.dismiss(closeCodes.unauthorized, new SessionRevoked())
   })
 

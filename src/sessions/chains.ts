@@ -79,8 +79,11 @@ export class Sessions extends Context.Service<
     ) => Effect.Effect<Session, RefreshError>
     /** Ends the chain of a refresh token, if it is one, and its sockets. */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
-    /** Whether a session has not been ended. */
-    readonly isOpen: (environmentId: EnvironmentId, sessionId: SessionId) => Effect.Effect<boolean>
+    /** When a session was ended, if it was. */
+    readonly endedAt: (
+      environmentId: EnvironmentId,
+      sessionId: SessionId
+    ) => Effect.Effect<DateTime.Utc | undefined>
     /** Whose current token it is, and the ban that revoked its session, if one did. */
     readonly appellant: (
       environmentId: EnvironmentId,
@@ -131,7 +134,7 @@ export class Sessions extends Context.Service<
 
         logout: makeLogout(rows, secrets, revoke),
 
-        isOpen: rows.isAlive,
+        endedAt: rows.revokedAt,
 
         holder: Effect.fn("Sessions.holder")(function* (environmentId, token) {
           const { isRevoked, playerId, sessionId } = yield* current(environmentId, token)

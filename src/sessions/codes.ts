@@ -6,7 +6,7 @@ import { Context, DateTime, Effect, Layer, type Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { type CodePurpose, CodeRows } from "#sql/sessions/codes"
-import { sweepHourly } from "../database.ts"
+import { sweepDaily } from "../database.ts"
 import { randomSecret, sha256 } from "../secrets.ts"
 
 /** A code to be. */
@@ -58,7 +58,7 @@ export class SingleUseCodes extends Context.Service<
     Effect.gen(function* () {
       const rows = yield* CodeRows
       const random = yield* SecureRandom.SecureRandom
-      yield* sweepHourly("Single-use codes", rows.sweep)
+      yield* sweepDaily("Single-use codes", rows.sweep)
       return SingleUseCodes.of({
         issue: Effect.fn("SingleUseCodes.issue")(
           function* ({ code, data = "", seconds, ...whose }) {
