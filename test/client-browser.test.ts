@@ -121,9 +121,8 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
           page.evaluate(async () => {
             // The player looks at the popup, not at this page.
             document.hasFocus = () => false
-            const link = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
-            const button = document.querySelector("button") ?? document.body
-            button.onclick = () => Object.assign(window, { signingIn: link() })
+            const begin = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
+            Object.assign(window, { begin })
             return (await window.client.sessions.guest()).id
           })
         )

@@ -17,8 +17,9 @@ import { createClient } from "/client.js"
 window.client = createClient(${JSON.stringify(options)})
 window.mail = client.email.opened()
 window.returned = client.oauth.result()
+window.begin = () => client.oauth.signIn("google", { redirectUrl: "/signed-in" })
 document.querySelector("button").onclick = () => {
-  window.signingIn = client.oauth.signIn("google", { redirectUrl: "/signed-in" })
+  window.signingIn = begin()
   signingIn.catch(() => undefined)
 }
 document.title = "Ready"
