@@ -267,6 +267,21 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("attacks", 
     })
   )
 
+  it.effect("a provider's code that was given to another sign-in is a provider's error", () =>
+    Effect.gen(function* () {
+      const app = yield* makeApp
+      for (const name of ["google", "discord", "x"] as const) {
+        const browser = yield* newBrowser
+        const stolen = new URL(yield* begin(app, name))
+        const own = yield* begin(app, name)
+        // The thief's sign-in brings back the code of the victim's: the verifiers differ.
+        stolen.searchParams.set("state", stateOf(own))
+        const outcome = outcomeOf(yield* browser.signIn(stolen.href, "victim"))
+        assert.deepStrictEqual(outcome, { code: null, error: "provider_error" }, name)
+      }
+    })
+  )
+
   it.effect("a code of another provider, or of nobody, is a provider's error", () =>
     Effect.gen(function* () {
       const app = yield* makeApp

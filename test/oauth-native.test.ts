@@ -247,8 +247,9 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
 const nativeCode = Effect.fnUntraced(function* (app: Tenant, account: string) {
   const browser = yield* newBrowser
   const { apple } = yield* Providers
-  const url = yield* begin(app, "apple")
-  const seen = yield* browser.signIn(url, account, { isReturned: false })
+  const url = new URL(yield* begin(app, "apple"))
+  for (const name of ["code_challenge", "code_challenge_method"]) url.searchParams.delete(name)
+  const seen = yield* browser.signIn(url.href, account, { isReturned: false })
   assert.isNull(outcomeOf(seen).code)
   const [, code = ""] = /name="code" value="([^"]*)"/.exec(seen.body) ?? []
   assert.isNotEmpty(code, apple.url)

@@ -104,6 +104,17 @@ const secretOf = Effect.fnUntraced(function* (
   )
 })
 
+/**
+ * HTTP Basic as providers read it: RFC 6749 has `-` and `_` escaped, too, as the library does, and X
+ * does not know its own secrets again then.
+ */
+const basic =
+  (secret: string): oauth.ClientAuth =>
+  (_, { client_id: id }, _body, headers) => {
+    const pair = `${encodeURIComponent(id)}:${encodeURIComponent(secret)}`
+    headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`)
+  }
+
 /** One of our clients and its provider, as `oauth4webapi` takes them. */
 export const partiesOf = Effect.fnUntraced(function* (
   { fetchWithin, shapes }: Asking,
@@ -120,8 +131,7 @@ export const partiesOf = Effect.fnUntraced(function* (
     ...(revoke === undefined ? {} : { revocation_endpoint: revoke })
   }
   const client: oauth.Client = { client_id: clientId, id_token_signed_response_alg: signedBy }
-  const auth =
-    clientAuth === "basic" ? oauth.ClientSecretBasic(secret) : oauth.ClientSecretPost(secret)
+  const auth = clientAuth === "basic" ? basic(secret) : oauth.ClientSecretPost(secret)
   const options = (signal: AbortSignal) => ({
     signal,
     [oauth.customFetch]: fetchWithin(reach),

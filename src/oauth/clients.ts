@@ -99,7 +99,7 @@ const makeAuthorizeUrl = ({ baseUrl, shapes }: Asking) =>
     credentials: Credentials,
     { nonce, state, verifier }: Proofs & { readonly state: string }
   ) {
-    const { authorize, parameters, pkce, scope, tells } = shapes[provider]
+    const { authorize, parameters, scope, tells } = shapes[provider]
     const challenge = yield* Effect.promise(() => oauth.calculatePKCECodeChallenge(verifier))
     const query = new URLSearchParams({
       response_type: "code",
@@ -108,7 +108,8 @@ const makeAuthorizeUrl = ({ baseUrl, shapes }: Asking) =>
       scope,
       state,
       ...(tells.by === "token" ? { nonce } : {}),
-      ...(pkce ? { code_challenge: challenge, code_challenge_method: "S256" } : {}),
+      code_challenge: challenge,
+      code_challenge_method: "S256",
       ...parameters
     })
     return `${authorize}?${query}`
@@ -122,7 +123,7 @@ const makeRedeem = (asking: Asking, verify: Verify) =>
     { nonce, verifier }: Proofs
   ) {
     if (code === undefined) return yield* refused("It came back without a code")
-    const { pkce, tells } = asking.shapes[provider]
+    const { tells } = asking.shapes[provider]
     const clientId = clientIdOf(credentials)
     const { auth, client, options, server } = yield* partiesOf(
       asking,
@@ -138,7 +139,7 @@ const makeRedeem = (asking: Asking, verify: Verify) =>
         auth,
         oauth.validateAuthResponse(server, client, given, oauth.expectNoState),
         callbackUrlOf(asking.baseUrl, provider),
-        pkce ? verifier : oauth.nopkce,
+        verifier,
         options(signal)
       )
       const expected = tells.by === "token" ? { expectedNonce: nonce, requireIdToken: true } : {}

@@ -13,8 +13,6 @@ interface Shape {
   /** Sent to the provider beside what OAuth asks for. */
   readonly parameters: Readonly<Record<string, string>>
   readonly clientAuth: "basic" | "post"
-  /** Whether the provider takes part in PKCE; Apple does not, and its nonce binds the code instead. */
-  readonly pkce: boolean
   /** An OpenID provider tells in a signed token who a person is, others when they are asked. */
   readonly tells:
     | { readonly by: "token"; readonly issuer: string; readonly keys: string }
@@ -29,7 +27,6 @@ const shapes = {
     scope: "openid email profile",
     parameters: { prompt: "select_account" },
     clientAuth: "post",
-    pkce: true,
     tells: {
       by: "token",
       issuer: "https://accounts.google.com",
@@ -43,7 +40,6 @@ const shapes = {
     // Apple returns with a form whenever it is asked for a scope.
     parameters: { response_mode: "form_post" },
     clientAuth: "post",
-    pkce: false,
     tells: {
       by: "token",
       issuer: "https://appleid.apple.com",
@@ -56,8 +52,7 @@ const shapes = {
     token: "https://discord.com/api/oauth2/token",
     scope: "identify email",
     parameters: {},
-    clientAuth: "basic",
-    pkce: true,
+    clientAuth: "post",
     tells: { by: "request", person: "https://discord.com/api/users/@me" }
   },
   x: {
@@ -66,7 +61,6 @@ const shapes = {
     scope: "users.read tweet.read",
     parameters: {},
     clientAuth: "basic",
-    pkce: true,
     tells: { by: "request", person: "https://api.x.com/2/users/me" }
   }
 } as const satisfies Record<Provider, Shape>

@@ -115,7 +115,7 @@ const makeConfiguration = (
   { jwk }: Keys,
   accounts: TestProvider["accounts"]
 ): Configuration => {
-  const { authorize, clientAuth, pkce, revoke, scope, tells, token } = shapeOf(name, base)
+  const { authorize, clientAuth, revoke, scope, tells, token } = shapeOf(name, base)
   const pathOf = (url: string) => new URL(url).pathname
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: "select_account", requestable: true }), 0)
@@ -141,7 +141,8 @@ const makeConfiguration = (
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
     conformIdTokenClaims: false,
     features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
-    pkce: { required: () => pkce },
+    // An app has its code from the system, without a verifier.
+    pkce: { required: () => name !== "apple" },
     issueRefreshToken: () => name === "apple",
     cookies: { keys: ["a key for cookies"] },
     ttl: {
