@@ -20,6 +20,10 @@ declare global {
   }
 }
 
+const inAppBrowser =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+  "Mobile/15E148 Twitter for iPhone/11.20"
+
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
 const opened = Effect.fnUntraced(function* (visitor: BrowserContext, path = "/") {
@@ -101,29 +105,28 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
 
     test("signs in through a popup, which closes", () =>
       Effect.gen(function* () {
-        const visitor = yield* newVisitor
+        const visitor = yield* newVisitor()
         const page = yield* opened(visitor)
         const { url } = yield* GamePages
         const { id, linked, provider } = yield* signIn(visitor, page, "ada")
         assert.deepStrictEqual([linked, provider], [false, "google"])
         assert.strictEqual(yield* playerOf(page), id)
         assert.strictEqual(page.url(), `${url}/`)
-        const again = yield* newVisitor
+        const again = yield* newVisitor()
         const elsewhere = yield* opened(again)
         assert.strictEqual((yield* signIn(again, elsewhere, "ada")).id, id)
       }))
 
     test("links a provider to its guest through a popup that was cut off from it", () =>
       Effect.gen(function* () {
-        const visitor = yield* newVisitor
+        const visitor = yield* newVisitor()
         const page = yield* opened(visitor, "/isolated")
         const guest = yield* ask(() =>
           page.evaluate(async () => {
             // The player looks at the popup, not at this page.
             document.hasFocus = () => false
-            const link = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
-            const button = document.querySelector("button") ?? document.body
-            button.onclick = () => Object.assign(window, { signingIn: link() })
+            const begin = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
+            Object.assign(window, { begin })
             return (await window.client.sessions.guest()).id
           })
         )
@@ -135,7 +138,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
 
     test("says what became of a popup: declined, closed, blocked", () =>
       Effect.gen(function* () {
-        const visitor = yield* newVisitor
+        const visitor = yield* newVisitor()
         const page = yield* opened(visitor)
         const declined = yield* clicked(visitor, page)
         yield* ask(() => declined.click("#cancel"))
@@ -157,14 +160,14 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         assert.isNull(yield* playerOf(page))
       }))
 
-    test("signs in by leaving, and is told on its return, once", () =>
+    test("signs in by leaving, as in the in-app browser of X, and is told on its return, once", () =>
       Effect.gen(function* () {
         const { url } = yield* GamePages
-        const visitor = yield* newVisitor
+        const visitor = yield* newVisitor({ userAgent: inAppBrowser })
         const page = yield* opened(visitor, "/?level=3")
         yield* ask(() =>
           page.evaluate(() => {
-            void window.client.oauth.signIn("google", { mode: "redirect" })
+            void window.client.oauth.signIn("google")
           })
         )
         yield* ask(() => page.waitForSelector("#continue"))
@@ -186,7 +189,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
     test("takes the token of a mail out of its address", () =>
       Effect.gen(function* () {
         const { url } = yield* GamePages
-        const visitor = yield* newVisitor
+        const visitor = yield* newVisitor()
         const page = yield* opened(visitor, "/?from=mail#svc_reset=abc-123")
         assert.deepStrictEqual(yield* ask(() => page.evaluate(() => window.mail)), {
           purpose: "reset",
@@ -197,7 +200,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
 
     test("shares its session with another tab: one refresh, one player, one sign-out", () =>
       Effect.gen(function* () {
-        const visitor = yield* newVisitor
+        const visitor = yield* newVisitor()
         const one = yield* opened(visitor)
         const two = yield* opened(visitor)
         const { id } = yield* signIn(visitor, one, "dora")
@@ -211,7 +214,11 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         const token = (page: Page) => page.evaluate(() => window.client.sessions.accessToken())
         const tokens = yield* ask(() => Promise.all([token(one), token(two)]))
         assert.strictEqual(tokens[0], tokens[1])
-        assert.deepStrictEqual(refreshes, [200])
+        // A tab may be told of the race if it was let go before it could see what the other stored.
+        assert.deepStrictEqual(
+          refreshes.filter((status) => status !== 409),
+          [200]
+        )
         for (const page of [one, two]) {
           const me = yield* ask(() => page.evaluate(() => window.client.players.me()))
           assert.strictEqual(me.id, id)

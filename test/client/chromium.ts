@@ -1,7 +1,7 @@
 /** A headless Chromium for as long as a test file runs. */
 import { spawnSync } from "node:child_process"
 import { Context, Effect, Layer } from "effect"
-import { type Browser, type BrowserContext, chromium } from "playwright-core"
+import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
 
 const { stdout } = spawnSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" })
 const executablePath = stdout.trim()
@@ -36,13 +36,14 @@ export class Chromium extends Context.Service<Chromium, Browser>()(
 }
 
 /** A visitor with nothing stored. */
-export const newVisitor = Effect.flatMap(Chromium, (browser) =>
-  Effect.acquireRelease(
-    Effect.promise(async (): Promise<BrowserContext> => {
-      const context = await browser.newContext()
-      context.setDefaultTimeout(patienceMillis)
-      return context
-    }),
-    (context) => Effect.promise(() => context.close())
+export const newVisitor = (options: BrowserContextOptions = {}) =>
+  Effect.flatMap(Chromium, (browser) =>
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const context = await browser.newContext(options)
+        context.setDefaultTimeout(patienceMillis)
+        return context
+      }),
+      (context) => Effect.promise(() => context.close())
+    )
   )
-)
