@@ -7,6 +7,7 @@ import { CurrentPlayer, type PlayerCaller } from "#rpc/auth"
 import { InvalidRefreshToken, NotFound } from "#rpc/errors"
 import { type LinkedIdentity, Method } from "#rpc/identities"
 import { IdentityRows, type IdentityRow } from "#sql/identities"
+import { ProviderGrants } from "./oauth/grants.ts"
 import { playerView } from "./players.ts"
 import { Sessions } from "./sessions/chains.ts"
 
@@ -22,6 +23,7 @@ export const identityView = (row: IdentityRow): LinkedIdentity => ({
 
 /** The player without the identity, signed in nowhere but on the device of the refresh token. */
 const makeUnlink = Effect.gen(function* () {
+  const grants = yield* ProviderGrants
   const identities = yield* IdentityRows
   const sessions = yield* Sessions
   const sql = yield* SqlClient.SqlClient
@@ -43,14 +45,19 @@ const makeUnlink = Effect.gen(function* () {
     yield* identities.hold(caller)
     const kept = yield* keptSession(caller, refreshToken)
     if (!isMethod(provider)) return yield* new NotFound()
+    const given = yield* grants.collect(caller.environmentId, caller.playerId, provider)
     const left = yield* identities.unlink({ ...caller, provider })
     if (Option.isNone(left)) return yield* new NotFound()
     yield* sessions.signOut(caller.environmentId, caller.playerId, kept)
-    return playerView(left.value)
+    return { player: playerView(left.value), given }
   })
 
-  return (...of: Parameters<typeof unlink>) =>
-    Effect.catchTag(sql.withTransaction(unlink(...of)), "SqlError", Effect.die)
+  return Effect.fnUntraced(function* (...of: Parameters<typeof unlink>) {
+    const unlinked = sql.withTransaction(unlink(...of))
+    const { given, player } = yield* Effect.catchTag(unlinked, "SqlError", Effect.die)
+    yield* grants.revoke(given)
+    return { player }
+  })
 })
 
 /** `GET /v1/players/me/identities` and `DELETE /v1/players/me/identities/:provider`. */
@@ -68,7 +75,7 @@ export const IdentitiesHttp = HttpApiBuilder.group(
       }),
       unlink: Effect.fnUntraced(function* ({ params, payload }) {
         const caller = yield* CurrentPlayer
-        return { player: yield* unlink(caller, params.provider, payload.refreshToken) }
+        return yield* unlink(caller, params.provider, payload.refreshToken)
       })
     })
   })

@@ -42,6 +42,7 @@ const others = [
 const App = appWithSql({ SVC_THROTTLES: "on" })
 
 const features = {
+  emailLogin: true,
   multiplayer: true,
   realtimeChannels: true,
   saves: true,
@@ -102,6 +103,8 @@ const busyPlayer = Effect.gen(function* () {
   }
   for (const provider of ["email", "google", "apple"] as const) yield* link(ada, provider)
   yield* transferCode(app, ada)
+  const resent = yield* play(app, ada, "POST", "auth/email/resend", {})
+  assert.strictEqual(resent.status, 200, JSON.stringify(resent.body))
   yield* play(app, ada, "PUT", "news/opt-in", { optIn: true })
   const told = { platform: "ios", status: "declared", upperBound: 17 }
   yield* play(app, ada, "POST", "players/me/age-signal", told)

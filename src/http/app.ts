@@ -167,7 +167,7 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
     DevelopersHttp,
     EmailHttp,
     GameDataHttp,
-    IdentitiesHttp,
+    IdentitiesHttp.pipe(Layer.provide(GrantsLive)),
     ModerationHttp,
     NewsHttp,
     PlayersHttp,
