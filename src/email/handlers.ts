@@ -4,11 +4,10 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { redirectUrlAllowed } from "#rpc/config/auth"
 import { normalizeEmail } from "#rpc/email"
-import { InvalidRequest } from "#rpc/errors"
+import type { InvalidRequest } from "#rpc/errors"
 import { throttles as limits } from "#rpc/limits"
-import { Configs } from "../config.ts"
+import { makeReturnAddresses } from "../config/return-addresses.ts"
 import { clientAddress } from "../http/address.ts"
 import { guarded, tellWhenToRetry, throttled } from "../http/throttled.ts"
 import { sha256 } from "../secrets.ts"
@@ -19,23 +18,14 @@ import { EmailLinks } from "./links.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-const notAllowed = new InvalidRequest({
-  details: {
-    issues: [{ path: "redirectUrl", message: "Expected an address that auth.redirectUrls allows" }]
-  }
-})
-
 /** Where the link of a mail leads: to an address that the environment's config allows. */
-const makeLinkTarget = Effect.map(Configs, (configs) =>
+const makeLinkTarget = Effect.map(makeReturnAddresses, (allowReturn) =>
   Effect.fnUntraced(function* (
     request: Request,
     { redirectUrl }: { readonly redirectUrl?: string }
   ): Effect.fn.Return<LinkTarget, InvalidRequest, CurrentEnvironment> {
-    const { environmentId, name } = yield* CurrentEnvironment
-    const { config } = yield* configs.current(environmentId)
-    const development = name === "development"
-    if (redirectUrl !== undefined && !redirectUrlAllowed(config, redirectUrl, { development })) {
-      return yield* notAllowed
+    if (redirectUrl !== undefined) {
+      yield* allowReturn(yield* CurrentEnvironment, redirectUrl, "redirectUrl")
     }
     return { redirectUrl: redirectUrl ?? null, key: request.headers["x-svc-key"] ?? "" }
   })

@@ -9,11 +9,10 @@ import { timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller } from "#rpc/auth"
-import { redirectUrlAllowed } from "#rpc/config/auth"
 import {
   type IdentityAlreadyLinked,
   InvalidCode,
-  InvalidRequest,
+  type InvalidRequest,
   type PlayerBanned,
   type PlayerNotFound,
   type ProviderDisabled,
@@ -28,22 +27,13 @@ import {
   type SignInError,
   type StartRequest
 } from "#rpc/oauth/sign-in"
-import { Configs } from "../config.ts"
+import { makeReturnAddresses } from "../config/return-addresses.ts"
 import { randomSecret, sha256 } from "../secrets.ts"
-import { Settings } from "../settings.ts"
 import { ProviderClients } from "./clients.ts"
 import { Entrance } from "./entrance.ts"
 import { ProviderGrants } from "./grants.ts"
 import { Providers } from "./providers.ts"
 import { type Departure, SignInSteps, type Taken } from "./steps.ts"
-
-/** What is wrong with the return address; the path is where it stands in the request. */
-const notAReturnAddress = (path: string) =>
-  new InvalidRequest({
-    details: {
-      issues: [{ path, message: "This address is not in auth.redirectUrls of the config." }]
-    }
-  })
 
 /** A start: whose, with what, and where `redirectUrl` stands in the request. */
 export interface Start {
@@ -100,21 +90,16 @@ export const addressWith = (
 
 const makeStart = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const configs = yield* Configs
+  const allowReturn = yield* makeReturnAddresses
   const providers = yield* Providers
   const steps = yield* SignInSteps
   const random = yield* SecureRandom.SecureRandom
-  const ownPages = `${new URL((yield* Settings).baseUrl).origin}/*`
   return Effect.fn("SignIn.start")(
     function* ({ environment, path, playerId, provider, request }: Start) {
-      const { environmentId, name } = environment
+      const { environmentId } = environment
       yield* providers.enabled(environmentId, provider)
-      const { auth } = (yield* configs.current(environmentId)).config
       const { challenge, redirectUrl } = request
-      const addresses = { auth: { ...auth, redirectUrls: [...auth.redirectUrls, ownPages] } }
-      if (!redirectUrlAllowed(addresses, redirectUrl, { development: name === "development" })) {
-        return yield* notAReturnAddress(path)
-      }
+      yield* allowReturn(environment, redirectUrl, path)
       const credentials = yield* providers.credentials(environmentId, provider)
       if (Option.isNone(credentials)) return yield* new ProviderNotConfigured()
       const proofs = { nonce: yield* randomSecret, verifier: yield* randomSecret }
