@@ -104,7 +104,8 @@ const inTurn = (visitor: BrowserContext, [one, two]: readonly [Page, Page]) =>
     const token = (page: Page) => page.evaluate(() => window.client.sessions.accessToken())
     const tokens = Promise.all([token(one), token(two)])
     await asked.promise
-    await one.waitForFunction(async () => (await navigator.locks.query()).pending?.length === 1)
+    const waiting = async () => (await navigator.locks.query()).pending?.length ?? 0
+    while ((await one.evaluate(waiting)) === 0) continue
     inLine.resolve()
     return tokens
   })
@@ -149,6 +150,8 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
           })
         )
         const popup = yield* clicked(visitor, page)
+        yield* ask(() => popup.waitForSelector("#continue"))
+        assert.isNull(yield* ask(() => popup.evaluate(() => window.opener)))
         yield* consent(popup, "bob")
         const linked = yield* outcome(page)
         assert.deepStrictEqual(linked, { id: guest, linked: true, provider: "google" })
