@@ -7,10 +7,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Kdf } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { TestClock } from "effect/testing"
 import { at } from "#src/testing/players"
 import { configure } from "./http/stack.ts"
-import { codeOf, Inbox, makeWorld, NodeLive, password, withEmail } from "./email/world.ts"
+import { codeOf, makeWorld, NodeLive, password, withEmail } from "./email/world.ts"
 
 const identitiesOf = (body: unknown) => at(body, "player", "identities")
 
@@ -372,66 +371,6 @@ layer(NodeLive())("changing the password", (it) => {
       const without = yield* change(stranger, password, stranger.refreshToken)
       assert.strictEqual(codeOf(without), "invalid_credentials")
       assert.strictEqual((yield* logIn("bea@example.com")).status, 200)
-    })
-  )
-})
-
-layer(NodeLive({ SVC_THROTTLES: "on" }))("the pace of sign-in with an email", (it) => {
-  it.effect("ten failed sign-ins of an account in 15 minutes; others are not held up", () =>
-    Effect.gen(function* () {
-      const { logIn, signUp } = yield* makeWorld
-      yield* signUp("ada@example.com")
-      yield* signUp("bea@example.com")
-      for (let i = 0; i < 10; i++) {
-        assert.strictEqual((yield* logIn("ada@example.com", "wrong password")).status, 401)
-      }
-      const held = yield* logIn("ada@example.com")
-      assert.deepStrictEqual([held.status, codeOf(held)], [429, "rate_limited"])
-      assert.isAbove(Number(held.headers.get("retry-after")), 0)
-      assert.strictEqual((yield* logIn("bea@example.com")).status, 200)
-      yield* TestClock.adjust("2 minutes")
-      assert.strictEqual((yield* logIn("ada@example.com")).status, 200)
-    })
-  )
-
-  it.effect("sign-ins that succeed do not count", () =>
-    Effect.gen(function* () {
-      const { logIn, signUp } = yield* makeWorld
-      yield* signUp("cara@example.com")
-      for (let i = 0; i < 15; i++) {
-        assert.strictEqual((yield* logIn("cara@example.com")).status, 200)
-      }
-    })
-  )
-
-  it.effect("ten sign-ups in an hour from one address, and links count among them", () =>
-    Effect.gen(function* () {
-      const { guest, post, signUp } = yield* makeWorld
-      const player = yield* guest
-      for (let i = 0; i < 10; i++) yield* signUp(`p${i}@example.com`)
-      const held = yield* post("email/signup", { email: "p10@example.com", password })
-      assert.deepStrictEqual([held.status, codeOf(held)], [429, "rate_limited"])
-      const link = yield* post("link/email", { email: "p10@example.com", password }, player)
-      assert.strictEqual(link.status, 429)
-    })
-  )
-
-  it.effect("an address gets a mail a minute and five in an hour; a resend says so", () =>
-    Effect.gen(function* () {
-      const { post, signUp } = yield* makeWorld
-      const inbox = yield* Inbox
-      const player = yield* signUp("dora@example.com")
-      yield* inbox.next("dora@example.com")
-      const early = yield* post("email/resend", {}, player)
-      assert.deepStrictEqual([early.status, codeOf(early)], [429, "rate_limited"])
-      assert.isAtMost(Number(early.headers.get("retry-after")), 60)
-      for (let i = 0; i < 4; i++) {
-        yield* TestClock.adjust("1 minute")
-        assert.strictEqual((yield* post("email/resend", {}, player)).status, 200)
-        yield* inbox.next("dora@example.com")
-      }
-      yield* TestClock.adjust("1 minute")
-      assert.strictEqual((yield* post("email/resend", {}, player)).status, 429)
     })
   )
 })

@@ -13,10 +13,10 @@ import { Environments } from "#src/projects"
 import { at, request } from "#src/testing/players"
 import { pause } from "#src/testing/socket-client"
 import { databaseLayer } from "#sql/database"
+import { Inbox } from "./email/inbox.ts"
 import {
   callsOf,
   codeOf,
-  Inbox,
   makeWorld,
   NodeLive,
   nodeOfInbox,
