@@ -18,6 +18,9 @@ import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
 import { developers, saves, turn } from "#rpc/limits"
 
+/** As many cannot be guessed. */
+const metricsTokenMinCharacters = 16
+
 /** An environment variable as the README lists it; without a default it may be absent. */
 export interface Variable {
   readonly description: string
@@ -102,6 +105,38 @@ export const variables = {
     default: String(saves.perPlayer),
     description: "The most cloud saves that a player may have."
   },
+  SVC_METRICS_TOKEN: {
+    description:
+      `What Prometheus brings to GET /metrics as a bearer token, ${metricsTokenMinCharacters} ` +
+      "characters or more. Absent, anybody may read in development, nobody in production."
+  },
+  SVC_LOG_LEVEL: {
+    default: "info",
+    description: "The least of what is logged: debug, info, warning, error."
+  },
+  SVC_LOG_FORMAT: {
+    description: "json (one line an event; in production), or pretty (in development)."
+  },
+  SVC_LOG_REQUESTS: {
+    default: "failed",
+    description: "The requests that are logged: failed (answered with 5xx), or all."
+  },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    description:
+      "Where traces go: the OTLP/HTTP collector, http://localhost:4318. Absent, nothing is traced."
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    default: "http/protobuf",
+    description: "How traces are written: http/protobuf or http/json."
+  },
+  OTEL_SERVICE_NAME: {
+    default: "player-backend",
+    description: "The name of the service in traces."
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    default: "1",
+    description: "The share of traces that is recorded, from 0 to 1."
+  },
   NODE_ENV: { default: "development", description: "production seeds nothing." }
 } as const satisfies Record<string, Variable>
 
@@ -156,6 +191,21 @@ const InviteCode = Schema.RedactedFromValue(
 
 const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
 
+const MetricsToken = Schema.RedactedFromValue(
+  Schema.String.check(Schema.isMinLength(metricsTokenMinCharacters))
+)
+
+const logLevels = {
+  debug: "Debug",
+  info: "Info",
+  warning: "Warn",
+  error: "Error"
+} as const
+
+type LogLevel = (typeof logLevels)[keyof typeof logLevels]
+
+const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
   HOST: Schema.String,
@@ -176,6 +226,14 @@ const Environment = Schema.Struct({
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
+  SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
+  SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
+  SVC_LOG_FORMAT: Schema.optionalKey(Schema.Literals(["json", "pretty"])),
+  SVC_LOG_REQUESTS: Schema.Literals(["failed", "all"]),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Schema.optionalKey(Schema.URLFromString),
+  OTEL_EXPORTER_OTLP_PROTOCOL: Schema.Literals(["http/protobuf", "http/json"]),
+  OTEL_SERVICE_NAME: Schema.String,
+  OTEL_TRACES_SAMPLER_ARG: Ratio,
   NODE_ENV: Schema.String
 }).check(
   Schema.makeFilter((env) =>
@@ -243,6 +301,21 @@ export class Settings extends Context.Service<
     }
     readonly features: ReadonlySet<FeatureName>
     readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
+    /** Who may read the metrics; absent, everybody in development. */
+    readonly metricsToken: Redacted.Redacted | undefined
+    readonly logs: {
+      readonly level: LogLevel
+      readonly format: "json" | "pretty"
+      readonly requests: "failed" | "all"
+    }
+    /** Present: traces go there. */
+    readonly traces:
+      | {
+          readonly protocol: "http/protobuf" | "http/json"
+          readonly serviceName: string
+          readonly ratio: number
+        }
+      | undefined
   }
 >()("src/settings/Settings") {
   static readonly layer: Layer.Layer<Settings, SettingsError> = Layer.effect(
@@ -270,7 +343,21 @@ export class Settings extends Context.Service<
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
         features: new Set(env.SVC_FEATURES),
-        saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER }
+        saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER },
+        metricsToken: env.SVC_METRICS_TOKEN,
+        logs: {
+          level: logLevels[env.SVC_LOG_LEVEL],
+          format: env.SVC_LOG_FORMAT ?? (env.NODE_ENV === "production" ? "json" : "pretty"),
+          requests: env.SVC_LOG_REQUESTS
+        },
+        traces:
+          env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+            ? undefined
+            : {
+                protocol: env.OTEL_EXPORTER_OTLP_PROTOCOL,
+                serviceName: env.OTEL_SERVICE_NAME,
+                ratio: env.OTEL_TRACES_SAMPLER_ARG
+              }
       })
     }).pipe(
       Effect.mapError((error) =>

@@ -29,7 +29,10 @@ describe("settings", () => {
         signups: "closed",
         inviteCodes: [],
         turn: { urls: [], secret: undefined },
-        saves: { maxBytes: 1_048_576, perPlayer: 100 }
+        saves: { maxBytes: 1_048_576, perPlayer: 100 },
+        metricsToken: undefined,
+        logs: { level: "Info", format: "pretty", requests: "failed" },
+        traces: undefined
       })
       assert.isEmpty(trustedProxies)
       assert.include([...features], "multiplayer")

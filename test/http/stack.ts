@@ -82,7 +82,7 @@ const nobodyThere = Layer.succeed(
 /** A node that listens. */
 export const nodeWith = (
   env: Env = {},
-  routes: Layer.Layer<never, never, HttpRouter.HttpRouter> = Layer.empty
+  routes: Layer.Layer<never, never, HttpRouter.HttpRouter | Settings> = Layer.empty
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
     Layer.provide([ChannelRows.layer, RoomRows.layer, ThisNode.layer, Readiness.always]),
