@@ -23,6 +23,7 @@ import {
   openConnection,
   welcome
 } from "./admission.ts"
+import { traced } from "./answering.ts"
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
 import { Listener } from "./listener.ts"
@@ -191,11 +192,11 @@ const makeSocketGateway = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<AdmissionServices>()
   const anonymous = new AnonymousCount()
+  const asTrace = traced(services, "auth")
   const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
-    effect.pipe(
+    asTrace(Effect.provideContext(effect, services)).pipe(
       Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
-      Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey())),
-      Effect.provideContext(services)
+      Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
     )
   const gateway: SocketGateway = {
     turn: hub.turn,
