@@ -148,7 +148,8 @@ describe("what is blotted out", () => {
   it("is secrets, not what stands around them", () => {
     const key = "x".repeat(43)
     const cases = [
-      [`key sk_${key}.`, "key <secret>."],
+      [`key sk_${key}, next`, "key <secret>, next"],
+      [`{"refreshToken":"rt_${key}.${key}.${key}"}`, `{"refreshToken":"<secret>"}`],
       [`{"a":"kds_${key}"}`, `{"a":"<secret>"}`],
       ["Bearer abc.def, next", "Bearer <secret> next"],
       ["authorization: Basic dXNlcjpwYXNz\\n", "authorization: Basic <secret>\\n"],

@@ -6,12 +6,12 @@
  * Nothing secret is logged by intent; what a fault carries along (an URL with a password, a token in a
  * message) is blotted out of every line.
  */
-import { Cause, Effect, Layer, Logger, References } from "effect"
+import { Cause, Effect, Formatter, Layer, Logger, References } from "effect"
 import { Settings } from "../settings.ts"
 
-/** Keys, tokens of ours, JWTs, what follows `Bearer` or `Basic`, and passwords of URLs. */
+/** Keys and tokens of ours, JWTs, what follows `Bearer` or `Basic`, and passwords of URLs. */
 const secrets =
-  /\b(?:pk|sk|kds|rt|dt)_[\w-]{16,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*|(?<=\b(?:Bearer|Basic)\s)[^\s"\\]+|(?<=:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/gi
+  /\b(?:pk|sk|kds|rt)_[\w.-]{16,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*|(?<=\b(?:Bearer|Basic)\s)[^\s"\\]+|(?<=:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/gi
 
 /** The text without what only its owner may know. */
 export const blotted = (text: string): string => text.replace(secrets, "<secret>")
@@ -34,7 +34,9 @@ const lineOf = Logger.make(({ cause, date, fiber, logLevel, message }) => {
   }
 })
 
-const json = Logger.withConsoleLog(Logger.map(lineOf, (line) => blotted(JSON.stringify(line))))
+const json = Logger.withConsoleLog(
+  Logger.map(lineOf, (line) => blotted(Formatter.formatJson(line)))
+)
 
 /** The loggers as the settings want them. */
 export const LogsLive = Layer.unwrap(

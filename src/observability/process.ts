@@ -79,10 +79,5 @@ export const ProcessReadings = Layer.effectDiscard(
       "Memory outside the heap that objects hold, such as buffers.",
       () => process.memoryUsage().external
     )
-    gauge(
-      "svc_process_handles",
-      "What keeps the event loop alive: sockets, timers, requests under way.",
-      () => process.getActiveResourcesInfo().length
-    )
   })
 )

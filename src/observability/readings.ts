@@ -8,6 +8,7 @@ import { LocalRooms } from "#entities/room/entity"
 import { RoomWriter } from "#entities/room/writer"
 import { closeCodes } from "#rpc/realtime"
 import { statementSeconds, statementsUnderWay } from "#sql/database"
+import { HttpServerHandle } from "../http/server.ts"
 import { matchWaitSeconds } from "../matchmaking.ts"
 import { Gateway } from "../realtime/gateway.ts"
 import { Hub } from "../realtime/hub.ts"
@@ -135,12 +136,14 @@ const begin = Effect.all(
 export const ReadingsLive = Layer.effectDiscard(
   Effect.gen(function* () {
     const { databaseConnections } = yield* Settings
+    const { connections } = yield* HttpServerHandle
     const { gauge } = yield* readings
     yield* begin
     yield* readSockets
     yield* readFrames
     yield* readEntities
     yield* readSnapshots
+    gauge("svc_connections", "Open TCP connections, upgraded ones included.", connections)
     gauge(
       "svc_database_connections_max",
       "Connections that statements share; more statements than that wait.",
