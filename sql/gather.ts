@@ -88,11 +88,20 @@ const sizeMax = 1_000_000
 /** After a refusal, requests of a statement that are tried at once. */
 const aloneMax = 5
 
+const oneByOne = <Request, Answer>(
+  { alone }: Writing<Request, Answer>,
+  batch: ReadonlyArray<Waiting<Request, Answer>>
+) =>
+  Effect.forEach(batch, ({ answer, request }) => Effect.map(Effect.exit(alone(request)), answer), {
+    concurrency: aloneMax,
+    discard: true
+  })
+
 /** The same write, gathered. */
 export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
-  const { alone, ownerOf, sizeOf, together } = writing
+  const { ownerOf, sizeOf, together } = writing
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Waiting<Request, Answer>> = []
@@ -119,21 +128,14 @@ export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
     return taken
   }
 
-  const oneByOne = (batch: ReadonlyArray<Waiting<Request, Answer>>) =>
-    Effect.forEach(
-      batch,
-      ({ answer, request }) => Effect.map(Effect.exit(alone(request)), answer),
-      { concurrency: aloneMax, discard: true }
-    )
-
   const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Answer>>) {
-    if (batch.length === 1) return yield* oneByOne(batch)
+    if (batch.length === 1) return yield* oneByOne(writing, batch)
     const exit = yield* Effect.exit(together(batch.map(({ request }) => request)))
     if (Exit.isFailure(exit)) {
       for (const { answer } of batch) answer(Effect.failCause(exit.cause))
       return
     }
-    if (exit.value === "refused") return yield* oneByOne(batch)
+    if (exit.value === "refused") return yield* oneByOne(writing, batch)
     for (const { answer, request } of batch) {
       const found = exit.value.get(ownerOf(request))
       answer(found === undefined ? Effect.die("a write has no answer") : Effect.succeed(found))

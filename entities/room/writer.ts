@@ -68,7 +68,6 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
 
     return {
       counts,
-      /** Rooms whose state is not written yet. */
       waiting: () => dirty.size,
       /** The room's state is worth a snapshot. */
       changed: (actor: RoomActor): void => {

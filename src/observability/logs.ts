@@ -10,8 +10,17 @@ import { Cause, Effect, Formatter, Layer, Logger, References } from "effect"
 import { Settings } from "../settings.ts"
 
 /** Keys and tokens of ours, JWTs, what follows `Bearer` or `Basic`, and passwords of URLs. */
-const secrets =
-  /\b(?:pk|sk|kds|rt)_[\w.-]{16,}|\beyJ[\w-]+\.[\w-]+\.[\w-]*|(?<=\b(?:Bearer|Basic)\s)[^\s"\\]+|(?<=:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/gi
+const secrets = new RegExp(
+  [
+    /\b(?:pk|sk|kds|rt)_[\w.-]{16,}/,
+    /\beyJ[\w-]+\.[\w-]+\.[\w-]*/,
+    /(?<=\b(?:Bearer|Basic)\s)[^\s"\\]+/,
+    /(?<=:\/\/[^\s/:@"]*:)[^\s/@"]+(?=@)/
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gi"
+)
 
 /** The text without what only its owner may know. */
 export const blotted = (text: string): string => text.replace(secrets, "<secret>")
