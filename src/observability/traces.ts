@@ -9,7 +9,7 @@
 import { ConfigProvider, Effect, Layer, Option, References, Tracer } from "effect"
 import { FetchHttpClient, HttpMiddleware, UrlParams } from "effect/http"
 import { OtlpSerialization, OtlpTracer } from "effect/observability"
-import { routeOf } from "../http/methods.ts"
+import { paths, routeOf } from "../http/methods.ts"
 import { Settings } from "../settings.ts"
 
 type Traces = NonNullable<Settings["Service"]["traces"]>
@@ -38,11 +38,17 @@ const variables = ConfigProvider.layerAdd(
   ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp" } })
 )
 
+/** What watches the service would be most of the traces. */
+const watching: ReadonlySet<string | undefined> = new Set(["/healthz", "/readyz", paths.metrics])
+
 /** Requests by their route; whatever is in a query may be a secret. */
 const requestSpans = Layer.mergeAll(
   Layer.succeed(
     HttpMiddleware.SpanNameGenerator,
     ({ method, url }) => `${method} ${routeOf(method, url) ?? "(no route)"}`
+  ),
+  Layer.succeed(HttpMiddleware.TracerDisabledWhen, ({ method, url }) =>
+    watching.has(routeOf(method, url))
   ),
   Layer.succeed(UrlParams.CurrentRedactedNames, [/(?:)/])
 )
