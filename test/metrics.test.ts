@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { MetricsRoute } from "#src/observability/metrics"
 import { TestApp } from "#src/testing/app"
 import { configure, guest, newPlayer, request } from "#src/testing/players"
@@ -109,6 +110,14 @@ layer(AppLive)("metrics", (it) => {
       assert.strictEqual(samples.get("svc_match_wait_seconds_count"), 2)
       assert.strictEqual(samples.get(`svc_cluster_entities{type="Room"}`), 1)
       assert.isAbove(samples.get("svc_player_sessions") ?? 0, 1)
+      const written = sample(`svc_snapshots_written_total{entity="room"}`)
+      yield* until(
+        Effect.andThen(
+          TestClock.adjust("1 second"),
+          Effect.map(written, (count) => count > 0)
+        ),
+        "a snapshot is written"
+      )
     })
   )
 

@@ -45,7 +45,8 @@ export const makeNotes = Effect.gen(function* () {
         nanos / nanosPerSecond,
         fiber.context
       )
-      const failed = status >= 500
+      // A node that is not ready has not failed: it says so.
+      const failed = status >= 500 && route !== "/readyz"
       if (!failed && logs.requests === "failed") return Effect.void
       const millis = Math.round(nanos / nanosPerMilli)
       const log = failed ? Effect.logWarning("Answered") : Effect.logInfo("Answered")

@@ -44,8 +44,10 @@ const ofCluster: Readonly<Record<string, readonly [name: string, description: st
     "svc_cluster_mailbox_messages_max",
     "Messages in the fullest mailbox of an entity of the type."
   ],
-  effect_cluster_runners: ["svc_cluster_runners", "Runners in the list."],
-  effect_cluster_runners_healthy: ["svc_cluster_runners_healthy", "Runners that live."],
+  effect_cluster_runners_healthy: [
+    "svc_cluster_healthy",
+    "1 while this runner is one of those that live, as far as it knows; else 0."
+  ],
   effect_cluster_shards: ["svc_cluster_shards", "Shards that this node holds."],
   effect_cluster_shards_releasing: [
     "svc_cluster_shards_releasing",
