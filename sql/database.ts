@@ -76,7 +76,8 @@ export const statementsUnderWay = Metric.gauge("svc_database_statements", {
 
 const nanosPerSecond = 1e9
 
-const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+/** A statement whose time is told. */
+export const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const clock = fiber.getRef(Clock.Clock)
