@@ -8,7 +8,17 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Path, Predicate, type Redacted, Schedule, String } from "effect"
+import {
+  Clock,
+  Effect,
+  Layer,
+  Metric,
+  Path,
+  Predicate,
+  type Redacted,
+  Schedule,
+  String
+} from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
@@ -55,9 +65,37 @@ const noAnswer = new SqlError.SqlError({
   })
 })
 
+/** How long statements take. */
+export const statementSeconds = Metric.histogram("svc_database_statement_duration_seconds", {
+  description: "How long statements have taken, the wait for a connection included.",
+  boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+})
+
+export const statementsUnderWay = Metric.gauge("svc_database_statements", {
+  description: "Statements under way, those that wait for a connection included."
+})
+
+const nanosPerSecond = 1e9
+
+/** A statement whose time is told. */
+export const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    const { context } = fiber
+    const clock = fiber.getRef(Clock.Clock)
+    const begun = clock.currentTimeNanosUnsafe()
+    statementsUnderWay.modifyUnsafe(1, context)
+    return Effect.onExit(statement, () =>
+      Effect.sync(() => {
+        const nanos = clock.currentTimeNanosUnsafe() - begun
+        statementsUnderWay.modifyUnsafe(-1, context)
+        statementSeconds.updateUnsafe(Number(nanos) / nanosPerSecond, context)
+      })
+    )
+  })
+
 /** A statement that never hangs, not even on a frozen server. */
 export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.timeoutOrElse(statement, {
+  Effect.timeoutOrElse(measured(statement), {
     duration: statementMillis,
     orElse: () => Effect.die(noAnswer)
   })

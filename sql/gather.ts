@@ -3,7 +3,7 @@
  * one: look-ups by id, and writes, of which an owner has one in a statement and the next in the next.
  * A statement costs about as much for one row as for fifty, and so does a commit.
  */
-import { Effect, Exit, Semaphore } from "effect"
+import { Effect, Exit, Semaphore, type Tracer } from "effect"
 
 /** Finds rows of an environment by id; ids without a row are missing. */
 export type Find<A> = (
@@ -16,6 +16,12 @@ interface Load<A> {
   readonly ids: Array<string>
   readonly answers: Array<(found: Effect.Effect<ReadonlyMap<string, A>>) => void>
 }
+
+type Span = Tracer.AnySpan | undefined
+
+/** A statement belongs to the trace of whoever came first. */
+const inTraceOf = <A, E>(span: Span, statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  span?.sampled === true ? Effect.withParentSpan(statement, span) : statement
 
 /** Ids of one statement; more leave in another. */
 const idsMax = 500
@@ -35,22 +41,25 @@ export const gather = Effect.fnUntraced(function* <A>(find: Find<A>) {
     for (const answer of load.answers) answer(found)
   })
 
-  const begin = (environmentId: string): Load<A> => {
+  const begin = (environmentId: string, span: Span): Load<A> => {
     const load: Load<A> = { ids: [], answers: [] }
     gathering.set(environmentId, load)
     const leaving = underWay.withPermits(1)(Effect.suspend(() => leave(environmentId, load)))
-    runFork(Effect.forkIn(Effect.andThen(Effect.yieldNow, leaving), scope))
+    const begun = Effect.andThen(Effect.yieldNow, inTraceOf(span, leaving))
+    runFork(Effect.forkIn(begun, scope))
     return load
   }
 
   const gathered: Find<A> = (environmentId, ids) =>
-    Effect.callback((resume) => {
-      const open = gathering.get(environmentId)
-      const fits = open !== undefined && open.ids.length + ids.length <= idsMax
-      const load = fits ? open : begin(environmentId)
-      load.ids.push(...ids)
-      load.answers.push(resume)
-    })
+    Effect.withFiber(({ cache }) =>
+      Effect.callback((resume) => {
+        const open = gathering.get(environmentId)
+        const fits = open !== undefined && open.ids.length + ids.length <= idsMax
+        const load = fits ? open : begin(environmentId, cache.span)
+        load.ids.push(...ids)
+        load.answers.push(resume)
+      })
+    )
   return gathered
 })
 
@@ -69,6 +78,7 @@ export interface Writing<Request, Answer> {
 
 interface Waiting<Request, Answer> {
   readonly request: Request
+  readonly span: Span
   readonly answer: (answer: Effect.Effect<Answer>) => void
 }
 
@@ -78,11 +88,20 @@ const sizeMax = 1_000_000
 /** After a refusal, requests of a statement that are tried at once. */
 const aloneMax = 5
 
+const oneByOne = <Request, Answer>(
+  { alone }: Writing<Request, Answer>,
+  batch: ReadonlyArray<Waiting<Request, Answer>>
+) =>
+  Effect.forEach(batch, ({ answer, request }) => Effect.map(Effect.exit(alone(request)), answer), {
+    concurrency: aloneMax,
+    discard: true
+  })
+
 /** The same write, gathered. */
 export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
-  const { alone, ownerOf, sizeOf, together } = writing
+  const { ownerOf, sizeOf, together } = writing
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Waiting<Request, Answer>> = []
@@ -109,21 +128,14 @@ export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
     return taken
   }
 
-  const oneByOne = (batch: ReadonlyArray<Waiting<Request, Answer>>) =>
-    Effect.forEach(
-      batch,
-      ({ answer, request }) => Effect.map(Effect.exit(alone(request)), answer),
-      { concurrency: aloneMax, discard: true }
-    )
-
   const write = Effect.fnUntraced(function* (batch: ReadonlyArray<Waiting<Request, Answer>>) {
-    if (batch.length === 1) return yield* oneByOne(batch)
+    if (batch.length === 1) return yield* oneByOne(writing, batch)
     const exit = yield* Effect.exit(together(batch.map(({ request }) => request)))
     if (Exit.isFailure(exit)) {
       for (const { answer } of batch) answer(Effect.failCause(exit.cause))
       return
     }
-    if (exit.value === "refused") return yield* oneByOne(batch)
+    if (exit.value === "refused") return yield* oneByOne(writing, batch)
     for (const { answer, request } of batch) {
       const found = exit.value.get(ownerOf(request))
       answer(found === undefined ? Effect.die("a write has no answer") : Effect.succeed(found))
@@ -132,7 +144,10 @@ export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
 
   const work = Effect.gen(function* () {
     yield* Effect.yieldNow
-    while (waiting.length > 0) yield* write(take())
+    while (waiting.length > 0) {
+      const batch = take()
+      yield* inTraceOf(batch[0]?.span, write(batch))
+    }
   }).pipe(
     Effect.ensuring(
       Effect.sync(() => {
@@ -142,10 +157,12 @@ export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
   )
 
   return (request: Request): Effect.Effect<Answer> =>
-    Effect.callback((resume) => {
-      waiting.push({ request, answer: resume })
-      if (underWay >= underWayMax) return
-      underWay += 1
-      runFork(Effect.forkIn(work, scope))
-    })
+    Effect.withFiber(({ cache }) =>
+      Effect.callback((resume) => {
+        waiting.push({ request, span: cache.span, answer: resume })
+        if (underWay >= underWayMax) return
+        underWay += 1
+        runFork(Effect.forkIn(work, scope))
+      })
+    )
 })

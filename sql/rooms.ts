@@ -8,7 +8,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { isRefused, settled } from "./database.ts"
+import { isRefused, measured, settled } from "./database.ts"
 import { gatherWrites } from "./gather.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
@@ -210,7 +210,10 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
       insert: inserts,
       /** Writes snapshots; answers the ids written. Those missing belong to a newer activation. */
       save: (rows: ReadonlyArray<RoomRow>) =>
-        Effect.map(save(rows), (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))),
+        Effect.map(
+          measured(save(rows)),
+          (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))
+        ),
       /** Forgets a room that is over. */
       remove: (id: string, epoch: number) =>
         Effect.asVoid(sql`delete from rooms where id = ${id} and epoch <= ${epoch}::float8`),

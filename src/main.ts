@@ -7,10 +7,11 @@ import { Settings } from "./settings.ts"
 
 const Greeting = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { baseUrl, dataDir, production, runner } = yield* Settings
+    const { baseUrl, dataDir, logs, production, runner } = yield* Settings
     const { address } = yield* HttpServer.HttpServer
     const port = "port" in address ? address.port : ""
     const here = `http://localhost:${port}`
+    if (logs.format === "json") return yield* Effect.logInfo(`The service is up on port ${port}`)
     const lines = [
       `The player backend is up at ${here} (for players: ${baseUrl}).`,
       `  API reference   ${here}/docs`,

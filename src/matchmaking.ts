@@ -2,7 +2,7 @@
  * Matchmaking from a gateway's side (spec section 4.4): a ticket is claimed from the player's session,
  * waits in the queue of its mode, and becomes a seat when the session agrees.
  */
-import { Effect } from "effect"
+import { Clock, Effect, Metric } from "effect"
 import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import { findMode } from "#rpc/config/multiplayer"
 import { MatchCancelled, ModeNotFound, NotMatching } from "#rpc/errors"
@@ -39,14 +39,23 @@ const takeTicket = Effect.fnUntraced(function* (connection: PlayerConnection, mo
 
 type Wait = Effect.Success<ReturnType<typeof takeTicket>>
 
+/** How long players have waited for their matches. */
+export const matchWaitSeconds = Metric.histogram("svc_match_wait_seconds", {
+  description: "How long a ticket has waited for its match, those that were cancelled left out.",
+  boundaries: [0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300]
+})
+
 /** Waits for the room of a match. */
 const waitForMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
   const hub = yield* Hub
   const { mode, settings, ticketId } = wait
   const newcomer = newcomerOf(hub.node, connection)
-  return yield* hub
+  const begun = yield* Clock.currentTimeMillis
+  const roomId = yield* hub
     .queue(connection.environmentId, mode)
     .wait({ t: "enqueue", ticketId, newcomer, settings })
+  yield* Metric.update(matchWaitSeconds, ((yield* Clock.currentTimeMillis) - begun) / 1000)
+  return roomId
 })
 
 /** The seat of a match that came to nothing. */

@@ -22,6 +22,9 @@ import { DatabaseLive } from "./database.ts"
 import { CoreLive, Routes, serveHttp } from "./http/app.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { ConfigChanges } from "./realtime/config-changes.ts"
+import { ObservabilityLive } from "./observability/observability.ts"
+import { MetricsRoute } from "./observability/metrics.ts"
+import { ReadingsLive } from "./observability/readings.ts"
 import { Gateway } from "./realtime/gateway.ts"
 import { Frames } from "./realtime/handlers.ts"
 import { ChannelHub } from "./realtime/channel-hub.ts"
@@ -66,10 +69,10 @@ const EntitiesLive = Layer.mergeAll(
 
 /** What listens: HTTP, sockets, native RPC. */
 const DoorsLive = Layer.mergeAll(
-  LiveReports.pipe(Layer.provideMerge(Gateway.layer)),
+  Layer.mergeAll(LiveReports, ReadingsLive).pipe(Layer.provideMerge(Gateway.layer)),
   ConfigChanges,
   PlayerChanges,
-  serveHttp(Layer.mergeAll(Routes, RpcDoor)).pipe(Layer.provide(ReadinessLive))
+  serveHttp(Layer.mergeAll(Routes, RpcDoor, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
   Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),
   Layer.provideMerge(ListenerFrames.layer),
@@ -82,5 +85,6 @@ export const ServiceLive = DoorsLive.pipe(
   Layer.provideMerge(EntitiesLive),
   Layer.provideMerge(MemoryLive),
   Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer)),
+  Layer.provideMerge(ObservabilityLive),
   Layer.provideMerge(Settings.layer)
 )

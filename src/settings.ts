@@ -18,112 +18,8 @@ import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
-import { developers, saves, turn } from "#rpc/limits"
-
-/** An environment variable as the README lists it; without a default it may be absent. */
-export interface Variable {
-  readonly description: string
-  readonly default?: string
-}
-
-const elsewhere = (provider: string): string =>
-  `Where sign-in with ${provider} is, with its paths, instead of at ${provider}: for tests.`
-
-/** Every environment variable that the service reads. */
-export const variables = {
-  PORT: { default: "8080", description: "The port to listen on; 0 takes a free one." },
-  HOST: { default: "0.0.0.0", description: "The address to listen on." },
-  DATABASE_URL: {
-    description:
-      "A Postgres of your own (14 or newer): postgres://user:password@host/database. " +
-      "Absent, the service runs one in the data directory."
-  },
-  SVC_DATABASE_CONNECTIONS: {
-    default: "10",
-    description: "The most connections that the process opens to Postgres for statements."
-  },
-  SVC_DATA_DIR: {
-    default: ".svc",
-    description: "Where the embedded Postgres and the keys of development are kept."
-  },
-  SVC_BASE_URL: {
-    description:
-      "The address that players reach the service at, also the issuer of access tokens. " +
-      "Absent, http://localhost:<PORT>."
-  },
-  SVC_MASTER_KEY: {
-    description:
-      "32 random bytes in base64 (openssl rand -base64 32), the same for all runners: they " +
-      "encrypt stored secrets. Required in production; in development one is made in the data " +
-      "directory."
-  },
-  SVC_RUNNER_HOST: {
-    description: "The address at which other runners reach this one; joins a cluster."
-  },
-  SVC_RUNNER_PORT: { description: "The port at which other runners reach this one." },
-  SVC_SHARD_GROUPS: {
-    default: "",
-    description: "The shard groups that this runner takes, by comma; empty takes the default one."
-  },
-  SMTP_URL: {
-    description:
-      "The mail server: smtps://user:password@host:465, or smtp://user:password@host:587 " +
-      "(?requireTLS=true insists on STARTTLS). Absent, mails of development are shown at /dev/mail " +
-      "and production sends none."
-  },
-  SVC_MAIL_FROM: {
-    description:
-      "The address that mails come from; the name beside it is the project's. Absent, no-reply at " +
-      "the host of SVC_BASE_URL."
-  },
-  SVC_THROTTLES: {
-    default: "on",
-    description: "off lifts the request throttles, for benchmarks and tests."
-  },
-  SVC_SIGNUPS: {
-    default: "closed",
-    description:
-      "Who may sign up as a developer: closed (the first one only), invite (with a code of " +
-      "SVC_INVITE_CODES), open (anybody)."
-  },
-  SVC_INVITE_CODES: {
-    default: "",
-    description: "Codes that developers sign up with, by comma, each good for one account."
-  },
-  SVC_TRUSTED_PROXIES: {
-    default: "",
-    description:
-      "Addresses and networks (10.0.0.0/8), by comma, whose X-Forwarded-For names the client."
-  },
-  SVC_TURN_URLS: {
-    default: "",
-    description:
-      "STUN and TURN servers for peer-to-peer rooms, by comma: turn:turn.example.com:3478, " +
-      "turns:turn.example.com:5349?transport=tcp, stun:stun.example.com:3478."
-  },
-  SVC_TURN_SECRET: {
-    description:
-      "The secret shared with the TURN servers (static-auth-secret of coturn), " +
-      `${turn.secretMinCharacters} characters or more; players get credentials made from it.`
-  },
-  SVC_OAUTH_GOOGLE_URL: { description: elsewhere("Google") },
-  SVC_OAUTH_DISCORD_URL: { description: elsewhere("Discord") },
-  SVC_OAUTH_APPLE_URL: { description: elsewhere("Apple") },
-  SVC_OAUTH_X_URL: { description: elsewhere("X") },
-  SVC_FEATURES: {
-    default: Object.keys(featureTable).join(","),
-    description: "The features that this deployment offers, by comma; others cannot be turned on."
-  },
-  SVC_SAVE_MAX_BYTES: {
-    default: String(saves.dataMaxBytes),
-    description: "The most bytes of JSON that a cloud save may hold."
-  },
-  SVC_SAVES_PER_PLAYER: {
-    default: String(saves.perPlayer),
-    description: "The most cloud saves that a player may have."
-  },
-  NODE_ENV: { default: "development", description: "production seeds nothing." }
-} as const satisfies Record<string, Variable>
+import { developers, turn } from "#rpc/limits"
+import { metricsTokenMinCharacters, type Variable, variables } from "./settings/variables.ts"
 
 /** The environment is not one that the service can run in; the message says what to mend. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -182,6 +78,21 @@ const SmtpUrl = Schema.String.check(
   })
 )
 
+const MetricsToken = Schema.RedactedFromValue(
+  Schema.String.check(Schema.isMinLength(metricsTokenMinCharacters))
+)
+
+const logLevels = {
+  debug: "Debug",
+  info: "Info",
+  warning: "Warn",
+  error: "Error"
+} as const
+
+type LogLevel = (typeof logLevels)[keyof typeof logLevels]
+
+const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0, maximum: 1 }))
+
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
   HOST: Schema.String,
@@ -208,6 +119,14 @@ const Environment = Schema.Struct({
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
+  SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
+  SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
+  SVC_LOG_FORMAT: Schema.optionalKey(Schema.Literals(["json", "pretty"])),
+  SVC_LOG_REQUESTS: Schema.Literals(["failed", "all"]),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Schema.optionalKey(Schema.URLFromString),
+  OTEL_EXPORTER_OTLP_PROTOCOL: Schema.Literals(["http/protobuf", "http/json"]),
+  OTEL_SERVICE_NAME: Schema.String,
+  OTEL_TRACES_SAMPLER_ARG: Ratio,
   NODE_ENV: Schema.String
 }).check(
   Schema.makeFilter((env) =>
@@ -281,6 +200,21 @@ export class Settings extends Context.Service<
     readonly providerUrls: Readonly<Record<Provider, string | undefined>>
     readonly features: ReadonlySet<FeatureName>
     readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
+    /** Who may read the metrics; absent, everybody in development. */
+    readonly metricsToken: Redacted.Redacted | undefined
+    readonly logs: {
+      readonly level: LogLevel
+      readonly format: "json" | "pretty"
+      readonly requests: "failed" | "all"
+    }
+    /** Present: traces go there. */
+    readonly traces:
+      | {
+          readonly protocol: "http/protobuf" | "http/json"
+          readonly serviceName: string
+          readonly ratio: number
+        }
+      | undefined
   }
 >()("src/settings/Settings") {
   static readonly layer: Layer.Layer<Settings, SettingsError> = Layer.effect(
@@ -319,7 +253,21 @@ export class Settings extends Context.Service<
           x: withoutSlash(env.SVC_OAUTH_X_URL)
         },
         features: new Set(env.SVC_FEATURES),
-        saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER }
+        saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER },
+        metricsToken: env.SVC_METRICS_TOKEN,
+        logs: {
+          level: logLevels[env.SVC_LOG_LEVEL],
+          format: env.SVC_LOG_FORMAT ?? (env.NODE_ENV === "production" ? "json" : "pretty"),
+          requests: env.SVC_LOG_REQUESTS
+        },
+        traces:
+          env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+            ? undefined
+            : {
+                protocol: env.OTEL_EXPORTER_OTLP_PROTOCOL,
+                serviceName: env.OTEL_SERVICE_NAME,
+                ratio: env.OTEL_TRACES_SAMPLER_ARG
+              }
       })
     }).pipe(
       Effect.mapError((error) =>

@@ -3,7 +3,7 @@
  * a lease of up to a twentieth of a bucket in one statement and spends it in memory, so a busy caller
  * does not cost a statement a request; nor does one who was refused and comes again too soon.
  */
-import { Clock, Context, Effect, Layer, Schedule, Semaphore } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
 import { RateLimited } from "#rpc/errors"
 import { caches, type Throttle } from "#rpc/limits"
 import { ThrottleRows } from "#sql/throttles"
@@ -25,6 +25,11 @@ interface Lease {
 
 const rateLimited = (millis: number): RateLimited =>
   new RateLimited({ details: { retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000)) } })
+
+export const throttled = Metric.counter("svc_throttled_total", {
+  description: "Requests refused with rate_limited since their bucket was empty.",
+  incremental: true
+})
 
 export class Throttles extends Context.Service<
   Throttles,
@@ -101,7 +106,7 @@ const makeBuckets = (rows: ThrottleRows["Service"]) => {
     lease.until = now + windowMillis / leaseShareOfWindow
   })
 
-  const take = Effect.fnUntraced(function* (throttle: Throttle, key: string) {
+  const spendOne = Effect.fnUntraced(function* (throttle: Throttle, key: string) {
     const lease = leaseOf(key)
     const now = yield* Clock.currentTimeMillis
     const spent = spend(lease, now)
@@ -109,6 +114,9 @@ const makeBuckets = (rows: ThrottleRows["Service"]) => {
     if (spent === false) return yield* rateLimited(lease.retryAt - now)
     yield* lease.refill.withPermits(1)(renew(throttle, key, lease))
   })
+
+  const take = (throttle: Throttle, key: string) =>
+    Effect.tapError(spendOne(throttle, key), () => Metric.update(throttled, 1))
 
   const giveBack = (key: string) => Effect.sync(() => void (leaseOf(key).tokens += 1))
 

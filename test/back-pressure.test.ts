@@ -7,7 +7,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { socket as limits } from "#rpc/limits"
 import { FrameBucket } from "#src/realtime/bucket"
-import { Frame, Outbox } from "#src/realtime/outbox"
+import { Frame, Outbox, Sent } from "#src/realtime/outbox"
 import { TestApp } from "#src/testing/app"
 import { at, newPlayer } from "#src/testing/players"
 import { AppLive } from "./service.ts"
@@ -23,7 +23,9 @@ describe("an outbox", () => {
     const socket = stuck()
     const overflows: Array<number> = []
     let pushed = 0
-    const outbox = new Outbox(socket, { outbox: () => undefined }, () => overflows.push(pushed))
+    const outbox = new Outbox(socket, { outbox: () => undefined, sent: new Sent() }, () =>
+      overflows.push(pushed)
+    )
     for (pushed = 1; pushed <= fits + 100; pushed++) {
       outbox.push(frame)
       if (pushed % flushEvery === 0) outbox.flush()
@@ -49,7 +51,9 @@ describe("an outbox that gets a frame larger than itself", () => {
   it("lets it through once, and what follows it", () => {
     const overflows: Array<string> = []
     let pushed = ""
-    const outbox = new Outbox(stuck(), { outbox: () => undefined }, () => overflows.push(pushed))
+    const outbox = new Outbox(stuck(), { outbox: () => undefined, sent: new Sent() }, () =>
+      overflows.push(pushed)
+    )
     for (pushed of ["huge", "small"]) outbox.push(pushed === "huge" ? huge : small)
     assert.deepStrictEqual(overflows, [])
     pushed = "huge again"

@@ -1,7 +1,7 @@
 /** A line to another node: what it carries, when it says that something is lost, when it gives up. */
 import { assert, describe, it } from "@effect/vitest"
 import { rooms, socket } from "#rpc/limits"
-import { answer, beat, Line } from "#src/cluster/line"
+import { answer, beat, Carried, Line } from "#src/cluster/line"
 import type { WireEvents } from "#src/cluster/wires"
 import { EventTurn } from "#src/realtime/turn"
 
@@ -26,6 +26,7 @@ const makeLine = () => {
       }
     },
     now: () => clock.now,
+    carried: new Carried(),
     turn: new EventTurn(() => clock.now, {
       soon: (run) => timers.push({ millis: 0, run }),
       later: (run, millis) => timers.push({ millis, run })

@@ -10,7 +10,7 @@ import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { Listener } from "#src/realtime/listener"
 import { Frame } from "#src/realtime/outbox"
-import { RealtimeSocket } from "#src/realtime/socket"
+import { Heard, RealtimeSocket } from "#src/realtime/socket"
 import { EventTurn } from "#src/realtime/turn"
 import { connectSocket } from "#src/testing/socket-client"
 
@@ -70,6 +70,7 @@ const testGateway = Effect.gen(function* () {
   const admission = { answer: Effect.succeed(admitted) }
   const gateway = {
     turn: new EventTurn(() => clock.now),
+    heard: new Heard(),
     handlers: noFrames,
     listenerHandlers: noFrames,
     now: () => clock.now,

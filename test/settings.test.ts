@@ -1,7 +1,8 @@
 /** The environment of a process, read once and refused as a whole when it is wrong (design 7). */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
-import { Settings, variables } from "#src/settings"
+import { Settings } from "#src/settings"
+import { variables } from "#src/settings/variables"
 
 const read = (env: Readonly<Record<string, string>>) =>
   Effect.service(Settings).pipe(
@@ -31,7 +32,10 @@ describe("settings", () => {
         inviteCodes: [],
         turn: { urls: [], secret: undefined },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
-        saves: { maxBytes: 1_048_576, perPlayer: 100 }
+        saves: { maxBytes: 1_048_576, perPlayer: 100 },
+        metricsToken: undefined,
+        logs: { level: "Info", format: "pretty", requests: "failed" },
+        traces: undefined
       })
       assert.isEmpty(trustedProxies)
       assert.include([...features], "multiplayer")

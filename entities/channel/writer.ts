@@ -10,6 +10,7 @@ import { rooms } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
 import { ThisNode } from "../local-actors.ts"
 import type { ChannelActor } from "./actor.ts"
+import { SnapshotCounts } from "../snapshot-counts.ts"
 import type { ChannelState } from "./model.ts"
 import { toRow } from "./snapshot.ts"
 
@@ -20,6 +21,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const rows = yield* ChannelRows
       const node = yield* ThisNode
       const dirty = new Set<ChannelActor>()
+      const counts = new SnapshotCounts()
       /** One write at a time, in the order in which they were asked for. */
       const writing = (yield* Semaphore.make(1)).withPermits(1)
 
@@ -32,7 +34,8 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         if (state === undefined) return
         if (fenced) return yield* new Unavailable()
         const saved = yield* rows.save(yield* rowOf(state, epoch))
-        if (saved) return
+        if (saved) return counts.wrote(1)
+        counts.fenced += 1
         actor.fence()
         return yield* new Unavailable()
       })
@@ -41,8 +44,10 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const save = (actor: ChannelActor) =>
         writing(
           Effect.onError(write(actor), () =>
-            Effect.sync(() => {
-              if (!actor.fenced) dirty.add(actor)
+            Effect.map(Clock.currentTimeMillis, (now) => {
+              if (actor.fenced) return
+              dirty.add(actor)
+              counts.failed(now)
             })
           )
         )
@@ -61,6 +66,9 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       yield* flush.pipe(Effect.repeat(Schedule.spaced(rooms.snapshotMillis)), Effect.forkScoped)
 
       return {
+        counts,
+        /** Channels whose row is not written yet. */
+        waiting: () => dirty.size,
         /** What is stored of the channel has changed. */
         changed: (actor: ChannelActor): void => {
           dirty.add(actor)

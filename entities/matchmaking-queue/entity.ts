@@ -3,7 +3,7 @@
  * queue to rooms; what the rooms decide is final (a full or locked room refuses, and its tickets wait
  * on).
  */
-import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Metric, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { Unavailable } from "#rpc/errors"
@@ -23,6 +23,11 @@ export class LocalQueues extends Context.Service<LocalQueues, LocalActors<QueueA
 ) {
   static readonly layer = Layer.sync(LocalQueues, () => makeLocalActors<QueueActor, QueueItem>())
 }
+
+export const matchesMade = Metric.counter("svc_matches_total", {
+  description: "Matches made: rooms opened for tickets that waited, or filled with them.",
+  incremental: true
+})
 
 const patience = Schedule.spaced(100)
 const openAttempts = 20
@@ -93,6 +98,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     }
     fork(
       makeMatch(match, settings).pipe(
+        Effect.tap(() => Metric.update(matchesMade, 1)),
         Effect.tapCause((cause) => Effect.logDebug("A match could not be made", cause)),
         Effect.matchCause({
           onFailure: () => actor.refused(match.tickets, refusedBy),

@@ -8,6 +8,7 @@ import { Clock, Context, Effect, Layer, Schedule, Semaphore } from "effect"
 import { rooms } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
+import { SnapshotCounts } from "../snapshot-counts.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
@@ -24,6 +25,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     const rows = yield* RoomRows
     const node = yield* ThisNode
     const dirty = new Set<RoomActor>()
+    const counts = new SnapshotCounts()
     /** One write at a time: a snapshot that is still under way must not come after the removal. */
     const writing = (yield* Semaphore.make(1)).withPermits(1)
 
@@ -36,9 +38,12 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       )
       if (batch.length === 0) return
       const saved = yield* rows.save(batch)
+      counts.wrote(saved.size)
       const wanted = new Set(batch.map((row) => row.id))
       for (const actor of actors) {
-        if (wanted.has(actor.id) && !saved.has(actor.id)) actor.fence()
+        if (!wanted.has(actor.id) || saved.has(actor.id)) continue
+        counts.fenced += 1
+        actor.fence()
       }
     })
 
@@ -47,8 +52,9 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       while (dirty.size > 0) {
         const batch = takeDirty(dirty)
         yield* Effect.tapError(save(batch), () =>
-          Effect.sync(() => {
+          Effect.map(Clock.currentTimeMillis, (now) => {
             for (const actor of batch) dirty.add(actor)
+            counts.failed(now)
           })
         )
       }
@@ -61,6 +67,8 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     )
 
     return {
+      counts,
+      waiting: () => dirty.size,
       /** The room's state is worth a snapshot. */
       changed: (actor: RoomActor): void => {
         dirty.add(actor)

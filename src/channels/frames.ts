@@ -237,9 +237,9 @@ export const channelFrames = (
 ): Pick<FrameHandlers, ChannelFrameType> => {
   const effectful = answerWith(services)
   return {
-    channelJoin: effectful<"channelJoin", PlayerConnection>(joinChannel),
-    channelCreate: effectful<"channelCreate", PlayerConnection>(createChannel),
-    channelLeave: effectful<"channelLeave", PlayerConnection>(leaveChannel),
+    channelJoin: effectful<"channelJoin", PlayerConnection>("channelJoin", joinChannel),
+    channelCreate: effectful("channelCreate", createChannel),
+    channelLeave: effectful<"channelLeave", PlayerConnection>("channelLeave", leaveChannel),
     channelSend: send(now),
     channelModerate: moderate
   }
@@ -257,15 +257,13 @@ export class ListenerFrames extends Context.Service<ListenerFrames, FrameHandler
     Effect.gen(function* () {
       const effectful = answerWith(yield* Effect.context<ChannelServices>())
       return ListenerFrames.of({
-        channelJoin: effectful<"channelJoin", Listener>(joinChannel),
-        channelLeave: effectful<"channelLeave", Listener>(leaveChannel),
+        channelJoin: effectful<"channelJoin", Listener>("channelJoin", joinChannel),
+        channelLeave: effectful<"channelLeave", Listener>("channelLeave", leaveChannel),
         channelSend: (listener, { channel }, reply) => {
           const isIn = listener.channels.has(channel)
           refuse(listener, reply, isIn ? new SendForbidden() : new NotInChannel())
         },
-        ping: effectful<"ping", Listener>(() =>
-          Effect.map(Clock.currentTimeMillis, (at) => ({ at }))
-        ),
+        ping: effectful("ping", () => Effect.map(Clock.currentTimeMillis, (at) => ({ at }))),
         channelCreate: playersOnly,
         channelModerate: playersOnly,
         create: playersOnly,

@@ -8,13 +8,17 @@ export class Doubt {
   readonly #now: () => number
   #awakeAt: number
   #doubtful = false
-  /** How often there was reason to doubt. */
   #times = 0
 
   constructor(gapMillis: number, now: () => number) {
     this.#gapMillis = gapMillis
     this.#now = now
     this.#awakeAt = now()
+  }
+
+  /** How often there was reason to doubt. */
+  get times(): number {
+    return this.#times
   }
 
   /** Is there doubt? To be asked often, and before anything is done as the owner. */

@@ -40,6 +40,14 @@ const forgetMillis = 60_000
 
 type Lost = () => void
 
+/** What all lines of a node have carried, in numbers that only grow. */
+export class Carried {
+  frames = 0
+  characters = 0
+  /** Lines that broke after the other node had been heard. */
+  broken = 0
+}
+
 /** It answers, it has stopped to answer, or it has not answered (on this connection) at all. */
 export type Heard = "lives" | "silent" | "unknown"
 
@@ -47,6 +55,7 @@ export class Line {
   readonly #open: (events: WireEvents) => Wire
   readonly #now: () => number
   readonly #turn: Pick<EventTurn, "line">
+  readonly #carried: Carried
   readonly #ended: (why: string, answered: boolean) => void
   #wire: Wire | undefined
   #inputs: Array<LineInputs> = []
@@ -68,12 +77,14 @@ export class Line {
     /** Milliseconds. */
     readonly now: () => number
     readonly turn: Pick<EventTurn, "line">
+    readonly carried: Carried
     /** `answered`: the other node had been heard before that. */
     readonly ended: (why: string, answered: boolean) => void
   }) {
     this.#open = options.open
     this.#now = options.now
     this.#turn = options.turn
+    this.#carried = options.carried
     this.#ended = options.ended
   }
 
@@ -94,6 +105,11 @@ export class Line {
     this.#stand()
     if (!this.#answered) return "unknown"
     return this.#unanswered < beatsUntilDoubt ? "lives" : "silent"
+  }
+
+  /** Does the other node answer? Unlike `heard`, this opens nothing. */
+  get answers(): boolean {
+    return this.#answered && this.#unanswered < beatsUntilDoubt
   }
 
   /** Has nobody needed the line for long? Then it may be forgotten. */
@@ -189,6 +205,7 @@ export class Line {
     this.#failures += 1
     this.#closedUntil = this.#now() + backOff
     wire?.close(why)
+    if (answered) this.#carried.broken += 1
     this.#ended(why, answered)
     for (const lost of told) lost()
   }
@@ -204,7 +221,10 @@ export class Line {
     if (this.#held) return
     this.#inputs = []
     this.#items = []
-    this.#wire?.send(JSON.stringify({ inputs, items }))
+    const frame = JSON.stringify({ inputs, items })
+    this.#carried.frames += 1
+    this.#carried.characters += frame.length
+    this.#wire?.send(frame)
     if (asked) this.#ask()
   }
 }

@@ -3,8 +3,9 @@ import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
+import { readings } from "../observability/metrics.ts"
 import { NodeTurn } from "../realtime/turn.ts"
-import { answer, beat, Freight, type Heard, Line } from "./line.ts"
+import { answer, beat, Carried, Freight, type Heard, Line } from "./line.ts"
 import { type Wire, type WireEvents, Wires } from "./wires.ts"
 
 const beatMillis = 400
@@ -55,6 +56,23 @@ const addressOf = (text: string): RunnerAddress.RunnerAddress => {
   return RunnerAddress.make(host, Number(port))
 }
 
+/** What the lines tell of themselves. */
+const readLines = Effect.fnUntraced(function* (lines: ReadonlyMap<string, Line>, carried: Carried) {
+  const { counter, gauge } = yield* readings
+  gauge("svc_lines", "Lines to other runners that answer.", () => {
+    let answering = 0
+    for (const line of lines.values()) if (line.answers) answering += 1
+    return answering
+  })
+  counter("svc_line_frames_total", "Frames sent over the lines.", () => carried.frames)
+  counter(
+    "svc_line_characters_total",
+    "Characters sent over the lines; most are a byte.",
+    () => carried.characters
+  )
+  counter("svc_lines_broken_total", "Lines that broke once they stood.", () => carried.broken)
+})
+
 /** The lines of this runner. */
 export const LinesLive = Layer.effectContext(
   Effect.gen(function* () {
@@ -65,6 +83,8 @@ export const LinesLive = Layer.effectContext(
     const wires = yield* Wires
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const lines = new Map<string, Line>()
+    const carried = new Carried()
+    yield* readLines(lines, carried)
     const now = () => clock.currentTimeMillisUnsafe()
     const note = (log: Effect.Effect<void>) => void runFork(log)
 
@@ -75,6 +95,7 @@ export const LinesLive = Layer.effectContext(
         open: (events) => wires.open(addressOf(to), events),
         now,
         turn,
+        carried,
         ended: (why, answered) => {
           const log = answered ? Effect.logInfo : Effect.logDebug
           note(log("The line to a runner has ended", to, why))

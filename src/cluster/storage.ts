@@ -18,6 +18,7 @@ import {
   ShardingConfig
 } from "effect/cluster"
 import { Lease, type Ownership } from "#entities/lease"
+import { readings } from "../observability/metrics.ts"
 import { Doubt } from "./doubt.ts"
 
 const retryMillis = 30
@@ -83,6 +84,12 @@ const makeDoubt = Effect.gen(function* () {
   )
   const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
   const doubt = new Doubt(gap, () => clock.currentTimeMillisUnsafe())
+  const { counter } = yield* readings
+  counter(
+    "svc_cluster_freezes_total",
+    "How often the process stood still for so long that its shards may be another's.",
+    () => doubt.times
+  )
   yield* Effect.sync(() => doubt.present).pipe(
     Effect.repeat(Schedule.spaced(awakeMillis)),
     Effect.forkScoped

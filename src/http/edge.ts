@@ -1,8 +1,8 @@
 /**
- * What every request passes first and every answer last: its id, CORS (decisions 3.1.12), and the
- * one form of errors. One layer, since the order of global middleware is not the order of layers.
+ * What every request passes first and every answer last: its id, CORS (decisions 3.1.12), the one
+ * form of errors, and what is noted of it. One layer, since the order of global middleware is not the order of layers.
  */
-import { Context, Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import {
   HttpEffect,
@@ -13,6 +13,7 @@ import {
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
 import { answerFailure } from "./errors.ts"
+import { makeNotes } from "./notes.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -34,6 +35,7 @@ export const Edge = HttpRouter.middleware(
     const random = yield* SecureRandom.SecureRandom
     // Unlike everywhere by its first part, and cheap: a counter tells the requests of a process.
     const process = yield* random.uuidV7()
+    const { note } = yield* makeNotes
     let requests = 0
     const idOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
       const given = headers[requestIdHeader] ?? ""
@@ -45,8 +47,10 @@ export const Edge = HttpRouter.middleware(
       Effect.withFiber<Response, E, HttpServerRequest.HttpServerRequest>((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const requestId = idOf(request)
+        const begun = fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_, response) =>
-          Effect.succeed(
+          Effect.as(
+            note(request, response.status, { begun, requestId }),
             HttpServerResponse.setHeaders(response, {
               // Answers hold tokens and what changes at any time; pages may say otherwise.
               "cache-control": response.headers["cache-control"] ?? "no-store",
@@ -55,7 +59,10 @@ export const Edge = HttpRouter.middleware(
             })
           )
         )
-        return Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId))
+        return Effect.annotateLogs(
+          Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+          { requestId }
+        )
       })
   }),
   { global: true }

@@ -18,7 +18,7 @@ import {
 } from "#rpc/errors"
 import { http as limits } from "#rpc/limits"
 import { isUnreachable } from "#sql/database"
-import { methodsOf } from "./methods.ts"
+import { methodsOf, routeOf } from "./methods.ts"
 
 const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
 
@@ -84,7 +84,7 @@ export const answerFailure = <E>(
     ? Effect.logWarning("The database is unreachable", String(failure))
     : Effect.logError("A request failed", cause)
   return log.pipe(
-    Effect.annotateLogs({ requestId, method: request.method, path: request.url.split("?", 1)[0] }),
+    Effect.annotateLogs({ method: request.method, route: routeOf(request.method, request.url) }),
     Effect.as(answer)
   )
 }

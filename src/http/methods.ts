@@ -1,4 +1,4 @@
-/** The methods that a path takes, for `Allow`: what the router does not tell of a route not found. */
+/** The routes by path: what the router does not tell of one not found, or before it is. */
 import { FindMyWay } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -7,6 +7,7 @@ import { Api } from "#rpc/api"
 export const paths = {
   configSchema: "/v1/config/schema.json",
   docs: "/docs",
+  metrics: "/metrics",
   openapi: "/openapi.json",
   realtime: "/v1/realtime",
   reset: "/-/reset",
@@ -16,13 +17,20 @@ export const paths = {
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 
-const routes = FindMyWay.make<true>()
+/** Each with its path as it was declared. */
+const routes = FindMyWay.make<string>()
 
 HttpApi.reflect(Api, {
   onGroup: () => undefined,
-  onEndpoint: ({ endpoint }) => routes.on(endpoint.method, `/${endpoint.path.slice(1)}`, true)
+  onEndpoint: ({ endpoint: { method, path } }) => routes.on(method, `/${path.slice(1)}`, path)
 })
-for (const path of Object.values(paths)) routes.on("GET", path, true)
+for (const path of Object.values(paths)) routes.on("GET", path, path)
+
+/** The route of a request, `/v1/rooms/:roomId`; undefined when there is none. */
+export const routeOf = (method: string, url: string): string | undefined => {
+  const known = methods.find((it) => it === (method === "HEAD" ? "GET" : method))
+  return known === undefined ? undefined : routes.find(known, url)?.handler
+}
 
 /** The methods of a path; empty when there is no such path. */
 export const methodsOf = (url: string): ReadonlyArray<string> => {

@@ -93,6 +93,8 @@ export class HttpServerHandle extends Context.Service<
   HttpServerHandle,
   {
     readonly server: Server
+    /** Open connections, upgraded ones included. */
+    readonly connections: () => number
     /** From now on upgrades of exactly this path are the handler's. */
     readonly onUpgrade: (path: string, handler: UpgradeHandler) => void
     /** Ends every connection, upgraded ones included. */
@@ -103,6 +105,7 @@ export class HttpServerHandle extends Context.Service<
     const server = new UpgradingServer()
     return HttpServerHandle.of({
       server,
+      connections: () => server.openSockets.size,
       onUpgrade: (path, handler) => server.upgrades.set(path, handler),
       endConnections: Effect.sync(() => {
         for (const socket of server.openSockets) socket.destroy()

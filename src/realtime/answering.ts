@@ -1,5 +1,5 @@
 /** How a frame is answered: a refusal at once, an effect when it is done. */
-import { Cause, Effect, Option, type Context } from "effect"
+import { Cause, Context, Effect, Option, References } from "effect"
 import { jsonBytes } from "#entities/room/values"
 import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors"
 import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
@@ -35,29 +35,41 @@ export const oversized = (
     ? new PayloadTooLarge({ details: { limit } })
     : undefined
 
+/** A frame's work as the root of a trace; as it stands where nothing is traced. */
+export const traced = (
+  context: Context.Context<never>,
+  t: string
+): (<A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>) => {
+  if (!Context.get(context, References.TracerEnabled)) return (work) => work
+  const options = { kind: "server", root: true, captureStackTrace: false } as const
+  return (work) => Effect.withSpan(work, `frame ${t}`, options)
+}
+
 /** Runs an effect for a connection and answers with its outcome. */
 export const answerWith =
   <Services>(services: Context.Context<Services>) =>
   <T extends FrameType, Connection extends Working>(
+    t: T,
     effect: (
       connection: Connection,
       payload: FramePayload<T>
     ) => Effect.Effect<FrameData<T>, CodedError, Services>
-  ): Handler<T, Connection> =>
-  (connection, payload, answered) =>
-    connection.start(
-      effect(connection, payload).pipe(
-        Effect.tapDefect((defect) => Effect.logError("A frame failed", defect)),
-        Effect.matchCause({
-          onSuccess: (data) => answered?.({ ok: true, data }),
-          onFailure: (cause) => {
-            const error = Option.getOrElse(
-              Cause.findErrorOption(cause),
-              (): CodedError => new Unavailable()
-            )
-            if (!Cause.hasInterruptsOnly(cause)) refuse(connection, answered, error)
-          }
-        }),
-        Effect.provideContext(services)
+  ): Handler<T, Connection> => {
+    const asTrace = traced(services, t)
+    return (connection, payload, answered) =>
+      connection.start(
+        asTrace(Effect.provideContext(effect(connection, payload), services)).pipe(
+          Effect.tapDefect((defect) => Effect.logError("A frame failed", defect)),
+          Effect.matchCause({
+            onSuccess: (data) => answered?.({ ok: true, data }),
+            onFailure: (cause) => {
+              const error = Option.getOrElse(
+                Cause.findErrorOption(cause),
+                (): CodedError => new Unavailable()
+              )
+              if (!Cause.hasInterruptsOnly(cause)) refuse(connection, answered, error)
+            }
+          })
+        )
       )
-    )
+  }

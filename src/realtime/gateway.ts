@@ -9,7 +9,7 @@ import { WebSocketServer } from "ws"
 import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors"
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
-import { AuthFrame, closeCodes } from "#rpc/realtime"
+import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { ListenerFrames } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { addressOf } from "../http/address.ts"
@@ -24,11 +24,12 @@ import {
   sessionNow,
   welcome
 } from "./admission.ts"
+import { traced } from "./answering.ts"
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
 import { Listener } from "./listener.ts"
 import { Frame } from "./outbox.ts"
-import { type Admitted, RealtimeSocket, type SocketGateway } from "./socket.ts"
+import { type Admitted, Heard, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
 const drainMillis = 1500
 const drainStepMillis = 50
@@ -136,33 +137,56 @@ const refuseUpgrade = (stream: Duplex, status: string, code: string, message: st
   )
 }
 
+/** What has become of sockets, in numbers that only grow. */
+export class Doorbook {
+  /** Upgrades that were answered. */
+  accepted = 0
+  /** Upgrades that were not, the node being full or on its way out. */
+  refused = 0
+  /** First frames that were good. */
+  admitted = 0
+  /** Sockets that are over, by our close code; undefined when the other side ended them. */
+  readonly closed = new Map<CloseCode | undefined, number>()
+
+  close(code: CloseCode | undefined): void {
+    this.closed.set(code, (this.closed.get(code) ?? 0) + 1)
+  }
+}
+
 /** The sockets of this node. */
-export class Gateway extends Context.Service<Gateway, { readonly sockets: Set<RealtimeSocket> }>()(
-  "src/realtime/Gateway"
-) {
+export class Gateway extends Context.Service<
+  Gateway,
+  {
+    readonly sockets: Set<RealtimeSocket>
+    readonly book: Doorbook
+    readonly heard: Heard
+  }
+>()("src/realtime/Gateway") {
   static readonly layer = Layer.effect(
     Gateway,
     Effect.gen(function* () {
       const sockets = new Set<RealtimeSocket>()
       /** Those that the other side has not closed yet. */
       const closing = new Set<RealtimeSocket>()
-      const gateway = yield* makeSocketGateway(sockets, closing)
+      const book = new Doorbook()
+      const gateway = yield* makeSocketGateway(sockets, closing, book)
       const clock = yield* Clock.Clock
-      yield* acceptUpgrades(sockets, gateway)
+      yield* acceptUpgrades(sockets, gateway, book)
       yield* Effect.sync(() => {
         const now = clock.currentTimeMillisUnsafe()
         for (const socket of sockets) socket.sweep(now)
         for (const socket of closing) socket.sweep(now)
       }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
       yield* followConfig(sockets)
-      return Gateway.of({ sockets })
+      return Gateway.of({ sockets, book, heard: gateway.heard })
     })
   )
 }
 
 const makeSocketGateway = Effect.fnUntraced(function* (
   sockets: Set<RealtimeSocket>,
-  closing: Set<RealtimeSocket>
+  closing: Set<RealtimeSocket>,
+  book: Doorbook
 ) {
   const hub = yield* Hub
   const handlers = yield* Frames
@@ -170,22 +194,29 @@ const makeSocketGateway = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const services = yield* Effect.context<AdmissionServices>()
   const anonymous = new AnonymousCount()
+  const asTrace = traced(services, "auth")
   const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
-    effect.pipe(
+    asTrace(Effect.provideContext(effect, services)).pipe(
       Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
-      Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey())),
-      Effect.provideContext(services)
+      Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
     )
   const gateway: SocketGateway = {
     turn: hub.turn,
+    heard: new Heard(),
     handlers,
     listenerHandlers,
     now: () => clock.currentTimeMillisUnsafe(),
     run: hub.run,
-    admit: (socket, frame) => plain(admitSocket(anonymous, socket, frame)),
+    admit: (socket, frame) =>
+      Effect.tap(plain(admitSocket(anonymous, socket, frame)), () =>
+        Effect.sync(() => void (book.admitted += 1))
+      ),
     renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
     gone: (socket) => {
-      if (sockets.delete(socket)) closing.add(socket)
+      if (sockets.delete(socket)) {
+        closing.add(socket)
+        book.close(socket.closedWith)
+      }
       const connection = socket.admitted?.connection
       if (connection !== undefined) hub.connections.delete(connection.connectionId)
     },
@@ -196,7 +227,8 @@ const makeSocketGateway = Effect.fnUntraced(function* (
 
 const acceptUpgrades = Effect.fnUntraced(function* (
   sockets: Set<RealtimeSocket>,
-  gateway: SocketGateway
+  gateway: SocketGateway,
+  book: Doorbook
 ) {
   const http = yield* HttpServerHandle
   const settings = yield* Settings
@@ -211,6 +243,7 @@ const acceptUpgrades = Effect.fnUntraced(function* (
   })
   const accept = (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
     if (draining || sockets.size >= limits.connectionsPerNode) {
+      book.refused += 1
       refuseUpgrade(stream, "503 Service Unavailable", "unavailable", "Try another node.")
       return
     }
@@ -218,6 +251,7 @@ const acceptUpgrades = Effect.fnUntraced(function* (
       const { origin } = request.headers
       const address = addressOf(request, settings.trustedProxies)
       sockets.add(new RealtimeSocket({ ws, stream, origin, address, gateway }))
+      book.accepted += 1
     })
   }
   yield* Effect.acquireRelease(

@@ -115,18 +115,17 @@ export class Frames extends Context.Service<Frames, FrameHandlers>()("src/realti
       return Frames.of({
         ...toRoom,
         ...channelFrames(services, () => clock.currentTimeMillisUnsafe()),
-        create: effectful<"create", PlayerConnection>(inTurn(createRoom)),
-        join: effectful<"join", PlayerConnection>(inTurn(joinRoom)),
-        resume: effectful<"resume", PlayerConnection>(
+        create: effectful("create", inTurn(createRoom)),
+        join: effectful("join", inTurn(joinRoom)),
+        resume: effectful(
+          "resume",
           inTurn((connection, { roomId }) => resumeRoom(connection, roomId))
         ),
-        leave: effectful<"leave", PlayerConnection>(inTurn(leave)),
-        quickMatch: effectful<"quickMatch", PlayerConnection>(quickMatch),
-        cancelMatch: effectful<"cancelMatch", PlayerConnection>(inTurn(cancelMatch)),
-        iceServers: effectful<"iceServers", PlayerConnection>(iceServersOf),
-        ping: effectful<"ping", PlayerConnection>(() =>
-          Effect.map(Clock.currentTimeMillis, (at) => ({ at }))
-        )
+        leave: effectful("leave", inTurn(leave)),
+        quickMatch: effectful("quickMatch", quickMatch),
+        cancelMatch: effectful("cancelMatch", inTurn(cancelMatch)),
+        iceServers: effectful("iceServers", iceServersOf),
+        ping: effectful("ping", () => Effect.map(Clock.currentTimeMillis, (at) => ({ at })))
       })
     })
   )

@@ -56,8 +56,16 @@ const encodeTextFrame = (text: string): Buffer => {
   return bytes
 }
 
+/** What has been written to sockets, in numbers that only grow. */
+export class Sent {
+  messages = 0
+  bytes = 0
+  writes = 0
+}
+
 /** Sockets with something to write, written together at the end of the turn. */
 export interface Turn {
+  readonly sent: Sent
   readonly outbox: (outbox: Outbox) => void
 }
 
@@ -118,6 +126,10 @@ export class Outbox {
     const size = this.#bytes
     this.#empty()
     if (!this.#socket.writable) return
+    const { sent } = this.#turn
+    sent.messages += 1 + more.length
+    sent.bytes += size
+    sent.writes += 1
     const isSent = this.#socket.write(
       more.length === 0 ? first : Buffer.concat([first, ...more], size)
     )

@@ -37,9 +37,19 @@ export interface Admitted {
   readonly welcome: Frame
 }
 
+/** What sockets have said, in numbers that only grow. */
+export class Heard {
+  frames = 0
+  /** Frames that were not understood. */
+  invalid = 0
+  /** Frames that came too fast. */
+  limited = 0
+}
+
 /** What a socket asks of the gateway. */
 export interface SocketGateway {
   readonly turn: Turn
+  readonly heard: Heard
   readonly handlers: FrameHandlers
   readonly listenerHandlers: FrameHandlers<Listener>
   readonly now: () => number
@@ -86,6 +96,8 @@ export class RealtimeSocket implements Door {
   admitted: Admitted | undefined
   /** What the environment offers; kept by the gateway as the config changes. */
   offers: Offers = { rooms: true, channels: true, any: true }
+  /** Why we closed the socket; absent when the other side did, or the connection broke. */
+  closedWith: CloseCode | undefined
   readonly #ws: WebSocket
   readonly #outbox: Outbox
   readonly #gateway: SocketGateway
@@ -139,6 +151,7 @@ export class RealtimeSocket implements Door {
   close(code: CloseCode, reason: string): void {
     if (this.#closedAt !== undefined) return
     this.#closedAt = this.#gateway.now()
+    this.closedWith = code
     this.#outbox.flush()
     this.#outbox.close()
     this.#gone(code === closeCodes.replaced || code === closeCodes.draining)
@@ -193,6 +206,7 @@ export class RealtimeSocket implements Door {
 
   #message(data: Buffer, isBinary: boolean): void {
     if (this.#closedAt !== undefined) return
+    this.#gateway.heard.frames += 1
     if (isBinary) return this.close(closeCodes.unsupported, "binary_not_supported")
     if (this.#admitting !== undefined && this.admitted === undefined) return this.#wait(data)
     const now = this.#gateway.now()
@@ -295,11 +309,13 @@ export class RealtimeSocket implements Door {
 
   /** A frame that does not fit: answered, and dear. */
   #broken(broken: Broken, now: number, cost: number = limits.brokenFrameCost): void {
+    this.#gateway.heard.invalid += 1
     if (this.#bucket.take(now, cost)) this.#fail(broken)
     else this.#dropped(broken.rid, now)
   }
 
   #dropped(rid: string | undefined, now: number): void {
+    this.#gateway.heard.limited += 1
     if (this.#bucket.drop(now)) return this.close(closeCodes.abuse, "rate_limited")
     const details = { retryAfterSeconds: this.#bucket.retryAfterSeconds }
     this.#fail({ rid, error: new RateLimited({ details }) })

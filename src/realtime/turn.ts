@@ -7,7 +7,7 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
-import type { Outbox } from "./outbox.ts"
+import { type Outbox, Sent } from "./outbox.ts"
 
 /** How a turn is put off: to the end of the event loop's turn, or by milliseconds. */
 export interface TurnTimers {
@@ -28,6 +28,7 @@ export interface Collector {
 }
 
 export class EventTurn {
+  readonly sent = new Sent()
   readonly #now: () => number
   readonly #timers: TurnTimers
   readonly #gatherMillis: number

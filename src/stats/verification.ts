@@ -10,7 +10,7 @@
  * approved is rejected. A receiver should refuse a `t` that is more than 300 seconds old.
  */
 import { createHmac } from "node:crypto"
-import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Result, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config/document"
 import type { PlayerId } from "#rpc/ids"
@@ -51,6 +51,21 @@ export const signatureOf = (secret: string, unixSeconds: number, body: string): 
   const mac = createHmac("sha256", secret).update(`${unixSeconds}.${body}`).digest("hex")
   return `t=${unixSeconds},v1=${mac}`
 }
+
+/** How long developers' servers take, by what came of it. */
+export const webhookSeconds = (outcome: "answered" | "failed") =>
+  Metric.histogram("svc_webhook_duration_seconds", {
+    description: "How long webhooks have taken, by what came of them.",
+    attributes: { outcome },
+    boundaries: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+  })
+
+const measured = <A, E, R>(asked: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.timed(Effect.result(asked)), ([duration, result]) => {
+    const seconds = webhookSeconds(Result.isSuccess(result) ? "answered" : "failed")
+    const told = Metric.update(seconds, Duration.toSeconds(duration))
+    return Effect.andThen(told, Effect.fromResult(result))
+  })
 
 /** Asks developers' servers about values. */
 export class Verification extends Context.Service<
@@ -103,7 +118,7 @@ export class Verification extends Context.Service<
           if (url === undefined) return Effect.succeed(approveAll)
           const failed: Verdict =
             onFailure === "accept" ? approveAll : () => "verification_unavailable"
-          return ask(url, timeoutMs, submission).pipe(
+          return measured(ask(url, timeoutMs, submission)).pipe(
             Effect.catch((error) =>
               Effect.as(
                 Effect.logDebug("A stats webhook failed", error.message).pipe(

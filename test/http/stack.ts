@@ -82,13 +82,15 @@ const nobodyThere = Layer.succeed(
 /** A node that listens. */
 export const nodeWith = (
   env: Env = {},
-  routes: Layer.Layer<never, never, HttpRouter.HttpRouter> = Layer.empty
+  routes: Layer.Layer<never, never, HttpRouter.HttpRouter | Settings> = Layer.empty,
+  observability: Layer.Layer<never, never, Settings> = Layer.empty
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
     Layer.provide([ChannelRows.layer, RoomRows.layer, ThisNode.layer, Readiness.always]),
     Layer.provide(nobodyThere),
     Layer.provideMerge(HttpServerHandle.layer),
-    Layer.provideMerge(coreOfNode(env))
+    Layer.provideMerge(coreOfNode(env)),
+    Layer.provideMerge(Layer.provide(observability, settingsWith(env)))
   )
 
 /** One environment with its keys. */

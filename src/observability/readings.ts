@@ -1,0 +1,153 @@
+/** What is read of the parts of a running service, and what they tell. */
+import { Clock, Effect, HashMap, Layer, Metric } from "effect"
+import { LocalChannels } from "#entities/channel/entity"
+import { ChannelWriter } from "#entities/channel/writer"
+import { LocalQueues, matchesMade } from "#entities/matchmaking-queue/entity"
+import { LocalSessions } from "#entities/player-session/entity"
+import { LocalRooms } from "#entities/room/entity"
+import { RoomWriter } from "#entities/room/writer"
+import { closeCodes } from "#rpc/realtime"
+import { statementSeconds, statementsUnderWay } from "#sql/database"
+import { HttpServerHandle } from "../http/server.ts"
+import { matchWaitSeconds } from "../matchmaking.ts"
+import { Gateway } from "../realtime/gateway.ts"
+import { Hub } from "../realtime/hub.ts"
+import { Settings } from "../settings.ts"
+import { webhookSeconds } from "../stats/verification.ts"
+import { throttled } from "../throttles.ts"
+import { readings } from "./metrics.ts"
+import { ProcessReadings } from "./process.ts"
+
+const sum = <A>(items: Iterable<A>, of: (item: A) => number): number => {
+  let total = 0
+  for (const item of items) total += of(item)
+  return total
+}
+
+/** `slow_consumer` for `slowConsumer`. */
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+const readSockets = Effect.gen(function* () {
+  const { counter, gauge } = yield* readings
+  const { book, sockets } = yield* Gateway
+  const withKind = (kind: string) => () =>
+    sum(sockets, ({ admitted }) => {
+      if (admitted === undefined) return kind === "waiting" ? 1 : 0
+      return (admitted.player === undefined ? "anonymous" : "player") === kind ? 1 : 0
+    })
+  const open = "Open sockets: of players, anonymous ones, and those whose first frame is to come."
+  for (const kind of ["player", "anonymous", "waiting"]) {
+    gauge("svc_sockets", open, withKind(kind), { kind })
+  }
+  counter("svc_sockets_accepted_total", "Sockets that were opened.", () => book.accepted)
+  counter(
+    "svc_sockets_refused_total",
+    "Upgrades answered with 503, the node being full or on its way out.",
+    () => book.refused
+  )
+  counter("svc_sockets_admitted_total", "Sockets whose first frame was good.", () => book.admitted)
+  const closed = "Sockets that are over, by our reason; client: the other side ended them."
+  for (const [name, code] of Object.entries(closeCodes)) {
+    const read = () => book.closed.get(code) ?? 0
+    counter("svc_sockets_closed_total", closed, read, { reason: snakeCase(name) })
+  }
+  const byClient = () => book.closed.get(undefined) ?? 0
+  counter("svc_sockets_closed_total", closed, byClient, { reason: "client" })
+})
+
+const readFrames = Effect.gen(function* () {
+  const { counter } = yield* readings
+  const { heard } = yield* Gateway
+  const { sent } = (yield* Hub).turn
+  counter("svc_frames_received_total", "Frames that sockets have sent.", () => heard.frames)
+  counter("svc_frames_invalid_total", "Frames that were not understood.", () => heard.invalid)
+  counter("svc_frames_limited_total", "Frames that came too fast.", () => heard.limited)
+  counter("svc_messages_sent_total", "Messages handed to sockets (fan-out).", () => sent.messages)
+  counter("svc_sent_bytes_total", "Bytes written to sockets.", () => sent.bytes)
+  counter("svc_socket_writes_total", "Writes to sockets; one carries a turn.", () => sent.writes)
+})
+
+const readEntities = Effect.gen(function* () {
+  const { gauge } = yield* readings
+  const rooms = (yield* LocalRooms).actors
+  const channels = (yield* LocalChannels).actors
+  const queues = (yield* LocalQueues).actors
+  const sessions = (yield* LocalSessions).actors
+  gauge("svc_rooms", "Rooms that live on this node.", () => rooms.size)
+  gauge("svc_room_members", "Players in the rooms of this node.", () =>
+    sum(rooms.values(), ({ state }) => state?.members.size ?? 0)
+  )
+  gauge("svc_channels", "Channels that live on this node.", () => channels.size)
+  gauge("svc_channel_members", "Players in the channels of this node.", () =>
+    sum(channels.values(), ({ state }) => (state === undefined ? 0 : HashMap.size(state.members)))
+  )
+  gauge("svc_queues", "Matchmaking queues that live on this node.", () => queues.size)
+  gauge("svc_queue_tickets", "Tickets that wait in the queues of this node.", () =>
+    sum(queues.values(), ({ waiting }) => waiting)
+  )
+  gauge("svc_player_sessions", "Sessions of players that live on this node.", () =>
+    sum(sessions.values(), ({ size }) => size)
+  )
+})
+
+const readSnapshots = Effect.gen(function* () {
+  const { counter, gauge } = yield* readings
+  const clock = yield* Clock.Clock
+  const writers = { room: yield* RoomWriter, channel: yield* ChannelWriter }
+  for (const [entity, { counts, waiting }] of Object.entries(writers)) {
+    const of = { entity }
+    counter("svc_snapshots_written_total", "Snapshots written.", () => counts.written, of)
+    counter(
+      "svc_snapshot_failures_total",
+      "Statements with snapshots that failed; what they held is tried again.",
+      () => counts.failures,
+      of
+    )
+    counter(
+      "svc_snapshots_fenced_total",
+      "Snapshots refused, since a newer activation has written: this one fell silent.",
+      () => counts.fenced,
+      of
+    )
+    gauge("svc_snapshots_waiting", "Entities whose newest state is not written.", waiting, of)
+    const failing = () => {
+      const now = clock.currentTimeMillisUnsafe()
+      return (now - (counts.failingSince ?? now)) / 1000
+    }
+    gauge("svc_snapshots_failing_seconds", "How long no snapshot could be written.", failing, of)
+  }
+})
+
+/** What nothing has been told of yet is there all the same, at zero. */
+const begin = Effect.all(
+  [
+    Metric.value(statementSeconds),
+    Metric.value(statementsUnderWay),
+    Metric.value(matchWaitSeconds),
+    Metric.value(matchesMade),
+    Metric.value(webhookSeconds("answered")),
+    Metric.value(webhookSeconds("failed")),
+    Metric.value(throttled)
+  ],
+  { discard: true }
+)
+
+/** Everything that `GET /metrics` shows, save what requests and the cluster add. */
+export const ReadingsLive = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { databaseConnections } = yield* Settings
+    const { connections } = yield* HttpServerHandle
+    const { gauge } = yield* readings
+    yield* begin
+    yield* readSockets
+    yield* readFrames
+    yield* readEntities
+    yield* readSnapshots
+    gauge("svc_connections", "Open TCP connections, upgraded ones included.", connections)
+    gauge(
+      "svc_database_connections_max",
+      "Connections that statements share; more statements than that wait.",
+      () => databaseConnections
+    )
+  })
+).pipe(Layer.merge(ProcessReadings))
