@@ -92,7 +92,9 @@ const makeRequests = Effect.gen(function* () {
     yield* mails.available
     const to = normalizeEmail(email)
     const permit = Effect.andThen(pace, mails.permit(environmentId, to))
-    if (!(yield* Effect.isSuccess(permit))) return
+    if (!(yield* Effect.isSuccess(permit))) {
+      return yield* Effect.logInfo("No reset link was sent: too many were asked for")
+    }
     yield* mails.order({ environmentId, purpose: "reset", playerId: null, to, ...link })
   })
 
