@@ -78,7 +78,7 @@ const sizeMax = 1_000_000
 /** After a refusal, requests of a statement that are tried at once. */
 const aloneMax = 5
 
-/** The same write, gathered. */
+/** The same write, gathered. It is nobody's own: never for use within a transaction. */
 export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
