@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { createClient, type Client, memoryStorage } from "#src/client/client"
 import type { TestTarget } from "#src/testing/players"
-import type { Journal, Kind } from "./journal.ts"
+import { isPassing, type Journal, type Kind } from "./journal.ts"
 
 export interface App {
   readonly kind: Kind
@@ -25,10 +25,22 @@ const paceMillis: Readonly<Record<Kind, number>> = {
 /** The time after which a failed call is made again. */
 const againMillis = 250
 
+/** Calls until the call is not refused for the moment. */
+export const insist = async <A>(call: () => Promise<A>): Promise<A> => {
+  while (true) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!isPassing(error)) throw error
+      await delay(againMillis)
+    }
+  }
+}
+
 /** A client as an app makes it: nothing is kept but in memory, every option the default. */
 export const appClient = async ({ publishableKey, url }: TestTarget): Promise<Client> => {
   const client = createClient({ baseUrl: url, key: publishableKey, storage: memoryStorage() })
-  await client.sessions.guest()
+  await insist(() => client.sessions.guest())
   return client
 }
 
@@ -48,7 +60,7 @@ export const drive = async (
     const begun = performance.now()
     try {
       await app.step(signal)
-      journal.done(kind, name, performance.now() - begun)
+      journal.done(name, performance.now() - begun)
       failures = 0
     } catch (error) {
       if (signal.aborted) return

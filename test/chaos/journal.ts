@@ -49,12 +49,15 @@ export class Journal {
   readonly #times: Array<number> = []
   readonly #logs = new Map<string, Log>()
 
-  /** The app's turn is done. */
-  done(kind: Kind, name: string, millis: number): void {
+  /** An app will get things done. */
+  expect(kind: Kind, name: string): void {
+    this.#logs.set(name, { kind, done: [] })
+  }
+
+  /** The app's turn is done, in so many milliseconds. */
+  done(name: string, millis: number): void {
     this.#times.push(millis)
-    const log = this.#logs.get(name)
-    if (log === undefined) this.#logs.set(name, { kind, done: [performance.now()] })
-    else log.done.push(performance.now())
+    this.#logs.get(name)?.done.push(performance.now())
   }
 
   failed(kind: Kind, name: string, error: unknown): void {

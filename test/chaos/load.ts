@@ -3,9 +3,10 @@
  * counters, each with a typed client of its own; and what must be true of them once all is well.
  */
 import { setTimeout as delay } from "node:timers/promises"
+import { Effect } from "effect"
 import type { Client, Room } from "#src/client/client"
 import type { TestTarget } from "#src/testing/players"
-import { appClient, type App, drive } from "./apps.ts"
+import { type App, appClient, drive, insist } from "./apps.ts"
 import { Counter, Saver } from "./data-apps.ts"
 import type { Journal } from "./journal.ts"
 import { Matched, Member, Talker } from "./play-apps.ts"
@@ -73,25 +74,33 @@ export class Load {
     this.#journal = journal
   }
 
-  /** Brings everybody in and begins. */
-  static async start(target: TestTarget, journal: Journal, options: LoadOptions): Promise<Load> {
-    const load = new Load(journal)
-    const { forgetMillis, retries, sizes } = options
+  /** Brings everybody in and begins; it ends with the scope. */
+  static readonly start = (target: TestTarget, journal: Journal, options: LoadOptions) =>
+    Effect.acquireRelease(
+      Effect.sync(() => new Load(journal)),
+      (load) => Effect.sync(() => load.close())
+    ).pipe(Effect.tap((load) => Effect.promise(() => load.#begin(target, options))))
+
+  async #begin(target: TestTarget, { forgetMillis, retries, sizes }: LoadOptions): Promise<void> {
+    const journal = this.#journal
     const client = async () => {
       const made = await appClient(target)
-      load.#clients.push(made)
+      this.#clients.push(made)
       return made
     }
     await numbered(sizes.rooms, async (i) => {
-      const enter = async (member: number, found: (client: Client) => Promise<Room>) =>
-        new Member(`room-${i}-${member}`, await found(await client()), journal, forgetMillis)
+      const enter = async (member: number, found: (client: Client) => Promise<Room>) => {
+        const made = await client()
+        const room = await insist(() => found(made))
+        return new Member(`room-${i}-${member}`, room, journal, forgetMillis)
+      }
       const first = await enter(1, ({ rooms }) => rooms.create({ mode: "party" }))
       const others = await numbered(sizes.players - 1, (j) =>
         enter(j + 1, ({ rooms }) => rooms.join({ roomId: first.room.id }))
       )
-      load.#rooms.push([first, ...others])
+      this.#rooms.push([first, ...others])
     })
-    load.#others.push(
+    this.#others.push(
       ...(await numbered(
         sizes.matched,
         async (i) => new Matched(`match-${i}`, await client(), journal, 2)
@@ -105,12 +114,12 @@ export class Load {
         async (i) => new Counter(`stat-${i}`, await client(), journal)
       ))
     )
-    await load.#openChannel(sizes.talkers, client)
-    const { signal } = load.#stopped
-    const apps = [...load.#rooms.flat(), ...load.#talkers, ...load.#others]
-    load.#driven = Promise.all(apps.map((app) => drive(app, journal, signal, retries)))
-    await load.allDone(performance.now())
-    return load
+    await this.#openChannel(sizes.talkers, client)
+    const { signal } = this.#stopped
+    const apps = [...this.#rooms.flat(), ...this.#talkers, ...this.#others]
+    for (const { kind, name } of apps) journal.expect(kind, name)
+    this.#driven = Promise.all(apps.map((app) => drive(app, journal, signal, retries)))
+    await this.allDone(performance.now())
   }
 
   /** Waits until every app has got something done after that time. */
@@ -139,7 +148,12 @@ export class Load {
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#driven
-    for (const app of this.#others) await app.verify?.()
+    for (const app of this.#others) await insist(async () => app.verify?.())
+  }
+
+  /** Nothing goes on. */
+  close(): void {
+    this.#stopped.abort()
     for (const client of this.#clients) client.close()
   }
 
@@ -149,8 +163,8 @@ export class Load {
       found: (of: Client) => ReturnType<Client["channels"]["join"]>
     ) => {
       const made = await client()
-      const { id } = await made.players.me()
-      return new Talker(`talk-${i}`, id, await found(made), this.#journal)
+      const { id } = await insist(() => made.players.me())
+      return new Talker(`talk-${i}`, id, await insist(() => found(made)), this.#journal)
     }
     let name = ""
     const first = await talk(1, async ({ channels }) => {
@@ -174,11 +188,9 @@ export class Load {
           .map((other) => `${member.name} does not see what ${other.name} does`)
       )
     for (const member of members) {
-      await member.room.confirmed
-        .setState({ [keyOf(member)]: round })
-        .catch((error: unknown) =>
-          this.#journal.violated(`${member.name} could not act: ${String(error)}`)
-        )
+      await insist(() => member.room.confirmed.setState({ [keyOf(member)]: round })).catch(
+        (error: unknown) => this.#journal.violated(`${member.name} could not act: ${String(error)}`)
+      )
     }
     await until(this.#journal, missing)
   }

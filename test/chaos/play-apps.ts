@@ -89,7 +89,9 @@ export class Matched implements App {
       await room.leave()
     } catch (error) {
       if (signal.aborted) return
-      await (await this.#client.rooms.resume())?.leave()
+      // A seat that the failed call may have left behind would be in the way of the next match.
+      const held = await this.#client.rooms.resume()
+      await held?.leave().catch(() => undefined)
       if (!stale.some((code) => isError(error, code))) throw error
     }
   }

@@ -96,7 +96,7 @@ export const chaos = Effect.fnUntraced(
     const { say, seed } = options
     const journal = new Journal()
     const world = yield* World.start(3, config)
-    const load = yield* Effect.promise(() => Load.start(world.target, journal, options))
+    const load = yield* Load.start(world.target, journal, options)
     yield* Effect.promise(() => load.agree())
     const waits = new Map<FaultName, Array<Wait>>()
     for (const name of options.faults) {
