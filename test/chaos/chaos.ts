@@ -9,6 +9,7 @@ import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Console, Effect, Random } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { faultNames, isFault } from "./faults.ts"
+import { rollingUpgrade } from "./rolling.ts"
 import { chaos, type Outcome } from "./run.ts"
 
 const { values } = parseArgs({
@@ -16,11 +17,13 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(randomInt(1_000_000)) },
     rounds: { type: "string", default: "3" },
     fault: { type: "string", multiple: true },
-    short: { type: "boolean", default: false }
+    short: { type: "boolean", default: false },
+    /** A rolling upgrade instead. */
+    upgrade: { type: "boolean", default: false }
   }
 })
 
-const report = ({ failures, rows, seed, violations }: Outcome): string =>
+const report = ({ rows, seed, violations }: Outcome): string =>
   [
     "",
     "milliseconds without anything done, and from the mending to the first thing done:",
@@ -29,12 +32,21 @@ const report = ({ failures, rows, seed, violations }: Outcome): string =>
       [fault, kind, silence.median, silence.worst, back.median, back.worst].join(" | ")
     ),
     "",
-    `calls that failed and were made again: ${JSON.stringify(failures)}`,
     `violations: ${violations.length} (seed ${seed})`,
     ...new Set(violations)
   ].join("\n")
 
-const program = Effect.gen(function* () {
+const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
+const say = (line: string): void => console.log(line)
+
+const upgrade = Effect.gen(function* () {
+  const { violations, worst } = yield* rollingUpgrade(sizes, say)
+  yield* Console.log(`silent for ${worst} ms at worst; violations: ${violations.length}`)
+  for (const what of violations) yield* Console.log(what)
+  process.exitCode = violations.length > 0 ? 1 : 0
+})
+
+const strikes = Effect.gen(function* () {
   const seed = Number(values.seed)
   const chosen = (values.fault ?? faultNames).filter(isFault)
   const rounds = Array.from({ length: Number(values.rounds) }, () => chosen).flat()
@@ -43,17 +55,19 @@ const program = Effect.gen(function* () {
     seed,
     short: values.short,
     faults: yield* Random.withSeed(Random.shuffle(rounds), seed),
-    say: (line) => console.log(line),
+    say,
     retries: Number.POSITIVE_INFINITY,
     forgetMillis: 1500,
-    sizes: { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
+    sizes
   })
   yield* Console.log(report(outcome))
   process.exitCode = outcome.violations.length > 0 ? 1 : 0
-}).pipe(
-  Effect.scoped,
-  Effect.provide(NodeServices.layer),
-  Effect.provide(SecureRandom.layerWebCrypto)
-)
+})
 
-NodeRuntime.runMain(program)
+NodeRuntime.runMain(
+  (values.upgrade ? upgrade : strikes).pipe(
+    Effect.scoped,
+    Effect.provide(NodeServices.layer),
+    Effect.provide(SecureRandom.layerWebCrypto)
+  )
+)

@@ -43,8 +43,8 @@ export interface Wait {
 export class Journal {
   /** What must never happen, and has. */
   readonly violations: Array<string> = []
-  /** Failed calls by app and code, such as `saves timed_out`. */
-  readonly failures = new Map<string, number>()
+  /** Failed calls by app and code, such as `saves timed_out`, since they were last taken. */
+  readonly #failures = new Map<string, number>()
   /** Milliseconds that each turn took, since they were last taken. */
   readonly #times: Array<number> = []
   readonly #logs = new Map<string, Log>()
@@ -62,12 +62,18 @@ export class Journal {
 
   failed(kind: Kind, name: string, error: unknown): void {
     const failure = `${kind} ${codeOf(error)}`
-    this.failures.set(failure, (this.failures.get(failure) ?? 0) + 1)
+    this.#failures.set(failure, (this.#failures.get(failure) ?? 0) + 1)
     if (!isPassing(error)) this.violated(`${name} met ${codeOf(error)}: ${String(error)}`)
   }
 
   violated(what: string): void {
     this.violations.push(what)
+  }
+
+  takeFailures(): Readonly<Record<string, number>> {
+    const taken = Object.fromEntries(this.#failures)
+    this.#failures.clear()
+    return taken
   }
 
   takeTimes(): ReadonlyArray<number> {

@@ -26,8 +26,6 @@ interface Row {
 export interface Outcome {
   readonly seed: number
   readonly rows: ReadonlyArray<Row>
-  /** Failed calls, which the apps made again, by app and code. */
-  readonly failures: Readonly<Record<string, number>>
   readonly violations: ReadonlyArray<string>
 }
 
@@ -107,15 +105,17 @@ export const chaos = Effect.fnUntraced(
       const struck = yield* strike(fault, victim, other, world, load, journal, options)
       waits.set(name, [...(waits.get(name) ?? []), ...struck])
       const worst = Math.round(Math.max(...struck.map(({ silence }) => silence)))
-      say(`${fault.title}, runner ${victim.index + 1}: everybody back, ${worst} ms at worst`)
+      say(
+        `${fault.title}, runner ${victim.index + 1}: everybody back, ${worst} ms at worst; ` +
+          `failed calls ${JSON.stringify(journal.takeFailures())}`
+      )
       for (const what of journal.violations.slice(known)) say(`  VIOLATION: ${what}`)
     }
     yield* Effect.promise(() => load.stop())
     const outcome: Outcome = {
       seed,
       rows: Array.from(waits).flatMap(([name, each]) => rowsOf(faults[name].title, each)),
-      failures: Object.fromEntries(journal.failures),
-      violations: journal.violations
+      violations: [...journal.violations]
     }
     return outcome
   },

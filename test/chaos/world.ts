@@ -101,15 +101,26 @@ export class World {
   /** The service as apps reach it. */
   target: TestTarget = { url: "", publishableKey: "", secretKey: "" }
   readonly #dataDir: string
+  readonly #nodeOptions: string
 
-  private constructor(postgres: Postgres, balancer: Balancer, dataDir: string) {
+  private constructor(
+    postgres: Postgres,
+    balancer: Balancer,
+    dataDir: string,
+    nodeOptions: ReadonlyArray<string>
+  ) {
     this.postgres = postgres
     this.balancer = balancer
     this.#dataDir = dataDir
+    this.#nodeOptions = ["--import", redirect, ...nodeOptions].join(" ")
   }
 
   /** Starts `size` runners, and puts a config document in force. */
-  static readonly start = Effect.fnUntraced(function* (size: number, config: object) {
+  static readonly start = Effect.fnUntraced(function* (
+    size: number,
+    config: object,
+    nodeOptions: ReadonlyArray<string> = []
+  ) {
     const dataDir = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "chaos-runners-"))),
       (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
@@ -118,7 +129,7 @@ export class World {
       Effect.promise(() => Balancer.open()),
       (opened) => Effect.sync(() => opened.close())
     )
-    const world = new World(yield* Postgres.start, balancer, dataDir)
+    const world = new World(yield* Postgres.start, balancer, dataDir, nodeOptions)
     const ports = yield* Effect.all(Array.from({ length: size }, () => freePort))
     for (const index of ports.keys()) yield* world.#furnish(index, ports)
     const text = yield* Effect.promise(() => readFile(join(dataDir, "dev-keys.json"), "utf8"))
@@ -152,7 +163,7 @@ export class World {
         dataDir: this.#dataDir,
         env: {
           SVC_RUNNER_PORT: String(runnerPort),
-          NODE_OPTIONS: `--import ${redirect}`,
+          NODE_OPTIONS: this.#nodeOptions,
           CHAOS_ROUTES: JSON.stringify(Object.fromEntries(routes))
         }
       })
@@ -180,6 +191,24 @@ export class World {
       this.balancer.remove(portOf(place.runner.url))
       for (const wire of this.#wiresTo(place)) yield* Effect.promise(() => wire.accept())
       place.runner = yield* this.#run(place)
+    })
+  }
+
+  /** One more runner, at a place of its own; what leads there and away are plain connections. */
+  readonly join = Effect.gen({ self: this }, function* () {
+    const runnerPort = yield* freePort
+    const database = yield* open(portOf(this.postgres.url.href))
+    const place = { index: this.places.length, runnerPort, database, wires: new Map() }
+    const runner = yield* this.#run(place)
+    this.places.push({ ...place, runner })
+  })
+
+  /** SIGTERM, and waits for its end. Players are led elsewhere once it says that it is not ready. */
+  leave(place: Place): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      yield* place.runner.stop
+      this.balancer.remove(portOf(place.runner.url))
+      for (const wire of this.#wiresTo(place)) wire.refuse()
     })
   }
 
