@@ -141,9 +141,9 @@ describe("the Kubernetes manifests", () => {
       known(namesIn(env))
       const own = list(env).find((each) => at(each, "name") === "SVC_RUNNER_HOST")
       assert.strictEqual(at(own, "valueFrom", "fieldRef", "fieldPath"), "status.podIP")
-      const { runner } = yield* settings({
-        ...Object.fromEntries(namesIn(env).map((name) => [name, valueOf(env, name) ?? "10.0.0.1"]))
-      })
+      const { runner } = yield* settings(
+        Object.fromEntries(namesIn(env).map((name) => [name, valueOf(env, name) ?? "10.0.0.1"]))
+      )
       const ports = new Map(
         list(at(container, "ports")).map((port) => [at(port, "name"), at(port, "containerPort")])
       )
@@ -197,12 +197,12 @@ describe("the TURN server", () => {
     denied.addRange(from, to, isIPv6(from) ? "ipv6" : "ipv4")
   }
 
-  it.for([
-    ...["0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "169.254.169.254", "172.31.0.1"],
-    ...["192.168.1.1", "198.18.0.1", "255.255.255.255", "::", "::1", "::127.0.0.1"],
-    ...["::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "2001:0:a00:1::", "fc00::1"],
-    ...["fd12:3456::1", "fe80::1"]
-  ])("relays nothing to %s", (address) => {
+  const internal = [
+    "0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 169.254.169.254 172.31.0.1 192.168.1.1 198.18.0.1",
+    "255.255.255.255 :: ::1 ::127.0.0.1 ::ffff:10.0.0.1 64:ff9b::a00:1 2002:a00:1:: 2001:0:a00:1::",
+    "fc00::1 fd12:3456::1 fe80::1"
+  ]
+  it.for(internal.join(" ").split(" "))("relays nothing to %s", (address) => {
     assert.isTrue(denied.check(address, isIPv6(address) ? "ipv6" : "ipv4"))
   })
 

@@ -27,7 +27,8 @@ export const rollingUpgrade = Effect.fnUntraced(function* (
   yield* Effect.promise(() => load.agree())
   const begun = performance.now()
   const stopped: Array<number> = []
-  for (const old of [...world.places]) {
+  const runners = Array.from(world.places)
+  for (const old of runners) {
     yield* world.join
     const termAt = performance.now()
     yield* world.leave(old)
