@@ -38,7 +38,8 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       const saved = yield* rows.save(batch)
       const wanted = new Set(batch.map((row) => row.id))
       for (const actor of actors) {
-        if (wanted.has(actor.id) && !saved.has(actor.id)) actor.fence()
+        // Another activation has the row, or may have it from now on.
+        if (wanted.has(actor.id) && (!saved.has(actor.id) || actor.retired)) actor.fence()
       }
     })
 
@@ -65,11 +66,18 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       changed: (actor: RoomActor): void => {
         dirty.add(actor)
       },
-      /** Writes everything now: a room is about to move, and where one does others follow. */
+      /**
+       * Writes everything now: a room is about to move, and where one does others follow. Whether that
+       * was possible: what was not written waits for the database.
+       */
       flush: flush.pipe(
         Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
+        Effect.as(true),
         Effect.catchCause((cause) =>
-          Effect.logError("The last snapshots of rooms could not be written", cause)
+          Effect.as(
+            Effect.logWarning("The last snapshots of rooms could not be written yet", cause),
+            false
+          )
         )
       ),
       /** Forgets a room that is over. */
