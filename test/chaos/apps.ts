@@ -46,7 +46,7 @@ export const appClient = async ({ publishableKey, url }: TestTarget): Promise<Cl
 
 /**
  * Keeps an app going until the signal; what fails is made again a moment later. More failures in a row
- * than `retries` are a violation: the app's user would have noticed.
+ * than `retries` would have been noticed by the app's user.
  */
 export const drive = async (
   app: App,
@@ -66,7 +66,7 @@ export const drive = async (
       if (signal.aborted) return
       failures += 1
       journal.failed(kind, name, error)
-      if (failures === retries + 1) journal.violated(`${name} failed again: ${String(error)}`)
+      if (failures === retries + 1) journal.noticed.push(`${name}: ${String(error)}`)
     }
     const pause = failures > 0 ? againMillis : paceMillis[kind]
     const rest = Math.max(1, pause - (performance.now() - begun))

@@ -18,6 +18,8 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     fault: { type: "string", multiple: true },
     short: { type: "boolean", default: false },
+    /** Prints what the runners printed. */
+    logs: { type: "boolean", default: false },
     /** A rolling upgrade instead. */
     upgrade: { type: "boolean", default: false }
   }
@@ -40,10 +42,11 @@ const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counter
 const say = (line: string): void => console.log(line)
 
 const upgrade = Effect.gen(function* () {
-  const { violations, worst } = yield* rollingUpgrade(sizes, say)
-  yield* Console.log(`silent for ${worst} ms at worst; violations: ${violations.length}`)
-  for (const what of violations) yield* Console.log(what)
-  process.exitCode = violations.length > 0 ? 1 : 0
+  const { noticed, starved, violations, worst } = yield* rollingUpgrade(sizes, say)
+  yield* Console.log(`silent for ${worst} ms at worst; no core for ${starved} ms`)
+  yield* Console.log(`violations: ${violations.length}; noticed: ${noticed.length}`)
+  for (const what of [...violations, ...noticed]) yield* Console.log(what)
+  process.exitCode = violations.length + noticed.length > 0 ? 1 : 0
 })
 
 const strikes = Effect.gen(function* () {
@@ -56,6 +59,7 @@ const strikes = Effect.gen(function* () {
     short: values.short,
     faults: yield* Random.withSeed(Random.shuffle(rounds), seed),
     say,
+    ...(values.logs ? { logs: (printed) => say(printed.join("\n")) } : {}),
     retries: Number.POSITIVE_INFINITY,
     forgetMillis: 1500,
     sizes
@@ -68,6 +72,8 @@ NodeRuntime.runMain(
   (values.upgrade ? upgrade : strikes).pipe(
     Effect.scoped,
     Effect.provide(NodeServices.layer),
-    Effect.provide(SecureRandom.layerWebCrypto)
+    Effect.provide(SecureRandom.layerWebCrypto),
+    // Connections that are kept alive for the next call hold nobody up.
+    Effect.ensuring(Effect.sync(() => process.exit()))
   )
 )

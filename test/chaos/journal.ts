@@ -3,6 +3,8 @@
  * and what must never happen.
  */
 
+import { isError } from "#src/client/client"
+
 /** What an app does over and over. */
 export type Kind = "rooms" | "matches" | "channels" | "saves" | "stats"
 
@@ -23,7 +25,9 @@ const passing: ReadonlySet<string> = new Set([
 export const codeOf = (error: unknown): string =>
   typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : "unknown"
 
-export const isPassing = (error: unknown): boolean => passing.has(codeOf(error))
+/** An answer that is not in the service's own form, such as a load balancer's 502, says that too. */
+export const isPassing = (error: unknown): boolean =>
+  passing.has(codeOf(error)) || (isError(error, "service_error") && error.code === "unknown")
 
 /** One app's calls that got done, as times of `performance.now()`. */
 interface Log {
@@ -43,6 +47,8 @@ export interface Wait {
 export class Journal {
   /** What must never happen, and has. */
   readonly violations: Array<string> = []
+  /** Calls that failed more often in a row than an app makes up for: its user would have noticed. */
+  readonly noticed: Array<string> = []
   /** Failed calls by app and code, such as `saves timed_out`, since they were last taken. */
   readonly #failures = new Map<string, number>()
   /** Milliseconds that each turn took, since they were last taken. */

@@ -11,6 +11,9 @@ import { Counter, Saver } from "./data-apps.ts"
 import type { Journal } from "./journal.ts"
 import { Matched, Member, Talker } from "./play-apps.ts"
 
+/** How long a seat of a match is kept for a player who is away. */
+export const duelSeconds = 5
+
 /** What the environment's config must say for the load. */
 export const config = {
   version: 1,
@@ -20,7 +23,7 @@ export const config = {
   multiplayer: {
     modes: [
       { key: "party", minPlayers: 2, maxPlayers: 8 },
-      { key: "duel", minPlayers: 2, maxPlayers: 2 }
+      { key: "duel", minPlayers: 2, maxPlayers: 2, reconnectSeconds: duelSeconds }
     ]
   }
 }

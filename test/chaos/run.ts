@@ -5,7 +5,7 @@
 import { Effect, Random } from "effect"
 import { type Fault, type FaultName, faults, lasts } from "./faults.ts"
 import { Journal, type Kind, kinds, type Wait } from "./journal.ts"
-import { Load, type LoadOptions, config } from "./load.ts"
+import { config, duelSeconds, Load, type LoadOptions } from "./load.ts"
 import { type Place, World } from "./world.ts"
 
 export interface RunOptions extends LoadOptions {
@@ -13,6 +13,8 @@ export interface RunOptions extends LoadOptions {
   readonly short: boolean
   readonly faults: ReadonlyArray<FaultName>
   readonly say: (line: string) => void
+  /** Called at the end with what every runner printed. */
+  readonly logs?: (printed: ReadonlyArray<string>) => void
 }
 
 /** What a fault did to the apps of a kind, in milliseconds. */
@@ -55,13 +57,16 @@ const doubleSeats = Effect.fnUntraced(function* (world: World) {
   return rows.map((row: Readonly<Record<string, unknown>>) => String(row["seats"]))
 })
 
-/** How long a room may take to write down that a player has left. */
-const writtenMillis = 3000
+/**
+ * How long a player may seem to be in two rooms: one that woke from a snapshot of just before the player
+ * left keeps the seat for its grace, and is that much behind with writing it down.
+ */
+const seatMillis = duelSeconds * 1000 + 3000
 
 const checkSeats = Effect.fnUntraced(function* (world: World, journal: Journal) {
   const before = yield* doubleSeats(world)
   if (before.length === 0) return
-  yield* lasts(writtenMillis)
+  yield* lasts(seatMillis)
   const still = new Set(yield* doubleSeats(world))
   for (const seats of before) if (still.has(seats)) journal.violated(`two rooms: ${seats}`)
 })

@@ -98,6 +98,8 @@ export class World {
   readonly postgres: Postgres
   readonly balancer: Balancer
   readonly places: Array<Place> = []
+  /** What each runner has printed, those that are gone too. */
+  readonly outputs: Array<() => string> = []
   /** The service as apps reach it. */
   target: TestTarget = { url: "", publishableKey: "", secretKey: "" }
   readonly #dataDir: string
@@ -168,6 +170,7 @@ export class World {
         }
       })
       this.balancer.add(portOf(runner.url))
+      this.outputs.push(() => `runner at ${runnerPort}, process ${runner.pid}\n${runner.output()}`)
       return runner
     })
   }
