@@ -1,13 +1,14 @@
 /**
- * Tests in three projects: `house` (the rules of this repository, a second), `service` (all others,
- * which share the Postgres that `test/global-setup.ts` starts) and, when these are through, since it
- * takes every core for itself, `simulation`.
+ * Tests in four projects: `house` (the rules of this repository, a second), `service` (all others,
+ * which share the Postgres that `test/global-setup.ts` starts) and, one after the other when these are
+ * through, since each takes every core for itself, `simulation` and `chaos`.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 
 const house = "test/house.test.ts"
 const simulation = "test/simulation.test.ts"
+const chaos = "test/chaos.test.ts"
 const globalSetup = existsSync("test/global-setup.ts") ? ["test/global-setup.ts"] : []
 
 export default defineConfig({
@@ -24,7 +25,7 @@ export default defineConfig({
         test: {
           name: "service",
           include: ["test/**/*.test.ts"],
-          exclude: [house, simulation, "test/bench/peers/**"],
+          exclude: [house, simulation, chaos, "test/bench/peers/**"],
           globalSetup
         }
       },
@@ -36,6 +37,10 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           globalSetup
         }
+      },
+      {
+        extends: true,
+        test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
       }
     ]
   }

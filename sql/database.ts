@@ -36,9 +36,17 @@ const statementMillis = 5000
 /** How often a database that does not answer yet is tried at start, a second apart. */
 const startAttempts = 30
 
+/** The SQLSTATE that the database answered with, if it did. */
+const stateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
+  Predicate.isObject(cause) && "code" in cause ? `${cause.code}` : ""
+
+/** SQLSTATEs of a server that stops, has crashed, starts, or has no connection (or disk) to spare. */
+const awayForm = /^(?:57P0[123]|53)/
+
 /** Whether a failure says that the database cannot be reached, rather than that it refused. */
 export const isUnreachable = (failure: unknown): boolean =>
-  SqlError.isSqlError(failure) && failure.reason._tag === "ConnectionError"
+  SqlError.isSqlError(failure) &&
+  (failure.reason._tag === "ConnectionError" || awayForm.test(stateOf(failure)))
 
 /** The constraint that a statement has broken; none when it failed for another reason. */
 export const brokenConstraint = (failure: unknown): string | undefined => {
@@ -52,11 +60,8 @@ export const brokenConstraint = (failure: unknown): string | undefined => {
 const refusedForm = /^(?:22|23|40)/
 
 /** Whether the database has refused a statement for what it says: then nothing of it was done. */
-export const isRefused = (failure: unknown): boolean => {
-  if (!SqlError.isSqlError(failure)) return false
-  const { cause } = failure.reason
-  return Predicate.isObject(cause) && "code" in cause && refusedForm.test(`${cause.code}`)
-}
+export const isRefused = (failure: unknown): boolean =>
+  SqlError.isSqlError(failure) && refusedForm.test(stateOf(failure))
 
 const noAnswer = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({

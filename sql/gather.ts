@@ -97,7 +97,7 @@ const oneByOne = <Request, Answer>(
     discard: true
   })
 
-/** The same write, gathered. */
+/** The same write, gathered. It is nobody's own: never for use within a transaction. */
 export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {

@@ -217,7 +217,7 @@ export type Written = number | "version_conflict" | "too_many_saves" | "no_playe
 /** The constraint that a statement broke; anything else is a fault. */
 const brokenBy = (error: SqlError.SqlError): Effect.Effect<Written> => {
   const constraint = brokenConstraint(error)
-  if (constraint === undefined) return Effect.die(error.reason)
+  if (constraint === undefined) return Effect.die(error)
   return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
 }
 

@@ -185,16 +185,17 @@ export class StatRows extends Context.Service<StatRows>()("sql/stats/StatRows", 
     const sql = yield* SqlClient.SqlClient
     const { report, reportAll, sweep } = writes(sql)
     const { totals } = reads(sql)
+    const alone = (request: StatReport): Effect.Effect<Reported> =>
+      settled(
+        report(request).pipe(
+          Effect.map(Option.some),
+          Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
+        )
+      )
     const gathered = yield* gatherWrites<StatReport, Reported>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
-      alone: (request) =>
-        settled(
-          report(request).pipe(
-            Effect.map(Option.some),
-            Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
-          )
-        ),
+      alone,
       together: (requests) =>
         settled(
           reportAll(together(requests)).pipe(
@@ -204,8 +205,14 @@ export class StatRows extends Context.Service<StatRows>()("sql/stats/StatRows", 
         )
     })
     return {
-      /** Combines a report with what is stored and answers that; none when the player has gone. */
-      report: gathered,
+      /**
+       * Combines a report with what is stored and answers that; none when the player has gone. Within
+       * a transaction it is a part of that, so it shares no statement.
+       */
+      report: (request: StatReport) =>
+        Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
+          Option.isSome(transaction) ? alone(request) : gathered(request)
+        ),
       /** The values for all time. */
       totals: (environmentId: EnvironmentId, playerId: PlayerId) =>
         settled(totals({ environmentId, playerId })),

@@ -112,6 +112,21 @@ layer(Node)("an Idempotency-Key", (it) => {
   )
 })
 
+layer(Node)("a report whose answer cannot be kept", (it) => {
+  it.effect("counts nothing, so that it counts once when it is repeated", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { player } = yield* newGame(game)
+      yield* sql`alter table idempotency_keys add constraint refused check (key <> 'lost')`
+      assert.strictEqual((yield* report(player.ask, "lost")).status, 500)
+      assert.isUndefined(yield* coins(player.ask))
+      yield* sql`alter table idempotency_keys drop constraint refused`
+      assert.strictEqual((yield* report(player.ask, "lost")).status, 200)
+      assert.strictEqual(yield* coins(player.ask), 1)
+    })
+  )
+})
+
 const Once = Idempotency.layer.pipe(Layer.provide(IdempotencyRows.layer), Layer.provideMerge(Node))
 
 layer(Once)("an answer", (it) => {

@@ -133,9 +133,19 @@ export class RoomActor {
     this.#retired = true
   }
 
+  /** It has been told to go: nothing happens in it any more. */
+  get retired(): boolean {
+    return this.#retired
+  }
+
   /** A newer activation owns the room: from now on this one says and takes nothing. */
   fence(): void {
     this.fenced = true
+    this.dismiss()
+  }
+
+  /** Ends what the nodes hear: they ask where the room is now. */
+  dismiss(): void {
     const watchers = Array.from(this.#watchers.values())
     this.#watchers.clear()
     for (const { watcher } of watchers) watcher.end()

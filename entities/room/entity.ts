@@ -71,7 +71,13 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
         actor.retire()
-        return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
+        return Effect.map(writer.flush, (written) => {
+          if (written) return actor.fence()
+          // The database is away, and a crash may have emptied the table: the last state waits with
+          // the writer. Should the room have woken elsewhere meanwhile, that one's epoch is newer.
+          writer.changed(actor)
+          actor.dismiss()
+        })
       })
   )
   return actor
@@ -169,7 +175,11 @@ export const RoomLive = Room.toLayer(
               const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
               lines.tell(address, told, lost)
             }
-            if (!isOpenIn(actor, environmentId)) return refusal(new RoomNotFound())
+            if (!isOpenIn(actor, environmentId)) {
+              // Who has heard the room asks again for a while: its last state may yet be written.
+              if (epoch > 0 && actor.state === undefined) actor.fence()
+              return refusal(new RoomNotFound())
+            }
             if (!actor.admits(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
             const queue = watchQueue({

@@ -19,6 +19,28 @@ const takeDirty = (dirty: Set<RoomActor>): ReadonlyArray<RoomActor> => {
   return taken
 }
 
+/** Writes what is to be remembered of rooms; who must not write any more is told so. */
+const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) =>
+  Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>) {
+    const now = yield* Clock.currentTimeMillis
+    const batch = actors.flatMap((actor) =>
+      actor.state === undefined || actor.state.closed !== null || actor.fenced
+        ? []
+        : [toRow(actor.state, actor.epoch, nodeId, now)]
+    )
+    if (batch.length === 0) return
+    const saved = yield* rows.save(batch)
+    counts.wrote(saved.size)
+    const wanted = new Set(batch.map((row) => row.id))
+    for (const actor of actors) {
+      if (!wanted.has(actor.id)) continue
+      const fenced = !saved.has(actor.id)
+      if (fenced) counts.fenced += 1
+      // Another activation has the row, or may have it from now on.
+      if (fenced || actor.retired) actor.fence()
+    }
+  })
+
 /** The write-behind of room snapshots. */
 export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/RoomWriter", {
   make: Effect.gen(function* () {
@@ -29,23 +51,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     /** One write at a time: a snapshot that is still under way must not come after the removal. */
     const writing = (yield* Semaphore.make(1)).withPermits(1)
 
-    const save = Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>) {
-      const now = yield* Clock.currentTimeMillis
-      const batch = actors.flatMap((actor) =>
-        actor.state === undefined || actor.state.closed !== null || actor.fenced
-          ? []
-          : [toRow(actor.state, actor.epoch, node.id, now)]
-      )
-      if (batch.length === 0) return
-      const saved = yield* rows.save(batch)
-      counts.wrote(saved.size)
-      const wanted = new Set(batch.map((row) => row.id))
-      for (const actor of actors) {
-        if (!wanted.has(actor.id) || saved.has(actor.id)) continue
-        counts.fenced += 1
-        actor.fence()
-      }
-    })
+    const save = makeSave(rows, node.id, counts)
 
     /** Saves all that is dirty; what fails stays dirty. */
     const flush = Effect.gen(function* () {
@@ -73,11 +79,18 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       changed: (actor: RoomActor): void => {
         dirty.add(actor)
       },
-      /** Writes everything now: a room is about to move, and where one does others follow. */
+      /**
+       * Writes everything now: a room is about to move, and where one does others follow. Whether that
+       * was possible: what was not written waits for the database.
+       */
       flush: flush.pipe(
         Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
+        Effect.as(true),
         Effect.catchCause((cause) =>
-          Effect.logError("The last snapshots of rooms could not be written", cause)
+          Effect.as(
+            Effect.logWarning("The last snapshots of rooms could not be written yet", cause),
+            false
+          )
         )
       ),
       /** Forgets a room that is over. */

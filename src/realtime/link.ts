@@ -53,6 +53,8 @@ const backOffFactor = 1.5
 const backOffSteps = 8
 /** How long the entity may take to let the link in, before it is asked anew. */
 const answerMillis = 3000
+/** How long an entity that was there may be unknown, since its last state may still be on its way. */
+const goneMillis = 3000
 /** How long commands wait for an entity that is nowhere. */
 const patienceMillis = 10_000
 
@@ -212,6 +214,7 @@ export class Link<Command, Item, Data> {
     return Effect.gen({ self: this }, function* () {
       let attempts = 0
       let heardAt = yield* Clock.currentTimeMillis
+      let goneAt: number | undefined
       while (!this.ended) {
         const exit = yield* Effect.exit(this.#watchOnce())
         const now = yield* Clock.currentTimeMillis
@@ -223,7 +226,10 @@ export class Link<Command, Item, Data> {
         // What still comes, over a line, is of an attachment that is over.
         this.#moved = true
         const gone = notFound(exit)
-        if (gone !== undefined) return this.#target.lost(gone)
+        goneAt = gone === undefined ? undefined : (goneAt ?? now)
+        if (gone !== undefined && (this.#epoch === 0 || now - (goneAt ?? now) >= goneMillis)) {
+          return this.#target.lost(gone)
+        }
         this.#requeue()
         if (now - heardAt > patienceMillis) this.#failAll(new Unavailable())
         yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts))

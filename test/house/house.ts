@@ -110,6 +110,7 @@ export const maxLineLength = 120
 
 /** Load generators run on real time. */
 const benchmarks = "test/bench/**"
+const loads = [benchmarks, "test/chaos/**"]
 
 /** What a test waits for instead of time. */
 const state = "a wait on state, or TestClock.adjust"
@@ -127,10 +128,10 @@ export interface Forbidden {
 export const forbiddenNames: ReadonlyArray<Forbidden> = [
   { name: "Date", instead: "DateTime or Clock of effect", allowed: [benchmarks] },
   { name: "Date.now", instead: "Clock.currentTimeMillis", allowed: [benchmarks] },
-  { name: "performance.now", instead: "Clock.currentTimeNanos", allowed: [benchmarks] },
+  { name: "performance.now", instead: "Clock.currentTimeNanos", allowed: loads },
   { name: "Math.random", instead: "Random of effect", allowed: [benchmarks] },
   // A process hands its environment on to the processes that it starts.
-  { name: "process.env", instead: "Config of effect, in src/settings.ts", allowed: [benchmarks] },
+  { name: "process.env", instead: "Config of effect, in src/settings.ts", allowed: loads },
   { name: "node:process", instead: "Config of effect, in src/settings.ts", allowed: [] },
   { name: "setTimeout", instead: state, within: ["test/**/*.test.ts"], allowed: [] },
   { name: "node:timers/promises", instead: state, within: ["test/**/*.test.ts"], allowed: [] },

@@ -1,0 +1,24 @@
+# The service, one runner a container. Postgres is elsewhere (DATABASE_URL): the embedded one stays out
+# of the image, and so does the Node that npm brings, since the image is one.
+FROM node:24.21.0-bookworm-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
+  && rm -rf node_modules/node node_modules/.bin/node
+
+FROM node:24.21.0-bookworm-slim
+ENV NODE_ENV=production PORT=8080 SVC_DATA_DIR=/data
+WORKDIR /app
+RUN mkdir /data && chown node:node /data
+COPY --from=packages /app/node_modules node_modules
+COPY package.json LICENSE ./
+COPY rpc rpc
+COPY sql sql
+COPY entities entities
+COPY src src
+USER node
+EXPOSE 8080 34431
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# No npm in between: it would not hand SIGTERM on.
+CMD ["node", "src/main.ts"]

@@ -1,0 +1,79 @@
+/**
+ * The chaos run by hand: `npm run test:chaos`, with `--seed`, `--rounds` and `--fault` (several).
+ *
+ *   node test/chaos/chaos.ts --fault kill --fault freeze --rounds 2
+ */
+import { randomInt } from "node:crypto"
+import { parseArgs } from "node:util"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, Effect, Random } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { faultNames, isFault } from "./faults.ts"
+import { rollingUpgrade } from "./rolling.ts"
+import { chaos, type Outcome } from "./run.ts"
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string", default: String(randomInt(1_000_000)) },
+    rounds: { type: "string", default: "3" },
+    fault: { type: "string", multiple: true },
+    short: { type: "boolean", default: false },
+    /** Prints what the runners printed. */
+    logs: { type: "boolean", default: false },
+    /** A rolling upgrade instead. */
+    upgrade: { type: "boolean", default: false }
+  }
+})
+
+const report = ({ rows, seed, violations }: Outcome): string =>
+  [
+    "",
+    "milliseconds without anything done, and from the mending to the first thing done:",
+    "fault | apps | silence median | worst | back median | worst",
+    ...rows.map(({ back, fault, kind, silence }) =>
+      [fault, kind, silence.median, silence.worst, back.median, back.worst].join(" | ")
+    ),
+    "",
+    `violations: ${violations.length} (seed ${seed})`,
+    ...new Set(violations)
+  ].join("\n")
+
+const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
+const say = (line: string): void => console.log(line)
+
+const upgrade = Effect.gen(function* () {
+  const { noticed, starved, violations, worst } = yield* rollingUpgrade(sizes, say)
+  yield* Console.log(`silent for ${worst} ms at worst; no core for ${starved} ms`)
+  yield* Console.log(`violations: ${violations.length}; noticed: ${noticed.length}`)
+  for (const what of [...violations, ...noticed]) yield* Console.log(what)
+  process.exitCode = violations.length + noticed.length > 0 ? 1 : 0
+})
+
+const strikes = Effect.gen(function* () {
+  const seed = Number(values.seed)
+  const chosen = (values.fault ?? faultNames).filter(isFault)
+  const rounds = Array.from({ length: Number(values.rounds) }, () => chosen).flat()
+  yield* Console.log(`seed ${seed}`)
+  const outcome = yield* chaos({
+    seed,
+    short: values.short,
+    faults: yield* Random.withSeed(Random.shuffle(rounds), seed),
+    say,
+    ...(values.logs ? { logs: (printed) => say(printed.join("\n")) } : {}),
+    retries: Number.POSITIVE_INFINITY,
+    forgetMillis: 1500,
+    sizes
+  })
+  yield* Console.log(report(outcome))
+  process.exitCode = outcome.violations.length > 0 ? 1 : 0
+})
+
+NodeRuntime.runMain(
+  (values.upgrade ? upgrade : strikes).pipe(
+    Effect.scoped,
+    Effect.provide(NodeServices.layer),
+    Effect.provide(SecureRandom.layerWebCrypto),
+    // Connections that are kept alive for the next call hold nobody up.
+    Effect.ensuring(Effect.sync(() => process.exit()))
+  )
+)

@@ -1,0 +1,200 @@
+/**
+ * The steady load: members of rooms, players in search of matches, members of a channel, savers and
+ * counters, each with a typed client of its own; and what must be true of them once all is well.
+ */
+import { setTimeout as delay } from "node:timers/promises"
+import { Effect } from "effect"
+import type { Client, Room } from "#src/client/client"
+import type { TestTarget } from "#src/testing/players"
+import { type App, appClient, drive, insist } from "./apps.ts"
+import { Counter, Saver } from "./data-apps.ts"
+import type { Journal } from "./journal.ts"
+import { Matched, Member, Talker } from "./play-apps.ts"
+
+/** How long a seat of a match is kept for a player who is away. */
+export const duelSeconds = 5
+
+/** What the environment's config must say for the load. */
+export const config = {
+  version: 1,
+  features: { saves: true, stats: true, multiplayer: true, realtimeChannels: true },
+  stats: [{ key: "kills" }],
+  integrity: { stats: { maxSubmitsPerMinute: 600 } },
+  multiplayer: {
+    modes: [
+      { key: "party", minPlayers: 2, maxPlayers: 8 },
+      { key: "duel", minPlayers: 2, maxPlayers: 2, reconnectSeconds: duelSeconds }
+    ]
+  }
+}
+
+export interface Sizes {
+  readonly rooms: number
+  readonly players: number
+  readonly matched: number
+  readonly talkers: number
+  readonly savers: number
+  readonly counters: number
+}
+
+export interface LoadOptions {
+  readonly sizes: Sizes
+  /** Failures in a row that an app makes up for. */
+  readonly retries: number
+  /** Granted changes of a room that are at most this old may be forgotten with its runner. */
+  readonly forgetMillis: number
+}
+
+const patienceMillis = 60_000
+const lookMillis = 20
+
+const numbered = <A>(count: number, make: (i: number) => Promise<A>): Promise<Array<A>> =>
+  Promise.all(Array.from({ length: count }, (_, i) => make(i + 1)))
+
+/** Waits until it is so; what is missing to that is a violation after a while. */
+const until = async (journal: Journal, missing: () => ReadonlyArray<string>): Promise<void> => {
+  const deadline = performance.now() + patienceMillis
+  while (missing().length > 0) {
+    if (performance.now() > deadline) {
+      for (const what of missing()) journal.violated(what)
+      return
+    }
+    await delay(lookMillis)
+  }
+}
+
+export class Load {
+  readonly #journal: Journal
+  readonly #clients: Array<Client> = []
+  readonly #rooms: Array<ReadonlyArray<Member>> = []
+  readonly #talkers: Array<Talker> = []
+  readonly #others: Array<App> = []
+  readonly #stopped = new AbortController()
+  #driven: Promise<unknown> = Promise.resolve()
+  #round = 0
+
+  private constructor(journal: Journal) {
+    this.#journal = journal
+  }
+
+  /** Brings everybody in and begins; it ends with the scope. */
+  static readonly start = (target: TestTarget, journal: Journal, options: LoadOptions) =>
+    Effect.acquireRelease(
+      Effect.sync(() => new Load(journal)),
+      (load) => Effect.sync(() => load.close())
+    ).pipe(Effect.tap((load) => Effect.promise(() => load.#begin(target, options))))
+
+  async #begin(target: TestTarget, { forgetMillis, retries, sizes }: LoadOptions): Promise<void> {
+    const journal = this.#journal
+    const client = async () => {
+      const made = await appClient(target)
+      this.#clients.push(made)
+      return made
+    }
+    await numbered(sizes.rooms, async (i) => {
+      const enter = async (member: number, found: (client: Client) => Promise<Room>) => {
+        const made = await client()
+        const room = await insist(() => found(made))
+        return new Member(`room-${i}-${member}`, room, journal, forgetMillis)
+      }
+      const first = await enter(1, ({ rooms }) => rooms.create({ mode: "party" }))
+      const others = await numbered(sizes.players - 1, (j) =>
+        enter(j + 1, ({ rooms }) => rooms.join({ roomId: first.room.id }))
+      )
+      this.#rooms.push([first, ...others])
+    })
+    this.#others.push(
+      ...(await numbered(
+        sizes.matched,
+        async (i) => new Matched(`match-${i}`, await client(), journal, 2)
+      )),
+      ...(await numbered(
+        sizes.savers,
+        async (i) => new Saver(`save-${i}`, await client(), journal)
+      )),
+      ...(await numbered(
+        sizes.counters,
+        async (i) => new Counter(`stat-${i}`, await client(), journal)
+      ))
+    )
+    await this.#openChannel(sizes.talkers, client)
+    const { signal } = this.#stopped
+    const apps = [...this.#rooms.flat(), ...this.#talkers, ...this.#others]
+    for (const { kind, name } of apps) journal.expect(kind, name)
+    this.#driven = Promise.all(apps.map((app) => drive(app, journal, signal, retries)))
+    await this.allDone(performance.now())
+  }
+
+  /** Waits until every app has got something done after that time. */
+  allDone(at: number): Promise<void> {
+    return until(this.#journal, () =>
+      this.#journal.silentSince(at).map((name) => `${name} is not back in play`)
+    )
+  }
+
+  /** Every member of a room sees what every other does; every member of the channel hears it. */
+  async agree(): Promise<void> {
+    const round = (this.#round += 1)
+    const marks = this.#rooms.map((members) => this.#mark(members, `${round}`))
+    const spoken = this.#talkers.map(({ playerId, spoken: count }) => ({ playerId, count }))
+    const heard = until(this.#journal, () =>
+      this.#talkers.flatMap(({ heard: ears, name }) =>
+        spoken
+          .filter(({ count, playerId }) => (ears.get(playerId) ?? 0) <= count)
+          .map(({ playerId }) => `${name} does not hear ${playerId}`)
+      )
+    )
+    await Promise.all([heard, ...marks])
+  }
+
+  /** Ends the load and compares what is kept with what was acknowledged. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await this.#driven
+    for (const app of this.#others) await insist(async () => app.verify?.())
+  }
+
+  /** Nothing goes on. */
+  close(): void {
+    this.#stopped.abort()
+    for (const client of this.#clients) client.close()
+  }
+
+  async #openChannel(count: number, client: () => Promise<Client>): Promise<void> {
+    const talk = async (
+      i: number,
+      found: (of: Client) => ReturnType<Client["channels"]["join"]>
+    ) => {
+      const made = await client()
+      const { id } = await insist(() => made.players.me())
+      return new Talker(`talk-${i}`, id, await insist(() => found(made)), this.#journal)
+    }
+    let name = ""
+    const first = await talk(1, async ({ channels }) => {
+      const channel = await channels.create()
+      name = channel.name
+      return channel
+    })
+    const others = await numbered(count - 1, (i) =>
+      talk(i + 1, ({ channels }) => channels.join(name))
+    )
+    this.#talkers.push(first, ...others)
+  }
+
+  /** Each member leaves a mark; all must come to see all. */
+  async #mark(members: ReadonlyArray<Member>, round: string): Promise<void> {
+    const keyOf = ({ name }: Member) => `mark-${name}`
+    const missing = () =>
+      members.flatMap((member) =>
+        members
+          .filter((other) => member.room.state[keyOf(other)] !== round)
+          .map((other) => `${member.name} does not see what ${other.name} does`)
+      )
+    for (const member of members) {
+      await insist(() => member.room.confirmed.setState({ [keyOf(member)]: round })).catch(
+        (error: unknown) => this.#journal.violated(`${member.name} could not act: ${String(error)}`)
+      )
+    }
+    await until(this.#journal, missing)
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * A chaos run: faults strike a world under load, one after the other; after each, every app must be back
+ * in play by itself, and nothing that was acknowledged may be missing.
+ */
+import { Effect, Random } from "effect"
+import { type Fault, type FaultName, faults, lasts } from "./faults.ts"
+import { Journal, type Kind, kinds, type Wait } from "./journal.ts"
+import { config, duelSeconds, Load, type LoadOptions } from "./load.ts"
+import { type Place, World } from "./world.ts"
+
+export interface RunOptions extends LoadOptions {
+  readonly seed: number
+  readonly short: boolean
+  readonly faults: ReadonlyArray<FaultName>
+  readonly say: (line: string) => void
+  /** Called at the end with what every runner printed. */
+  readonly logs?: (printed: ReadonlyArray<string>) => void
+}
+
+/** What a fault did to the apps of a kind, in milliseconds. */
+interface Row {
+  readonly fault: string
+  readonly kind: Kind
+  readonly silence: { readonly median: number; readonly worst: number }
+  readonly back: { readonly median: number; readonly worst: number }
+}
+
+export interface Outcome {
+  readonly seed: number
+  readonly rows: ReadonlyArray<Row>
+  readonly violations: ReadonlyArray<string>
+}
+
+const middleAndWorst = (values: ReadonlyArray<number>) => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const at = (index: number) => Math.round(sorted[index] ?? 0)
+  return { median: at(Math.floor(sorted.length / 2)), worst: at(sorted.length - 1) }
+}
+
+const rowsOf = (fault: string, waits: ReadonlyArray<Wait>): ReadonlyArray<Row> =>
+  kinds.map((kind) => {
+    const own = waits.filter((wait) => wait.kind === kind)
+    return {
+      fault,
+      kind,
+      silence: middleAndWorst(own.map(({ silence }) => silence)),
+      back: middleAndWorst(own.map(({ back }) => back))
+    }
+  })
+
+/** Players who hold a seat in several rooms, as of now: a player who moves may be in two for a moment. */
+const doubleSeats = Effect.fnUntraced(function* (world: World) {
+  const rows = yield* world.query(
+    `select player || ' in ' || string_agg(id, ' and ' order by id) as seats
+       from rooms, unnest(members) player group by player having count(*) > 1`
+  )
+  return rows.map((row: Readonly<Record<string, unknown>>) => String(row["seats"]))
+})
+
+/**
+ * How long a player may seem to be in two rooms: one that woke from a snapshot of just before the player
+ * left keeps the seat for its grace, and is that much behind with writing it down.
+ */
+const seatMillis = duelSeconds * 1000 + 3000
+
+const checkSeats = Effect.fnUntraced(function* (world: World, journal: Journal) {
+  const before = yield* doubleSeats(world)
+  if (before.length === 0) return
+  yield* lasts(seatMillis)
+  const still = new Set(yield* doubleSeats(world))
+  for (const seats of before) if (still.has(seats)) journal.violated(`two rooms: ${seats}`)
+})
+
+const strike = Effect.fnUntraced(function* (
+  { gone, hit, millis: [full, short] }: Fault,
+  victim: Place,
+  other: Place,
+  world: World,
+  load: Load,
+  journal: Journal,
+  options: RunOptions
+) {
+  const hitAt = performance.now()
+  const mend = yield* hit(world, victim, other)
+  yield* lasts(options.short ? short : full)
+  yield* mend
+  const healedAt = performance.now()
+  yield* Effect.promise(() => load.allDone(healedAt))
+  yield* Effect.promise(() => load.agree())
+  const waits = journal.waits(hitAt, healedAt)
+  yield* checkSeats(world, journal)
+  if (gone === true) yield* world.replace(victim)
+  return waits
+})
+
+/** Runs the faults on three runners. */
+export const chaos = Effect.fnUntraced(
+  function* (options: RunOptions) {
+    const { say, seed } = options
+    const journal = new Journal()
+    const world = yield* World.start(3, config)
+    const load = yield* Load.start(world.target, journal, options)
+    yield* Effect.promise(() => load.agree())
+    const waits = new Map<FaultName, Array<Wait>>()
+    for (const name of options.faults) {
+      const [victim, other] = yield* Random.shuffle(world.places)
+      if (victim === undefined || other === undefined) return yield* Effect.die("no runners")
+      const fault: Fault = faults[name]
+      const known = journal.violations.length
+      const struck = yield* strike(fault, victim, other, world, load, journal, options)
+      waits.set(name, [...(waits.get(name) ?? []), ...struck])
+      const worst = Math.round(Math.max(...struck.map(({ silence }) => silence)))
+      say(
+        `${fault.title}, runner ${victim.index + 1}: everybody back, ${worst} ms at worst; ` +
+          `failed calls ${JSON.stringify(journal.takeFailures())}`
+      )
+      for (const what of journal.violations.slice(known)) say(`  VIOLATION: ${what}`)
+    }
+    yield* Effect.promise(() => load.stop())
+    const outcome: Outcome = {
+      seed,
+      rows: Array.from(waits).flatMap(([name, each]) => rowsOf(faults[name].title, each)),
+      violations: [...journal.violations]
+    }
+    return outcome
+  },
+  (effect, { seed }) => Random.withSeed(effect, seed)
+)

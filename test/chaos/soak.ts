@@ -1,0 +1,102 @@
+/**
+ * Steady load for a while: what is alive in every runner must not grow, nor the time that a call takes.
+ *
+ *   npm run test:soak -- --minutes 20
+ *
+ * The first quarter is for warming up; slopes are of the rest. It fails when a slope is above its bound
+ * by more than two standard errors, or when anything is violated.
+ */
+import { setTimeout as delay } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Console, Effect } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Journal } from "./journal.ts"
+import { config, Load } from "./load.ts"
+import { type Point, slopeOf, vitalsOf } from "./vitals.ts"
+import { World } from "./world.ts"
+
+const { values } = parseArgs({ options: { minutes: { type: "string", default: "20" } } })
+
+/** What may grow by how much an hour. */
+const bounds = { "heap MB": 1, handles: 6, "p99 ms": 10 } as const
+type Measure = keyof typeof bounds
+
+const sampleMillis = 10_000
+const reporter = fileURLToPath(new URL("./vitals-reporter.ts", import.meta.url))
+const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
+
+/** What is measured, by its name: `heap MB of runner 1`. */
+type Series = Map<string, { readonly measure: Measure; readonly points: Array<Point> }>
+
+const note = (series: Series, name: string, measure: Measure, point: Point): void => {
+  const known = series.get(name)
+  if (known === undefined) series.set(name, { measure, points: [point] })
+  else known.points.push(point)
+}
+
+const percentile = (times: ReadonlyArray<number>, share: number): number =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
+
+const sample = async (world: World, journal: Journal, series: Series, hours: number) => {
+  for (const { index, runner } of world.places) {
+    const { handles, heapUsed } = await vitalsOf(runner.pid)
+    const of = `of runner ${index + 1}`
+    note(series, `heap MB ${of}`, "heap MB", { hours, value: heapUsed / 1e6 })
+    note(series, `handles ${of}`, "handles", { hours, value: handles })
+  }
+  note(series, "p99 ms", "p99 ms", { hours, value: percentile(journal.takeTimes(), 0.99) })
+}
+
+interface Row {
+  readonly line: string
+  readonly grows: boolean
+}
+
+const rowOf = (name: string, measure: Measure, points: ReadonlyArray<Point>): Row => {
+  const warm = points.slice(Math.floor(points.length / 4))
+  const { error, hourly } = slopeOf(warm)
+  const grows = hourly - 2 * error > bounds[measure]
+  const first = warm[0]?.value ?? 0
+  const last = warm.at(-1)?.value ?? 0
+  const cells = [first, last, hourly, error, bounds[measure]].map((value) => value.toFixed(2))
+  return { line: [name, ...cells, grows ? "GROWS" : "flat"].join(" | "), grows }
+}
+
+const soak = Effect.gen(function* () {
+  const journal = new Journal()
+  const world = yield* World.start(3, config, ["--expose-gc", "--import", reporter])
+  const options = { sizes, retries: 1, forgetMillis: 0 }
+  const load = yield* Load.start(world.target, journal, options)
+  const series: Series = new Map()
+  const begun = performance.now()
+  const endAt = begun + Number(values.minutes) * 60_000
+  while (performance.now() < endAt) {
+    yield* Effect.promise(() => delay(sampleMillis))
+    const hours = (performance.now() - begun) / 3_600_000
+    yield* Effect.promise(() => sample(world, journal, series, hours))
+  }
+  yield* Effect.promise(() => load.stop())
+  const rows = Array.from(series, ([name, { measure, points }]) => rowOf(name, measure, points))
+  const wrong = [...journal.violations, ...journal.noticed]
+  const failures = JSON.stringify(journal.takeFailures())
+  yield* Console.log(
+    [
+      "what | first | last | an hour | standard error | bound | ",
+      ...rows.map(({ line }) => line),
+      `failed calls ${failures}; violations: ${wrong.length}`,
+      ...wrong
+    ].join("\n")
+  )
+  const failed = wrong.length > 0 || rows.some(({ grows }) => grows)
+  process.exitCode = failed ? 1 : 0
+}).pipe(
+  Effect.scoped,
+  Effect.provide(NodeServices.layer),
+  Effect.provide(SecureRandom.layerWebCrypto),
+  // Connections that are kept alive for the next call hold nobody up.
+  Effect.ensuring(Effect.sync(() => process.exit()))
+)
+
+NodeRuntime.runMain(soak)

@@ -1,0 +1,56 @@
+/** What a runner's process holds, and what becomes of it over time. */
+import { once } from "node:events"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Schema } from "effect"
+
+/** Where the reporter of a process listens. */
+export const vitalsPath = (pid: number): string => join(tmpdir(), `chaos-vitals-${pid}.sock`)
+
+/** Bytes that are alive, bytes of the machine, and sockets, timers and files that are open. */
+const Vitals = Schema.Struct({
+  heapUsed: Schema.Number,
+  rss: Schema.Number,
+  handles: Schema.Number
+})
+export type Vitals = typeof Vitals.Type
+
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Vitals))
+
+/** The vitals of a process, now. */
+export const vitalsOf = async (pid: number): Promise<Vitals> => {
+  const socket = connect(vitalsPath(pid))
+  let answer = ""
+  socket.on("data", (chunk: Buffer) => (answer += chunk.toString()))
+  await once(socket, "end")
+  return decode(answer)
+}
+
+/** A value at a time, in hours. */
+export interface Point {
+  readonly hours: number
+  readonly value: number
+}
+
+/** How much a value grows in an hour, by least squares, and how sure that is (one standard error). */
+export interface Slope {
+  readonly hourly: number
+  readonly error: number
+}
+
+export const slopeOf = (points: ReadonlyArray<Point>): Slope => {
+  const count = points.length
+  const mean = (of: (point: Point) => number) =>
+    points.reduce((sum, point) => sum + of(point), 0) / count
+  const hours = mean((point) => point.hours)
+  const value = mean((point) => point.value)
+  const spread = points.reduce((sum, point) => sum + (point.hours - hours) ** 2, 0)
+  const hourly =
+    points.reduce((sum, point) => sum + (point.hours - hours) * (point.value - value), 0) / spread
+  const rest = points.reduce(
+    (sum, point) => sum + (point.value - value - hourly * (point.hours - hours)) ** 2,
+    0
+  )
+  return { hourly, error: Math.sqrt(rest / Math.max(1, count - 2) / spread) }
+}

@@ -1,0 +1,237 @@
+/**
+ * Three runners as child processes on one Postgres, a balancer before them, and a fault proxy on every
+ * wire: from each runner to each other, and from each runner to Postgres.
+ */
+import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { NodeServices } from "@effect/platform-node"
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Exit, FileSystem, Redacted, Schema, Scope } from "effect"
+import { embeddedPostgres } from "#src/postgres/embedded"
+import { configure, type TestTarget } from "#src/testing/players"
+import { freePort, type Runner, type RunnerError, startRunner } from "#src/testing/runners"
+import { Balancer } from "./balancer.ts"
+import { FaultProxy } from "./fault-proxy.ts"
+
+const redirect = fileURLToPath(new URL("./redirect.ts", import.meta.url))
+
+/** A Postgres that can be ended, gently or not, and started again. */
+export class Postgres {
+  url: URL
+  readonly #dataDir: string
+  #scope: Scope.Closeable
+
+  private constructor(dataDir: string, scope: Scope.Closeable, url: URL) {
+    this.#dataDir = dataDir
+    this.#scope = scope
+    this.url = url
+  }
+
+  static readonly start = Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "chaos-" })
+    yield* fs.chmod(dataDir, 0o755)
+    const { scope, url } = yield* Postgres.#run(dataDir)
+    const postgres = new Postgres(dataDir, scope, url)
+    yield* Effect.addFinalizer((exit) => Effect.suspend(() => Scope.close(postgres.#scope, exit)))
+    return postgres
+  }).pipe(Effect.provide(NodeServices.layer))
+
+  static #run(dataDir: string) {
+    return Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const url = new URL(
+        Redacted.value(yield* Scope.provide(embeddedPostgres({ dataDir }), scope))
+      )
+      // By this name the embedded Postgres knows who has to leave before it stops.
+      url.searchParams.delete("application_name")
+      return { scope, url }
+    }).pipe(Effect.provide(NodeServices.layer))
+  }
+
+  /** `pg_ctl stop -m fast`, as an upgrade of the operating system would. */
+  readonly stop = Effect.suspend(() => Scope.close(this.#scope, Exit.void))
+
+  /** kill -9 of the server: recovery follows, and unlogged tables are empty. */
+  readonly crash = Effect.gen({ self: this }, function* () {
+    const file = join(this.#dataDir, "postgres", "data", "postmaster.pid")
+    const [pid] = (yield* Effect.promise(() => readFile(file, "utf8"))).split("\n")
+    yield* Effect.sync(() => process.kill(Number(pid), "SIGKILL"))
+    yield* this.stop
+  })
+
+  readonly startAgain = Effect.gen({ self: this }, function* () {
+    const { scope, url } = yield* Postgres.#run(this.#dataDir)
+    this.#scope = scope
+    this.url = url
+  })
+}
+
+/** A place for a runner: its port, and the wires that begin there. */
+export interface Place {
+  readonly index: number
+  readonly runnerPort: number
+  /** To Postgres. */
+  readonly database: FaultProxy
+  /** To the other places, by their numbers. */
+  readonly wires: ReadonlyMap<number, FaultProxy>
+  runner: Runner
+}
+
+const open = (target: number) =>
+  Effect.acquireRelease(
+    Effect.promise(() => FaultProxy.open(target)),
+    (proxy) => Effect.sync(() => proxy.close())
+  )
+
+const Keys = Schema.fromJsonString(
+  Schema.Struct({
+    development: Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+  })
+)
+
+const portOf = (url: string): number => Number(new URL(url).port)
+
+export class World {
+  readonly postgres: Postgres
+  readonly balancer: Balancer
+  readonly places: Array<Place> = []
+  /** What each runner has printed, those that are gone too. */
+  readonly outputs: Array<() => string> = []
+  /** The service as apps reach it. */
+  target: TestTarget = { url: "", publishableKey: "", secretKey: "" }
+  readonly #dataDir: string
+  readonly #nodeOptions: string
+
+  private constructor(
+    postgres: Postgres,
+    balancer: Balancer,
+    dataDir: string,
+    nodeOptions: ReadonlyArray<string>
+  ) {
+    this.postgres = postgres
+    this.balancer = balancer
+    this.#dataDir = dataDir
+    this.#nodeOptions = ["--import", redirect, ...nodeOptions].join(" ")
+  }
+
+  /** Starts `size` runners, and puts a config document in force. */
+  static readonly start = Effect.fnUntraced(function* (
+    size: number,
+    config: object,
+    nodeOptions: ReadonlyArray<string> = []
+  ) {
+    const dataDir = yield* Effect.acquireRelease(
+      Effect.promise(() => mkdtemp(join(tmpdir(), "chaos-runners-"))),
+      (dir) => Effect.promise(() => rm(dir, { recursive: true, force: true }))
+    )
+    const balancer = yield* Effect.acquireRelease(
+      Effect.promise(() => Balancer.open()),
+      (opened) => Effect.sync(() => opened.close())
+    )
+    const world = new World(yield* Postgres.start, balancer, dataDir, nodeOptions)
+    const ports = yield* Effect.all(Array.from({ length: size }, () => freePort))
+    for (const index of ports.keys()) yield* world.#furnish(index, ports)
+    const text = yield* Effect.promise(() => readFile(join(dataDir, "dev-keys.json"), "utf8"))
+    const { development } = Schema.decodeSync(Keys)(text)
+    world.target = { url: balancer.url, ...development }
+    yield* configure(world.target, config)
+    return world
+  })
+
+  #furnish(index: number, ports: ReadonlyArray<number>) {
+    return Effect.gen({ self: this }, function* () {
+      const wires = new Map<number, FaultProxy>()
+      for (const [other, port] of ports.entries()) {
+        if (other !== index) wires.set(other, yield* open(port))
+      }
+      const database = yield* open(portOf(this.postgres.url.href))
+      const place = { index, runnerPort: ports[index] ?? 0, database, wires }
+      const runner = yield* this.#run(place)
+      this.places.push({ ...place, runner })
+    })
+  }
+
+  /** Starts a runner at a place, and lets players in once it is ready. */
+  #run({ database, runnerPort, wires }: Omit<Place, "runner">) {
+    return Effect.gen({ self: this }, function* () {
+      const url = new URL(this.postgres.url)
+      url.port = String(database.port)
+      const routes = Array.from(wires.values(), ({ port, target }) => [target, port] as const)
+      const runner = yield* startRunner({
+        databaseUrl: url.href,
+        dataDir: this.#dataDir,
+        env: {
+          SVC_RUNNER_PORT: String(runnerPort),
+          NODE_OPTIONS: this.#nodeOptions,
+          CHAOS_ROUTES: JSON.stringify(Object.fromEntries(routes))
+        }
+      })
+      this.balancer.add(portOf(runner.url))
+      this.outputs.push(() => `runner at ${runnerPort}, process ${runner.pid}\n${runner.output()}`)
+      return runner
+    })
+  }
+
+  /** The wires that lead to a place. */
+  #wiresTo(place: Place): ReadonlyArray<FaultProxy> {
+    return this.places.flatMap(({ wires }) => wires.get(place.index) ?? [])
+  }
+
+  /** kill -9: from that moment nothing listens there. */
+  kill(place: Place): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      for (const wire of this.#wiresTo(place)) wire.refuse()
+      return place.runner.kill
+    })
+  }
+
+  /** Another process takes the place of one that is gone. */
+  replace(place: Place): Effect.Effect<void, RunnerError, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      this.balancer.remove(portOf(place.runner.url))
+      for (const wire of this.#wiresTo(place)) yield* Effect.promise(() => wire.accept())
+      place.runner = yield* this.#run(place)
+    })
+  }
+
+  /** One more runner, at a place of its own; what leads there and away are plain connections. */
+  readonly join = Effect.gen({ self: this }, function* () {
+    const runnerPort = yield* freePort
+    const database = yield* open(portOf(this.postgres.url.href))
+    const place = { index: this.places.length, runnerPort, database, wires: new Map() }
+    const runner = yield* this.#run(place)
+    this.places.push({ ...place, runner })
+  })
+
+  /** SIGTERM, and waits for its end. Players are led elsewhere once it says that it is not ready. */
+  leave(place: Place): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      yield* place.runner.stop
+      this.balancer.remove(portOf(place.runner.url))
+      for (const wire of this.#wiresTo(place)) wire.refuse()
+    })
+  }
+
+  /** The wires between two places, that way and back. */
+  between(one: Place, other: Place): ReadonlyArray<FaultProxy> {
+    return [one.wires.get(other.index) ?? [], other.wires.get(one.index) ?? []].flat()
+  }
+
+  /** Postgres is back, perhaps at another port. */
+  readonly postgresAgain = Effect.gen({ self: this }, function* () {
+    yield* this.postgres.startAgain
+    for (const { database } of this.places) database.target = portOf(this.postgres.url.href)
+  })
+
+  /** Rows of a statement, past every proxy. */
+  query(statement: string) {
+    return Effect.gen({ self: this }, function* () {
+      const session = yield* PgConnection.make({ url: Redacted.make(this.postgres.url.href) })
+      const { rows } = yield* session.query(statement)
+      return rows
+    }).pipe(Effect.scoped)
+  }
+}
