@@ -57,7 +57,7 @@ layer(Node)("requests", (it) => {
       const wrong = [
         ["DELETE", "/v1/config", "GET, PUT, HEAD, OPTIONS"],
         ["GET", "/v1/auth/guest", "POST, OPTIONS"],
-        ["PUT", "/v1/players/me", "GET, PATCH, HEAD, OPTIONS"],
+        ["PUT", "/v1/players/me", "GET, PATCH, DELETE, HEAD, OPTIONS"],
         ["POST", "/v1/realtime", "GET, HEAD, OPTIONS"],
         ["POST", "/openapi.json", "GET, HEAD, OPTIONS"]
       ] as const
