@@ -79,10 +79,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       changed: (actor: RoomActor): void => {
         dirty.add(actor)
       },
-      /**
-       * Writes everything now: a room is about to move, and where one does others follow. Whether that
-       * was possible: what was not written waits for the database.
-       */
+      /** Writes everything now, before a room moves: true, or it waits for the database. */
       flush: flush.pipe(
         Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
         Effect.as(true),

@@ -61,7 +61,8 @@ const strikes = Effect.gen(function* () {
     say,
     ...(values.logs ? { logs: (printed) => say(printed.join("\n")) } : {}),
     retries: Number.POSITIVE_INFINITY,
-    forgetMillis: 1500,
+    // A runner whose database falls silent grants changes until it doubts its locks: two refreshes.
+    forgetMillis: 2500,
     sizes
   })
   yield* Console.log(report(outcome))
