@@ -5,7 +5,7 @@
 import { Clock, Effect, Metric } from "effect"
 import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import { findMode } from "#rpc/config/multiplayer"
-import { MatchCancelled, ModeNotFound, NotMatching } from "#rpc/errors"
+import { MatchCancelled, ModeNotFound, NotMatching, Unavailable } from "#rpc/errors"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { Configs } from "./config.ts"
 import type { PlayerConnection } from "./realtime/connection.ts"
@@ -79,8 +79,10 @@ const takeMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wai
     Effect.tapError(() => unsettled),
     Effect.mapError(() => new MatchCancelled())
   )
-  return yield* Effect.tapError(enterRoom(connection, roomId), (error) =>
-    notEntered(connection, roomId, error)
+  return yield* enterRoom(connection, roomId).pipe(
+    Effect.tapError((error) => notEntered(connection, roomId, error)),
+    // It was lost with its runner before the player came in: who asks again gets another.
+    Effect.catchTag("room_not_found", () => Effect.fail(new Unavailable()))
   )
 })
 
