@@ -60,7 +60,10 @@ export class EmailAccounts extends Context.Service<
       player: PlayerCaller,
       account: Credentials,
       link: LinkTarget
-    ) => Effect.Effect<Player, IdentityAlreadyLinked | EmailAlreadyLinked | NotFound | Unavailable>
+    ) => Effect.Effect<
+      Player,
+      IdentityAlreadyLinked | EmailAlreadyLinked | NotFound | SessionRevoked | Unavailable
+    >
     /** Another password; every other device is signed out, and links to reset the old one end. */
     readonly changePassword: (
       player: PlayerCaller,
@@ -143,7 +146,7 @@ const makeBeginnings = Effect.gen(function* () {
     { email, password },
     target
   ) {
-    const { environmentId, playerId } = player
+    const { environmentId, playerId, sessionId = "" } = player
     const found = yield* players.find(environmentId, playerId)
     if (Option.isNone(found)) return yield* new NotFound()
     if (found.value.methods.includes("email")) return yield* new EmailAlreadyLinked()
@@ -151,7 +154,8 @@ const makeBeginnings = Effect.gen(function* () {
     const identity = newIdentity(to, yield* passwords.hash(password))
     const verify = yield* verification(environmentId, to, target)
     const linkedAt = yield* DateTime.now
-    const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
+    const linked = yield* sessions.hold(environmentId, playerId, sessionId).pipe(
+      Effect.andThen(identities.link({ ...identity, environmentId, playerId, linkedAt })),
       Effect.tap(() => verify(playerId)),
       transaction,
       Effect.catchTag("NotLinked", ({ reason }) =>
