@@ -70,6 +70,7 @@ const notBanned = (sql: SqlClient.SqlClient, now: Date) => sql`
     select from sanctions b where b.player_id = p.id and b.lifted_at is null
       and (b.expires_at is null or b.expires_at > ${now}))`
 
+/** How sessions begin and go on. */
 const chains = (sql: SqlClient.SqlClient) => ({
   open: SqlSchema.void({
     Request: FirstOpening,
@@ -121,7 +122,11 @@ const chains = (sql: SqlClient.SqlClient) => ({
       where p.environment_id = ${environmentId} and p.id = ${playerId}
         and s.id = ${sessionId} and s.revoked_at is null
       for update`
-  }),
+  })
+})
+
+/** How sessions end. */
+const endings = (sql: SqlClient.SqlClient) => ({
   revoke: SqlSchema.void({
     Request: Schema.Struct({ ...Named.fields, now: Time }),
     execute: ({ environmentId, now, sessionId }) => sql`
@@ -167,7 +172,8 @@ const signing = (sql: SqlClient.SqlClient) => ({
 export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { find, hold, open, resume, revoke, revoked, revokeOthers, rotate, sweep } = chains(sql)
+    const { find, hold, open, resume, rotate } = chains(sql)
+    const { revoke, revoked, revokeOthers, sweep } = endings(sql)
     const ends = yield* gather((environmentId, sessionIds) =>
       Effect.map(
         settled(revoked({ environmentId, sessionIds })),
