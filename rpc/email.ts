@@ -110,7 +110,12 @@ export class OwnEmailApi extends HttpApiGroup.make("ownEmail")
     HttpApiEndpoint.post("link", "/link/email", {
       payload: Schema.Struct({ email: Email, password: NewPassword, redirectUrl }),
       success: PlayerAnswer,
-      error: [wire(IdentityAlreadyLinked), wire(EmailAlreadyLinked), wire(NotFound)]
+      error: [
+        wire(IdentityAlreadyLinked),
+        wire(EmailAlreadyLinked),
+        wire(NotFound),
+        wire(SessionRevoked)
+      ]
     }).annotate(OpenApi.Summary, "Add an email and a password; a guest becomes permanent"),
     HttpApiEndpoint.post("resend", "/email/resend", {
       payload: Schema.Struct({ redirectUrl }),

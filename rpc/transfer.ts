@@ -1,6 +1,7 @@
 /**
  * Going on as the same player in another browser (spec sections 3 and 4.1, decisions 3.2.15): the one
- * browser shows a code, the other redeems it, once and within ten minutes. Both stay signed in.
+ * browser shows a code, the other redeems it, once, within ten minutes and while the first is signed
+ * in. Both stay so.
  */
 import { Schema } from "effect"
 import {
@@ -11,7 +12,14 @@ import {
   OpenApi
 } from "effect/http-api"
 import { CurrentEnvironment, PlayerToken, PublishableKey, Requests } from "./auth.ts"
-import { InvalidCode, NotFound, PlayerBanned, ShareInAppBrowserDisabled, wire } from "./errors.ts"
+import {
+  InvalidCode,
+  NotFound,
+  PlayerBanned,
+  SessionRevoked,
+  ShareInAppBrowserDisabled,
+  wire
+} from "./errors.ts"
 import { transfer as limits } from "./limits.ts"
 import { Session } from "./sessions.ts"
 
@@ -29,7 +37,7 @@ export class TransferApi extends HttpApiGroup.make("transfer")
   .add(
     HttpApiEndpoint.post("issue", "/transfer", {
       success: TransferCode.pipe(HttpApiSchema.status(201)),
-      error: wire(NotFound)
+      error: [wire(NotFound), wire(SessionRevoked)]
     })
       .annotate(OpenApi.Summary, "A code for another browser; earlier ones no longer work")
       .middleware(InAppBrowserGate)

@@ -186,10 +186,11 @@ export class IdentityRows extends Context.Service<IdentityRows>()("sql/identitie
           sql
             .withTransaction(
               Effect.gen(function* () {
-                const player = yield* lock(owned)
-                const has = Option.filter(player, ({ methods }) => methods.includes(owned.provider))
-                if (Option.isNone(has)) return Option.none<PlayerRow>()
-                if (has.value.methods.length === 1) return yield* new LastLoginMethod()
+                yield* lock(owned)
+                // Not as the statement sees them that has waited: what it waited for may be gone.
+                const methods = (yield* ofPlayer(owned)).map(({ provider }) => provider)
+                if (!methods.includes(owned.provider)) return Option.none<PlayerRow>()
+                if (methods.length === 1) return yield* new LastLoginMethod()
                 yield* remove(owned)
                 return yield* lock(owned)
               })

@@ -5,7 +5,7 @@
  * that token's immediate parent. A rotation rewrites the row in one statement that only the holder
  * of the current token passes, so of many that come at once exactly one wins.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { answered, settled } from "./database.ts"
@@ -70,6 +70,7 @@ const notBanned = (sql: SqlClient.SqlClient, now: Date) => sql`
     select from sanctions b where b.player_id = p.id and b.lifted_at is null
       and (b.expires_at is null or b.expires_at > ${now}))`
 
+/** How sessions begin and go on. */
 const chains = (sql: SqlClient.SqlClient) => ({
   open: SqlSchema.void({
     Request: FirstOpening,
@@ -113,6 +114,19 @@ const chains = (sql: SqlClient.SqlClient) => ({
       from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
   }),
+  hold: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Owner.fields, sessionId: Schema.String }),
+    Result: Schema.Struct({ id: Schema.String }),
+    execute: ({ environmentId, playerId, sessionId }) => sql`
+      select s.id from players p join sessions s on s.player_id = p.id
+      where p.environment_id = ${environmentId} and p.id = ${playerId}
+        and s.id = ${sessionId} and s.revoked_at is null
+      for update`
+  })
+})
+
+/** How sessions end. */
+const endings = (sql: SqlClient.SqlClient) => ({
   revoke: SqlSchema.void({
     Request: Schema.Struct({ ...Named.fields, now: Time }),
     execute: ({ environmentId, now, sessionId }) => sql`
@@ -158,7 +172,8 @@ const signing = (sql: SqlClient.SqlClient) => ({
 export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { find, open, resume, revoke, revoked, revokeOthers, rotate, sweep } = chains(sql)
+    const { find, hold, open, resume, rotate } = chains(sql)
+    const { revoke, revoked, revokeOthers, sweep } = endings(sql)
     const ends = yield* gather((environmentId, sessionIds) =>
       Effect.map(
         settled(revoked({ environmentId, sessionIds })),
@@ -181,6 +196,9 @@ export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/Se
       /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
       rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
       find: (request: typeof Named.Type) => settled(find(request)),
+      /** Whether the session is open; then its player is held until the transaction ends. */
+      hold: (request: Parameters<typeof hold>[0]) =>
+        Effect.map(settled(hold(request)), Option.isSome),
       /** When the session was revoked, if it was. */
       revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
         Effect.map(ends(environmentId, [sessionId]), (found) => found.get(sessionId)),

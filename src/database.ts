@@ -1,6 +1,7 @@
 /** The database that the settings name, or the embedded one of the data directory. */
 import { NodeServices } from "@effect/platform-node"
 import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 import { databaseLayer } from "#sql/database"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings.ts"
@@ -13,6 +14,14 @@ export const DatabaseLive = Layer.unwrap(
     return databaseLayer({ url, connections: databaseConnections })
   })
 ).pipe(Layer.provide(NodeServices.layer))
+
+/** A transaction that fails for no reason of the database. */
+export const makeTransaction = Effect.map(
+  SqlClient.SqlClient,
+  (sql) =>
+    <A, E, R>(work: Effect.Effect<A, E, R>) =>
+      Effect.catchIf(sql.withTransaction(work), SqlError.isSqlError, Effect.die)
+)
 
 type Sweep = (now: DateTime.Utc) => Effect.Effect<void>
 

@@ -1,12 +1,12 @@
 /** How a player signs in, shown and taken away (spec sections 3 and 4.1, decisions 3.2.8). */
 import { DateTime, Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
 import { CurrentPlayer, type PlayerCaller } from "#rpc/auth"
 import { InvalidRefreshToken, NotFound } from "#rpc/errors"
 import { type LinkedIdentity, Method } from "#rpc/identities"
 import { IdentityRows, type IdentityRow } from "#sql/identities"
+import { makeTransaction } from "./database.ts"
 import { ProviderGrants } from "./oauth/grants.ts"
 import { playerView } from "./players.ts"
 import { Sessions } from "./sessions/chains.ts"
@@ -26,7 +26,7 @@ const makeUnlink = Effect.gen(function* () {
   const grants = yield* ProviderGrants
   const identities = yield* IdentityRows
   const sessions = yield* Sessions
-  const sql = yield* SqlClient.SqlClient
+  const transaction = yield* makeTransaction
 
   /** The device that stays: whoever asks holds the current token of a session of its own. */
   const keptSession = Effect.fnUntraced(function* (caller: PlayerCaller, refreshToken: string) {
@@ -53,8 +53,7 @@ const makeUnlink = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (...of: Parameters<typeof unlink>) {
-    const unlinked = sql.withTransaction(unlink(...of))
-    const { given, player } = yield* Effect.catchTag(unlinked, "SqlError", Effect.die)
+    const { given, player } = yield* transaction(unlink(...of))
     yield* grants.revoke(given)
     return { player }
   })

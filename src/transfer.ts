@@ -1,22 +1,28 @@
 /**
  * Going on as the same player in another browser (spec sections 3 and 4.1, decisions 3.2.15). A code is
  * short, as people type it; it is not found by trying, since it lives for ten minutes and each address
- * has ten tries a minute.
+ * has ten tries a minute. It ends with the session that has asked for it.
  */
 import { Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpApiBuilder } from "effect/http-api"
-import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment, CurrentPlayer, type PlayerCaller } from "#rpc/auth"
+import {
+  CurrentEnvironment,
+  CurrentPlayer,
+  type EnvironmentCaller,
+  type PlayerCaller
+} from "#rpc/auth"
 import { InvalidCode, NotFound, ShareInAppBrowserDisabled } from "#rpc/errors"
 import { readableCode } from "#rpc/ids"
 import { sessions as lives, throttles as paces, transfer as limits } from "#rpc/limits"
 import { InAppBrowserGate } from "#rpc/transfer"
 import { IdentityRows } from "#sql/identities"
 import { Configs } from "./config.ts"
+import { makeTransaction } from "./database.ts"
 import { clientAddress } from "./http/address.ts"
 import { throttled } from "./http/throttled.ts"
+import { Standings } from "./moderation/standings.ts"
 import { Sessions } from "./sessions/chains.ts"
 import { SingleUseCodes } from "./sessions/codes.ts"
 import { Settings } from "./settings.ts"
@@ -47,22 +53,49 @@ const makeIssue = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const identities = yield* IdentityRows
   const random = yield* SecureRandom.SecureRandom
-  const sql = yield* SqlClient.SqlClient
+  const sessions = yield* Sessions
+  const transaction = yield* makeTransaction
 
   /** The player has one code at a time. */
   const issue = Effect.fnUntraced(
-    function* ({ environmentId, playerId }: PlayerCaller) {
+    function* ({ environmentId, playerId, sessionId }: PlayerCaller) {
+      const data: string = sessionId ?? ""
       const whose = { environmentId, playerId }
       if (Option.isNone(yield* identities.hold(whose))) return yield* new NotFound()
+      yield* sessions.hold(environmentId, playerId, data)
       yield* codes.withdraw(environmentId, playerId, purpose)
       const code = yield* readableCode(limits.codeCharacters)
-      return yield* codes.issue({ ...whose, purpose, seconds, code })
+      return yield* codes.issue({ ...whose, purpose, seconds, code, data })
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
 
-  return (caller: PlayerCaller) =>
-    Effect.catchTag(sql.withTransaction(issue(caller)), "SqlError", Effect.die)
+  return (caller: PlayerCaller) => transaction(issue(caller))
+})
+
+const makeRedeem = Effect.gen(function* () {
+  const codes = yield* SingleUseCodes
+  const sessions = yield* Sessions
+  const standings = yield* Standings
+  const transaction = yield* makeTransaction
+
+  return Effect.fnUntraced(
+    function* ({ environmentId }: EnvironmentCaller, code: string) {
+      const found = yield* codes.look(environmentId, purpose, code)
+      if (Option.isNone(found)) return yield* new InvalidCode()
+      const { data: sessionId, playerId } = found.value
+      yield* standings.check(environmentId, playerId)
+      return yield* transaction(
+        Effect.gen(function* () {
+          yield* sessions.hold(environmentId, playerId, sessionId)
+          const spent = yield* codes.spend(environmentId, purpose, code)
+          if (Option.isNone(spent)) return yield* new InvalidCode()
+          return yield* sessions.signIn(environmentId, playerId)
+        })
+      )
+    },
+    Effect.catchTag(["session_revoked", "player_not_found"], () => Effect.fail(new InvalidCode()))
+  )
 })
 
 /** `POST /v1/auth/transfer` and `/v1/auth/transfer/redeem`. */
@@ -70,9 +103,8 @@ export const TransferHttp = HttpApiBuilder.group(
   Api,
   "transfer",
   Effect.fn(function* (handlers) {
-    const codes = yield* SingleUseCodes
     const issue = yield* makeIssue
-    const sessions = yield* Sessions
+    const redeemed = yield* makeRedeem
     const throttles = yield* Throttles
     const { trustedProxies } = yield* Settings
     return handlers.handleAll({
@@ -82,14 +114,11 @@ export const TransferHttp = HttpApiBuilder.group(
         return { code: yield* issue(caller), expiresIn: seconds }
       }),
       redeem: Effect.fnUntraced(function* ({ payload, request }) {
-        const { environmentId } = yield* CurrentEnvironment
+        const environment = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
-        yield* throttled(throttles, paces.redeemPerAddress, `redeem:${environmentId}:${address}`)
-        const spent = yield* codes.spend(environmentId, purpose, canonical(payload.code))
-        if (Option.isNone(spent)) return yield* new InvalidCode()
-        return yield* sessions
-          .signIn(environmentId, spent.value.playerId)
-          .pipe(Effect.catchTag("player_not_found", () => Effect.fail(new InvalidCode())))
+        const key = `redeem:${environment.environmentId}:${address}`
+        yield* throttled(throttles, paces.redeemPerAddress, key)
+        return yield* redeemed(environment, canonical(payload.code))
       })
     })
   })

@@ -321,6 +321,18 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
+  it.effect("is not for a token that outlives its session", () =>
+    Effect.gen(function* () {
+      const { guest, logIn, post } = yield* makeWorld
+      const player = yield* guest
+      yield* post("logout", { refreshToken: player.refreshToken })
+      const email = "late@example.com"
+      const answer = yield* post("link/email", { email, password }, player)
+      assert.deepStrictEqual([answer.status, codeOf(answer)], [401, "session_revoked"])
+      assert.strictEqual(codeOf(yield* logIn(email)), "invalid_credentials")
+    })
+  )
+
   it.effect("is not for the banned, nor for whoever has gone", () =>
     Effect.gen(function* () {
       const { ban, guest, post } = yield* makeWorld

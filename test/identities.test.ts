@@ -1,18 +1,22 @@
 /** How a player signs in, and unlinking (spec sections 3 and 4.1, decisions 3.2.8). */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Schema } from "effect"
+import { PlayerId } from "#rpc/ids"
+import { IdentityRows } from "#sql/identities"
 import { TestApp } from "#src/testing/app"
 import { at, configure, goOnline, guest, newPlayer } from "#src/testing/players"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 import {
   anotherDevice,
   appWithSql,
   inAppBrowser,
   link,
   logout,
+  password,
   providersOf,
   unlink
 } from "./identities/devices.ts"
-import { ban, codeOf, play, refresh } from "./moderation/calls.ts"
+import { ask, ban, codeOf, play, refresh } from "./moderation/calls.ts"
 
 const live = { timeout: "60 seconds", excludeTestServices: true } as const
 
@@ -164,6 +168,33 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
+  it.effect(
+    "a sign-in by the email at the same moment fails or is signed out, and waits for none",
+    () =>
+      Effect.gen(function* () {
+        for (let round = 0; round < 4; round++) {
+          const { app, phone } = yield* onTwoDevices("email", "google")
+          yield* configure(app, { features: { emailLogin: true } })
+          const email = `${phone.id.toLowerCase()}@example.com`
+          const logIn = ask(app, "auth/email/login", { email, password })
+          const [unlinked, ...answers] = yield* Effect.all(
+            [
+              Effect.andThen(logIn, unlink(app, phone, "email", phone.refreshToken)),
+              ...Array.from({ length: 6 }, () => logIn)
+            ],
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(codeOf(unlinked), "ok")
+          for (const answer of answers) {
+            if (codeOf(answer) === "invalid_credentials") continue
+            const token = String(at(answer.body, "refreshToken"))
+            assert.strictEqual(codeOf(answer), "ok")
+            assert.strictEqual(codeOf(yield* refresh(app, token)), "session_revoked")
+          }
+        }
+      })
+  )
+
   it.effect("a banned player changes nothing", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices("email", "google")
@@ -239,3 +270,27 @@ layer(appWithSql(), live)("a session that ends", (it) => {
     })
   )
 })
+
+layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))(
+  "the last two identities",
+  (it) => {
+    it.effect("are not removed by two at once, whoever asks for it", () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const { development } = yield* makeTenants
+        const identities = yield* IdentityRows.make
+        const { environmentId } = development
+        for (let round = 0; round < 8; round++) {
+          const player = yield* guest({ url, ...development })
+          for (const method of ["email", "google"] as const) yield* link(player, method)
+          const playerId = yield* Schema.decodeUnknownEffect(PlayerId)(player.id)
+          const both = (["email", "google"] as const).map((provider) =>
+            Effect.exit(identities.unlink({ environmentId, playerId, provider }))
+          )
+          yield* Effect.all(both, { concurrency: 2 })
+          assert.lengthOf(yield* identities.ofPlayer({ environmentId, playerId }), 1)
+        }
+      })
+    )
+  }
+)

@@ -8,7 +8,8 @@ import { SqlClient } from "effect/sql"
 import { at, guest, request } from "#src/testing/players"
 import { codeOf } from "./developers/asking.ts"
 import { addressOfNode, configure, type Tenant } from "./http/stack.ts"
-import { ban, operate, play } from "./moderation/calls.ts"
+import { logout, unlink } from "./identities/devices.ts"
+import { ban, operate, play, refresh } from "./moderation/calls.ts"
 import {
   begin,
   call,
@@ -275,6 +276,57 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("external s
       const body = { redirectUrl, challenge: challengeOf(verifier) }
       const refused = yield* call(app, "google/start", body, accessToken)
       assert.strictEqual(codeOf(refused), "player_banned")
+    })
+  )
+
+  it.effect("links nothing once the session that has asked for it is over", () =>
+    Effect.gen(function* () {
+      const app = yield* makeApp
+      const target = yield* targetOf(app)
+      const sql = yield* SqlClient.SqlClient
+      const { accessToken, id, refreshToken } = yield* newGuest(app)
+      const { code: early } = yield* comeBack(app, "google", "thief", { accessToken })
+      yield* logout(target, { accessToken, id, refreshToken })
+      const { code: late } = yield* comeBack(app, "google", "thief", { accessToken })
+      for (const code of [early, late]) {
+        const answer = yield* exchange(app, code ?? "")
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [401, "session_revoked"])
+      }
+      assert.deepStrictEqual(yield* sql`select 1 from identities where player_id = ${id}`, [])
+    })
+  )
+
+  it.effect("of who is unlinked at the same moment ends with it, or makes another player", () =>
+    Effect.gen(function* () {
+      const app = yield* makeApp
+      const target = yield* targetOf(app)
+      for (let round = 0; round < 4; round++) {
+        const { accessToken, id, refreshToken } = yield* newGuest(app)
+        for (const name of ["google", "x"] as const) {
+          yield* signIn(app, name, `${name}-${round}`, { accessToken })
+        }
+        const codes = yield* Effect.forEach(
+          Array.from({ length: 4 }),
+          () => comeBack(app, "google", `google-${round}`),
+          { concurrency: 4 }
+        )
+        const [unlinked, ...answers] = yield* Effect.all(
+          [
+            unlink(target, { accessToken }, "google", refreshToken),
+            ...codes.map(({ code }) => exchange(app, code ?? ""))
+          ],
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(unlinked.status, 200)
+        for (const answer of answers) {
+          assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+          const { body } = yield* refresh(target, String(at(answer.body, "refreshToken")))
+          assert.strictEqual(
+            at(body, "error", "code"),
+            summaryOf(answer).id === id ? "session_revoked" : undefined
+          )
+        }
+      }
     })
   )
 

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { at, guest, request, type TestTarget } from "#src/testing/players"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
-import { anotherDevice, inAppBrowser, redeem, transferCode } from "./identities/devices.ts"
+import { anotherDevice, inAppBrowser, logout, redeem, transferCode } from "./identities/devices.ts"
 import { ask, ban, codeOf, operate, play, refresh } from "./moderation/calls.ts"
 
 const nodeOf = (env: Readonly<Record<string, string>> = {}) =>
@@ -130,6 +130,21 @@ layer(nodeOf())("a transfer code", (it) => {
       assert.strictEqual(codeOf(issued), "player_banned")
       const redeemed = yield* redeem(target, code)
       assert.deepStrictEqual([redeemed.status, codeOf(redeemed)], [403, "player_banned"])
+    })
+  )
+
+  it.effect("ends with the session that has asked for it; a token that outlives it gets none", () =>
+    Effect.gen(function* () {
+      const { target } = yield* targets
+      const ada = yield* guest(target)
+      const other = yield* anotherDevice(target, ada)
+      const code = yield* transferCode(target, ada)
+      yield* logout(target, ada)
+      assert.strictEqual(codeOf(yield* redeem(target, code)), "invalid_code")
+      const issued = yield* play(target, ada, "POST", "auth/transfer")
+      assert.deepStrictEqual([issued.status, codeOf(issued)], [401, "session_revoked"])
+      const others = yield* transferCode(target, other)
+      assert.strictEqual(codeOf(yield* redeem(target, others)), "ok")
     })
   )
 

@@ -19,6 +19,7 @@ import {
   PlayerNotFound,
   ProviderDisabled,
   ProviderNotConfigured,
+  SessionRevoked,
   Unauthorized,
   wire
 } from "../errors.ts"
@@ -109,7 +110,12 @@ export type NativeRequest = typeof NativeRequest.Type
 const redirect = HttpApiSchema.Empty(302)
 const params = { provider: Provider }
 const notReady = [wire(ProviderDisabled), wire(ProviderNotConfigured)]
-const notLinked = [wire(IdentityAlreadyLinked), wire(PlayerBanned), wire(PlayerNotFound)]
+const notLinked = [
+  wire(IdentityAlreadyLinked),
+  wire(PlayerBanned),
+  wire(PlayerNotFound),
+  wire(SessionRevoked)
+]
 
 /** `/v1/auth/oauth`. */
 export class SignInApi extends HttpApiGroup.make("signIn")

@@ -3,10 +3,10 @@
  *
  * A password is checked outside of any transaction, since that takes long; a session opens, and a
  * password changes, only if the one that was checked is still in force. So nobody who knew the old one
- * comes in after a reset, not even at the same moment.
+ * comes in after a reset, not even at the same moment. Whatever changes how a player signs in, or signs
+ * it in, holds the player first, so that no two wait for one another.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { normalizeEmail } from "#rpc/email"
 import {
@@ -26,6 +26,7 @@ import type { Session } from "#rpc/sessions"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
 import { PlayerRows } from "#sql/players"
 import { Passwords } from "../crypto/passwords.ts"
+import { makeTransaction } from "../database.ts"
 import { type MailOrder, Mails } from "../mail/outbox.ts"
 import { playerView } from "../players.ts"
 import { Sessions } from "../sessions/chains.ts"
@@ -59,7 +60,10 @@ export class EmailAccounts extends Context.Service<
       player: PlayerCaller,
       account: Credentials,
       link: LinkTarget
-    ) => Effect.Effect<Player, IdentityAlreadyLinked | EmailAlreadyLinked | NotFound | Unavailable>
+    ) => Effect.Effect<
+      Player,
+      IdentityAlreadyLinked | EmailAlreadyLinked | NotFound | SessionRevoked | Unavailable
+    >
     /** Another password; every other device is signed out, and links to reset the old one end. */
     readonly changePassword: (
       player: PlayerCaller,
@@ -82,14 +86,6 @@ export class EmailAccounts extends Context.Service<
     })
   )
 }
-
-/** A transaction that fails for no reason of the database. */
-export const makeTransaction = Effect.map(
-  SqlClient.SqlClient,
-  (sql) =>
-    <A, E, R>(work: Effect.Effect<A, E, R>) =>
-      Effect.catchIf(sql.withTransaction(work), SqlError.isSqlError, Effect.die)
-)
 
 const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
   provider: "email",
@@ -150,7 +146,7 @@ const makeBeginnings = Effect.gen(function* () {
     { email, password },
     target
   ) {
-    const { environmentId, playerId } = player
+    const { environmentId, playerId, sessionId = "" } = player
     const found = yield* players.find(environmentId, playerId)
     if (Option.isNone(found)) return yield* new NotFound()
     if (found.value.methods.includes("email")) return yield* new EmailAlreadyLinked()
@@ -158,7 +154,8 @@ const makeBeginnings = Effect.gen(function* () {
     const identity = newIdentity(to, yield* passwords.hash(password))
     const verify = yield* verification(environmentId, to, target)
     const linkedAt = yield* DateTime.now
-    const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
+    const linked = yield* sessions.hold(environmentId, playerId, sessionId).pipe(
+      Effect.andThen(identities.link({ ...identity, environmentId, playerId, linkedAt })),
       Effect.tap(() => verify(playerId)),
       transaction,
       Effect.catchTag("NotLinked", ({ reason }) =>
@@ -191,6 +188,7 @@ const makeChecks = Effect.gen(function* () {
     const { playerId } = found
     const to = passwords.isOutdated(from) ? yield* passwords.hash(password) : from
     return yield* Effect.gen(function* () {
+      yield* identities.hold({ environmentId, playerId })
       const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
       return holds ? yield* sessions.signIn(environmentId, playerId) : yield* wrong
     }).pipe(
@@ -211,6 +209,7 @@ const makeChecks = Effect.gen(function* () {
     const to = yield* passwords.hash(newPassword)
     yield* transaction(
       Effect.gen(function* () {
+        yield* identities.hold({ environmentId, playerId })
         const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
         if (!holds) return yield* wrongPassword
         yield* codes.withdraw(environmentId, playerId, "reset")

@@ -19,12 +19,13 @@ import { IdentityRows } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
 import { PlayerRows } from "#sql/players"
 import { Passwords } from "../crypto/passwords.ts"
+import { makeTransaction } from "../database.ts"
 import { Mails } from "../mail/outbox.ts"
 import { Standings } from "../moderation/standings.ts"
 import { playerView } from "../players.ts"
 import { Sessions } from "../sessions/chains.ts"
 import { SingleUseCodes } from "../sessions/codes.ts"
-import { type LinkTarget, makeTransaction } from "./accounts.ts"
+import type { LinkTarget } from "./accounts.ts"
 
 export class EmailLinks extends Context.Service<
   EmailLinks,
@@ -118,28 +119,32 @@ const makeUses = Effect.gen(function* () {
   ) {
     const found = yield* codes.look(environmentId, purpose, token)
     if (Option.isNone(found)) return yield* invalid
-    yield* standings.check(environmentId, found.value.playerId)
+    const { playerId } = found.value
+    yield* standings.check(environmentId, playerId)
+    return playerId
   })
 
-  /** Uses a link up: the player's address is confirmed, if it still is the player's. */
+  /** Uses a link of a player up: the player's address is confirmed, if it still is the player's. */
   const use = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
+    playerId: PlayerId,
     purpose: MailPurpose,
     token: string
   ) {
+    yield* identities.hold({ environmentId, playerId })
     const spent = yield* codes.spend(environmentId, purpose, token)
     if (Option.isNone(spent)) return yield* invalid
-    const { data: subject, playerId } = spent.value
+    const { data: subject } = spent.value
     const isOwn = yield* identities.verify({ environmentId, playerId, subject })
-    return isOwn ? playerId : yield* invalid
+    if (!isOwn) return yield* invalid
   })
 
   const verify: EmailLinks["Service"]["verify"] = Effect.fn("EmailLinks.verify")(function* (
     { environmentId },
     token
   ) {
-    yield* look(environmentId, "verify", token)
-    const playerId: PlayerId = yield* transaction(use(environmentId, "verify", token))
+    const playerId = yield* look(environmentId, "verify", token)
+    yield* transaction(use(environmentId, playerId, "verify", token))
     const found = yield* players.find(environmentId, playerId)
     return Option.isSome(found) ? playerView(found.value) : yield* invalid
   })
@@ -150,11 +155,11 @@ const makeUses = Effect.gen(function* () {
     password
   ) {
     // Nobody hashes for a link that does not work.
-    yield* look(environmentId, "reset", token)
+    const playerId = yield* look(environmentId, "reset", token)
     const passwordHash = yield* passwords.hash(password)
     yield* transaction(
       Effect.gen(function* () {
-        const playerId = yield* use(environmentId, "reset", token)
+        yield* use(environmentId, playerId, "reset", token)
         yield* identities.setPassword({ environmentId, playerId, passwordHash })
         yield* codes.withdraw(environmentId, playerId, "reset")
         yield* sessions.signOut(environmentId, playerId)

@@ -1,11 +1,19 @@
 /**
  * How a person who has signed in at a provider becomes a player (spec section 3): the player of the
- * identity, a new one, or, to link, the player of the access token. Accounts are never merged by email.
+ * identity, a new one, or, to link, the player of the access token, whose session must still be open.
+ * Accounts are never merged by email. A player is held while it gets in, so that nobody does by an
+ * identity that was unlinked, or is linked by who was signed out, at the same moment.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { IdentityAlreadyLinked, type PlayerBanned, PlayerNotFound } from "#rpc/errors"
+import {
+  IdentityAlreadyLinked,
+  type PlayerBanned,
+  PlayerNotFound,
+  type SessionRevoked
+} from "#rpc/errors"
 import type { ProviderSession, SignInError } from "#rpc/oauth/sign-in"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
+import { makeTransaction } from "../database.ts"
 import { Standings } from "../moderation/standings.ts"
 import { Sessions } from "../sessions/chains.ts"
 import { displayNameOf, type Person } from "./people.ts"
@@ -31,7 +39,10 @@ export class Entrance extends Context.Service<
     readonly enter: (
       whose: Whose,
       entering: Entering
-    ) => Effect.Effect<ProviderSession, IdentityAlreadyLinked | PlayerBanned | PlayerNotFound>
+    ) => Effect.Effect<
+      ProviderSession,
+      IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
+    >
   }
 >()("src/oauth/entrance/Entrance") {
   static readonly layer = Layer.effect(
@@ -69,39 +80,44 @@ const makeEnter = Effect.gen(function* () {
   const sessions = yield* Sessions
   const standings = yield* Standings
 
-  /** Whose identity it is already, with what the provider tells now. */
-  const known = ({ environmentId }: Whose, identity: NewIdentity) =>
-    Effect.map(identities.renew({ ...identity, environmentId }), (found) =>
-      Option.map(found, ({ playerId }) => playerId)
-    )
+  const transaction = yield* makeTransaction
+
+  /** Signs the player in whose identity it is, and keeps what the provider tells now. */
+  const known = Effect.fnUntraced(function* ({ environmentId }: Whose, identity: NewIdentity) {
+    const key = { ...identity, environmentId }
+    const owner = yield* identities.find(key)
+    if (Option.isNone(owner)) return Option.none()
+    const { playerId } = owner.value
+    yield* identities.hold({ environmentId, playerId })
+    const still = yield* identities.renew(key)
+    if (!Option.exists(still, (row) => row.playerId === playerId)) return Option.none()
+    return Option.some(yield* sessions.signIn(environmentId, playerId))
+  }, transaction)
 
   const signIn = Effect.fnUntraced(function* (
     whose: Whose,
     identity: NewIdentity,
     displayName: string | undefined
   ) {
-    const { environmentId } = whose
-    const player = yield* known(whose, identity)
-    if (Option.isSome(player)) return yield* sessions.signIn(environmentId, player.value)
-    return yield* sessions.signUp(environmentId, { displayName, identity }).pipe(
+    const session = yield* known(whose, identity)
+    if (Option.isSome(session)) return session.value
+    return yield* sessions.signUp(whose.environmentId, { displayName, identity }).pipe(
       // The same person has come in by two doors at once.
       Effect.catchTag("NotLinked", () =>
         Effect.flatMap(known(whose, identity), (first) =>
-          Option.isSome(first)
-            ? sessions.signIn(environmentId, first.value)
-            : Effect.fail(new PlayerNotFound())
+          Option.isSome(first) ? Effect.succeed(first.value) : Effect.fail(new PlayerNotFound())
         )
       )
     )
   })
 
   const link = Effect.fnUntraced(function* (
-    whose: Whose,
+    { environmentId, sessionId }: Whose,
     identity: NewIdentity,
     playerId: NonNullable<Whose["playerId"]>
   ) {
-    const { environmentId } = whose
     yield* standings.check(environmentId, playerId)
+    yield* sessions.hold(environmentId, playerId, sessionId ?? "")
     const linkedAt = yield* DateTime.now
     const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
       Effect.map(Option.isSome),
@@ -110,13 +126,13 @@ const makeEnter = Effect.gen(function* () {
           const owner = yield* identities.find({ ...identity, environmentId })
           if (Option.isNone(owner)) return yield* second
           if (owner.value.playerId !== playerId) return yield* new IdentityAlreadyLinked()
-          return Option.isSome(yield* known(whose, identity))
+          return Option.isSome(yield* identities.renew({ ...identity, environmentId }))
         })
       )
     )
     if (!linked) return yield* new PlayerNotFound()
     return yield* sessions.signIn(environmentId, playerId)
-  })
+  }, transaction)
 
   return Effect.fn("Entrance.enter")(function* (whose: Whose, { grantSealed, person }: Entering) {
     const { playerId, provider } = whose

@@ -3,7 +3,7 @@ import { Effect, Layer, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
-import { CurrentEnvironment, PlayerIfAny } from "#rpc/auth"
+import { CurrentEnvironment, type PlayerCaller, PlayerIfAny } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors"
 import type { Provider } from "#rpc/identities"
 import { type Throttle, throttles as limits } from "#rpc/limits"
@@ -26,6 +26,12 @@ const makeWithin = Effect.gen(function* () {
   /** Keeps an address within the pace of what it does. */
   return (throttle: Throttle, what: string, request: HttpServerRequest.HttpServerRequest) =>
     throttled(throttles, throttle, `${what}:${clientAddress(request, trustedProxies)}`)
+})
+
+/** To whom an identity is to be linked, if to anybody. */
+const linkTo = (player: PlayerCaller | undefined) => ({
+  playerId: player?.playerId ?? null,
+  sessionId: player?.sessionId ?? null
 })
 
 interface Asked {
@@ -59,10 +65,9 @@ const Handlers = HttpApiBuilder.group(
           `oauthStart:${environment.environmentId}`,
           request
         )
-        const playerId = player?.playerId ?? null
         const path = "redirectUrl"
-        const url = yield* signIn.start({ environment, provider, playerId, path, request: payload })
-        return { url }
+        const start = { environment, provider, ...linkTo(player), path, request: payload }
+        return { url: yield* signIn.start(start) }
       }),
       startByLink: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
         const environment = yield* CurrentEnvironment
@@ -72,7 +77,7 @@ const Handlers = HttpApiBuilder.group(
           request
         )
         const path = "query.redirectUrl"
-        const start = { environment, provider, playerId: null, path, request: query }
+        const start = { environment, provider, ...linkTo(undefined), path, request: query }
         const address = yield* signIn
           .start(start)
           .pipe(
@@ -95,8 +100,8 @@ const Handlers = HttpApiBuilder.group(
         yield* within(limits.oauthNativePerAddress, `oauthNative:${environmentId}`, request)
         const isLink = payload.link === true
         if (isLink && player === undefined) return yield* new Unauthorized()
-        const playerId = isLink ? (player?.playerId ?? null) : null
-        return yield* native.signIn({ environmentId, provider, playerId }, payload)
+        const whom = linkTo(isLink ? player : undefined)
+        return yield* native.signIn({ environmentId, provider, ...whom }, payload)
       })
     })
   })

@@ -12,6 +12,7 @@ import {
   type PlayerNotFound,
   type ProviderDisabled,
   ProviderNotConfigured,
+  type SessionRevoked,
   Unavailable
 } from "#rpc/errors"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
@@ -38,6 +39,7 @@ export class NativeSignIn extends Context.Service<
       | IdentityAlreadyLinked
       | PlayerBanned
       | PlayerNotFound
+      | SessionRevoked
       | Unavailable
     >
   }

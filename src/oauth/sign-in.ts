@@ -16,10 +16,11 @@ import {
   type PlayerBanned,
   type PlayerNotFound,
   type ProviderDisabled,
-  ProviderNotConfigured
+  ProviderNotConfigured,
+  type SessionRevoked
 } from "#rpc/errors"
 import type { Provider } from "#rpc/identities"
-import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import type { EnvironmentId } from "#rpc/ids"
 import {
   fragments,
   type ProviderReturn,
@@ -33,13 +34,11 @@ import { ProviderClients } from "./clients.ts"
 import { Entrance } from "./entrance.ts"
 import { ProviderGrants } from "./grants.ts"
 import { Providers } from "./providers.ts"
-import { type Departure, SignInSteps, type Taken } from "./steps.ts"
+import { type Departure, SignInSteps, type Taken, type Whose } from "./steps.ts"
 
 /** A start: whose, with what, and where `redirectUrl` stands in the request. */
-export interface Start {
+export interface Start extends Pick<Whose, "provider" | "playerId" | "sessionId"> {
   readonly environment: EnvironmentCaller
-  readonly provider: Provider
-  readonly playerId: PlayerId | null
   readonly request: StartRequest
   readonly path: string
 }
@@ -63,7 +62,7 @@ export class SignIn extends Context.Service<
       verifier: string
     ) => Effect.Effect<
       ProviderSession,
-      InvalidCode | IdentityAlreadyLinked | PlayerBanned | PlayerNotFound
+      InvalidCode | IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
     >
   }
 >()("src/oauth/sign-in/SignIn") {
@@ -95,7 +94,7 @@ const makeStart = Effect.gen(function* () {
   const steps = yield* SignInSteps
   const random = yield* SecureRandom.SecureRandom
   return Effect.fn("SignIn.start")(
-    function* ({ environment, path, playerId, provider, request }: Start) {
+    function* ({ environment, path, playerId, provider, request, sessionId }: Start) {
       const { environmentId } = environment
       yield* providers.enabled(environmentId, provider)
       const { challenge, redirectUrl } = request
@@ -104,7 +103,7 @@ const makeStart = Effect.gen(function* () {
       if (Option.isNone(credentials)) return yield* new ProviderNotConfigured()
       const proofs = { nonce: yield* randomSecret, verifier: yield* randomSecret }
       const state = yield* randomSecret
-      const whose = { environmentId, provider, playerId }
+      const whose = { environmentId, provider, playerId, sessionId }
       yield* steps.depart(whose, state, { redirectUrl, challenge, ...proofs })
       return yield* clients.authorizeUrl(provider, credentials.value, { state, ...proofs })
     },

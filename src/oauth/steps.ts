@@ -31,11 +31,15 @@ const Arrival = Schema.Struct({
 })
 export type Arrival = typeof Arrival.Type
 
-/** Whose sign-in it is; with `playerId`, to whom the identity is to be linked. */
+/**
+ * Whose sign-in it is; with `playerId`, to whom the identity is to be linked, as long as the session
+ * that has asked for it is open.
+ */
 export interface Whose {
   readonly environmentId: EnvironmentId
   readonly provider: Provider
   readonly playerId: PlayerId | null
+  readonly sessionId: string | null
 }
 
 /** A step that was taken. */
@@ -100,14 +104,21 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
 ) {
   const rows = yield* StepRows
   const secrets = yield* Secrets
-  const text = Schema.fromJsonString(schema)
+  const text = Schema.fromJsonString(
+    Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
+  )
   const encode = Schema.encodeEffect(text)
   const decode = Schema.decodeEffect(text)
   const purposeOf = (hash: string) => `sign-in step ${hash}`
 
-  const put = Effect.fnUntraced(function* (whose: Whose, key: string, carried: A) {
+  const put = Effect.fnUntraced(function* (
+    { sessionId, ...whose }: Whose,
+    key: string,
+    carried: A
+  ) {
     const hash = sha256(key)
-    const sealed = yield* secrets.seal(yield* Effect.orDie(encode(carried)), purposeOf(hash))
+    const plain = yield* Effect.orDie(encode({ carried, sessionId }))
+    const sealed = yield* secrets.seal(plain, purposeOf(hash))
     const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
     yield* rows.put({ ...whose, hash, sealed, expiresAt })
   })
@@ -121,7 +132,7 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
       environmentId,
       provider: found.value.provider,
       playerId,
-      carried: yield* Effect.orDie(decode(opened)),
+      ...(yield* Effect.orDie(decode(opened))),
       isLate: DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
     })
   })

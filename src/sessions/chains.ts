@@ -61,6 +61,15 @@ export class Sessions extends Context.Service<
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<Session, PlayerBanned | PlayerNotFound>
+    /**
+     * Holds the player until the transaction ends, if this session of it is open. An access token
+     * outlives its session, but what makes another session of it must not.
+     */
+    readonly hold: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId,
+      sessionId: string
+    ) => Effect.Effect<void, SessionRevoked>
     /** Ends the sessions of a player, all but the one that is kept, and their sockets on all nodes. */
     readonly signOut: (
       environmentId: EnvironmentId,
@@ -111,6 +120,11 @@ export class Sessions extends Context.Service<
         openGuest,
         signIn,
         signUp,
+
+        hold: Effect.fn("Sessions.hold")(function* (environmentId, playerId, sessionId) {
+          const isOpen = yield* rows.hold({ environmentId, playerId, sessionId })
+          if (!isOpen) return yield* new SessionRevoked()
+        }),
 
         signOut: Effect.fn("Sessions.signOut")(function* (environmentId, playerId, kept) {
           const now = yield* DateTime.now
