@@ -2,6 +2,7 @@
  * Mails: what was accepted is sent, once in the usual case, through failures, stops and restarts; what
  * they say; and where they stay in development (decisions 3.2.5).
  */
+import { get } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Clock, Context, Effect, Exit, flow, Layer, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -287,6 +288,21 @@ layer(LocalNode)("without a mail server in development", (it) => {
         headers: { origin: "https://evil.example" }
       })
       assert.deepStrictEqual([answer.status, codeOf(answer)], [404, "not_found"])
+    })
+  )
+
+  it.effect("no page whose name leads to this machine reads them", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const status = (host: string) =>
+        Effect.callback<number | undefined>((resume) => {
+          get(`${url}/dev/mail`, { headers: { host } }, (response) => {
+            response.resume()
+            resume(Effect.succeed(response.statusCode))
+          })
+        })
+      assert.strictEqual(yield* status("evil.example:8080"), 404)
+      assert.strictEqual(yield* status("localhost:8080"), 200)
     })
   )
 

@@ -1,10 +1,13 @@
 /**
  * `GET /dev/mail`: the mails of development that were not sent for want of an `SMTP_URL`. There is no
- * such page in production, nor where mails leave. Pages of other origins cannot read it.
+ * such page in production, nor where mails leave. It is for browsers on this machine: neither neighbours
+ * in the network nor pages of other origins can read it.
  */
 import { DateTime, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { isLoopback } from "#rpc/config/origins"
 import { NotFound } from "#rpc/errors"
+import { clientAddress } from "../http/address.ts"
 import { errorResponse } from "../http/errors.ts"
 import { Settings } from "../settings.ts"
 import { escapeHtml } from "./letters.ts"
@@ -47,17 +50,29 @@ const pageOf = (mails: ReadonlyArray<KeptMail>): string =>
   (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
   `</body></html>`
 
-const makeAnswer = Effect.map(Mails, (mails) =>
-  Effect.gen(function* () {
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    // Whoever opens the page sends none; a script of another page does.
-    if (headers["origin"] !== undefined) return errorResponse(NotFound, new NotFound())
+/** This machine, as addresses of clients are told. */
+const ownAddresses: ReadonlySet<string> = new Set(["127.0.0.1", "::/64"])
+
+const makeAnswer = Effect.gen(function* () {
+  const mails = yield* Mails
+  const { baseUrl, trustedProxies } = yield* Settings
+  const ownName = new URL(baseUrl).hostname
+  const isOwn = (request: HttpServerRequest.HttpServerRequest): boolean => {
+    const { host, origin } = request.headers
+    const name = URL.parse(`http://${host}`)?.hostname ?? ""
+    // Whoever opens the page sends no origin; a script of another page does, or has brought its name here.
+    const isOpened = origin === undefined && (isLoopback(name) || name === ownName)
+    return isOpened && ownAddresses.has(clientAddress(request, trustedProxies))
+  }
+  return Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (!isOwn(request)) return errorResponse(NotFound, new NotFound())
     return HttpServerResponse.text(pageOf(yield* mails.kept), {
       contentType: "text/html; charset=utf-8",
       headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
     })
   })
-)
+})
 
 /** The page, where there is one. */
 export const DevMailPage = Layer.unwrap(
