@@ -10,6 +10,7 @@ import { startColyseus } from "./many/crowds.ts"
 import { type Command, Done, Matched } from "./many/matchmaking-worker.ts"
 import { type Matchmaker, matchmakers, matchmakingConfig } from "./many/matchmakers.ts"
 import { settled } from "./many/memory.ts"
+import { median } from "./many/figures.ts"
 import { formatTable, print, requireSockets, writeResult } from "./many/report.ts"
 import { startService } from "./many/service.ts"
 import { startWorker } from "./many/worker.ts"
@@ -125,13 +126,24 @@ async function measure({ chosen, count, length, offered }: Options): Promise<Arr
   for (const matchmaker of chosen) {
     await run(matchmaker, await serverOf(matchmaker.server), shortCount, null)
   }
+  /** Players a second that each has matched as fast as it could. */
+  const fastest = new Map<string, number>()
   // Awaited here: the servers stop when this function is left.
   return await Array.fromAsync(offered, async (rate): Promise<Measured> => {
-    const servers = chosen.map(({ name }) => ({ name, runs: new Array<Run>() }))
+    // What comes faster than a server can go piles up until clients give up: that measures them.
+    const able = chosen.filter(
+      ({ name }) => rate === null || (fastest.get(name) ?? Number.POSITIVE_INFINITY) > rate
+    )
+    const servers = able.map(({ name }) => ({ name, runs: new Array<Run>() }))
     for (let round = 0; round < rounds[length]; round++) {
-      for (const [i, matchmaker] of chosen.entries()) {
+      for (const [i, matchmaker] of able.entries()) {
         const server = await serverOf(matchmaker.server)
         servers[i]?.runs.push(await run(matchmaker, server, count, rate))
+      }
+    }
+    if (rate === null) {
+      for (const { name, runs } of servers) {
+        fastest.set(name, median(runs.map(({ perSecond }) => perSecond)))
       }
     }
     const measured: Measured = { rate, servers, ratios: ratiosOf(servers) }
@@ -142,6 +154,10 @@ async function measure({ chosen, count, length, offered }: Options): Promise<Arr
     print(formatTable(title, matchmakingHeader, matchmakingRows(measured)))
     for (const [pair, ratio] of Object.entries(measured.ratios)) {
       print(`${pair}: CPU ${ratio.cpu.toFixed(2)}, p99 ${ratio.p99.toFixed(2)}`)
+    }
+    for (const { name } of chosen) {
+      if (able.some((one) => one.name === name)) continue
+      print(`${name}: left out, it matches ${fastest.get(name)?.toFixed(0)} a second at most`)
     }
     return measured
   })
