@@ -9,7 +9,7 @@ import { throttles as paces } from "#rpc/limits"
 import type { DeletionProof } from "#rpc/player-data"
 import { IdentityRows } from "#sql/identities"
 import { Passwords } from "../crypto/passwords.ts"
-import { throttled } from "../http/throttled.ts"
+import { guarded } from "../http/throttled.ts"
 import type { PlayerRef } from "../moderation/sanctions.ts"
 import { Sessions } from "../sessions/chains.ts"
 import { Throttles } from "../throttles.ts"
@@ -39,12 +39,13 @@ export const makeProve = Effect.gen(function* () {
     return password !== undefined && (yield* passwords.verify(password, email.passwordHash))
   })
 
-  return Effect.fnUntraced(function* (player: PlayerRef, proof: DeletionProof) {
-    const key = `deletion:${player.playerId}`
-    yield* throttled(throttles, paces.deletionPerPlayer, key)
-    if (!(yield* isProof(player, proof))) {
-      return yield* new InvalidCredentials({ message: "The password or the token is wrong." })
-    }
-    yield* throttles.giveBack(key)
+  const prove = Effect.fnUntraced(function* (player: PlayerRef, proof: DeletionProof) {
+    if (yield* isProof(player, proof)) return
+    return yield* new InvalidCredentials({ message: "The password or the token is wrong." })
   })
+
+  return (player: PlayerRef, proof: DeletionProof) => {
+    const guard = guarded(throttles, [[paces.deletionPerPlayer, `deletion:${player.playerId}`]])
+    return guard(prove(player, proof))
+  }
 })
