@@ -82,7 +82,8 @@ export class Outbox {
   readonly #overflow: () => void
   /** What is written at the end of the turn; most often it is one frame. */
   #first: Buffer | undefined
-  #more: Array<Buffer> = []
+  /** Emptied and used again: the engine soon takes arrays made anew each turn for long-lived ones. */
+  readonly #more: Array<Buffer> = []
   #bytes = 0
   /** The socket had more than it could send when it was last written to. */
   #behind = false
@@ -122,18 +123,15 @@ export class Outbox {
   flush(): void {
     const first = this.#first
     if (first === undefined) return
-    const more = this.#more
-    const size = this.#bytes
+    const messages = 1 + this.#more.length
+    const bytes = messages === 1 ? first : this.#joined(first)
     this.#empty()
     if (!this.#socket.writable) return
     const { sent } = this.#turn
-    sent.messages += 1 + more.length
-    sent.bytes += size
+    sent.messages += messages
+    sent.bytes += bytes.length
     sent.writes += 1
-    const isSent = this.#socket.write(
-      more.length === 0 ? first : Buffer.concat([first, ...more], size)
-    )
-    if (!isSent) this.#behind = true
+    if (!this.#socket.write(bytes)) this.#behind = true
   }
 
   /** Drops what waits and takes no more. */
@@ -142,9 +140,16 @@ export class Outbox {
     this.#empty()
   }
 
+  #joined(first: Buffer): Buffer {
+    const joined = Buffer.allocUnsafe(this.#bytes)
+    let size = first.copy(joined)
+    for (const bytes of this.#more) size += bytes.copy(joined, size)
+    return joined
+  }
+
   #empty(): void {
     this.#first = undefined
-    if (this.#more.length > 0) this.#more = []
+    this.#more.length = 0
     this.#bytes = 0
   }
 }
