@@ -13,6 +13,7 @@ import {
   type CodedError,
   InvalidFrame,
   ModeNotFound,
+  NotInRoom,
   PayloadTooLarge,
   ResumeExpired,
   RoomNotFound
@@ -184,13 +185,15 @@ export const resumeRoom = Effect.fnUntraced(function* (
   )
 })
 
-/** Gives the seat up. */
+/** Gives the seat up; whose room is lost meanwhile has none. */
 export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   room: RoomLine
 ) {
   const { connectionId, playerId } = connection
-  yield* room.request({ t: "leave", playerId, connectionId, reason: "left" })
+  yield* room
+    .request({ t: "leave", playerId, connectionId, reason: "left" })
+    .pipe(Effect.catchTag("room_not_found", () => Effect.fail(new NotInRoom())))
   connection.room = undefined
   yield* release(connection, { k: "seat", roomId: room.roomId })
   return {}

@@ -2,10 +2,10 @@
  * A virtual player: one game client with its sockets, its requests and its view of the room it is in,
  * built from what it is told and nothing else. What it cannot make sense of is a defect.
  */
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import { ChannelEvent } from "#rpc/channels"
 import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
-import { Reply, Warn, Welcome } from "#rpc/realtime"
+import { ClientFrames, Reply, Warn, Welcome } from "#rpc/realtime"
 import { follow } from "../room-world.ts"
 import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"
 import type { ChannelRules } from "./channel-rules.ts"
@@ -17,6 +17,14 @@ import type { World } from "./world.ts"
 const decode = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent]))
 )
+
+/** Is the error one of those that the frame's definition names? */
+const isDeclared = (t: string, error: Reply["error"]): boolean => {
+  const frame = ClientFrames.requests.get(t)
+  if (frame === undefined) return false
+  const decoded = Schema.decodeUnknownOption(frame.errorSchema)({ ...error, _tag: error?.code })
+  return Option.isSome(decoded)
+}
 
 const isOfChannel = (event: RoomEvent | ChannelEvent): event is ChannelEvent =>
   event.t.startsWith("channel_")
@@ -252,7 +260,10 @@ export class Player {
     const outcome = `${request.t} ${reply.ok ? "ok" : (reply.error?.code ?? "?")}`
     this.#ledger.outcomes.set(outcome, (this.#ledger.outcomes.get(outcome) ?? 0) + 1)
     this.channels.answered(reply)
-    if (!reply.ok) return
+    if (!reply.ok) {
+      if (!isDeclared(request.t, reply.error)) this.fault(`may not be answered: ${outcome}`)
+      return
+    }
     const data = new Map(Object.entries(Object(reply.data)))
     switch (request.t) {
       case "create":
