@@ -142,8 +142,16 @@ const walk = Effect.gen(function* () {
       ? yield* makeKey(developer, projectId, "secret")
       : { keyId: "" }
     const samples: Readonly<Record<string, string>> = {
-      ...{ projectId, env: "development", appealId, sanctionId, keyId, playerId },
-      ...{ name: "lobby", key: "slot", provider: "google", version: "1" }
+      projectId,
+      env: "development",
+      appealId,
+      sanctionId,
+      keyId,
+      playerId,
+      name: "lobby",
+      key: "slot",
+      provider: "google",
+      version: "1"
     }
     const path = endpoint.path.replace(/:([A-Za-z]+)/g, (_, name: string) => samples[name] ?? "x")
     const answer = yield* request(`${url}${path}`, {

@@ -31,8 +31,12 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an entry of th
       const actor = { kind: "system", id: victim.id, name: "framed" }
       const pretended = {
         actor,
-        ...{ actorId: victim.id, actorKind: "system", actorName: "framed", at: "1970-01-01" },
-        ...{ action: "player.unban", target: { kind: "player", id: "pl_1" }, address: "8.8.8.8" }
+        actorId: victim.id,
+        actorKind: "system",
+        at: "1970-01-01",
+        action: "player.unban",
+        target: { kind: "player", id: "pl_1" },
+        address: "8.8.8.8"
       }
       const headers = {
         "x-forwarded-for": "8.8.8.8",

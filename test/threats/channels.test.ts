@@ -44,6 +44,18 @@ const before: Readonly<Partial<Record<Op, Op>>> = {
   unban: "ban"
 }
 
+/** What takes back an act, done or refused. */
+const after: Readonly<Partial<Record<Op, Op>>> = {
+  invite: "uninvite",
+  uninvite: "uninvite",
+  allowSend: "disallowSend",
+  disallowSend: "disallowSend",
+  mute: "unmute",
+  unmute: "unmute",
+  ban: "unban",
+  unban: "unban"
+}
+
 const report = (app: TestTarget, channel: string) =>
   Effect.map(manage(app, "GET", channel), ({ body }) => body)
 
@@ -78,7 +90,7 @@ const club = Effect.gen(function* () {
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation", (it) => {
-  it.effect("is the owner's and the server's: 9 acts by 6 roles", () =>
+  it.effect("is the owner's and the server's: 9 acts by 7 roles", () =>
     Effect.gen(function* () {
       const { app, banned, channel, member, owner } = yield* club
       const outsider = yield* newPlayer(app, "Outsider")
@@ -117,9 +129,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
           const done = isListed(later, list, target.id) === present
           const right = expected === "ok" ? done : JSON.stringify(earlier) === JSON.stringify(later)
           if (told !== expected || !right) wrong.push(`${op} by ${role}: ${String(told)}, ${done}`)
-          for (const undo of ["uninvite", "disallowSend", "unmute", "unban", "kick"] as const) {
-            yield* by(owner)(undo, target.id)
-          }
+          const undo = after[op]
+          if (undo !== undefined) yield* by(owner)(undo, target.id)
         }
       }
       assert.deepStrictEqual(wrong, [])
@@ -149,12 +160,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
     })
   )
 
-  it.effect("outruns those who come back: 50 bans and 50 kicks against joins and messages", () =>
+  it.effect("outruns those who come back: 25 bans and 25 kicks against joins and messages", () =>
     Effect.gen(function* () {
       const { app, channel, member, owner } = yield* club
       const act = (op: Op) =>
         owner.socket.ask({ t: "channelModerate", channel, op, playerId: member.id })
-      for (let round = 0; round < 50; round++) {
+      for (let round = 0; round < 25; round++) {
         for (const op of ["kick", "ban"] as const) {
           yield* join(member, channel)
           const [told] = yield* Effect.all(

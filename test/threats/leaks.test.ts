@@ -20,9 +20,20 @@ const App = Layer.merge(
   )
 ).pipe(Layer.provide(DatabaseLive))
 
-/** Of what a node holds at a time. */
-const held =
-  /^(svc_(?:sockets|rooms|room_members|channels|channel_members|queues|queue_tickets|player_sessions|snapshots_waiting|cluster_entities)(?:\{.*\})?) (\S+)$/gm
+/** What a node holds at a time. */
+const kinds = [
+  "sockets",
+  "rooms",
+  "room_members",
+  "channels",
+  "channel_members",
+  "queues",
+  "queue_tickets",
+  "player_sessions",
+  "snapshots_waiting",
+  "cluster_entities"
+]
+const held = new RegExp(`^(svc_(?:${kinds.join("|")})(?:\\{.*\\})?) (\\S+)$`, "gm")
 
 const readings = Effect.gen(function* () {
   const { url } = yield* TestApp

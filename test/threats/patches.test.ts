@@ -110,33 +110,33 @@ const seen = Effect.fnUntraced(function* ({ id, socket }: OnlinePlayer, roomId: 
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of state", (it) => {
-  for (const t of ["setState", "setMyState"] as const) {
-    it.effect(`${t}: none of 50 hostile ones reaches a prototype or another key`, () =>
-      Effect.gen(function* () {
-        const app = yield* TestApp
+  it.effect.each(["setState", "setMyState"] as const)(
+    "%s: none of 50 hostile ones reaches a prototype or another key",
+    Effect.fnUntraced(function* (t) {
+      const app = yield* TestApp
+      const before = builtIns()
+      assert.isAtLeast(payloads.length, 50)
+      const witness = yield* newPlayer(app)
+      const attempt = Effect.fnUntraced(function* ([patch, code]: (typeof payloads)[number]) {
+        const name = patch.slice(0, 80)
         const player = yield* newPlayer(app)
-        const witness = yield* newPlayer(app)
-        const before = builtIns()
-        assert.isAtLeast(payloads.length, 50)
-        for (const [patch, code] of payloads) {
-          const name = patch.slice(0, 80)
-          const made = yield* player.socket.ask({ t: "create", mode: "default" })
-          const roomId = at(made, "data", "roomId")
-          yield* player.socket.next("room_joined")
-          yield* player.socket.ask({ t, patch: base })
-          const reply = yield* patched(player, t, patch)
-          assert.strictEqual(at(reply, "error", "code"), code, name)
-          const { [t]: state } = yield* seen(player, roomId)
-          const wanted = code === undefined ? expected(base, patch) : base
-          assert.deepStrictEqual(state, wanted, name)
-          yield* player.socket.ask({ t: "leave" })
-          const neighbour = yield* witness.socket.ask({ t: "ping" })
-          assert.strictEqual(at(neighbour, "ok"), true)
-        }
-        assert.deepStrictEqual(builtIns(), before)
+        const made = yield* player.socket.ask({ t: "create", mode: "default" })
+        yield* player.socket.next("room_joined")
+        yield* player.socket.ask({ t, patch: base })
+        const reply = yield* patched(player, t, patch)
+        assert.strictEqual(at(reply, "error", "code"), code, name)
+        const { [t]: state } = yield* seen(player, at(made, "data", "roomId"))
+        const wanted = code === undefined ? expected(base, patch) : base
+        assert.deepStrictEqual(state, wanted, name)
+        assert.strictEqual(at(yield* witness.socket.ask({ t: "ping" }), "ok"), true)
       })
-    )
-  }
+      yield* Effect.forEach(payloads, (payload) => Effect.scoped(attempt(payload)), {
+        concurrency: 8,
+        discard: true
+      })
+      assert.deepStrictEqual(builtIns(), before)
+    })
+  )
 })
 
 describe("patches of state, one after the other", () => {

@@ -89,7 +89,12 @@ const unshown: Readonly<Record<string, ReadonlyArray<string>>> = {
   players: ["environment_id"],
   identities: ["environment_id", "player_id", "password_hash", "grant_sealed"],
   sessions: [
-    ...["environment_id", "player_id", "token_hash", "parent_hash", "expires_at", "revoked_at"],
+    "environment_id",
+    "player_id",
+    "token_hash",
+    "parent_hash",
+    "expires_at",
+    "revoked_at",
     "sanction_id"
   ],
   sanctions: ["environment_id", "player_id", "number", "reason", "appeal_id"],
