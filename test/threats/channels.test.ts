@@ -90,51 +90,56 @@ const club = Effect.gen(function* () {
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation", (it) => {
-  it.effect("is the owner's and the server's: 9 acts by 7 roles", () =>
-    Effect.gen(function* () {
-      const { app, banned, channel, member, owner } = yield* club
-      const outsider = yield* newPlayer(app, "Outsider")
-      const nobody = { socket: yield* anonymous(app) }
-      const by =
-        ({ socket }: { readonly socket: SocketClient }) =>
-        (op: Op, playerId: string) =>
-          Effect.map(
-            socket.ask({ t: "channelModerate", channel, op, playerId }),
-            (reply) => code(reply) ?? "ok"
+  it.effect(
+    "is the owner's and the server's: 9 acts by 7 roles",
+    () =>
+      Effect.gen(function* () {
+        const { app, banned, channel, member, owner } = yield* club
+        const outsider = yield* newPlayer(app, "Outsider")
+        const nobody = { socket: yield* anonymous(app) }
+        const by =
+          ({ socket }: { readonly socket: SocketClient }) =>
+          (op: Op, playerId: string) =>
+            Effect.map(
+              socket.ask({ t: "channelModerate", channel, op, playerId }),
+              (reply) => code(reply) ?? "ok"
+            )
+        const server = (key: string) => (op: Op, playerId: string) =>
+          Effect.map(byServer(app, key, channel, op, playerId), ({ body, status }) =>
+            status === 200 ? "ok" : at(body, "error", "code")
           )
-      const server = (key: string) => (op: Op, playerId: string) =>
-        Effect.map(byServer(app, key, channel, op, playerId), ({ body, status }) =>
-          status === 200 ? "ok" : at(body, "error", "code")
-        )
-      const roles = [
-        ["member", by(member), "owner_only"],
-        ["outsider", by(outsider), "owner_only"],
-        ["banned", by(banned), "owner_only"],
-        ["anonymous", by(nobody), "player_required"],
-        ["a publishable key", server(app.publishableKey), "secret_key_required"],
-        ["owner", by(owner), "ok"],
-        ["the server", server(app.secretKey), "ok"]
-      ] as const
-      const target = yield* newPlayer(app, "Target")
-      const wrong: Array<string> = []
-      for (const op of ops) {
-        const [list, present] = traces[op]
-        for (const [role, act, expected] of roles) {
-          const first = before[op]
-          if (first !== undefined) yield* by(owner)(first, target.id)
-          if (op === "kick") yield* join(target, channel)
-          const earlier = yield* report(app, channel)
-          const told = yield* act(op, target.id)
-          const later = yield* report(app, channel)
-          const done = isListed(later, list, target.id) === present
-          const right = expected === "ok" ? done : JSON.stringify(earlier) === JSON.stringify(later)
-          if (told !== expected || !right) wrong.push(`${op} by ${role}: ${String(told)}, ${done}`)
-          const undo = after[op]
-          if (undo !== undefined) yield* by(owner)(undo, target.id)
+        const roles = [
+          ["member", by(member), "owner_only"],
+          ["outsider", by(outsider), "owner_only"],
+          ["banned", by(banned), "owner_only"],
+          ["anonymous", by(nobody), "player_required"],
+          ["a publishable key", server(app.publishableKey), "secret_key_required"],
+          ["owner", by(owner), "ok"],
+          ["the server", server(app.secretKey), "ok"]
+        ] as const
+        const target = yield* newPlayer(app, "Target")
+        const wrong: Array<string> = []
+        for (const op of ops) {
+          const [list, present] = traces[op]
+          for (const [role, act, expected] of roles) {
+            const first = before[op]
+            if (first !== undefined) yield* by(owner)(first, target.id)
+            if (op === "kick") yield* join(target, channel)
+            const earlier = yield* report(app, channel)
+            const told = yield* act(op, target.id)
+            const later = yield* report(app, channel)
+            const done = isListed(later, list, target.id) === present
+            const right =
+              expected === "ok" ? done : JSON.stringify(earlier) === JSON.stringify(later)
+            if (told !== expected || !right)
+              wrong.push(`${op} by ${role}: ${String(told)}, ${done}`)
+            const undo = after[op]
+            if (undo !== undefined) yield* by(owner)(undo, target.id)
+          }
         }
-      }
-      assert.deepStrictEqual(wrong, [])
-    })
+        assert.deepStrictEqual(wrong, [])
+      }),
+    60_000
   )
 
   it.effect("is undone by nobody for himself, not even from a channel of his own", () =>
@@ -160,31 +165,34 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
     })
   )
 
-  it.effect("outruns those who come back: 25 bans and 25 kicks against joins and messages", () =>
-    Effect.gen(function* () {
-      const { app, channel, member, owner } = yield* club
-      const act = (op: Op) =>
-        owner.socket.ask({ t: "channelModerate", channel, op, playerId: member.id })
-      for (let round = 0; round < 25; round++) {
-        for (const op of ["kick", "ban"] as const) {
-          yield* join(member, channel)
-          const [told] = yield* Effect.all(
-            [
-              act(op),
-              join(member, channel),
-              member.socket.ask({ t: "channelSend", channel, type: "late" }),
-              join(member, channel)
-            ],
-            { concurrency: "unbounded" }
-          )
-          assert.isUndefined(code(told))
+  it.effect(
+    "outruns those who come back: 25 bans and 25 kicks against joins and messages",
+    () =>
+      Effect.gen(function* () {
+        const { app, channel, member, owner } = yield* club
+        const act = (op: Op) =>
+          owner.socket.ask({ t: "channelModerate", channel, op, playerId: member.id })
+        for (let round = 0; round < 25; round++) {
+          for (const op of ["kick", "ban"] as const) {
+            yield* join(member, channel)
+            const [told] = yield* Effect.all(
+              [
+                act(op),
+                join(member, channel),
+                member.socket.ask({ t: "channelSend", channel, type: "late" }),
+                join(member, channel)
+              ],
+              { concurrency: "unbounded" }
+            )
+            assert.isUndefined(code(told))
+          }
+          assert.isFalse(isListed(yield* report(app, channel), "members", member.id))
+          assert.strictEqual(code(yield* join(member, channel)), "channel_banned")
+          yield* act("unban")
         }
-        assert.isFalse(isListed(yield* report(app, channel), "members", member.id))
-        assert.strictEqual(code(yield* join(member, channel)), "channel_banned")
-        yield* act("unban")
-      }
-      assert.isUndefined(code(yield* join(member, channel)))
-    })
+        assert.isUndefined(code(yield* join(member, channel)))
+      }),
+    60_000
   )
 
   it.effect("of an anonymous listener's: a channel that is not open takes none", () =>

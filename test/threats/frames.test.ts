@@ -131,32 +131,35 @@ const limits: ReadonlyArray<Limit> = [
 ]
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", (it) => {
-  it.effect("is taken up to each of its limits, and not one beyond", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const features = { multiplayer: true, realtimeChannels: true }
-      const mesh = { key: "mesh", transport: "p2p", p2p: { relayOnly: false } }
-      yield* configure(app, { features, multiplayer: { modes: [mesh] } })
-      const other = yield* newPlayer(app)
-      const made = yield* other.socket.ask({ t: "create", mode: "mesh" })
-      const wrong: Array<string> = []
-      const reach = Effect.fnUntraced(function* ({ code, frame, n, name }: Limit) {
-        const { socket } = yield* newPlayer(app)
-        yield* socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
-        const created = yield* socket.ask({ t: "channelCreate" })
-        const context = { other: other.id, channel: String(at(created, "data", "channel")) }
-        for (const size of [n - 1, n, n + 1]) {
-          const reply = yield* socket.ask(frame(size, context))
-          const told = at(reply, "error", "code")
-          if (told !== (size > n ? code : undefined)) wrong.push(`${name}, ${size}: ${told}`)
-        }
-        yield* socket.ask({ t: "leave" })
-      })
-      // As many as find a seat beside the other.
-      yield* Effect.forEach(limits, (limit) => Effect.scoped(reach(limit)), { concurrency: 3 })
-      assert.deepStrictEqual(wrong, [])
-      assert.strictEqual((yield* other.socket.ask({ t: "ping" }))["ok"], true)
-    })
+  it.effect(
+    "is taken up to each of its limits, and not one beyond",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const features = { multiplayer: true, realtimeChannels: true }
+        const mesh = { key: "mesh", transport: "p2p", p2p: { relayOnly: false } }
+        yield* configure(app, { features, multiplayer: { modes: [mesh] } })
+        const other = yield* newPlayer(app)
+        const made = yield* other.socket.ask({ t: "create", mode: "mesh" })
+        const wrong: Array<string> = []
+        const reach = Effect.fnUntraced(function* ({ code, frame, n, name }: Limit) {
+          const { socket } = yield* newPlayer(app)
+          yield* socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
+          const created = yield* socket.ask({ t: "channelCreate" })
+          const context = { other: other.id, channel: String(at(created, "data", "channel")) }
+          for (const size of [n - 1, n, n + 1]) {
+            const reply = yield* socket.ask(frame(size, context))
+            const told = at(reply, "error", "code")
+            if (told !== (size > n ? code : undefined)) wrong.push(`${name}, ${size}: ${told}`)
+          }
+          yield* socket.ask({ t: "leave" })
+        })
+        // As many as find a seat beside the other.
+        yield* Effect.forEach(limits, (limit) => Effect.scoped(reach(limit)), { concurrency: 3 })
+        assert.deepStrictEqual(wrong, [])
+        assert.strictEqual((yield* other.socket.ask({ t: "ping" }))["ok"], true)
+      }),
+    60_000
   )
 
   it.effect("has a rid of at most 64 characters, and 64 KiB in all", () =>

@@ -30,63 +30,66 @@ const total = (ask: Ask) =>
   Effect.map(ask("GET", "/v1/stats"), ({ body }) => at(body, "stats", "coins") ?? 0)
 
 layer(Node, { timeout: "60 seconds" })("32 requests with one key at once, 50 times", (it) => {
-  it.effect("have one effect and one answer, whatever else comes under the key", () =>
-    Effect.gen(function* () {
-      const { newPlayer, player, url } = yield* newGame(game)
-      const stranger = yield* newPlayer
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
-      const asks = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
-      let sum = 0
-      for (let round = 0; round < rounds; round++) {
-        yield* TestClock.adjust("5 seconds")
-        const key = `round:${round}`
-        // One of the bodies wins: most ask for 7, some for 8, some for what cannot be.
-        const bodies = Array.from({ length: parallel }, (_, index) =>
-          index % 8 === 5 ? "broken" : index % 8 === 3 ? 8 : 7
-        )
-        const [answers, strangers] = yield* Effect.all(
-          [
-            Effect.forEach(
-              bodies,
-              (coins, index) =>
-                Effect.map(report(asks[index % 2] ?? player.ask, key, coins), (answer) => ({
-                  ...answer,
-                  coins
-                })),
-              { concurrency: "unbounded" }
-            ),
-            report(stranger.ask, key, 1)
-          ],
-          { concurrency: 2 }
-        )
-        const done = answers.filter(({ status }) => status === 200)
-        const [winner] = done
-        assert.isDefined(winner)
-        assert.include([7, 8], winner?.coins)
-        sum += Number(winner?.coins)
-        for (const { body, coins } of done) {
-          assert.strictEqual(coins, winner?.coins, "another body is not answered")
-          assert.deepStrictEqual(body, winner?.body)
+  it.effect(
+    "have one effect and one answer, whatever else comes under the key",
+    () =>
+      Effect.gen(function* () {
+        const { newPlayer, player, url } = yield* newGame(game)
+        const stranger = yield* newPlayer
+        const other = yield* Layer.build(Layer.fresh(nodeWith()))
+        const asks = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
+        let sum = 0
+        for (let round = 0; round < rounds; round++) {
+          yield* TestClock.adjust("5 seconds")
+          const key = `round:${round}`
+          // One of the bodies wins: most ask for 7, some for 8, some for what cannot be.
+          const bodies = Array.from({ length: parallel }, (_, index) =>
+            index % 8 === 5 ? "broken" : index % 8 === 3 ? 8 : 7
+          )
+          const [answers, strangers] = yield* Effect.all(
+            [
+              Effect.forEach(
+                bodies,
+                (coins, index) =>
+                  Effect.map(report(asks[index % 2] ?? player.ask, key, coins), (answer) => ({
+                    ...answer,
+                    coins
+                  })),
+                { concurrency: "unbounded" }
+              ),
+              report(stranger.ask, key, 1)
+            ],
+            { concurrency: 2 }
+          )
+          const done = answers.filter(({ status }) => status === 200)
+          const [winner] = done
+          assert.isDefined(winner)
+          assert.include([7, 8], winner?.coins)
+          sum += Number(winner?.coins)
+          for (const { body, coins } of done) {
+            assert.strictEqual(coins, winner?.coins, "another body is not answered")
+            assert.deepStrictEqual(body, winner?.body)
+          }
+          for (const answer of answers) {
+            if (answer.status === 200) continue
+            const code =
+              answer.coins === "broken"
+                ? ["invalid_request"]
+                : answer.coins === winner?.coins
+                  ? ["idempotency_in_progress"]
+                  : ["idempotency_in_progress", "idempotency_key_reused"]
+            assert.include(code, codeOf(answer))
+          }
+          assert.strictEqual(at(winner?.body, "stats", "coins", "all"), sum)
+          assert.strictEqual(at(strangers.body, "stats", "coins", "all"), round + 1)
+          assert.deepStrictEqual((yield* report(player.ask, key, winner?.coins)).body, winner?.body)
+          const late = yield* report(player.ask, key, 9)
+          assert.deepStrictEqual([late.status, codeOf(late)], [422, "idempotency_key_reused"])
         }
-        for (const answer of answers) {
-          if (answer.status === 200) continue
-          const code =
-            answer.coins === "broken"
-              ? ["invalid_request"]
-              : answer.coins === winner?.coins
-                ? ["idempotency_in_progress"]
-                : ["idempotency_in_progress", "idempotency_key_reused"]
-          assert.include(code, codeOf(answer))
-        }
-        assert.strictEqual(at(winner?.body, "stats", "coins", "all"), sum)
-        assert.strictEqual(at(strangers.body, "stats", "coins", "all"), round + 1)
-        assert.deepStrictEqual((yield* report(player.ask, key, winner?.coins)).body, winner?.body)
-        const late = yield* report(player.ask, key, 9)
-        assert.deepStrictEqual([late.status, codeOf(late)], [422, "idempotency_key_reused"])
-      }
-      assert.strictEqual(yield* total(player.ask), sum)
-      assert.strictEqual(yield* total(stranger.ask), rounds)
-    })
+        assert.strictEqual(yield* total(player.ask), sum)
+        assert.strictEqual(yield* total(stranger.ask), rounds)
+      }),
+    60_000
   )
 })
 

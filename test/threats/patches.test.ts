@@ -135,7 +135,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of
         discard: true
       })
       assert.deepStrictEqual(builtIns(), before)
-    })
+    }),
+    60_000
   )
 })
 

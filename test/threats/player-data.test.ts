@@ -167,7 +167,7 @@ const goAbout = Effect.fnUntraced(function* (target: TestTarget, ada: OnlinePlay
   return { bob, roomId }
 })
 
-describe("a player's data", { timeout: 90_000 }, () => {
+describe("a player's data", { timeout: 180_000 }, () => {
   it.live("is exported row by row, and after deletion, restart and room restore is nowhere", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
