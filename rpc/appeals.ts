@@ -15,6 +15,7 @@ import {
   wire
 } from "./errors.ts"
 import { SanctionId } from "./ids.ts"
+import { noNull } from "./json.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
 
@@ -46,6 +47,7 @@ export type Sanction = typeof Sanction.Type
 
 const Message = Schema.String.check(
   Schema.isMaxLength(moderation.appealMaxCharacters),
+  noNull,
   Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
 )
 

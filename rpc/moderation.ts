@@ -15,6 +15,7 @@ import {
   wire
 } from "./errors.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
+import { noNull } from "./json.ts"
 import { http, moderation } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
 
@@ -37,10 +38,10 @@ export type BanResult = typeof BanResult.Type
  */
 export const Ban = Schema.Struct({
   reason: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(moderation.reasonMaxCharacters))
+    Schema.String.check(Schema.isMaxLength(moderation.reasonMaxCharacters), noNull)
   ),
   publicNote: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(moderation.noteMaxCharacters))
+    Schema.String.check(Schema.isMaxLength(moderation.noteMaxCharacters), noNull)
   ),
   durationHours: Schema.optionalKey(
     Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(moderation.banHoursMax))
@@ -125,7 +126,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       payload: Schema.Struct({
         accept: Schema.Boolean,
         response: Schema.optionalKey(
-          Schema.String.check(Schema.isMaxLength(moderation.responseMaxCharacters))
+          Schema.String.check(Schema.isMaxLength(moderation.responseMaxCharacters), noNull)
         )
       }),
       success: Schema.Struct({ appeal: AppealItem }),

@@ -101,6 +101,7 @@ const Environment = Schema.Struct({
   SVC_DATA_DIR: Schema.String,
   SVC_BASE_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_MASTER_KEY: Schema.optionalKey(Schema.RedactedFromValue(MasterKey)),
+  SVC_OLDER_MASTER_KEYS: listOf(Schema.RedactedFromValue(MasterKey)),
   SVC_RUNNER_HOST: Schema.optionalKey(Schema.String),
   SVC_RUNNER_PORT: Schema.optionalKey(whole(1, 65_535)),
   SVC_SHARD_GROUPS: listOf(Schema.String),
@@ -176,6 +177,8 @@ export class Settings extends Context.Service<
     /** Without a slash at the end. */
     readonly baseUrl: string
     readonly masterKey: Redacted.Redacted<Uint8Array> | undefined
+    /** They open what they have sealed; nothing is sealed under them. */
+    readonly olderMasterKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
     /** Present: one of several processes. */
     readonly runner:
       | {
@@ -233,6 +236,7 @@ export class Settings extends Context.Service<
         dataDir: env.SVC_DATA_DIR,
         baseUrl,
         masterKey: env.SVC_MASTER_KEY,
+        olderMasterKeys: env.SVC_OLDER_MASTER_KEYS,
         runner:
           host === undefined || port === undefined
             ? undefined

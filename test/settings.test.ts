@@ -25,6 +25,7 @@ describe("settings", () => {
         dataDir: ".svc",
         baseUrl: "http://localhost:8080",
         masterKey: undefined,
+        olderMasterKeys: [],
         runner: undefined,
         mail: { smtpUrl: undefined, from: "no-reply@localhost" },
         throttles: true,

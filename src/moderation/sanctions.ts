@@ -1,7 +1,7 @@
 /**
  * Bans and appeals (spec sections 3, 4.2 and 4.8, decisions 3.3). Each change holds the player's row,
  * decides by the rules on what is stored, and tells all nodes with its commit: so of two at once each
- * builds on the other, and a ban is in force everywhere at once.
+ * builds on the other, and a ban that is answered is in force everywhere.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -17,6 +17,7 @@ import {
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRows } from "#sql/moderation"
+import { Invalidation } from "../invalidation.ts"
 import { appeal, ban, lift, resolve } from "./rules.ts"
 import { Standings } from "./standings.ts"
 import { appealItem, banResult, sanctionView } from "./views.ts"
@@ -111,7 +112,9 @@ const makeInTurn = Effect.gen(function* () {
 })
 
 const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
+  const invalidation = yield* Invalidation
   const rows = yield* SanctionRows
+  const sql = yield* SqlClient.SqlClient
   const standings = yield* Standings
   const random = yield* SecureRandom.SecureRandom
   return {
@@ -130,6 +133,8 @@ const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
             yield* rows.save(next)
             const revoked = yield* rows.revokeSessions({ ...player, sanctionId: next.id, now })
             yield* standings.changed(player.environmentId, player.playerId)
+            // By the answer the player writes on no node any more.
+            yield* sql.afterCommit(invalidation.heard)
             return banResult(player.playerId, next, revoked, now)
           })
         )

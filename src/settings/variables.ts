@@ -42,6 +42,12 @@ export const variables = {
       "encrypt stored secrets. Required in production; in development one is made in the data " +
       "directory."
   },
+  SVC_OLDER_MASTER_KEYS: {
+    default: "",
+    description:
+      "Master keys of before, by comma, for when SVC_MASTER_KEY is replaced: they open what they " +
+      "have sealed, and nothing new is sealed under them."
+  },
   SVC_RUNNER_HOST: {
     description: "The address at which other runners reach this one; joins a cluster."
   },

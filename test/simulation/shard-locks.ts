@@ -116,7 +116,8 @@ export class ShardLocks {
             () => failed("Postgres cannot be reached")
           )
         ),
-      hear: (hear) => Effect.sync(() => void this.#hearers.set(process, hear))
+      hear: (hear) => Effect.sync(() => void this.#hearers.set(process, hear)),
+      heard: Effect.void
     }
   }
 
