@@ -21,8 +21,12 @@ export const throttles = {
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   signupPerAddress: { burst: 10, seconds: 3600 },
-  /** Failed sign-ins: of one account from one address, and of one address whatever the account. */
+  /**
+   * Failed sign-ins: of one account from one address, of one address whatever the account, and of one
+   * account wherever they come from (NIST SP 800-63B: no more than 100).
+   */
   loginPerAccount: { burst: 10, seconds: 900 },
+  loginPerAccountAnywhere: { burst: 100, seconds: secondsPerHour },
   loginPerAddress: { burst: 60, seconds: 900 },
   /** Mails to one address: both hold. */
   mailsPerMinute: { burst: 1, seconds: 60 },

@@ -1,5 +1,6 @@
 /**
- * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front. Hashing runs
+ * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front; one word is
+ * one password, however a keyboard composes its characters (NFKC). Hashing runs
  * off the event loop, a few at a time; whoever finds the queue full gets 503 `unavailable`. To check a
  * password takes the same time whether or not there is a hash to check it against, so that nobody
  * learns from the time which accounts exist (spec section 5, rule 3).
@@ -75,7 +76,7 @@ export class Passwords extends Context.Service<
         { memory, parallelism, passes, salt }: Omit<Phc, "hash">
       ) {
         const algorithm = Kdf.argon2id({ memory, passes, parallelism })
-        const secret = new TextEncoder().encode(password.normalize("NFC"))
+        const secret = new TextEncoder().encode(password.normalize("NFKC"))
         const work = Effect.orDie(kdf.derive(algorithm, secret, { salt, length: hashBytes }))
         const hash = yield* waiting.withPermitsIfAvailable(1)(working.withPermits(1)(work))
         return Option.isSome(hash) ? hash.value : yield* new Unavailable()

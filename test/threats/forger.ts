@@ -3,7 +3,6 @@
  * secret, changed on the way, or signed with the service's own key and wrong in what they say.
  */
 import {
-  createDecipheriv,
   createHmac,
   createPrivateKey,
   createPublicKey,
@@ -12,10 +11,21 @@ import {
   type KeyObject,
   sign
 } from "node:crypto"
-import { Effect } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
+import { Secrets } from "#src/secrets"
+import { Settings } from "#src/settings"
 
-export const masterKey = Buffer.alloc(32, 7)
+/** Of the service under attack. */
+export const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString("base64")
+
+const SecretsLive = Secrets.layer.pipe(
+  Layer.provide(Settings.layer),
+  Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { SVC_MASTER_KEY } }))),
+  Layer.provide([SecureRandom.layerWebCrypto, NodeServices.layer])
+)
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -40,16 +50,13 @@ const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" })
 /** The key pair with which the service signs, opened with its master key. */
 export const signingKey = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<{ readonly kid: string; readonly private_jwk_sealed: string }>`
-    select kid, private_jwk_sealed from signing_keys`
+  const secrets = yield* Secrets
+  const [row] = yield* sql<{ readonly kid: string; readonly sealed: string }>`
+    select kid, private_jwk_sealed as sealed from signing_keys`
   if (row === undefined) return yield* Effect.die("no signing key")
-  const bytes = Buffer.from(row.private_jwk_sealed, "base64url")
-  const open = createDecipheriv("aes-256-gcm", masterKey, bytes.subarray(0, 12))
-  open.setAAD(Buffer.from("signing key")).setAuthTag(bytes.subarray(-16))
-  const text = Buffer.concat([open.update(bytes.subarray(12, -16)), open.final()]).toString()
-  const jwk: JsonWebKey = JSON.parse(text)
+  const jwk: JsonWebKey = JSON.parse(yield* secrets.open(row.sealed, "signing key"))
   return { kid: row.kid, key: createPrivateKey({ key: jwk, format: "jwk" }) }
-})
+}).pipe(Effect.provide(SecretsLive))
 export type SigningKey = Effect.Success<typeof signingKey>
 
 const headerOf = (kid: string) => ({ alg: "ES256", kid, typ: "at+jwt" })

@@ -187,21 +187,6 @@ describe("outgoing requests (API7)", () => {
     })
   )
 
-  it.live("to a name that is public when it is looked at are not led elsewhere later", () =>
-    Effect.gen(function* () {
-      const { knocks, port } = yield* canary
-      let asked = 0
-      const rebinding: Resolve = (_, answer) => {
-        asked += 1
-        // Public to whoever checks first, private to whoever connects: nobody asks twice.
-        answer(null, [{ address: asked === 1 ? "192.0.2.1" : "127.0.0.1", family: 4 }])
-      }
-      const exit = yield* posting(`https://hook.example:${port}/`, rebinding)
-      assert.strictEqual(exit._tag, "Failure")
-      assert.deepStrictEqual([asked, knocks()], [1, 0])
-    })
-  )
-
   it.effect("are not taken into a config as the address of a webhook either", () =>
     Effect.sync(() => {
       for (const url of tricks(80)) {
