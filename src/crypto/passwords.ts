@@ -71,7 +71,7 @@ export class Passwords extends Context.Service<
       const waiting = Semaphore.makeUnsafe(limits.atOnce + limits.waitingMax)
       const working = Semaphore.makeUnsafe(limits.atOnce)
 
-      const derive = Effect.fnUntraced(function* (
+      const derive = Effect.fn("Passwords.derive")(function* (
         password: string,
         { memory, parallelism, passes, salt }: Omit<Phc, "hash">
       ) {

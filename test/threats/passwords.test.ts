@@ -157,12 +157,12 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
         const own = at((yield* ask("signup", { email, password: currentPassword })).body, "token")
         const tokens: Array<unknown> = []
         let changed = false
-        const keepSigningIn = Effect.gen(function* () {
-          while (!changed) {
-            const { body } = yield* ask("login", { email, password: currentPassword })
+        const keepSigningIn = Effect.repeat(
+          Effect.map(ask("login", { email, password: currentPassword }), ({ body }) =>
             tokens.push(at(body, "token"))
-          }
-        })
+          ),
+          { until: () => changed }
+        )
         const change = Effect.tap(
           ask("me/password", { currentPassword, newPassword: "battery staple horse" }, own),
           () => Effect.sync(() => (changed = true))

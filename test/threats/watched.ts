@@ -1,5 +1,6 @@
 /**
- * What the service does for a request, step by step: its traced methods and statements, in their order.
+ * What the service does for a request, step by step: its traced methods, its statements and the hashes of
+ * passwords, in their order.
  * Two requests that do the same take the same time, on any machine, however busy it is.
  */
 import { Context, Effect, Layer, Option, Tracer } from "effect"
@@ -36,6 +37,6 @@ export const workOf = Effect.fnUntraced(function* <E, R>(
   const steps = spans
     .filter((span) => span.traceId === traceId && Option.isSome(span.parent))
     .map(({ attributes, name }) => String(attributes.get("db.query.text") ?? name))
-  const passwords = steps.filter((step) => step.startsWith("Passwords.")).length
+  const passwords = steps.filter((step) => step === "Passwords.derive").length
   return { answer, passwords, steps }
 })
