@@ -188,7 +188,10 @@ describe("the client", () => {
           yield* rejection(call)
         }
       }
-      assert.deepStrictEqual(auth.requests.slice(before), [])
+      // A save's key is checked before it is sent; a provider's name is one segment, whatever it is.
+      for (const route of auth.requests.slice(before)) {
+        assert.match(route, /^DELETE \/v1\/players\/me\/identities\/[^/]*$/)
+      }
       client.close()
     })
   )

@@ -1,7 +1,6 @@
 /**
- * What the service does for a request, step by step: its traced methods, its statements and the hashes of
- * passwords, in their order.
- * Two requests that do the same take the same time, on any machine, however busy it is.
+ * What the service does for a request, step by step: its traced methods, its statements and the hashes
+ * of passwords, in their order. Two requests that do the same take the same time, on any machine.
  */
 import { Context, Effect, Layer, Option, Tracer } from "effect"
 import type { Answer } from "#src/testing/players"
