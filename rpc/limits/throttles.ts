@@ -47,8 +47,12 @@ export const throttles = {
   projectRenames: { burst: 20, seconds: 3600 },
   /** What a developer asks with a `kds_` session. */
   developerApi: { burst: 600, seconds: 60 },
-  /** Joins by code, so that codes cannot be found by trying. */
+  /**
+   * Joins by code, and wrong codes from one address, so that codes cannot be found by trying: not by
+   * one player, and not by one after the other.
+   */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },
+  wrongRoomCodesPerAddress: { burst: 60, seconds: 900 },
   /** `POST /v1/realtime/channels/:name/messages`, by key. */
   channelMessages: { burst: 600, seconds: 60 },
   /** PUT, DELETE and moderate of channels together, by key. */

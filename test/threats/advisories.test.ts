@@ -60,7 +60,7 @@ const wayward = [
 ]
 
 /** Bytes of a frame that takes a thousandth of it on the wire. */
-const unpacked = 256 * 1024 * 1024
+const unpacked = 144 * 1024 * 1024
 
 /** The same in a request that no client would normalize. */
 const rawPaths = [
@@ -196,7 +196,7 @@ describe("the client", () => {
     })
   )
 
-  it.live("outlives a frame that unpacks to 256 MiB (undici CVE-2026-1526, -12151, -9675)", () =>
+  it.live("outlives a frame that unpacks to 144 MiB (undici CVE-2026-1526, -12151, -9675)", () =>
     Effect.gen(function* () {
       const bomb = Buffer.alloc(unpacked, "a")
       const server = yield* Effect.acquireRelease(

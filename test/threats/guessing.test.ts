@@ -7,13 +7,21 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { throttles, transfer } from "#rpc/limits"
-import { type Answer, request } from "#src/testing/players"
+import { TestApp } from "#src/testing/app"
+import { type Answer, at, configure, newPlayer, request } from "#src/testing/players"
 import { callsOf, password, withEmail } from "../email/world.ts"
 import { inAppBrowser } from "../identities/devices.ts"
-import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "../http/stack.ts"
+import {
+  addressOfNode,
+  configure as put,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../http/stack.ts"
 import { codeOf, refresh } from "../moderation/calls.ts"
 import { figure } from "./sizes.ts"
 import { weakHash } from "./weak-hash.ts"
+import { Exposed, live } from "./world.ts"
 
 const Node = nodeWith({
   SVC_THROTTLES: "on",
@@ -24,7 +32,7 @@ const Node = nodeWith({
 const makeWorld = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
-  yield* configure(development, { ...withEmail, ...inAppBrowser })
+  yield* put(development, { ...withEmail, ...inAppBrowser })
   const sql = yield* SqlClient.SqlClient
   const calls = callsOf(url, development)
   /** A player with a password that costs little to check, so that many guesses do. */
@@ -245,6 +253,37 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
         })
       )
       assert.deepStrictEqual(counts, { "200 ok": burst, "429 rate_limited": 5 })
+    })
+  )
+})
+
+layer(Exposed({ SVC_THROTTLES: "on" }), live)("codes of rooms (API6)", (it) => {
+  it.effect("are not found by one player after the other from one address", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, { version: 1, features: { multiplayer: true } })
+      const host = yield* newPlayer(app)
+      const made = yield* host.socket.ask({ t: "create", mode: "default" })
+      const code = at(made, "data", "code")
+      const { burst } = throttles.wrongRoomCodesPerAddress
+      const perPlayer = throttles.roomCodesPerPlayer.burst - 5
+      const told: Array<unknown> = []
+      for (let sent = 0; sent < burst + 20; sent += perPlayer) {
+        const { socket } = yield* newPlayer(app)
+        // The right one costs nothing.
+        assert.isTrue((yield* socket.ask({ t: "join", code }))["ok"])
+        yield* socket.ask({ t: "leave" })
+        for (let i = 0; i < perPlayer; i++) {
+          const answer = yield* socket.ask({ t: "join", code: `WRONG${i}` })
+          told.push(at(answer, "error", "code"))
+        }
+        if (told.includes("rate_limited")) break
+      }
+      const heard = told.filter((one) => one === "room_not_found")
+      assert.include(told, "rate_limited")
+      // A token comes back every quarter of a minute while this goes on.
+      assert.isAtLeast(heard.length, burst)
+      assert.isAtMost(heard.length, burst + 5)
     })
   )
 })
