@@ -122,7 +122,7 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
         )
         assert.strictEqual(elsewhere.status, 200)
       }),
-    120_000
+    600_000
   )
 
   it.effect(
@@ -152,7 +152,7 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
         assert.strictEqual((yield* me(owner)).status, 200)
         assert.strictEqual((yield* refresh(target, owner.refreshToken)).status, 200)
       }),
-    120_000
+    600_000
   )
 
   it.effect(
@@ -173,7 +173,7 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
         )
         assert.deepStrictEqual(counts, { "401 invalid_credentials": burst, "429 rate_limited": 50 })
       }),
-    120_000
+    600_000
   )
 
   it.effect("of one password for many accounts: sixty are heard from an address", () =>

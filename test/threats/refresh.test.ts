@@ -56,7 +56,7 @@ layer(Node, { timeout: "60 seconds" })("refresh tokens (API2, ASVS 7)", (it) => 
           }
         }
       }),
-    60_000
+    600_000
   )
 
   it.effect("the token just replaced, shown a moment too late, ends the chain at every node", () =>
