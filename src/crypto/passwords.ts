@@ -1,9 +1,9 @@
 /**
- * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front; one word is
- * one password, however a keyboard composes its characters (NFKC). Hashing runs
- * off the event loop, a few at a time; whoever finds the queue full gets 503 `unavailable`. To check a
- * password takes the same time whether or not there is a hash to check it against, so that nobody
- * learns from the time which accounts exist (spec section 5, rule 3).
+ * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front; one word is one
+ * password, however a keyboard composes its characters (NFKC). Hashing runs off the event loop, a few at
+ * a time; whoever finds the queue full gets 503 `unavailable`. To check a password takes the same time
+ * whether or not there is a hash to check it against, so that nobody learns from the time which accounts
+ * exist (spec section 5, rule 3).
  */
 import { timingSafeEqual } from "node:crypto"
 import { NodeCrypto } from "@effect/platform-node"

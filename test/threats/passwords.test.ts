@@ -2,6 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { passwords as limits } from "#rpc/limits"
+import { Passwords } from "#src/crypto/passwords"
 import { type Answer, at, request } from "#src/testing/players"
 import { callsOf, withEmail } from "../email/world.ts"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "../http/stack.ts"
@@ -140,6 +142,25 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
           assert.strictEqual((yield* logIn(email, password)).status, 200)
         }
       })
+  )
+
+  it.effect("are checked by so many at a time; who finds no place hears 503 unavailable", () =>
+    Effect.gen(function* () {
+      const passwords = yield* Passwords
+      const places = limits.atOnce + limits.waitingMax
+      const hash = weakHash("another password")
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: places + 40 }),
+        () => Effect.result(passwords.verify("a password", hash)),
+        { concurrency: "unbounded" }
+      )
+      const refused = outcomes.flatMap((it) => (it._tag === "Failure" ? [it.failure._tag] : []))
+      assert.deepStrictEqual(
+        refused,
+        Array.from({ length: 40 }, () => "unavailable")
+      )
+      assert.isTrue(yield* passwords.verify("another password", hash))
+    })
   )
 
   it.effect(
