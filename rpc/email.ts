@@ -41,9 +41,14 @@ export const Email = Schema.String.check(
   )
 )
 
-/** A password to be set: 8 to 256 characters. */
+/** A password to be set: 8 to 256 characters, of which one beyond the basic plane is one. */
 export const NewPassword = Schema.String.check(
-  Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters)
+  Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters),
+  Schema.makeFilter((text: string) =>
+    [...text].length >= sessions.passwordMinCharacters
+      ? undefined
+      : `Expected at least ${sessions.passwordMinCharacters} characters`
+  )
 )
 
 /** A password to be checked. */

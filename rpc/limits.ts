@@ -34,7 +34,8 @@ export const email = {
 
 /** Codes for another browser (spec section 3, decisions 3.2.15). */
 export const transfer = {
-  codeCharacters: 8,
+  /** Of twenty letters: 43 bits. */
+  codeCharacters: 10,
   /** As people write one: with spaces and dashes. */
   codeMaxCharacters: 64
 } as const

@@ -2,7 +2,7 @@
  * Developers: who may use the dashboard, how they sign in, and their sessions. Passwords are kept as
  * argon2id hashes only, session tokens as SHA-256.
  */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
 import { settled } from "./database.ts"
@@ -103,10 +103,17 @@ const accounts = (sql: SqlClient.SqlClient) => {
       Result: Schema.Struct({ id: DeveloperId }),
       execute: () => sql`select id from developers limit 1`
     }),
-    setPassword: SqlSchema.void({
-      Request: Schema.Struct({ ...Own.fields, passwordHash: Schema.String }),
-      execute: ({ developerId, passwordHash }) => sql`
-        update developers set password_hash = ${passwordHash} where id = ${developerId}`
+    replacePassword: SqlSchema.findOneOption({
+      Request: Schema.Struct({
+        ...Own.fields,
+        from: Schema.NullOr(Schema.String),
+        to: Schema.String
+      }),
+      Result: Schema.Struct({ id: DeveloperId }),
+      execute: ({ developerId, from, to }) => sql`
+        update developers set password_hash = ${to}
+        where id = ${developerId} and password_hash is not distinct from ${from}
+        returning id`
     }),
     useInvite: SqlSchema.findAll({
       Request: Schema.Struct({ codeHash: Schema.String, ...Own.fields, usedAt: Time }),
@@ -137,7 +144,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { extendSession, insertSession, openSession } = sessions(sql)
   const { endOtherSessions, endSession, sweepSessions } = endings(sql)
-  const { any, find, findByEmail, insert, setPassword, useInvite } = accounts(sql)
+  const { any, find, findByEmail, insert, replacePassword, useInvite } = accounts(sql)
   const { identities, unlink } = externals(sql)
   return {
     insert: (row: DeveloperRow) => settled(insert(row)),
@@ -150,7 +157,9 @@ const make = Effect.gen(function* () {
     /** Within a transaction: nothing else changes this developer's ways to sign in. */
     hold: (id: DeveloperId) =>
       Effect.asVoid(settled(sql`select id from developers where id = ${id} for update`)),
-    setPassword: (request: Parameters<typeof setPassword>[0]) => settled(setPassword(request)),
+    /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
+    replacePassword: (request: Parameters<typeof replacePassword>[0]) =>
+      Effect.map(settled(replacePassword(request)), Option.isSome),
     /** Uses an invite code up; false when somebody has already. */
     useInvite: (request: Parameters<typeof useInvite>[0]) =>
       Effect.map(settled(useInvite(request)), (rows) => rows.length === 1),

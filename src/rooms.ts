@@ -142,6 +142,20 @@ export const createRoom = Effect.fnUntraced(function* (
 /** Ids and codes have only these; anything else need not be looked for. */
 const isReference = (text: string): boolean => /^\w+$/.test(text)
 
+/** The room of a code. Who shares an address may meet by codes at will; only wrong ones count. */
+const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, code: string) {
+  const rows = yield* RoomRows
+  const throttles = yield* Throttles
+  const { address, environmentId, playerId } = connection
+  yield* throttles.take(guesses.roomCodesPerPlayer, `code:${playerId}`)
+  if (address === undefined) return yield* rows.findByCode(environmentId, code)
+  const from = `codes:${environmentId}:${address}`
+  yield* throttles.take(guesses.wrongRoomCodesPerAddress, from)
+  const found = yield* rows.findByCode(environmentId, code)
+  if (Option.isSome(found)) yield* throttles.giveBack(from)
+  return found
+})
+
 /** Only rooms that are there are woken: a made-up id never costs an entity. */
 const findRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
@@ -151,11 +165,7 @@ const findRoom = Effect.fnUntraced(function* (
   const rows = yield* RoomRows
   const { environmentId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
-  if (code !== undefined) {
-    const throttles = yield* Throttles
-    yield* throttles.take(guesses.roomCodesPerPlayer, `code:${connection.playerId}`)
-    return yield* rows.findByCode(environmentId, code.toUpperCase())
-  }
+  if (code !== undefined) return yield* findByCode(connection, code.toUpperCase())
   if (hub.rooms.get(roomId)?.environmentId === environmentId) return Option.some(roomId)
   return yield* rows.findById(environmentId, roomId)
 })

@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs"
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import {
   authorizationText,
   type Caller,
@@ -25,9 +26,8 @@ import {
   signUp,
   type World
 } from "./operating/world.ts"
-import { DatabaseLive } from "./service.ts"
-
-const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(Layer.provide(DatabaseLive))
+import { misissue, partsOf, signingKey } from "./threats/forger.ts"
+import { Exposed } from "./threats/world.ts"
 
 const committed = readFileSync(new URL("../rpc/authorization.md", import.meta.url), "utf8")
 
@@ -39,18 +39,48 @@ describe("rpc/authorization.md", () => {
 
 type Headers = Readonly<Record<string, string>>
 
+/** A player's token as it is a second after its end. */
+const ended = Effect.fnUntraced(function* (token: string) {
+  const { claims } = partsOf(token)
+  const exp = Number(claims["iat"]) - 1
+  return misissue(yield* signingKey, { ...claims, iat: exp - 900, exp })
+})
+
+/** Ends a developer's session, as thirty days without use would. */
+const endSessions = Effect.fnUntraced(function* ({ id }: World["developer"]) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`update developer_sessions set expires_at = now() where developer_id = ${id}`
+})
+
+/** What opens something, where it opens nothing. */
+const misplaced = ({ developer, development, player }: World): ReadonlyArray<Headers> => {
+  const session = developer.headers["authorization"] ?? ""
+  const { publishableKey, secretKey } = development
+  const keys = [session, session.replace("Bearer ", ""), player.accessToken, player.refreshToken]
+  const tokens = [secretKey, publishableKey, player.accessToken, player.refreshToken]
+  return [
+    ...keys.map((key) => ({ "x-svc-key": key })),
+    ...tokens.map((token) => ({ authorization: `Bearer ${token}` })),
+    { authorization: session.replace("Bearer", "Basic") },
+    { "x-svc-key": `${secretKey} ` + publishableKey },
+    { cookie: `x-svc-key=${secretKey}; authorization=${session}` }
+  ]
+}
+
 /** How each caller calls; a caller that is several calls several times. */
-const headersOf = (world: World): Readonly<Record<Caller, ReadonlyArray<Headers>>> => {
+const headersOf = Effect.fnUntraced(function* (world: World) {
   const { development } = world
+  yield* endSessions(world.idleDeveloper)
   const publishable = { "x-svc-key": development.publishableKey }
   const secret = { "x-svc-key": development.secretKey }
   const withToken = (key: Headers, token: string) => ({ ...key, authorization: `Bearer ${token}` })
-  return {
+  const headers: Readonly<Record<Caller, ReadonlyArray<Headers>>> = {
     nobody: [{}],
     publishable: [publishable],
     player: [withToken(publishable, world.player.accessToken)],
     bannedPlayer: [withToken(publishable, world.bannedPlayer.accessToken)],
-    otherPlayer: [withToken(publishable, world.otherPlayer.accessToken)],
+    otherPlayer: world.otherPlayers.map((it) => withToken(publishable, it.accessToken)),
+    expiredPlayer: [withToken(publishable, yield* ended(world.player.accessToken))],
     secret: [secret, withToken(secret, world.player.accessToken)],
     revoked: [
       ...world.revoked,
@@ -58,9 +88,11 @@ const headersOf = (world: World): Readonly<Record<Caller, ReadonlyArray<Headers>
     ],
     developer: [world.developer.headers],
     otherDeveloper: [world.otherDeveloper.headers],
-    signedOut: [world.signedOut]
+    signedOut: [world.signedOut, world.idleDeveloper.headers],
+    misplaced: misplaced(world)
   }
-}
+  return headers
+})
 
 type Samples = Readonly<Record<string, string>>
 
@@ -129,15 +161,33 @@ const refusals = new Set([
   "403 secret_key_required"
 ])
 
-layer(App, { timeout: "120 seconds", excludeTestServices: true })("authorization", (it) => {
+/** How much there is of everything that requests leave behind. */
+const rowCounts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql`
+    select (select count(*) from players) players, (select count(*) from sessions) sessions,
+      (select count(*) from identities) identities, (select count(*) from developers) developers,
+      (select count(*) from developer_sessions) logins, (select count(*) from projects) projects,
+      (select count(*) from keys) keys, (select count(*) from configs) configs,
+      (select count(*) from sanctions) sanctions, (select count(*) from audit) audit,
+      (select count(*) from channels) channels, (select count(*) from saves) saves,
+      (select count(*) from stats) stats, (select count(*) from single_use_codes) codes,
+      (select count(*) from sign_in_steps) steps, (select count(*) from mails) mails,
+      (select count(*) from provider_credentials) providers,
+      (select count(*) from webhook_secrets) secrets,
+      (select count(*) from idempotency_keys) idempotency`
+  return row
+})
+
+layer(Exposed(), { timeout: "120 seconds", excludeTestServices: true })("authorization", (it) => {
   it.effect(
     "is as the matrix says, for every endpoint and every caller",
     () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
-        const world = yield* makeWorld
+        const world = yield* makeWorld("cells")
         const samples = yield* makeSamples(world)
-        const headers = headersOf(world)
+        const headers = yield* headersOf(world)
         const ask = ({ method, path }: Endpoint, own: Headers) =>
           request(`${url}${fill(path, samples)}`, {
             method,
@@ -148,16 +198,23 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("authorization
         const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, right: boolean) => {
           if (!right) wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${told(answer)}`)
         }
-        for (const endpoint of endpoints) {
-          for (const caller of everyCaller) {
+        const before = yield* rowCounts
+        const cells = endpoints.flatMap((endpoint) =>
+          everyCaller.flatMap((caller) => {
             const refused = refusal(endpoint, caller)
-            if (refused === undefined) continue
-            for (const own of headers[caller]) {
-              const answer = yield* ask(endpoint, own)
-              expect(endpoint, caller, answer, told(answer) === refused)
-            }
-          }
-        }
+            if (refused === undefined) return []
+            return headers[caller].map((own) => ({ endpoint, caller, refused, own }))
+          })
+        )
+        yield* Effect.forEach(
+          cells,
+          Effect.fnUntraced(function* ({ caller, endpoint, own, refused }) {
+            const answer = yield* ask(endpoint, own)
+            expect(endpoint, caller, answer, told(answer) === refused)
+          }),
+          { concurrency: 8 }
+        )
+        assert.deepStrictEqual(yield* rowCounts, before)
         const rank = (endpoint: Endpoint) => endings.indexOf(nameOf(endpoint))
         for (const endpoint of endpoints.toSorted((a, b) => rank(a) - rank(b))) {
           for (const caller of everyCaller) {
@@ -174,6 +231,38 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("authorization
         assert.deepStrictEqual(wrong, [])
       }),
     120_000
+  )
+
+  it.effect("nothing in the query opens anything but the start of a sign-in by a plain link", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const world = yield* makeWorld("query")
+      const { developer, development, player } = world
+      const samples = yield* makeSamples(world)
+      const session = developer.headers["authorization"] ?? ""
+      const wrong: Array<string> = []
+      for (const key of [development.secretKey, development.publishableKey]) {
+        const query = new URLSearchParams({
+          key,
+          "x-svc-key": key,
+          access_token: player.accessToken,
+          token: session,
+          authorization: session
+        })
+        for (const endpoint of endpoints) {
+          const { access, method, path } = endpoint
+          if (access === "anyone" || access === "link") continue
+          const options = method === "GET" ? { method } : { method, body: {} }
+          const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
+          if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+        }
+      }
+      const { body } = yield* request(
+        `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
+      )
+      assert.strictEqual(at(body, "error", "code"), "invalid_key")
+      assert.deepStrictEqual(wrong, [])
+    })
   )
 
   it.effect("lets nobody reach into another environment or project by its own way in", () =>

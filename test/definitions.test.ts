@@ -77,7 +77,7 @@ layer(Node)("definitions", (it) => {
       const { read, tenant } = yield* ask(game)
       const first = yield* read()
       assert.strictEqual(first.headers.get("cache-control"), "max-age=60")
-      assert.strictEqual(first.headers.get("vary"), "X-Svc-Key")
+      assert.strictEqual(first.headers.get("vary"), "Origin, X-Svc-Key")
       const etag = first.headers.get("etag") ?? ""
       assert.strictEqual(etag, '"1"')
       for (const tag of [etag, `W/${etag}`, `"0", ${etag}`, "*"]) {

@@ -21,8 +21,12 @@ export const throttles = {
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   signupPerAddress: { burst: 10, seconds: 3600 },
-  /** Failed sign-ins: of one account from one address, and of one address whatever the account. */
+  /**
+   * Failed sign-ins: of one account from one address, of one address whatever the account, and of one
+   * account wherever they come from (NIST SP 800-63B: no more than 100).
+   */
   loginPerAccount: { burst: 10, seconds: 900 },
+  loginPerAccountAnywhere: { burst: 100, seconds: secondsPerHour },
   loginPerAddress: { burst: 60, seconds: 900 },
   /** Mails to one address: both hold. */
   mailsPerMinute: { burst: 1, seconds: 60 },
@@ -43,8 +47,12 @@ export const throttles = {
   projectRenames: { burst: 20, seconds: 3600 },
   /** What a developer asks with a `kds_` session. */
   developerApi: { burst: 600, seconds: 60 },
-  /** Joins by code, so that codes cannot be found by trying. */
+  /**
+   * Joins by code, and wrong codes from one address, so that codes cannot be found by trying: not by
+   * one player, and not by one after the other.
+   */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },
+  wrongRoomCodesPerAddress: { burst: 60, seconds: 900 },
   /** `POST /v1/realtime/channels/:name/messages`, by key. */
   channelMessages: { burst: 600, seconds: 60 },
   /** PUT, DELETE and moderate of channels together, by key. */

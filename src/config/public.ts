@@ -33,8 +33,8 @@ const DefinitionsHttp = HttpApiBuilder.group(
         const headers = {
           etag: etagOf(current.version),
           "cache-control": `max-age=${maxAgeSeconds}`,
-          // The same address is another document under another key.
-          vary: "X-Svc-Key"
+          // The same address is another document under another key, and none to some pages.
+          vary: "Origin, X-Svc-Key"
         }
         if (known !== undefined && namesVersion(known, current.version)) {
           return HttpServerResponse.empty({ status: 304, headers })

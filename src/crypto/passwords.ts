@@ -1,8 +1,9 @@
 /**
- * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front. Hashing runs
- * off the event loop, a few at a time; whoever finds the queue full gets 503 `unavailable`. To check a
- * password takes the same time whether or not there is a hash to check it against, so that nobody
- * learns from the time which accounts exist (spec section 5, rule 3).
+ * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front; one word is one
+ * password, however a keyboard composes its characters (NFKC). Hashing runs off the event loop, a few at
+ * a time; whoever finds the queue full gets 503 `unavailable`. To check a password takes the same time
+ * whether or not there is a hash to check it against, so that nobody learns from the time which accounts
+ * exist (spec section 5, rule 3).
  */
 import { timingSafeEqual } from "node:crypto"
 import { NodeCrypto } from "@effect/platform-node"
@@ -70,12 +71,12 @@ export class Passwords extends Context.Service<
       const waiting = Semaphore.makeUnsafe(limits.atOnce + limits.waitingMax)
       const working = Semaphore.makeUnsafe(limits.atOnce)
 
-      const derive = Effect.fnUntraced(function* (
+      const derive = Effect.fn("Passwords.derive")(function* (
         password: string,
         { memory, parallelism, passes, salt }: Omit<Phc, "hash">
       ) {
         const algorithm = Kdf.argon2id({ memory, passes, parallelism })
-        const secret = new TextEncoder().encode(password.normalize("NFC"))
+        const secret = new TextEncoder().encode(password.normalize("NFKC"))
         const work = Effect.orDie(kdf.derive(algorithm, secret, { salt, length: hashBytes }))
         const hash = yield* waiting.withPermitsIfAvailable(1)(working.withPermits(1)(work))
         return Option.isSome(hash) ? hash.value : yield* new Unavailable()

@@ -27,6 +27,7 @@ import {
 import { newId } from "#rpc/ids"
 import { type DeveloperRow, DeveloperRows } from "#sql/developers"
 import { Passwords } from "../crypto/passwords.ts"
+import { makeTransaction } from "../database.ts"
 import { sha256 } from "../secrets.ts"
 import { Settings } from "../settings.ts"
 import { DeveloperSessions } from "./sessions.ts"
@@ -148,11 +149,13 @@ const makeSignup = Effect.gen(function* () {
   )
 })
 
+const wrongPassword = Effect.fail(new InvalidCredentials({ message: "The password is wrong." }))
+
 /** Whether somebody is the developer of a row. */
 const makeProve = Effect.map(Passwords, (passwords) =>
   Effect.fnUntraced(function* (row: DeveloperRow, { password }: Proof) {
     const proved = yield* passwords.verify(password ?? "", row.passwordHash)
-    if (!proved) return yield* new InvalidCredentials({ message: "The password is wrong." })
+    if (!proved) return yield* wrongPassword
   })
 )
 
@@ -168,15 +171,24 @@ const makeAccess = Effect.gen(function* () {
   const rows = yield* DeveloperRows
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
-  const sql = yield* SqlClient.SqlClient
+  const transaction = yield* makeTransaction
   const prove = yield* makeProve
   const rowOf = yield* makeRowOf
   return {
     login: Effect.fn("DeveloperAccounts.login")(function* (email: string, password: string) {
       const found = Option.getOrUndefined(yield* rows.findByEmail(normalizeEmail(email)))
-      const right = yield* passwords.verify(password, found?.passwordHash ?? null)
-      if (!right || found === undefined) return yield* new InvalidCredentials()
-      const { expiresAt, token } = yield* sessions.open(found.id)
+      const from = found?.passwordHash ?? null
+      const right = yield* passwords.verify(password, from)
+      if (!right || found === undefined || from === null) return yield* new InvalidCredentials()
+      const { id: developerId } = found
+      const to = passwords.isOutdated(from) ? yield* passwords.hash(password) : from
+      // A password that is changed at this moment opens nothing.
+      const { expiresAt, token } = yield* transaction(
+        Effect.gen(function* () {
+          const holds = yield* rows.replacePassword({ developerId, from, to })
+          return holds ? yield* sessions.open(developerId) : yield* new InvalidCredentials()
+        })
+      )
       return { developer: viewOf(found), token, expiresAt: DateTime.formatIso(expiresAt) }
     }),
     me: (caller: DeveloperCaller) => Effect.map(rowOf(caller), viewOf),
@@ -188,13 +200,15 @@ const makeAccess = Effect.gen(function* () {
       const { developerId, sessionId } = caller
       const row = yield* rowOf(caller)
       yield* prove(row, proof)
-      const passwordHash = yield* passwords.hash(password)
-      const change = Effect.andThen(
-        rows.setPassword({ developerId, passwordHash }),
-        rows.endOtherSessions({ developerId, sessionId })
+      const to = yield* passwords.hash(password)
+      yield* transaction(
+        Effect.gen(function* () {
+          const holds = yield* rows.replacePassword({ developerId, from: row.passwordHash, to })
+          if (!holds) return yield* wrongPassword
+          yield* rows.endOtherSessions({ developerId, sessionId })
+        })
       )
-      yield* Effect.orDie(sql.withTransaction(change))
-      return viewOf({ ...row, passwordHash })
+      return viewOf({ ...row, passwordHash: to })
     })
   }
 })

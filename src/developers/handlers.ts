@@ -9,6 +9,7 @@ import { normalizeEmail } from "#rpc/email"
 import { throttles as limits } from "#rpc/limits"
 import { clientAddress } from "../http/address.ts"
 import { guarded, throttled } from "../http/throttled.ts"
+import { sha256 } from "../secrets.ts"
 import { Settings } from "../settings.ts"
 import { Throttles } from "../throttles.ts"
 import { DeveloperAccounts } from "./accounts.ts"
@@ -33,10 +34,12 @@ const AccessHttp = HttpApiBuilder.group(
         return yield* accounts.signup(payload)
       }),
       login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
-        const address = addressOf(request)
+        const from = `developer-login:${addressOf(request)}`
+        const account = sha256(normalizeEmail(email))
         const guard = guarded(throttles, [
-          [limits.loginPerAddress, `developer-login:${address}`],
-          [limits.loginPerAccount, `developer-login:${address}:${normalizeEmail(email)}`]
+          [limits.loginPerAddress, from],
+          [limits.loginPerAccount, `${from}:${account}`],
+          [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
         ])
         return yield* guard(accounts.login(email, password))
       })

@@ -60,10 +60,13 @@ const AnyonesHttp = HttpApiBuilder.group(
       }),
       login: Effect.fnUntraced(function* ({ payload, request }) {
         const environment = yield* CurrentEnvironment
-        const from = `${environment.environmentId}:${clientAddress(request, trustedProxies)}`
+        const { environmentId } = environment
+        const from = `login:${environmentId}:${clientAddress(request, trustedProxies)}`
+        const account = sha256(normalizeEmail(payload.email))
         const guard = guarded(throttles, [
-          [limits.loginPerAddress, `login:${from}`],
-          [limits.loginPerAccount, `login:${from}:${sha256(normalizeEmail(payload.email))}`]
+          [limits.loginPerAddress, from],
+          [limits.loginPerAccount, `${from}:${account}`],
+          [limits.loginPerAccountAnywhere, `login:${environmentId}:anywhere:${account}`]
         ])
         return yield* guard(accounts.login(environment, payload))
       }),

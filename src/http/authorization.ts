@@ -24,12 +24,14 @@ export const callers = {
   publishable: "`pk_`",
   player: "`pk_` and player",
   bannedPlayer: "`pk_` and banned player",
-  otherPlayer: "`pk_` and player of the other environment",
+  otherPlayer: "`pk_` and player of another environment or project",
+  expiredPlayer: "`pk_` and player whose token has ended",
   secret: "`sk_`",
   revoked: "revoked `pk_` or `sk_`",
   developer: "developer of the project",
   otherDeveloper: "developer of another project",
-  signedOut: "developer who signed out"
+  signedOut: "developer whose session has ended",
+  misplaced: "key, token or session in the wrong place"
 } as const
 export type Caller = keyof typeof callers
 
@@ -47,31 +49,51 @@ const invalidKey = "401 invalid_key"
 const unauthorized = "401 unauthorized"
 const secretKeyRequired = "403 secret_key_required"
 const playerBanned = "403 player_banned"
+const tokenExpired = "401 token_expired"
+
+/** Whoever has a publishable key, with whatever else. */
+const withKey = [
+  "publishable",
+  "player",
+  "bannedPlayer",
+  "otherPlayer",
+  "expiredPlayer"
+] as const satisfies ReadonlyArray<Caller>
 
 const rules = {
   anyone: { allowed: Object.keys(callers).filter(isCaller), otherwise: "" },
-  publishable: {
-    allowed: ["publishable", "player", "bannedPlayer", "otherPlayer"],
-    otherwise: invalidKey
-  },
+  publishable: { allowed: withKey, otherwise: invalidKey },
   /** The key stands in the query, and none of these callers has it there. */
   link: { allowed: [], otherwise: invalidKey },
   /** A player is let in as itself, or not at all. */
   maybePlayer: {
     allowed: ["publishable", "player"],
     otherwise: invalidKey,
-    own: { bannedPlayer: playerBanned, otherPlayer: unauthorized }
+    own: {
+      bannedPlayer: playerBanned,
+      otherPlayer: unauthorized,
+      expiredPlayer: tokenExpired
+    }
   },
   player: {
     allowed: ["player"],
     otherwise: invalidKey,
-    own: { publishable: unauthorized, bannedPlayer: playerBanned, otherPlayer: unauthorized }
+    own: {
+      publishable: unauthorized,
+      bannedPlayer: playerBanned,
+      otherPlayer: unauthorized,
+      expiredPlayer: tokenExpired
+    }
   },
   /** Reads, and appeals. */
   evenBanned: {
     allowed: ["player", "bannedPlayer"],
     otherwise: invalidKey,
-    own: { publishable: unauthorized, otherPlayer: unauthorized }
+    own: {
+      publishable: unauthorized,
+      otherPlayer: unauthorized,
+      expiredPlayer: tokenExpired
+    }
   },
   secret: {
     allowed: ["secret"],
@@ -80,7 +102,8 @@ const rules = {
       publishable: secretKeyRequired,
       player: secretKeyRequired,
       bannedPlayer: secretKeyRequired,
-      otherPlayer: secretKeyRequired
+      otherPlayer: secretKeyRequired,
+      expiredPlayer: secretKeyRequired
     }
   },
   developer: { allowed: ["developer", "otherDeveloper"], otherwise: unauthorized },

@@ -14,6 +14,8 @@ import type { RoomLine, Subscriber } from "./subscriber.ts"
 
 /** Where a connection's frames go: a socket, or the events stream of native RPC. */
 export interface Door {
+  /** Where the other side is, as throttles count it; not known of native RPC. */
+  readonly address?: string
   readonly push: (frame: Frame) => void
   /** The way out is closed from our side. */
   readonly close: (code: CloseCode, reason: string, error: CodedError) => void
@@ -94,6 +96,10 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
     this.#run = options.run
     this.#released = options.released
     this.#ended = options.ended
+  }
+
+  get address(): string | undefined {
+    return this.#door.address
   }
 
   push(frame: Frame): void {

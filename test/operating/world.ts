@@ -134,13 +134,16 @@ export const makeAppeal = Effect.fnUntraced(function* (target: TestTarget) {
   return { player, sanctionId, appealId: text(own, "id") }
 })
 
-/** Everybody and everything. */
-export const makeWorld = Effect.gen(function* () {
+/** Everybody and everything, under a name of its own. */
+export const makeWorld = Effect.fnUntraced(function* (name: string) {
   const { url } = yield* TestApp
-  const developer = yield* signUp("member")
-  const otherDeveloper = yield* signUp("stranger")
+  const nameOf = (who: string) => `${who}-${name}`
+  const developer = yield* signUp(nameOf("member"))
+  const otherDeveloper = yield* signUp(nameOf("stranger"))
+  const idleDeveloper = yield* signUp(nameOf("idle"))
   const signedOut = yield* signIn(developer)
   yield* request(`${url}/v1/developers/logout`, { method: "POST", headers: signedOut })
+  const elsewhere = yield* makeProject(otherDeveloper)
   const project = yield* makeProject(developer)
   const { development, production, projectId } = project
   const revoked: Array<Headers> = []
@@ -151,16 +154,17 @@ export const makeWorld = Effect.gen(function* () {
   }
   const player = yield* guest(development)
   const { player: bannedPlayer } = yield* makeAppeal(development)
-  const otherPlayer = yield* guest(production)
+  const otherPlayers = [yield* guest(production), yield* guest(elsewhere.development)]
   return {
     ...project,
     developer,
     otherDeveloper,
+    idleDeveloper,
     signedOut,
     revoked,
     player,
     bannedPlayer,
-    otherPlayer
+    otherPlayers
   }
 })
-export type World = Effect.Success<typeof makeWorld>
+export type World = Effect.Success<ReturnType<typeof makeWorld>>

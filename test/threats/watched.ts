@@ -1,0 +1,41 @@
+/**
+ * What the service does for a request, step by step: its traced methods, its statements and the hashes
+ * of passwords, in their order. Two requests that do the same take the same time, on any machine.
+ */
+import { Context, Effect, Layer, Option, Tracer } from "effect"
+import type { Answer } from "#src/testing/players"
+
+type Headers = Readonly<Record<string, string>>
+
+class Spans extends Context.Service<Spans, Array<Tracer.Span>>()("test/threats/watched/Spans") {}
+
+/** Keeps every span of a node. */
+export const Watching = Layer.effectContext(
+  Effect.sync(() => {
+    const spans: Array<Tracer.Span> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    return Context.make(Spans, spans).pipe(Context.add(Tracer.Tracer, tracer))
+  })
+)
+
+const traceOf = (number: number) => number.toString(16).padStart(32, "0")
+
+/** The answer of a request, and what was done for it; `ask` gets headers to send along. */
+export const workOf = Effect.fnUntraced(function* <E, R>(
+  ask: (headers: Headers) => Effect.Effect<Answer, E, R>
+) {
+  const spans = yield* Spans
+  const traceId = traceOf(spans.length + 1)
+  const answer = yield* ask({ traceparent: `00-${traceId}-b7ad6b7169203331-01` })
+  const steps = spans
+    .filter((span) => span.traceId === traceId && Option.isSome(span.parent))
+    .map(({ attributes, name }) => String(attributes.get("db.query.text") ?? name))
+  const passwords = steps.filter((step) => step === "Passwords.derive").length
+  return { answer, passwords, steps }
+})
