@@ -77,7 +77,8 @@ layer(SharedDatabase.layer)("faults", (it) => {
         socket.on("error", () => undefined)
         onUpgrade("/held", () => resume(Effect.succeed(socket)))
         socket.write(
-          "GET /held HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+          "GET /held HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
       })
       assert.isFalse(held.closed)
