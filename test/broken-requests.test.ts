@@ -4,30 +4,13 @@
  * lets go of them all.
  */
 import { assert, layer } from "@effect/vitest"
-import { Config, Effect, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { TestConsole } from "effect/testing"
-import { HttpBounds } from "#src/http/server"
 import { TestApp } from "#src/testing/app"
-import { endures } from "./broken/neighbours.ts"
+import { crowd, endures, serviceWith } from "./broken/neighbours.ts"
 import { answersIn, type Heard, openWire, openWires } from "./broken/wire.ts"
-import { DatabaseLive } from "./service.ts"
 
-/** The bounds of the service, ten times as short. */
-const HttpBoundsLive = Layer.succeed(HttpBounds, {
-  headersTimeout: 1000,
-  requestTimeout: 2000,
-  connectionsCheckingInterval: 100,
-  keepAliveTimeout: 1000,
-  timeout: 4000
-})
-
-const AppLive = TestApp.layerWith({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "error" }).pipe(
-  Layer.provide([DatabaseLive, HttpBoundsLive]),
-  Layer.provideMerge(TestConsole.layer)
-)
-
-/** How many clients break each bound: a tenth of the full storm, unless it is asked for. */
-const crowd = Config.withDefault(Config.Int("SVC_STORM_CLIENTS"), 1000)
+const AppLive = Layer.provideMerge(serviceWith(), TestConsole.layer)
 
 const host = "Host: a\r\n"
 const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\n${host}${headers}\r\n`
@@ -174,10 +157,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
           Object.entries(slowly),
           ([name, [says, drips, answers]]) =>
             Effect.gen(function* () {
-              const wires = yield* openWires(url, each)
-              for (const wire of wires) {
-                wire.say(says)
-                if (drips !== "") yield* Effect.forkScoped(wire.drip(drips, 200))
+              const wires = yield* openWires(url, each, says)
+              for (const wire of drips === "" ? [] : wires) {
+                yield* Effect.forkScoped(wire.drip(drips, 200))
               }
               for (const wire of wires) {
                 yield* wire.ended
@@ -196,11 +178,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
       const each = Math.ceil((yield* crowd) / 20)
       yield* endures(
         Effect.gen(function* () {
-          const wires = yield* openWires(url, each)
-          for (const wire of wires) {
-            wire.deafen()
-            wire.say(get("/docs").repeat(20))
-          }
+          const wires = yield* openWires(url, each, get("/docs").repeat(20))
+          for (const wire of wires) wire.deafen()
         })
       )
     })

@@ -43,6 +43,19 @@ export class Wire {
     }).pipe(Effect.forever)
   }
 
+  /** Says this in packets of so many bytes. */
+  trickle(bytes: Uint8Array, size: number): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      let next = 0
+      const more = (): void => {
+        if (next >= bytes.length || !this.#socket.writable) return resume(Effect.void)
+        this.say(bytes.subarray(next, (next += size)))
+        setImmediate(more)
+      }
+      more()
+    })
+  }
+
   /** Reads nothing any more. */
   deafen(): void {
     this.#socket.pause()
@@ -68,10 +81,11 @@ export const openWire = (url: string): Effect.Effect<Wire, Error, Scope.Scope> =
   )
 }
 
-/** As many connections, all open at a time. */
-export const openWires = (url: string, count: number) =>
-  Effect.all(
-    Array.from({ length: count }, () => openWire(url)),
+/** As many connections, all open at a time, each of which says this. */
+export const openWires = (url: string, count: number, bytes: string) =>
+  Effect.forEach(
+    Array.from({ length: count }, () => bytes),
+    (says) => Effect.tap(openWire(url), (wire) => Effect.sync(() => wire.say(says))),
     { concurrency: 100 }
   )
 
