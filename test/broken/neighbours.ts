@@ -26,7 +26,7 @@ const HttpBoundsLive = Layer.succeed(HttpBounds, {
   headersTimeout: 1000,
   requestTimeout: 2000,
   connectionsCheckingInterval: 100,
-  keepAliveTimeout: 2000,
+  keepAliveTimeout: 3000,
   timeout: 4000
 })
 
