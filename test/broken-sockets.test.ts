@@ -188,7 +188,8 @@ layer(serviceWith())("broken sockets", (it) => {
   it.effect("of the native door are let go of all the same", () =>
     endures(
       Effect.gen(function* () {
-        const { url } = yield* TestApp
+        const app = yield* TestApp
+        const { url } = app
         const silent = yield* openWires(url, Math.ceil((yield* crowd) / 10), native)
         yield* Effect.forEach(silent, shaken)
         for (const [bytes] of Object.values(cases)) {
@@ -197,7 +198,19 @@ layer(serviceWith())("broken sockets", (it) => {
           yield* shaken(wire)
           wire.say(bytes)
         }
+        const { accessToken } = yield* guest(app)
+        const player = yield* openWire(url)
+        const headers = [
+          ["x-svc-key", app.publishableKey],
+          ["authorization", `Bearer ${accessToken}`]
+        ]
+        player.say(native)
+        player.say(text({ _tag: "Request", id: "0", tag: "events", payload: null, headers }))
+        yield* until(player, (heard) => heard.includes("welcome"), "the events are open")
         yield* pass(limits.admitSeconds + 2)
+        player.say(text({ _tag: "Ping" }))
+        yield* until(player, (heard) => heard.includes("Pong"), "the player is still there")
+        yield* pass(limits.idleSeconds + 2)
       })
     )
   )

@@ -36,6 +36,16 @@ export const HttpBounds = Context.Reference("src/http/server/HttpBounds", {
 const maxHeaderSize = 16 * 1024
 const maxHeadersCount = 100
 
+/** Bounds of a WebSocket, at either door. */
+export const webSocketBounds = {
+  perMessageDeflate: false,
+  maxPayload: socket.frameMaxBytes,
+  maxFragments: socket.fragmentsMax,
+  maxBufferedChunks: socket.bufferedChunksMax,
+  /** How long the other side has to answer a close, in milliseconds. */
+  closeTimeout: 2000
+}
+
 /** How long requests under way may take to end when the process stops. */
 const shutdownMillis = 5000
 
@@ -187,11 +197,7 @@ export const HttpServerLive = Layer.unwrap(
         host,
         port,
         gracefulShutdownTimeout: shutdownMillis,
-        websocket: {
-          maxPayload: socket.frameMaxBytes,
-          maxFragments: socket.fragmentsMax,
-          maxBufferedChunks: socket.bufferedChunksMax
-        }
+        websocket: webSocketBounds
       })
     )
   })

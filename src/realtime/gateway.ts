@@ -15,7 +15,7 @@ import { Configs } from "../config.ts"
 import { addressOf } from "../http/address.ts"
 import { paths } from "../http/methods.ts"
 import { refuse } from "../http/refusal.ts"
-import { HttpServerHandle } from "../http/server.ts"
+import { HttpServerHandle, webSocketBounds } from "../http/server.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import {
@@ -227,14 +227,7 @@ const acceptUpgrades = Effect.fnUntraced(function* (
   const http = yield* HttpServerHandle
   const { trustedProxies } = yield* Settings
   let draining = false
-  const wss = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    clientTracking: false,
-    maxPayload: limits.frameMaxBytes,
-    maxFragments: limits.fragmentsMax,
-    maxBufferedChunks: limits.bufferedChunksMax
-  })
+  const wss = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketBounds })
   const accept = (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
     if (draining || !http.hasRoom()) {
       book.refused += 1

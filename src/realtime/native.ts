@@ -16,6 +16,9 @@ import { HttpServerHandle } from "../http/server.ts"
 
 const second = 1000
 
+/** Unsent bytes of a socket; the largest of all frames is little more than half of them. */
+const unsentMaxBytes = 2 * limits.outboxMaxBytes
+
 /** Names the socket that a call came over; whoever invents a name is taken for silent. */
 const socketHeader = "x-svc-socket"
 
@@ -36,7 +39,7 @@ const isOver = (socket: NativeSocket, now: number): boolean => {
   return (
     now - waitingSince >= limits.admitSeconds * second ||
     now - socket.heardAt >= limits.idleSeconds * second ||
-    connection.writableLength > limits.outboxMaxBytes
+    connection.writableLength > unsentMaxBytes
   )
 }
 

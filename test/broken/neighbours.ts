@@ -5,7 +5,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { assert } from "@effect/vitest"
-import { Clock, Config, Effect, Layer, type Scope } from "effect"
+import { Clock, Config, Effect, Layer, Scope } from "effect"
 import { TestClock, TestConsole } from "effect/testing"
 import { HttpBounds } from "#src/http/server"
 import { TestApp } from "#src/testing/app"
@@ -99,7 +99,7 @@ export const endures = Effect.fnUntraced(function* <A, E, R>(
   yield* playBeside(Effect.void)
   const before = { alive: yield* alive, connections: yield* connections(app.url) }
   yield* Effect.gen(function* () {
-    yield* playBeside(storm)
+    yield* playBeside(Scope.provide(storm, yield* Effect.scope))
     yield* app.eventually(
       Effect.map(connections(app.url), (count) => count <= before.connections),
       `${before.connections} connections are left`
