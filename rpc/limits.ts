@@ -136,7 +136,8 @@ export const socket = {
   anonymousFramesPerSecond: 5,
   anonymousFramesBurst: 10,
   anonymousPerAddress: 20,
-  connectionsPerNode: 50_000
+  /** Of all connections that a node takes; the rest is for requests. */
+  shareOfConnections: 5 / 6
 } as const
 
 /** Rooms (spec sections 4.4 and 8, decisions on seats, state and life cycle). */

@@ -96,6 +96,7 @@ const Ratio = Schema.NumberFromString.check(Schema.isBetween({ minimum: 0, maxim
 const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
   HOST: Schema.String,
+  SVC_MAX_CONNECTIONS: whole(6, 1_000_000),
   DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
   SVC_DATABASE_CONNECTIONS: whole(1, 1000),
   SVC_DATA_DIR: Schema.String,
@@ -170,6 +171,8 @@ export class Settings extends Context.Service<
     readonly production: boolean
     readonly port: number
     readonly host: string
+    /** Open at a time, WebSockets among them. */
+    readonly maxConnections: number
     /** Absent: the service runs a Postgres of its own in `dataDir`. */
     readonly databaseUrl: Redacted.Redacted | undefined
     readonly databaseConnections: number
@@ -231,6 +234,7 @@ export class Settings extends Context.Service<
         production: env.NODE_ENV === "production",
         port: env.PORT,
         host: env.HOST,
+        maxConnections: env.SVC_MAX_CONNECTIONS,
         databaseUrl: env.DATABASE_URL,
         databaseConnections: env.SVC_DATABASE_CONNECTIONS,
         dataDir: env.SVC_DATA_DIR,

@@ -1,7 +1,8 @@
 /** A lost or frozen database, and the end of the process: nothing hangs (design section 8). */
 import { connect, type Socket } from "node:net"
 import { assert, layer } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import { HttpRouter } from "effect/http"
 import { TestClock } from "effect/testing"
 import { HttpServerHandle } from "#src/http/server"
 import { type Answer, at, request } from "#src/testing/players"
@@ -66,6 +67,24 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
+  it.effect("what is under way when the process ends is told that the service goes", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const Endless = HttpRouter.add(
+        "GET",
+        "/endless",
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      )
+      const scope = yield* Scope.make()
+      const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith({}, Endless)), scope)
+      const url = yield* Effect.provideContext(addressOfNode, node)
+      const answer = yield* Effect.forkChild(request(`${url}/endless`))
+      yield* Deferred.await(begun)
+      yield* untilEnded(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
+      assertUnavailable(yield* Fiber.join(answer))
+    })
+  )
+
   it.effect("the process ends although a socket stays open", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
@@ -77,7 +96,8 @@ layer(SharedDatabase.layer)("faults", (it) => {
         socket.on("error", () => undefined)
         onUpgrade("/held", () => resume(Effect.succeed(socket)))
         socket.write(
-          "GET /held HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+          "GET /held HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
       })
       assert.isFalse(held.closed)

@@ -219,7 +219,7 @@ layer(Node)("requests", (it) => {
       const upgrade = (path: string) =>
         sendRaw(
           url,
-          `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+          `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n` +
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
       assert.strictEqual(yield* upgrade("/v1/taken?a=1"), "taken /v1/taken?a=1")

@@ -20,6 +20,7 @@ describe("settings", () => {
         production: false,
         port: 8080,
         host: "0.0.0.0",
+        maxConnections: 60_000,
         databaseUrl: undefined,
         databaseConnections: 10,
         dataDir: ".svc",

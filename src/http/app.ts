@@ -2,8 +2,8 @@
  * The HTTP side of the service as layers: what it stands on (`CoreLive`), what it answers (`Routes`),
  * and the server that listens (`serveHttp`). Everything needs settings and a database.
  */
-import { ByteSize, Layer } from "effect"
-import { HttpIncomingMessage, HttpRouter } from "effect/http"
+import { ByteSize, Effect, Layer } from "effect"
+import { HttpBody, HttpIncomingMessage, HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
@@ -182,11 +182,21 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
   Layer.provide([CallersLive, RequestsLive])
 )
 
+/** Text that is large is encoded once, not for every answer anew. */
+const asBytes = HttpRouter.middleware((served) =>
+  Effect.map(served, (answer) => {
+    const { body } = answer
+    return body._tag === "Uint8Array"
+      ? HttpServerResponse.setBody(answer, HttpBody.uint8Array(body.body, body.contentType))
+      : answer
+  })
+)
+
 /** The reference page carries its script itself: it works without the internet. */
 const DocsRoute = HttpApiScalar.layer(Api, {
   path: paths.docs,
   scalar: { withDefaultFonts: false }
-})
+}).pipe(Layer.provide(asBytes.layer))
 
 const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 

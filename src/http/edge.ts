@@ -12,7 +12,7 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
-import { answerFailure } from "./errors.ts"
+import { answerFailure, malformed } from "./errors.ts"
 import { makeNotes } from "./notes.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -59,6 +59,8 @@ export const Edge = HttpRouter.middleware(
             })
           )
         )
+        const refusal = malformed(request)
+        if (refusal !== undefined) return Effect.succeed(refusal)
         return Effect.annotateLogs(
           Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
           { requestId }

@@ -3,6 +3,7 @@
  * such path, a body that is too large, a fault, a lost database) becomes
  * `{ error: { code, message, details? } }` here. Of a fault, nothing but the request's id is told.
  */
+import { IncomingMessage } from "node:http"
 import { Cause, Effect, type Schema, SchemaAST } from "effect"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
@@ -60,19 +61,49 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
 /** The answer of a WebSocket path to a plain request. */
 export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequired(), {
   connection: "Upgrade",
-  upgrade: "websocket"
+  upgrade: "websocket",
+  "sec-websocket-version": "13"
 })
 
 /**
+ * The answer to what Node reads as a request and RFC 9112 does not (sections 3.2 and 6.1): without a
+ * host, or with several; in a coding that is not undone. Others on its way may read it differently, so
+ * the connection ends with it.
+ */
+export const malformed = ({
+  headers,
+  source
+}: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined => {
+  const { host, "transfer-encoding": coding = "chunked" } = headers
+  const needsHost = source instanceof IncomingMessage && source.httpVersion === "1.1"
+  const path =
+    (host === undefined && needsHost) || host?.includes(",") === true
+      ? "headers.host"
+      : coding.toLowerCase() === "chunked"
+        ? undefined
+        : "headers.transfer-encoding"
+  if (path === undefined) return undefined
+  const issues = [{ path, message: "Expected exactly one" }]
+  const error = new InvalidRequest({ details: { issues } })
+  return errorResponse(InvalidRequest, error, { connection: "close" })
+}
+
+const isClientAbort = <E>({ reasons }: Cause.Cause<E>): boolean =>
+  reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
+
+/**
  * The answer to whatever a request failed with. A client that went away gets none: the interruption
- * goes on. A fault is logged with its cause under the request's id.
+ * goes on. A service that goes away says so. A fault is logged with its cause under the request's id.
  */
 export const answerFailure = <E>(
   cause: Cause.Cause<E>,
   request: HttpServerRequest.HttpServerRequest,
   requestId: string
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E> => {
-  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+  if (Cause.hasInterruptsOnly(cause)) {
+    if (isClientAbort(cause)) return Effect.failCause(cause)
+    return Effect.succeed(errorResponse(Unavailable, new Unavailable(), { connection: "close" }))
+  }
   const failure = Cause.squash(cause)
   const refusal = requestFault(failure)
   if (refusal !== undefined) return Effect.succeed(refusal)

@@ -1,86 +1,145 @@
 /**
  * Node's HTTP server with its bounds: what a client may take its time with, and how much it may send
  * before anybody listens. Paths that are WebSockets take their upgrades from here, before the HTTP
- * router sees them.
+ * router sees them; what is no WebSocket handshake for one of them is an ordinary request.
  */
-import { IncomingMessage, Server, type ServerOptions } from "node:http"
+import { IncomingMessage, Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { Settings } from "../settings.ts"
+import { paths } from "./methods.ts"
+import { refuse } from "./refusal.ts"
 
 /** Takes an upgrade request: the socket is the handler's from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Bounds of a connection, in milliseconds and bytes. */
-const bounds = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 65_000,
-  connectionsCheckingInterval: 5000,
-  maxHeaderSize: 16 * 1024,
-  noDelay: true
-} as const satisfies ServerOptions
+/** What a client may take its time with, in milliseconds. */
+export const HttpBounds = Context.Reference("src/http/server/HttpBounds", {
+  defaultValue: () => ({
+    /** From the first byte, or the opening of the connection, to the end of the headers. */
+    headersTimeout: 10_000,
+    /** To the end of the body. */
+    requestTimeout: 30_000,
+    /** How often these are looked at. */
+    connectionsCheckingInterval: 5000,
+    /** To the next request. */
+    keepAliveTimeout: 65_000,
+    /** Without a byte either way, an answer that nobody reads among them. */
+    timeout: 60_000
+  })
+})
 
+/** Bounds of a request, in bytes and headers. */
+const maxHeaderSize = 16 * 1024
 const maxHeadersCount = 100
 
-/** Sockets, and room beside them for requests. */
-const maxConnections = socket.connectionsPerNode + 10_000
+/** Bounds of a WebSocket, at either door. */
+export const webSocketBounds = {
+  perMessageDeflate: false,
+  maxPayload: socket.frameMaxBytes,
+  maxFragments: socket.fragmentsMax,
+  maxBufferedChunks: socket.bufferedChunksMax,
+  /** How long the other side has to answer a close, in milliseconds. */
+  closeTimeout: 2000
+}
 
 /** How long requests under way may take to end when the process stops. */
 const shutdownMillis = 5000
 
 const pathOf = (request: IncomingMessage): string => (request.url ?? "").split("?", 1)[0] ?? ""
 
-/** What Node refuses before there is a request: its code, the status and our words for it. */
-const refusals: Readonly<Record<string, readonly [status: string, code: string, text: string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    "431 Request Header Fields Too Large",
-    "payload_too_large",
-    "The headers are too large."
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "invalid_request", "The request took too long."]
+/** Distinct tokens by comma (RFC 6455 section 4.1, RFC 9110 section 5.6.2). */
+const areProtocols = (list: string): boolean => {
+  const protocols = list.split(",").map((protocol) => protocol.trim())
+  const isToken = (text: string) => /^[\w!#$%&'*+.^`|~-]+$/.test(text)
+  return protocols.every(isToken) && new Set(protocols).size === protocols.length
 }
 
-const refuse = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  if (error.code === "ECONNRESET" || !socket.writable) return
+/** A WebSocket handshake as it has to be (RFC 6455 section 4.2.1). */
+const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
+  method === "GET" &&
+  headers.upgrade?.toLowerCase() === "websocket" &&
+  headers["sec-websocket-version"] === "13" &&
+  /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "") &&
+  areProtocols(headers["sec-websocket-protocol"] ?? "none")
+
+/** What Node refuses before there is a request: its code, the status and our words for it. */
+const refusals: Readonly<Record<string, readonly [status: number, code: string, text: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, "payload_too_large", "The headers are too large."],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "payload_too_large", "The chunk extensions are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid_request", "The request took too long."]
+}
+
+/** Refuses what could not be read. */
+const refuseUnread = (error: NodeJS.ErrnoException, connection: Duplex): void => {
+  if (error.code === "ECONNRESET" || !connection.writable) return
   const [status, code, message] = refusals[error.code ?? ""] ?? [
-    "400 Bad Request",
+    400,
     "invalid_request",
     "This is not an HTTP request."
   ]
-  const body = JSON.stringify({ error: { code, message } })
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nConnection: close\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-  )
+  refuse(connection, status, code, message)
 }
 
 /** An upgrade of a registered path never reaches the listeners of the HTTP router. */
 class UpgradingServer extends Server {
-  readonly upgrades = new Map<string, UpgradeHandler>()
+  readonly upgrades: ReadonlyMap<string, UpgradeHandler>
   readonly openSockets = new Set<Socket>()
+  /** The newest answer of each connection, given or not. */
+  readonly #newest = new WeakMap<Duplex, ServerResponse>()
 
-  constructor() {
-    super(bounds)
+  constructor(
+    upgrades: ReadonlyMap<string, UpgradeHandler>,
+    maxConnections: number,
+    { timeout, ...bounds }: typeof HttpBounds.Service
+  ) {
+    super({
+      ...bounds,
+      maxHeaderSize,
+      noDelay: true,
+      // The edge says what is wrong with such requests, in the one form of errors.
+      requireHostHeader: false,
+      joinDuplicateHeaders: true,
+      shouldUpgradeCallback: (request) =>
+        isHandshake(request) && (upgrades.has(pathOf(request)) || pathOf(request) === paths.rpc)
+    })
+    this.upgrades = upgrades
+    this.timeout = timeout
     this.maxHeadersCount = maxHeadersCount
     this.maxConnections = maxConnections
-    this.on("clientError", refuse)
-    this.on("connection", (socket) => {
-      this.openSockets.add(socket)
-      socket.once("close", () => this.openSockets.delete(socket))
+    this.on("request", (request, response) => this.#newest.set(request.socket, response))
+    this.on("clientError", (error, connection) => {
+      const newest = this.#newest.get(connection)
+      if (newest === undefined || newest.writableFinished || !newest.req.complete) {
+        return refuseUnread(error, connection)
+      }
+      // What came before it is answered first.
+      connection.pause()
+      newest.once("close", () => refuseUnread(error, connection))
+    })
+    this.on("connect", (_, tunnel) => {
+      refuse(tunnel, 405, "method_not_allowed", "This path does not take this method.")
+    })
+    // Nobody has to meet an expectation (RFC 9110 section 10.1.1).
+    this.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
+      this.emit("request", request, response)
+    )
+    this.on("connection", (connection) => {
+      this.openSockets.add(connection)
+      connection.once("close", () => this.openSockets.delete(connection))
     })
   }
 
   override emit(event: string, ...args: ReadonlyArray<unknown>): boolean {
     if (event !== "upgrade" || this.upgrades.size === 0) return super.emit(event, ...args)
-    const [request, socket, head] = args
-    if (request instanceof IncomingMessage && socket instanceof Duplex && Buffer.isBuffer(head)) {
+    const [request, stream, head] = args
+    if (request instanceof IncomingMessage && stream instanceof Duplex && Buffer.isBuffer(head)) {
       const handler = this.upgrades.get(pathOf(request))
       if (handler !== undefined) {
-        handler(request, socket, head)
+        handler(request, stream, head)
         return true
       }
     }
@@ -95,23 +154,32 @@ export class HttpServerHandle extends Context.Service<
     readonly server: Server
     /** Open connections, upgraded ones included. */
     readonly connections: () => number
+    /** Whether one more connection may become a WebSocket. */
+    readonly hasRoom: () => boolean
     /** From now on upgrades of exactly this path are the handler's. */
     readonly onUpgrade: (path: string, handler: UpgradeHandler) => void
     /** Ends every connection, upgraded ones included. */
     readonly endConnections: Effect.Effect<void>
   }
 >()("src/http/server/HttpServerHandle") {
-  static readonly layer = Layer.sync(HttpServerHandle, () => {
-    const server = new UpgradingServer()
-    return HttpServerHandle.of({
-      server,
-      connections: () => server.openSockets.size,
-      onUpgrade: (path, handler) => server.upgrades.set(path, handler),
-      endConnections: Effect.sync(() => {
-        for (const socket of server.openSockets) socket.destroy()
+  static readonly layer = Layer.effect(
+    HttpServerHandle,
+    Effect.gen(function* () {
+      const { maxConnections } = yield* Settings
+      const socketsMax = maxConnections * socket.shareOfConnections
+      const upgrades = new Map<string, UpgradeHandler>()
+      const server = new UpgradingServer(upgrades, maxConnections, yield* HttpBounds)
+      return HttpServerHandle.of({
+        server,
+        connections: () => server.openSockets.size,
+        hasRoom: () => server.openSockets.size <= socketsMax,
+        onUpgrade: (path, handler) => upgrades.set(path, handler),
+        endConnections: Effect.sync(() => {
+          for (const connection of server.openSockets) connection.destroy()
+        })
       })
     })
-  })
+  )
 }
 
 /**
@@ -129,7 +197,7 @@ export const HttpServerLive = Layer.unwrap(
         host,
         port,
         gracefulShutdownTimeout: shutdownMillis,
-        websocket: { maxPayload: socket.frameMaxBytes, maxFragments: socket.fragmentsMax }
+        websocket: webSocketBounds
       })
     )
   })

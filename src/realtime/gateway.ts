@@ -13,7 +13,9 @@ import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { ListenerFrames } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { addressOf } from "../http/address.ts"
-import { HttpServerHandle } from "../http/server.ts"
+import { paths } from "../http/methods.ts"
+import { refuse } from "../http/refusal.ts"
+import { HttpServerHandle, webSocketBounds } from "../http/server.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { Settings } from "../settings.ts"
 import {
@@ -129,14 +131,6 @@ const renewSocket = Effect.fnUntraced(function* (
   return renewed
 })
 
-const refuseUpgrade = (stream: Duplex, status: string, code: string, message: string): void => {
-  const body = JSON.stringify({ error: { code, message } })
-  stream.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nConnection: close\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
-  )
-}
-
 /** What has become of sockets, in numbers that only grow. */
 export class Doorbook {
   /** Upgrades that were answered. */
@@ -231,31 +225,23 @@ const acceptUpgrades = Effect.fnUntraced(function* (
   book: Doorbook
 ) {
   const http = yield* HttpServerHandle
-  const settings = yield* Settings
+  const { trustedProxies } = yield* Settings
   let draining = false
-  const wss = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    clientTracking: false,
-    maxPayload: limits.frameMaxBytes,
-    maxFragments: limits.fragmentsMax,
-    maxBufferedChunks: limits.bufferedChunksMax
-  })
+  const wss = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketBounds })
   const accept = (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
-    if (draining || sockets.size >= limits.connectionsPerNode) {
+    if (draining || !http.hasRoom()) {
       book.refused += 1
-      refuseUpgrade(stream, "503 Service Unavailable", "unavailable", "Try another node.")
-      return
+      return refuse(stream, 503, "unavailable", "Try another node.")
     }
     wss.handleUpgrade(request, stream, head, (ws) => {
       const { origin } = request.headers
-      const address = addressOf(request, settings.trustedProxies)
+      const address = addressOf(request, trustedProxies)
       sockets.add(new RealtimeSocket({ ws, stream, origin, address, gateway }))
       book.accepted += 1
     })
   }
   yield* Effect.acquireRelease(
-    Effect.sync(() => http.onUpgrade("/v1/realtime", accept)),
+    Effect.sync(() => http.onUpgrade(paths.realtime, accept)),
     () =>
       Effect.gen(function* () {
         draining = true

@@ -5,7 +5,7 @@
  * the player it acts for in `X-Svc-Player`.
  */
 import { Cause, Clock, DateTime, Effect, Layer, Option, Queue, Schema, Stream } from "effect"
-import type { Headers } from "effect/http"
+import { type Headers, HttpRouter } from "effect/http"
 import { type Rpc, RpcSerialization, RpcServer } from "effect/rpc"
 import {
   type CodedError,
@@ -30,6 +30,7 @@ import { iceServers, signal } from "#rpc/peers"
 import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
 import { Configs } from "../config.ts"
+import { paths } from "../http/methods.ts"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
 import { FrameBucket } from "./bucket.ts"
 import type { Door, PlayerConnection } from "./connection.ts"
@@ -37,6 +38,7 @@ import type { FrameData, FrameHandlers, FramePayload, FrameRpc, FrameType } from
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
+import { NativeSockets } from "./native.ts"
 import { type Offers, withheld } from "./offers.ts"
 import type { Frame } from "./outbox.ts"
 
@@ -96,6 +98,7 @@ const openEvents = Effect.fnUntraced(function* (
   headers: Headers.Headers
 ) {
   const hub = yield* Hub
+  const sockets = yield* NativeSockets
   const { environment, player } = yield* admit({
     key: headers["x-svc-key"],
     token: bearer(headers),
@@ -114,12 +117,15 @@ const openEvents = Effect.fnUntraced(function* (
   yield* Effect.acquireRelease(
     Effect.sync(() => clients.set(clientId, { connection, bucket, offers, end })),
     () =>
-      Effect.sync(() => {
-        if (clients.get(clientId)?.connection === connection) clients.delete(clientId)
+      Effect.suspend(() => {
         hub.connections.delete(connection.connectionId)
         connection.close(false)
+        if (clients.get(clientId)?.connection !== connection) return Effect.void
+        clients.delete(clientId)
+        return sockets.waits(headers, true)
       })
   )
+  yield* sockets.waits(headers, false)
   yield* endWith(end, player.expiresAt)
   const first = yield* welcome({
     connectionId: connection.connectionId,
@@ -229,9 +235,19 @@ const RealtimeHandlers = RealtimeRpcs.toLayer(
   })
 )
 
+const ProtocolLive = Layer.effect(
+  RpcServer.Protocol,
+  Effect.gen(function* () {
+    const router = yield* HttpRouter.HttpRouter
+    const { guard } = yield* NativeSockets
+    const { httpEffect, protocol } = yield* RpcServer.makeProtocolWithHttpEffectWebsocket
+    yield* router.add("GET", paths.rpc, guard(httpEffect))
+    return protocol
+  })
+)
+
 /** The native endpoint, for the HTTP router. */
 export const RpcDoor = RpcServer.layer(RealtimeRpcs, { concurrency: "unbounded" }).pipe(
-  Layer.provide(RealtimeHandlers),
-  Layer.provide(RpcServer.layerProtocolWebsocket({ path: "/v1/rpc" })),
-  Layer.provide(RpcSerialization.layerJson)
+  Layer.provide([RealtimeHandlers, ProtocolLive]),
+  Layer.provide([NativeSockets.layer, RpcSerialization.layerJson])
 )

@@ -132,9 +132,8 @@ export class RealtimeSocket implements Door {
       this.close(closeCodes.slowConsumer, "slow_consumer")
     )
     this.#ws.on("message", (data: Buffer, isBinary) => this.#message(data, isBinary))
-    this.#ws.on("pong", () => {
-      this.#heardAt = this.#gateway.now()
-    })
+    this.#ws.on("ping", () => this.#control())
+    this.#ws.on("pong", () => this.#control())
     // A frame against the protocol, too: the close code says which, so it must still go out.
     this.#ws.on("error", () => this.#gone(false))
     this.#ws.on("close", () => {
@@ -243,6 +242,16 @@ export class RealtimeSocket implements Door {
         ? dispatch(handlers, head, members, connection)
         : listener && dispatch(listenerHandlers, head, members, listener)
     if (broken !== undefined) this.#broken(broken, now, limits.brokenFrameCost - 1)
+  }
+
+  /** Control frames cost what others do; a ping has its answer already. */
+  #control(): void {
+    if (this.#closedAt !== undefined) return
+    const now = this.#gateway.now()
+    this.#heardAt = now
+    if (this.#bucket.take(now)) return
+    this.#gateway.heard.limited += 1
+    if (this.#bucket.drop(now)) this.close(closeCodes.abuse, "rate_limited")
   }
 
   /** What follows the first frame waits until it is known whose it is. */

@@ -18,6 +18,12 @@ const elsewhere = (provider: string): string =>
 export const variables = {
   PORT: { default: "8080", description: "The port to listen on; 0 takes a free one." },
   HOST: { default: "0.0.0.0", description: "The address to listen on." },
+  SVC_MAX_CONNECTIONS: {
+    default: "60000",
+    description:
+      "The most connections that the process takes; one more is closed at once. The last sixth is " +
+      "for requests: a WebSocket that asks for it is answered 503."
+  },
   DATABASE_URL: {
     description:
       "A Postgres of your own (14 or newer): postgres://user:password@host/database. " +
