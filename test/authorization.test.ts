@@ -233,36 +233,39 @@ layer(Exposed(), { timeout: "120 seconds", excludeTestServices: true })("authori
     120_000
   )
 
-  it.effect("nothing in the query opens anything but the start of a sign-in by a plain link", () =>
-    Effect.gen(function* () {
-      const { url } = yield* TestApp
-      const world = yield* makeWorld("query")
-      const { developer, development, player } = world
-      const samples = yield* makeSamples(world)
-      const session = developer.headers["authorization"] ?? ""
-      const wrong: Array<string> = []
-      for (const key of [development.secretKey, development.publishableKey]) {
-        const query = new URLSearchParams({
-          key,
-          "x-svc-key": key,
-          access_token: player.accessToken,
-          token: session,
-          authorization: session
-        })
-        for (const endpoint of endpoints) {
-          const { access, method, path } = endpoint
-          if (access === "anyone" || access === "link") continue
-          const options = method === "GET" ? { method } : { method, body: {} }
-          const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
-          if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+  it.effect(
+    "nothing in the query opens anything but the start of a sign-in by a plain link",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const world = yield* makeWorld("query")
+        const { developer, development, player } = world
+        const samples = yield* makeSamples(world)
+        const session = developer.headers["authorization"] ?? ""
+        const wrong: Array<string> = []
+        for (const key of [development.secretKey, development.publishableKey]) {
+          const query = new URLSearchParams({
+            key,
+            "x-svc-key": key,
+            access_token: player.accessToken,
+            token: session,
+            authorization: session
+          })
+          for (const endpoint of endpoints) {
+            const { access, method, path } = endpoint
+            if (access === "anyone" || access === "link") continue
+            const options = method === "GET" ? { method } : { method, body: {} }
+            const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
+            if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+          }
         }
-      }
-      const { body } = yield* request(
-        `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
-      )
-      assert.strictEqual(at(body, "error", "code"), "invalid_key")
-      assert.deepStrictEqual(wrong, [])
-    })
+        const { body } = yield* request(
+          `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
+        )
+        assert.strictEqual(at(body, "error", "code"), "invalid_key")
+        assert.deepStrictEqual(wrong, [])
+      }),
+    60_000
   )
 
   it.effect("lets nobody reach into another environment or project by its own way in", () =>

@@ -39,47 +39,53 @@ const forgedTokens = Effect.gen(function* () {
 })
 
 layer(Exposed(), live)("access tokens (ASVS 9)", (it) => {
-  it.effect("over HTTP, every forged one is 401 unauthorized, and the true one still works", () =>
-    Effect.gen(function* () {
-      const { accessToken, app, forged } = yield* forgedTokens
-      const me = (token: string) =>
-        request(`${app.url}/v1/players/me`, {
-          headers: { "x-svc-key": app.publishableKey, authorization: `Bearer ${token}` }
-        })
-      const answers = yield* Effect.forEach(forged, ([, token]) => me(token), { concurrency: 8 })
-      for (const [index, answer] of answers.entries()) {
-        const told = [answer.status, at(answer.body, "error", "code")]
-        assert.deepStrictEqual(told, [401, "unauthorized"], forged[index]?.[0])
-        assert.deepStrictEqual(answer.body, answers[0]?.body)
-      }
-      assert.strictEqual((yield* me(accessToken)).status, 200)
-    })
+  it.effect(
+    "over HTTP, every forged one is 401 unauthorized, and the true one still works",
+    () =>
+      Effect.gen(function* () {
+        const { accessToken, app, forged } = yield* forgedTokens
+        const me = (token: string) =>
+          request(`${app.url}/v1/players/me`, {
+            headers: { "x-svc-key": app.publishableKey, authorization: `Bearer ${token}` }
+          })
+        const answers = yield* Effect.forEach(forged, ([, token]) => me(token), { concurrency: 8 })
+        for (const [index, answer] of answers.entries()) {
+          const told = [answer.status, at(answer.body, "error", "code")]
+          assert.deepStrictEqual(told, [401, "unauthorized"], forged[index]?.[0])
+          assert.deepStrictEqual(answer.body, answers[0]?.body)
+        }
+        assert.strictEqual((yield* me(accessToken)).status, 200)
+      }),
+    60_000
   )
 
-  it.effect("at the socket, every forged one closes 4001, and the true one is welcome", () =>
-    Effect.gen(function* () {
-      const { accessToken, app, forged } = yield* forgedTokens
-      yield* configure(app, { version: 1, features: { multiplayer: true } })
-      const { publishableKey: key, socketUrl } = app
-      const enter = Effect.fnUntraced(function* (token: string) {
-        const socket = yield* connectSocket(socketUrl)
-        yield* socket.say({ t: "auth", key, token })
-        return socket
-      })
-      yield* Effect.forEach(
-        forged,
-        ([what, token]) =>
-          Effect.scoped(
-            Effect.gen(function* () {
-              const { closed } = yield* enter(token)
-              const { code, reason } = yield* closed
-              assert.deepStrictEqual([code, reason], [4001, "unauthorized"], what)
-            })
-          ),
-        { concurrency: 8 }
-      )
-      yield* (yield* enter(accessToken)).next("welcome")
-    })
+  it.effect(
+    "at the socket, every forged one closes 4001, and the true one is welcome",
+    () =>
+      Effect.gen(function* () {
+        const { accessToken, app, forged } = yield* forgedTokens
+        yield* configure(app, { version: 1, features: { multiplayer: true } })
+        const { publishableKey: key, socketUrl } = app
+        const enter = Effect.fnUntraced(function* (token: string) {
+          const socket = yield* connectSocket(socketUrl)
+          yield* socket.say({ t: "auth", key, token })
+          return socket
+        })
+        yield* Effect.forEach(
+          forged,
+          ([what, token]) =>
+            Effect.scoped(
+              Effect.gen(function* () {
+                const { closed } = yield* enter(token)
+                const { code, reason } = yield* closed
+                assert.deepStrictEqual([code, reason], [4001, "unauthorized"], what)
+              })
+            ),
+          { concurrency: 8 }
+        )
+        yield* (yield* enter(accessToken)).next("welcome")
+      }),
+    60_000
   )
 
   it.effect("one that has ended says so at both doors, and opens neither", () =>
