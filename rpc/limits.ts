@@ -172,6 +172,8 @@ export const rooms = {
   listDefault: 50,
   /** Longest time between a change and its snapshot (the promise is one second). */
   snapshotMillis: 400,
+  /** In a cluster nothing is granted while a change has waited longer than this for its snapshot. */
+  unsavedMillis: 1000,
   snapshotsPerStatement: 200,
   inputBatchMax: 4096,
   watchBufferItems: 16_384,

@@ -214,9 +214,14 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
           measured(save(rows)),
           (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))
         ),
-      /** Forgets a room that is over. */
-      remove: (id: string, epoch: number) =>
-        Effect.asVoid(sql`delete from rooms where id = ${id} and epoch <= ${epoch}::float8`),
+      /** Forgets rooms that are over, unless they have woken elsewhere since. */
+      remove: (over: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
+        Effect.asVoid(
+          measured(sql`
+            delete from rooms using unnest(${over.map(({ id }) => id)}::text[],
+              ${over.map(({ epoch: mine }) => mine)}::float8[]) as over(id, epoch)
+            where rooms.id = over.id and rooms.epoch <= over.epoch`)
+        ),
       /** The newest rooms that these players have seats in, as of the last snapshots, by player. */
       seatsOf: (environmentId: string, playerIds: ReadonlyArray<string>) =>
         Effect.map(

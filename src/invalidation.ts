@@ -12,7 +12,8 @@ import { settled } from "#sql/database"
 
 /**
  * The config of an environment, a key (by its hash), a player (by `<environment>/<player>`), the list
- * of runners, or possibly everything. `asked` and `heard` are how a node learns that all have heard.
+ * of runners (or, by `<address> <address>`, what the one thinks of the other), or possibly everything.
+ * `asked` and `heard` are how a node learns that all have heard.
  */
 const Change = Schema.Struct({
   kind: Schema.Literals(["config", "key", "player", "runners", "everything", "asked", "heard"]),

@@ -13,7 +13,6 @@ import {
   type CodedError,
   InvalidFrame,
   ModeNotFound,
-  NotInRoom,
   PayloadTooLarge,
   ResumeExpired,
   RoomNotFound
@@ -195,15 +194,20 @@ export const resumeRoom = Effect.fnUntraced(function* (
   )
 })
 
-/** Gives the seat up; whose room is lost meanwhile has none. */
+/** Says that there is no seat to give up: the room has not told of an earlier answer, or is over. */
+const hasLeft: ReadonlySet<string> = new Set(["not_in_room", "room_not_found"])
+
+/** Gives the seat up; once that is answered, no failure brings it back. */
 export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   room: RoomLine
 ) {
   const { connectionId, playerId } = connection
-  yield* room
-    .request({ t: "leave", playerId, connectionId, reason: "left" })
-    .pipe(Effect.catchTag("room_not_found", () => Effect.fail(new NotInRoom())))
+  yield* Effect.catchIf(
+    room.request({ t: "leave", playerId, connectionId, reason: "left" }),
+    ({ _tag }) => hasLeft.has(_tag),
+    () => Effect.void
+  )
   connection.room = undefined
   yield* release(connection, { k: "seat", roomId: room.roomId })
   return {}

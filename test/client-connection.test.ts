@@ -11,13 +11,15 @@ import { refusal } from "./client/fake-auth.ts"
 import {
   heartbeat,
   joined,
+  lookMillis,
   refuse,
   reply,
   type ScriptedService,
   type ScriptedSocket,
   scriptedService,
   seat,
-  seated
+  seated,
+  stillThere
 } from "./client/scripted-service.ts"
 import { call, listen, rejection, status } from "./client/waits.ts"
 
@@ -146,10 +148,13 @@ describe("the client's socket", () => {
   it.effect("gives a reply ten seconds", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
-      const { room, socket } = yield* seated(service)
+      const { client, room, socket } = yield* seated(service)
       const locking = yield* call(() => room.lock())
       yield* socket.next
-      yield* TestClock.adjust("10 seconds")
+      for (let millis = 0; millis < 10_000; millis += lookMillis) {
+        yield* TestClock.adjust(lookMillis)
+        yield* stillThere(client, socket)
+      }
       assert.isTrue(isError(yield* Effect.flip(Fiber.join(locking)), "timed_out"))
     }).pipe(Effect.scoped)
   )
@@ -255,11 +260,39 @@ describe("after a drop", () => {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
       const dropped = yield* listen(room, "disconnected")
-      // The first heartbeat finds that the line was used, the second that it was not.
-      yield* TestClock.adjust(2 * heartbeat * 1000)
+      yield* TestClock.adjust(heartbeat * 1000 + lookMillis)
       yield* expectFrame(socket, { t: "ping", rid: "2" })
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(dropped)).code, 4008)
+      yield* waitOut
+      yield* returned(service)
+      yield* status(client, "open")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("one that a call waits for is given up within seconds, but not if anything comes", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      yield* TestClock.adjust(lookMillis)
+      const dropped = yield* listen(room, "disconnected")
+      yield* call(() => room.lock())
+      yield* expectFrame(socket, { t: "lock", rid: "2", locked: true })
+      yield* TestClock.adjust(lookMillis)
+      yield* expectFrame(socket, { t: "ping", rid: "3" })
+      yield* stillThere(client, socket)
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(client.status, "open")
+      const locked = yield* Effect.forkChild(
+        rejection(() => room.lock(false)),
+        { startImmediately: true }
+      )
+      yield* expectFrame(socket, { t: "lock", rid: "4", locked: false })
+      yield* TestClock.adjust(lookMillis)
+      yield* expectFrame(socket, { t: "ping", rid: "5" })
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual((yield* Fiber.join(dropped)).code, 4008)
+      assert.isTrue(isError(yield* Fiber.join(locked), "disconnected"))
       yield* waitOut
       yield* returned(service)
       yield* status(client, "open")

@@ -8,12 +8,14 @@ import { TestClock } from "effect/testing"
 import { isError } from "#src/client/client"
 import {
   joined,
+  lookMillis,
   refuse,
   reply,
   type ScriptedService,
   scriptedService,
   seat,
-  seated
+  seated,
+  stillThere
 } from "./client/scripted-service.ts"
 import { call, listen } from "./client/waits.ts"
 
@@ -33,8 +35,11 @@ describe("a wait for a match", () => {
   it.effect("takes as long as it takes", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
-      const { matching, socket, ticket } = yield* waiting(service)
-      yield* TestClock.adjust("15 seconds")
+      const { client, matching, socket, ticket } = yield* waiting(service)
+      for (let millis = 0; millis < 15_000; millis += lookMillis) {
+        yield* TestClock.adjust(lookMillis)
+        yield* stillThere(client, socket)
+      }
       yield* socket.say(joined(), reply(ticket, seat))
       assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
     }).pipe(Effect.scoped)

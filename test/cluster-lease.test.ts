@@ -1,6 +1,7 @@
 /** When a runner may act as the owner of its shards, and who looks after whom. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { pace } from "#src/cluster/cluster"
 import { Doubt } from "#src/cluster/doubt"
 import { neighboursOf } from "#src/cluster/health"
 
@@ -49,6 +50,19 @@ describe("a process", () => {
     assert.isTrue(doubt.present)
     doubt.asking()()
     assert.isFalse(doubt.present)
+  })
+})
+
+describe("the cluster's pace", () => {
+  const { entityTerminationTimeout, shardLockExpiration, shardLockRefreshInterval } = pace
+
+  it("leaves a database that takes 700 ms for a statement the time to refresh locks", () => {
+    const deadline = Math.min(shardLockRefreshInterval, shardLockExpiration / 3)
+    assert.isAtLeast(deadline, 2 * 700)
+  })
+
+  it("has entities stopped before others may start them", () => {
+    assert.isBelow(entityTerminationTimeout, shardLockExpiration - 2 * shardLockRefreshInterval)
   })
 })
 

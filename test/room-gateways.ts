@@ -115,6 +115,8 @@ export class ActorWorld {
     n1: new Gateway("n1"),
     n2: new Gateway("n2")
   }
+  /** Is what is urgent written at once? */
+  writes = true
   /** How the room ended. */
   closed: CloseReason | undefined
   /** Every state that was worth a snapshot, as it was stored. */
@@ -217,6 +219,11 @@ export class ActorWorld {
     this.actor.expectNodes()
   }
 
+  /** The state is written. */
+  save(): void {
+    if (this.writes) this.actor.saved(this.actor.taken())
+  }
+
   /** Time passes, and the room acts whenever it asked to. */
   wait(millis: number): void {
     const end = this.now + millis
@@ -244,6 +251,8 @@ export class ActorWorld {
         if (state !== undefined)
           this.snapshots.push(toRow(state, this.actor.epoch, "n1", this.now).snapshot)
       },
+      hurry: () => this.save(),
+      shared: true,
       closed: (reason) => {
         this.closed = reason
         this.#wakeAt = Number.POSITIVE_INFINITY

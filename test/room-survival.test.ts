@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { hears, roomView } from "#entities/room/model"
 import { type JourneyStep, roomLives, roomSettings, type RoomStep } from "./generators.ts"
+import { rooms } from "#rpc/limits"
 import { ActorWorld, type Gateway, meeting, seats } from "./room-gateways.ts"
 import { agrees, checkRoom } from "./room-world.ts"
 
@@ -15,6 +16,64 @@ const version = (gateway: Gateway, player: string) => gateway.views.get(player)?
 
 const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: number) =>
   world.send(node, { t: "setState", playerId: player, patch: { round } })
+
+describe("an answer", () => {
+  const answers = (gateway: Gateway) =>
+    gateway.items.filter(({ k }) => k === "reply" || k === "end").map(({ k }) => k)
+
+  it("to a leave waits until no snapshot knows the seat", () => {
+    const world = meeting()
+    world.writes = false
+    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    write(world, "ann", "n1", 1)
+    assert.deepStrictEqual(answers(world.gateways.n2), [])
+    assert.deepStrictEqual(answers(world.gateways.n1), ["reply"])
+    world.writes = true
+    world.save()
+    assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
+  })
+
+  it("waits for the snapshot that has its change, not for one under way", () => {
+    const world = meeting()
+    world.writes = false
+    const taken = world.actor.taken()
+    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    world.actor.saved(taken)
+    assert.deepStrictEqual(answers(world.gateways.n2), [])
+    world.actor.saved(world.actor.taken())
+    assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
+  })
+
+  it("to the last leave waits until the room is removed, and its end with it", () => {
+    const world = new ActorWorld()
+    world.join("ann")
+    const { n1 } = world.gateways
+    n1.items = []
+    world.writes = false
+    world.send("n1", { t: "leave", playerId: "ann", reason: "left" })
+    assert.deepStrictEqual(answers(n1), [])
+    world.writes = true
+    world.save()
+    assert.deepStrictEqual(answers(n1), ["reply", "end"])
+  })
+
+  it("is not given when an older change waits too long to be written, though the change is told", () => {
+    const world = meeting()
+    world.save()
+    world.writes = false
+    write(world, "ann", "n1", 1)
+    world.wait(rooms.unsavedMillis)
+    write(world, "ann", "n1", 2)
+    assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply"])
+    world.wait(1)
+    write(world, "ann", "n1", 3)
+    assert.strictEqual(version(world.gateways.n1, "ann"), 3)
+    assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply"])
+    world.writes = true
+    world.save()
+    assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply", "reply"])
+  })
+})
 
 describe("a node that stops watching", () => {
   it("loses its members' connections after five seconds", () => {

@@ -21,6 +21,7 @@ import type { RoomInput, RoomItem } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
+import { Unsaved } from "./unsaved.ts"
 
 /** What the actor asks of its surroundings. */
 export interface RoomPort {
@@ -31,6 +32,10 @@ export interface RoomPort {
   readonly wakeAt: (millis: number) => void
   /** The state is worth a snapshot. */
   readonly changed: () => void
+  /** Answers wait until the state is written (or the row removed): call `saved` soon. */
+  readonly hurry: () => void
+  /** Can the room wake on another node while it lives here? */
+  readonly shared: boolean
   /** The room is over. */
   readonly closed: (reason: CloseReason) => void
 }
@@ -47,6 +52,7 @@ export class RoomActor {
   readonly #port: RoomPort
   /** When the state was last worth a snapshot, or had to be written for being old. */
   #changedAt: number
+  readonly #unsaved = new Unsaved()
   readonly #watchers = new Map<
     string,
     { readonly watcher: Watcher<RoomItem>; batch: Array<RoomItem> }
@@ -100,9 +106,25 @@ export class RoomActor {
           error: toWire(result.failure)
         })
       } else if (seq > 0) {
-        batch?.push({ k: "reply", seq, data: result.success })
+        const reply = { k: "reply", seq, data: result.success } as const
+        if (this.#withholds(command, now)) this.#unsaved.withhold(node, reply)
+        else batch?.push(reply)
       }
     }
+    this.#flush()
+    if (this.#unsaved.waited) this.#port.hurry()
+  }
+
+  /** The state is about to be written: what `saved` wants to be told once it is. */
+  taken(): number {
+    return this.#unsaved.taken()
+  }
+
+  /** The state of so many changes is written, or the room that is over removed. */
+  saved(changes: number): void {
+    const due = this.#unsaved.saved(changes)
+    if (due.length === 0 || !this.#acts) return
+    for (const { node, reply } of due) this.#watchers.get(node)?.batch.push(reply)
     this.#flush()
   }
 
@@ -221,6 +243,15 @@ export class RoomActor {
   }
 
   /**
+   * May the answer not be given yet? A seat that was given up must not be there again when the runner
+   * dies. And when snapshots fail on this node alone, the room may wake elsewhere before it knows: all
+   * that was granted until then would be forgotten, so nothing is granted after the promised second.
+   */
+  #withholds({ t }: RoomInput["command"], now: number): boolean {
+    return t === "leave" || (this.#port.shared && this.#unsaved.millis(now) > rooms.unsavedMillis)
+  }
+
+  /**
    * Has the member come in through another node since, or gone there? What it said before comes too
    * late. Who is away can still leave.
    */
@@ -297,6 +328,7 @@ export class RoomActor {
   }
 
   #settle(state: RoomState): void {
+    this.#unsaved.changed(this.#port.now())
     if (state.closed !== null) return this.#port.closed(state.closed)
     this.#changed()
     this.#reschedule()
@@ -355,7 +387,7 @@ export class RoomActor {
 
   /** Tells each node what it has to hear of this step; the end of the room comes after everything. */
   #flush(): void {
-    const over = this.state !== undefined && this.state.closed !== null
+    const over = this.state !== undefined && this.state.closed !== null && !this.#unsaved.waited
     for (const entry of this.#watchers.values()) {
       if (over) entry.batch.push({ k: "end" })
       if (entry.batch.length === 0) continue

@@ -51,7 +51,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const local = yield* LocalRooms
   const writer = yield* RoomWriter
   const lease = yield* Lease
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const lines = yield* RoomLines
   const { epoch, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const port: RoomPort = {
@@ -59,7 +59,9 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     held: lease.held,
     wakeAt,
     changed: () => writer.changed(actor),
-    closed: () => runFork(writer.remove(actor))
+    hurry: () => writer.hurry(actor),
+    shared: lines.address !== null,
+    closed: () => writer.remove(actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, port)
   yield* Effect.acquireRelease(

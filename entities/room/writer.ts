@@ -1,10 +1,10 @@
 /**
  * Writes snapshots behind the rooms of one node: all rooms that changed within the last interval go
- * out in one statement (a few, when there are very many). A room whose row belongs to a newer
- * activation is told so and falls silent. When the database is away the newest state of each room
- * waits, so the backlog is bounded by the number of rooms.
+ * out in one statement (a few, when there are very many), at once when somebody waits for it. A room
+ * whose row belongs to a newer activation is told so and falls silent. When the database is away the
+ * newest state of each room waits, so the backlog is bounded by the number of rooms.
  */
-import { Clock, Context, Effect, Layer, Schedule, Semaphore } from "effect"
+import { type Cause, Clock, Context, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
 import { rooms } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
@@ -12,10 +12,10 @@ import { SnapshotCounts } from "../snapshot-counts.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
-/** Takes a statement's worth of the dirty ones out. */
-const takeDirty = (dirty: Set<RoomActor>): ReadonlyArray<RoomActor> => {
-  const taken = Array.from(dirty).slice(0, rooms.snapshotsPerStatement)
-  for (const actor of taken) dirty.delete(actor)
+/** Takes a statement's worth of actors out. */
+const take = (from: Set<RoomActor>): ReadonlyArray<RoomActor> => {
+  const taken = Array.from(from).slice(0, rooms.snapshotsPerStatement)
+  for (const actor of taken) from.delete(actor)
   return taken
 }
 
@@ -26,49 +26,87 @@ const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCou
     const batch = actors.flatMap((actor) =>
       actor.state === undefined || actor.state.closed !== null || actor.fenced
         ? []
-        : [toRow(actor.state, actor.epoch, nodeId, now)]
+        : [{ actor, changes: actor.taken(), row: toRow(actor.state, actor.epoch, nodeId, now) }]
     )
     if (batch.length === 0) return
-    const saved = yield* rows.save(batch)
+    const saved = yield* rows.save(batch.map(({ row }) => row))
     counts.wrote(saved.size)
-    const wanted = new Set(batch.map((row) => row.id))
-    for (const actor of actors) {
-      if (!wanted.has(actor.id)) continue
+    for (const { actor, changes } of batch) {
       const fenced = !saved.has(actor.id)
       if (fenced) counts.fenced += 1
+      else actor.saved(changes)
       // Another activation has the row, or may have it from now on.
       if (fenced || actor.retired) actor.fence()
     }
   })
+
+const warned = Effect.catchCause((cause: Cause.Cause<unknown>) =>
+  Effect.logWarning("Room snapshots could not be written", cause)
+)
+
+/** What of a node's rooms is to be written, and how. */
+const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) => {
+  const dirty = new Set<RoomActor>()
+  /** Those of them whose members wait for it. */
+  const urgent = new Set<RoomActor>()
+  /** Rooms that are over, and have a row yet. */
+  const over = new Set<RoomActor>()
+  const save = makeSave(rows, nodeId, counts)
+
+  /** Saves rooms that are dirty; what fails stays dirty. */
+  const saveAll = Effect.fnUntraced(function* (from: Set<RoomActor>) {
+    while (from.size > 0) {
+      const batch = take(from)
+      for (const actor of batch) for (const set of [dirty, urgent]) set.delete(actor)
+      yield* Effect.tapError(save(batch), () =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          for (const actor of batch) dirty.add(actor)
+          counts.failed(now)
+        })
+      )
+    }
+  })
+
+  /** Removes the rows of rooms that are over; what fails is tried again. */
+  const removeAll = Effect.gen(function* () {
+    while (over.size > 0) {
+      const batch = take(over)
+      yield* Effect.tapError(rows.remove(batch), () =>
+        Effect.sync(() => {
+          for (const actor of batch) over.add(actor)
+        })
+      )
+      for (const actor of batch) actor.saved(actor.taken())
+    }
+  }).pipe(warned)
+
+  const flush = (from: Set<RoomActor>) => Effect.andThen(removeAll, saveAll(from))
+  return { dirty, urgent, over, flush }
+}
 
 /** The write-behind of room snapshots. */
 export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/RoomWriter", {
   make: Effect.gen(function* () {
     const rows = yield* RoomRows
     const node = yield* ThisNode
-    const dirty = new Set<RoomActor>()
     const counts = new SnapshotCounts()
+    const backlog = makeBacklog(rows, node.id, counts)
+    const { dirty, over, urgent } = backlog
+    const wanted = yield* Latch.make(false)
     /** One write at a time: a snapshot that is still under way must not come after the removal. */
     const writing = (yield* Semaphore.make(1)).withPermits(1)
+    const flush = (from: Set<RoomActor>) => writing(backlog.flush(from))
 
-    const save = makeSave(rows, node.id, counts)
-
-    /** Saves all that is dirty; what fails stays dirty. */
-    const flush = Effect.gen(function* () {
-      while (dirty.size > 0) {
-        const batch = takeDirty(dirty)
-        yield* Effect.tapError(save(batch), () =>
-          Effect.map(Clock.currentTimeMillis, (now) => {
-            for (const actor of batch) dirty.add(actor)
-            counts.failed(now)
-          })
-        )
-      }
-    }).pipe(writing)
-
-    yield* flush.pipe(
-      Effect.catchCause((cause) => Effect.logWarning("Room snapshots could not be written", cause)),
+    yield* flush(dirty).pipe(
+      warned,
       Effect.repeat(Schedule.spaced(rooms.snapshotMillis)),
+      Effect.forkScoped
+    )
+    yield* wanted.await.pipe(
+      Effect.andThen(wanted.close),
+      Effect.andThen(flush(urgent)),
+      warned,
+      Effect.forever,
       Effect.forkScoped
     )
 
@@ -79,8 +117,13 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       changed: (actor: RoomActor): void => {
         dirty.add(actor)
       },
+      /** The room's members wait for its state to be written. */
+      hurry: (actor: RoomActor): void => {
+        urgent.add(actor)
+        wanted.openUnsafe()
+      },
       /** Writes everything now, before a room moves: true, or it waits for the database. */
-      flush: flush.pipe(
+      flush: flush(dirty).pipe(
         Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
         Effect.as(true),
         Effect.catchCause((cause) =>
@@ -91,14 +134,11 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
         )
       ),
       /** Forgets a room that is over. */
-      remove: (actor: RoomActor) =>
-        Effect.suspend(() => {
-          dirty.delete(actor)
-          return writing(rows.remove(actor.id, actor.epoch))
-        }).pipe(
-          Effect.retry({ times: 5, schedule: Schedule.exponential(200) }),
-          Effect.catchCause((cause) => Effect.logError("A closed room was not removed", cause))
-        )
+      remove: (actor: RoomActor): void => {
+        dirty.delete(actor)
+        over.add(actor)
+        wanted.openUnsafe()
+      }
     }
   })
 }) {

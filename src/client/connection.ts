@@ -43,6 +43,10 @@ export interface ConnectionOptions {
 
 /** How long a connection or a reply may take. */
 const patience = "10 seconds"
+/** How often the connection is looked at. */
+const lookMillis = 2000
+/** How long a silent service may take to answer a ping while a call waits. */
+const hurriedPatience = "3 seconds"
 /** Calls that wait at one time. */
 const callsMax = 256
 
@@ -197,14 +201,30 @@ export class Connection {
       yield* this.#options.events.welcomed
       this.#setStatus("open")
       Deferred.doneUnsafe(ready, Effect.succeed(first))
-      // A page never learns of the service's pings, and a dead line may look open for minutes.
+      yield* this.#listen(first.heartbeatSeconds * 1000)
+      return silent
+    }).pipe(Effect.catchTag("TimeoutError", () => Effect.succeed(silent)))
+  }
+
+  /**
+   * Ends when nobody is there any more. A page never learns of the service's pings, and a dead line may
+   * look open for minutes: it is asked after a silence, which is short while a call waits.
+   */
+  #listen(heartbeatMillis: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      let silentMillis = 0
       while (true) {
         this.#heard = false
-        yield* Effect.sleep(first.heartbeatSeconds * 1000)
-        if (this.#heard) continue
-        yield* Effect.timeout(Effect.exit(this.line.call(ping, undefined)), patience)
+        yield* Effect.sleep(lookMillis)
+        silentMillis = this.#heard ? 0 : silentMillis + lookMillis
+        const hurried = this.#calls > 0
+        if (silentMillis < (hurried ? lookMillis : heartbeatMillis)) continue
+        const asked = Effect.exit(this.line.call(ping, undefined))
+        yield* Effect.timeoutOption(asked, hurried ? hurriedPatience : patience)
+        if (!this.#heard) return
+        silentMillis = 0
       }
-    }).pipe(Effect.catchTag("TimeoutError", () => Effect.succeed(silent)))
+    })
   }
 
   #receive(text: string, welcome: Deferred.Deferred<Welcome>): void {

@@ -24,25 +24,29 @@ import { Invalidation } from "../invalidation.ts"
 import type { NodeTurn } from "../realtime/turn.ts"
 import { Settings } from "../settings.ts"
 import { Readiness } from "../system.ts"
-import { HealthLive, NeighbourWatch } from "./health.ts"
+import { HealthLive, HearingLive, NeighbourWatch } from "./health.ts"
 import { LinesLive } from "./lines.ts"
 import { RunnerList } from "./list.ts"
+import { LockSessionLive } from "./lock-session.ts"
 import { portLayer } from "./port.ts"
 import { HandoverStorage } from "./storage.ts"
+import { SuspicionsLive } from "./suspicions.ts"
 import { ClientProtocol } from "./transport.ts"
 
 /**
  * Intervals for hand-over within seconds. The lock of a runner that froze ends with its database
- * session after `shardLockExpiration`; entities stop well before another runner may start them.
+ * session after `shardLockExpiration`; entities stop well before another runner may start them. What
+ * a runner does to its locks has to be done within a refresh interval, and takes two statements one
+ * after the other: that is how slow the database may be without costing the runner its shards.
  */
 export const pace = {
   simulateRemoteSerialization: false,
   maxResidentEntities: 200_000,
   refreshAssignmentsInterval: 100,
   runnerHealthCheckInterval: 1000,
-  shardLockRefreshInterval: 1000,
+  shardLockRefreshInterval: 1600,
   shardLockExpiration: 5000,
-  entityTerminationTimeout: 2000,
+  entityTerminationTimeout: 1500,
   sendRetryInterval: 50
 } as const
 
@@ -81,24 +85,27 @@ const closedWithin = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) =>
     })
   )
 
-/** A runner among others, over whatever wires, list of runners and signs of life it is given. */
+/** A runner among others, over whatever wires, list of runners and hearing it is given. */
 export const RunnerLive = Layer.mergeAll(
   closedWithin(RunnerCalls, callsCloseMillis),
   NeighbourWatch
 ).pipe(
   Layer.provideMerge(Sharding.layer),
+  Layer.provide(HealthLive),
+  Layer.provideMerge(SuspicionsLive),
   Layer.provideMerge(Runners.layerRpc),
   Layer.provide(RpcServer.layerProtocolSocketServer)
 )
 
 const StorageLive = HandoverStorage.pipe(
   Layer.provide(RunnerList),
-  Layer.provide(Layer.orDie(SqlRunnerStorage.layer))
+  Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
+  Layer.provide(LockSessionLive)
 )
 
 const together = (host: string, port: number, shardGroups: ReadonlyArray<string>) =>
   RunnerLive.pipe(
-    Layer.provide(HealthLive.pipe(Layer.provide(Runners.layerRpc))),
+    Layer.provide(HearingLive.pipe(Layer.provide(Runners.layerRpc))),
     Layer.provideMerge(LinesLive),
     Layer.provide([portLayer(host, port), ClientProtocol]),
     Layer.provide(MessageStorage.layerNoop),

@@ -5,7 +5,7 @@
  * and the work does not grow with the cluster.
  */
 import { connect } from "node:net"
-import { Effect, Layer, Option, Schedule } from "effect"
+import { type Cause, Context, Effect, FiberMap, Layer, Option, Schedule } from "effect"
 import {
   type RunnerAddress,
   RunnerHealth,
@@ -14,9 +14,12 @@ import {
   ShardingConfig
 } from "effect/cluster"
 import { Neighbours } from "./lines.ts"
+import { Suspicions } from "./suspicions.ts"
 
 const watchMillis = 200
 const watched = 2
+/** How long the word of those who see it otherwise may take. */
+const objectionMillis = 500
 const connectMillis = 1000
 /** How often a runner is asked that has not been heard, and how long it has for the answer. */
 const pings = {
@@ -39,25 +42,50 @@ const isRefused = ({ host, port }: RunnerAddress.RunnerAddress): Effect.Effect<b
     return Effect.sync(() => socket.destroy())
   })
 
+/** What this runner knows of another by itself. */
+export class Hearing extends Context.Service<
+  Hearing,
+  {
+    /** It answers; nothing is there any more; or there is silence, which may be anybody's fault. */
+    readonly of: (
+      address: RunnerAddress.RunnerAddress
+    ) => Effect.Effect<"answers" | "gone" | "silent">
+  }
+>()("src/cluster/Hearing") {}
+
 /**
- * A runner whose line answers lives. One that does not is dead when its machine refuses a connection,
- * or when pings go unanswered.
+ * A runner whose line answers is there. One that does not is gone when its machine refuses a
+ * connection, and silent when pings go unanswered.
  */
-export const HealthLive = Layer.effect(
-  RunnerHealth.RunnerHealth,
+export const HearingLive = Layer.effect(
+  Hearing,
   Effect.gen(function* () {
     const neighbours = yield* Neighbours
     const runners = yield* Runners.Runners
-    return RunnerHealth.RunnerHealth.of({
-      isAlive: Effect.fnUntraced(function* (address) {
+    return Hearing.of({
+      of: Effect.fnUntraced(function* (address) {
         const heard = neighbours.heard(address)
-        if (heard === "lives") return true
-        if (yield* isRefused(address)) return false
+        if (heard === "lives") return "answers"
+        if (yield* isRefused(address)) return "gone"
         const { again, millis } = pings[heard]
-        return yield* runners
+        const answered = yield* runners
           .ping(address)
           .pipe(Effect.timeout(millis), Effect.retry({ times: again }), Effect.isSuccess)
+        return answered ? "answers" : "silent"
       })
+    })
+  })
+)
+
+/** A runner lives as long as it is not gone, nor out for all. */
+export const HealthLive = Layer.effect(
+  RunnerHealth.RunnerHealth,
+  Effect.gen(function* () {
+    const hearing = yield* Hearing
+    const suspicions = yield* Suspicions
+    return RunnerHealth.RunnerHealth.of({
+      isAlive: (address) =>
+        Effect.map(hearing.of(address), (heard) => heard !== "gone" && !suspicions.isOut(address))
     })
   })
 )
@@ -73,21 +101,61 @@ export const neighboursOf = <Address extends { toString(): string }>(
   return [...after, ...before].slice(0, watched)
 }
 
-/** Reports neighbours that are dead; the one that checks all brings back those that live again. */
-const lookAround = Effect.fnUntraced(function* (self: RunnerAddress.RunnerAddress) {
+/**
+ * Looks after a runner. One that is silent is suspected, for as long as it is so; it is reported as
+ * dead when everybody had the time to object and it is out. One that is gone is reported at once.
+ */
+const lookAfter = Effect.fnUntraced(function* (
+  address: RunnerAddress.RunnerAddress,
+  isHealthy: boolean,
+  wasSilent: boolean
+) {
   const storage = yield* RunnerStorage.RunnerStorage
-  const health = yield* RunnerHealth.RunnerHealth
+  const suspicions = yield* Suspicions
+  const heard = yield* (yield* Hearing).of(address)
+  if (heard === "silent") {
+    yield* suspicions.tell(address, heard)
+    yield* Effect.sleep(objectionMillis)
+  }
+  if (heard === "answers" && (wasSilent || suspicions.doubts(address))) {
+    yield* suspicions.tell(address, heard)
+  }
+  if (heard !== "answers" && isHealthy && (heard === "gone" || suspicions.isOut(address))) {
+    yield* Effect.logInfo("A runner is gone; its shards move", `${address.host}:${address.port}`)
+    yield* storage.setRunnerHealth(address, false)
+  }
+  return heard === "silent"
+})
+
+const quietly = Effect.catchCause((cause: Cause.Cause<unknown>) =>
+  Effect.logDebug("The other runners could not be seen", cause)
+)
+
+/**
+ * Looks after neighbours, and after those that were silent before or do not hear this runner. The one
+ * that checks all revives them.
+ */
+const lookAround = Effect.fnUntraced(function* (
+  self: RunnerAddress.RunnerAddress,
+  silent: Set<string>,
+  looking: FiberMap.FiberMap<string>
+) {
+  const storage = yield* RunnerStorage.RunnerStorage
+  const suspicions = yield* Suspicions
   const listed = yield* storage.getRunners
   const healthy = listed.filter(([, isHealthy]) => isHealthy).map(([{ address }]) => address)
-  yield* Effect.forEach(
-    neighboursOf(self, healthy),
-    Effect.fnUntraced(function* (address) {
-      if (yield* health.isAlive(address)) return
-      yield* Effect.logInfo("A runner is gone; its shards move", `${address.host}:${address.port}`)
-      yield* storage.setRunnerHealth(address, false)
-    }),
-    { concurrency: watched, discard: true }
-  )
+  const neighbours = neighboursOf(self, healthy)
+  for (const [{ address }, isHealthy] of listed) {
+    const name = address.toString()
+    const concerns = silent.has(name) || suspicions.doubts(address)
+    if (!neighbours.includes(address) && !concerns) continue
+    // A silent one takes its time, which the others do not wait for.
+    const look = Effect.map(lookAfter(address, isHealthy, silent.has(name)), (isSilent) => {
+      if (isSilent) silent.add(name)
+      else silent.delete(name)
+    })
+    yield* FiberMap.run(looking, name, quietly(look), { onlyIfMissing: true })
+  }
 })
 
 /** Watches the neighbours for as long as the runner runs. */
@@ -95,8 +163,8 @@ export const NeighbourWatch = Layer.effectDiscard(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     if (Option.isNone(runnerAddress)) return
-    yield* lookAround(runnerAddress.value).pipe(
-      Effect.catchCause((cause) => Effect.logDebug("The other runners could not be seen", cause)),
+    const looking = yield* FiberMap.make<string>()
+    yield* quietly(lookAround(runnerAddress.value, new Set(), looking)).pipe(
       Effect.repeat(Schedule.spaced(watchMillis)),
       Effect.forkScoped
     )

@@ -31,8 +31,8 @@ const make = Effect.gen(function* () {
     .publish({ kind: "runners", id: "" })
     .pipe(Effect.timeoutOption(publishMillis), Effect.ignoreCause, Effect.andThen(forget))
 
-  yield* invalidation.hear(({ kind }) =>
-    kind === "runners" || kind === "everything" ? forget : Effect.void
+  yield* invalidation.hear(({ id, kind }) =>
+    (kind === "runners" && id === "") || kind === "everything" ? forget : Effect.void
   )
 
   return RunnerStorage.RunnerStorage.of({

@@ -1,15 +1,16 @@
 /**
- * The cluster's list of runners and its shard locks in Postgres, with three additions to what the
+ * The cluster's list of runners and its shard locks in Postgres, with four additions to what the
  * library does:
  *
- * - a runner that stops stays listed until it has handed its shards over, all at once where it can,
- *   so that the others find them free when they look;
+ * - a runner that stops stays listed until it has handed its shards over, so that the others find
+ *   them free when they look;
+ * - shards are released together ({@link LockSession});
  * - a runner that finds shards still locked tries again at once for a moment: they are on their way,
  *   and the library itself looks again only after a second;
  * - a runner that was frozen does not act as an owner until its locks have been asked for again
  *   ({@link Lease}).
  */
-import { Clock, Context, Deferred, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Layer, Schedule, Semaphore } from "effect"
 import {
   type ClusterError,
   type RunnerAddress,
@@ -20,6 +21,7 @@ import {
 import { Lease, type Ownership } from "#entities/lease"
 import { readings } from "../observability/metrics.ts"
 import { Doubt } from "./doubt.ts"
+import { LockSession } from "./lock-session.ts"
 
 const retryMillis = 30
 /** Well below the second that the library gives it. */
@@ -28,18 +30,24 @@ const patienceMillis = 350
 const awakeMillis = 500
 const confirmMillis = 20
 const gatherMillis = 20
+const unlockMillis = 1500
+/** In one queue a hundred would wait longer than any of them may take, which would cost all locks. */
+const releasesUnderWay = 8
 
 type Storage = RunnerStorage.RunnerStorage["Service"]
 type PersistenceError = ClusterError.PersistenceError
+/** Nothing that is done alone overlaps: what is acquired meanwhile would be released with all. */
+type Alone = <A, E>(step: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Done = Deferred.Deferred<void, PersistenceError>
 
-/**
- * Releases the shards of a runner that stops. Those whose entities have stopped within a moment go
- * together, and all at once when no others are left: a hundred statements take longer than the rest
- * of the hand-over.
- */
-const makeHandOver = Effect.fnUntraced(function* (storage: Storage, locked: Set<string>) {
+/** Releases shards. Those whose entities have stopped within a moment go together. */
+const makeHandOver = Effect.fnUntraced(function* (
+  storage: Storage,
+  locked: Set<string>,
+  alone: Alone
+) {
   const scope = yield* Effect.scope
+  const session = yield* LockSession
   let batch: { readonly shards: Array<ShardId.ShardId>; readonly done: Done } | undefined
 
   const releaseBatch = Effect.fnUntraced(function* (
@@ -48,7 +56,15 @@ const makeHandOver = Effect.fnUntraced(function* (storage: Storage, locked: Set<
   ) {
     for (const shard of shards) locked.delete(shard.toString())
     if (locked.size === 0) return yield* storage.releaseAll(address)
-    yield* Effect.forEach(shards, (shard) => storage.release(address, shard), { discard: true })
+    const unlocked = yield* session.unlock(shards).pipe(
+      Effect.timeout(unlockMillis),
+      Effect.orElseSucceed(() => 0)
+    )
+    if (unlocked === shards.length) return
+    yield* Effect.forEach(shards, (shard) => storage.release(address, shard), {
+      concurrency: releasesUnderWay,
+      discard: true
+    })
   })
 
   return Effect.fnUntraced(function* (
@@ -65,7 +81,7 @@ const makeHandOver = Effect.fnUntraced(function* (storage: Storage, locked: Set<
       Effect.andThen(
         Effect.suspend(() => {
           batch = undefined
-          return releaseBatch(address, gathered.shards)
+          return alone(releaseBatch(address, gathered.shards))
         })
       ),
       Deferred.into(gathered.done),
@@ -110,7 +126,8 @@ const make = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const doubt = yield* makeDoubt
   const locked = new Set<string>()
-  const handOver = yield* makeHandOver(storage, locked)
+  const alone: Alone = (yield* Semaphore.make(1)).withPermits(1)
+  const handOver = yield* makeHandOver(storage, locked, alone)
   const now = () => clock.currentTimeMillisUnsafe()
   let leaving: RunnerAddress.RunnerAddress | undefined
 
@@ -128,8 +145,11 @@ const make = Effect.gen(function* () {
       const wanted = Array.from(shardIds)
       const begun = now()
       while (true) {
-        const acquired = yield* storage.acquire(address, wanted)
-        for (const shard of acquired) locked.add(shard.toString())
+        const acquired = yield* alone(
+          Effect.tap(storage.acquire(address, wanted), (taken) =>
+            Effect.sync(() => taken.forEach((shard) => locked.add(shard.toString())))
+          )
+        )
         if (acquired.length === wanted.length || now() - begun > patienceMillis) return acquired
         yield* Effect.sleep(retryMillis)
       }
@@ -139,11 +159,7 @@ const make = Effect.gen(function* () {
         const answered = doubt.asking()
         return Effect.tap(storage.refresh(address, shardIds), () => Effect.sync(answered))
       }),
-    release: (address, shardId) => {
-      if (leaving !== undefined) return handOver(address, shardId)
-      locked.delete(shardId.toString())
-      return storage.release(address, shardId)
-    },
+    release: handOver,
     releaseAll: (address) => {
       locked.clear()
       return storage.releaseAll(address)

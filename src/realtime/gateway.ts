@@ -11,6 +11,7 @@ import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { ListenerFrames } from "../channels/frames.ts"
+import { Suspicions } from "../cluster/suspicions.ts"
 import { Configs } from "../config.ts"
 import { addressOf } from "../http/address.ts"
 import { paths } from "../http/methods.ts"
@@ -36,6 +37,9 @@ import { type Admitted, Heard, RealtimeSocket, type SocketGateway } from "./sock
 const drainMillis = 1500
 const drainStepMillis = 50
 const sweepMillis = 1000
+/** A node is out for a moment now and then; as many looks in a row, and it is cut off. */
+const outMillis = 500
+const outLooks = 4
 
 const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
 
@@ -172,6 +176,7 @@ export class Gateway extends Context.Service<
         for (const socket of closing) socket.sweep(now)
       }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
       yield* followConfig(sockets)
+      yield* followCluster(sockets)
       return Gateway.of({ sockets, book, heard: gateway.heard })
     })
   )
@@ -254,6 +259,17 @@ const acceptUpgrades = Effect.fnUntraced(function* (
         wss.close()
       })
   )
+})
+
+/** Players of a node that others cannot reach find their rooms again from any other. */
+const followCluster = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
+  const { selfIsOut } = yield* Suspicions
+  let looks = 0
+  yield* Effect.sync(() => {
+    looks = selfIsOut() ? looks + 1 : 0
+    if (looks < outLooks) return
+    for (const socket of sockets) socket.close(closeCodes.draining, "draining")
+  }).pipe(Effect.repeat(Schedule.spaced(outMillis)), Effect.forkScoped)
 })
 
 /** A config push may close sockets or take rooms away from them. */

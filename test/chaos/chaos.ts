@@ -61,8 +61,7 @@ const strikes = Effect.gen(function* () {
     say,
     ...(values.logs ? { logs: (printed) => say(printed.join("\n")) } : {}),
     retries: Number.POSITIVE_INFINITY,
-    // A runner whose database falls silent grants changes until it doubts its locks: two refreshes.
-    forgetMillis: 2500,
+    forgetMillis: 1500,
     sizes
   })
   yield* Console.log(report(outcome))
@@ -72,6 +71,10 @@ const strikes = Effect.gen(function* () {
 NodeRuntime.runMain(
   (values.upgrade ? upgrade : strikes).pipe(
     Effect.scoped,
+    Effect.tapCause((cause) => {
+      process.exitCode = 1
+      return Effect.logError("The run has failed", cause)
+    }),
     Effect.provide(NodeServices.layer),
     Effect.provide(SecureRandom.layerWebCrypto),
     // Connections that are kept alive for the next call hold nobody up.

@@ -133,7 +133,13 @@ export class World {
     )
     const world = new World(yield* Postgres.start, balancer, dataDir, nodeOptions)
     const ports = yield* Effect.all(Array.from({ length: size }, () => freePort))
-    for (const index of ports.keys()) yield* world.#furnish(index, ports)
+    // The first one migrates the database; the others come together.
+    const [first = 0, ...others] = ports.keys()
+    world.places.push(yield* world.#furnish(first, ports))
+    const furnished = yield* Effect.forEach(others, (index) => world.#furnish(index, ports), {
+      concurrency: "unbounded"
+    })
+    world.places.push(...furnished)
     const text = yield* Effect.promise(() => readFile(join(dataDir, "dev-keys.json"), "utf8"))
     const { development } = Schema.decodeSync(Keys)(text)
     world.target = { url: balancer.url, ...development }
@@ -149,8 +155,8 @@ export class World {
       }
       const database = yield* open(portOf(this.postgres.url.href))
       const place = { index, runnerPort: ports[index] ?? 0, database, wires }
-      const runner = yield* this.#run(place)
-      this.places.push({ ...place, runner })
+      const furnished: Place = { ...place, runner: yield* this.#run(place) }
+      return furnished
     })
   }
 

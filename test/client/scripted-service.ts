@@ -6,7 +6,7 @@ import { Effect, Fiber, Predicate, Queue, type Scope } from "effect"
 import { type WebSocket, WebSocketServer } from "ws"
 import type { ServerEvent, Welcome } from "#rpc/realtime"
 import type { RoomSnapshot } from "#rpc/rooms"
-import { type ClientOptions, makeClient, memoryStorage } from "#src/client/client"
+import { type Client, type ClientOptions, makeClient, memoryStorage } from "#src/client/client"
 import { FakeAuth } from "./fake-auth.ts"
 
 type Said = Readonly<Record<string, unknown>>
@@ -18,6 +18,8 @@ const read = (text: string): Said => {
 
 /** Seconds; longer than whatever else the tests wait for. */
 export const heartbeat = 1000
+/** How often the client looks at its connection, in milliseconds. */
+export const lookMillis = 2000
 
 /** The server's end of one socket. */
 export class ScriptedSocket {
@@ -160,6 +162,16 @@ export const scriptedService: Effect.Effect<ScriptedService, never, Scope.Scope>
     }
   }
 )
+
+/** The service says something, and the client has heard it: it is not given up. */
+export const stillThere = Effect.fnUntraced(function* (client: Client, socket: ScriptedSocket) {
+  const heard = yield* Effect.forkChild(
+    Effect.callback<void>((resume) => Effect.sync(client.on("warn", () => resume(Effect.void)))),
+    { startImmediately: true }
+  )
+  yield* socket.say({ t: "warn", code: "alive", message: "Still there." })
+  yield* Fiber.join(heard)
+})
 
 /** A client with a seat in the room `rm_1`, and the server's end of its socket. */
 export const seated = Effect.fnUntraced(function* (

@@ -7,10 +7,11 @@ import { isDeepStrictEqual } from "node:util"
 import { Effect, Exit } from "effect"
 import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
+import { rooms } from "#rpc/limits"
 import { claim, release } from "#src/realtime/place"
 import { checkRoom } from "../room-world.ts"
 import type { Outage } from "./faults.ts"
-import type { Ledger, Player, Transcript } from "./player.ts"
+import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
 import type { RoomRecord, Told } from "./record.ts"
 import type { World } from "./world.ts"
 
@@ -200,6 +201,31 @@ export const checkWrites = (
       if (roomId !== actor.id) continue
       const value = Number(state.values.entries.get(playerId)?.value ?? 0)
       if (value < n) world.fault(`${roomId} has lost ${n} of ${playerId}: it has ${value}`)
+    }
+  }
+}
+
+/**
+ * What a room that wakes has forgotten: no leave that was acknowledged, and of acknowledged writes not
+ * more than those of the promised second, whatever has happened.
+ */
+export const checkForgotten = (world: World, record: RoomRecord, ledger: Ledger): void => {
+  for (const [id, activations] of record.activations) {
+    for (const [index, { wokenAt, wokenFrom: state }] of activations.entries()) {
+      if (state === undefined) continue
+      const since = activations[index - 1]?.wokenAt ?? 0
+      const of = (list: ReadonlyArray<Acknowledged>) =>
+        list.filter(({ at, roomId, sentAt }) => roomId === id && sentAt >= since && at < wokenAt)
+      for (const { playerId, sentAt } of of(ledger.left)) {
+        const seat = state.members.get(playerId)
+        if (seat !== undefined && seat.joinedAt < sentAt) world.fault(`${playerId} left ${id}: in`)
+      }
+      const forgotten = of(ledger.acknowledged).filter(
+        ({ n, playerId }) => Number(state.values.entries.get(playerId)?.value ?? 0) < n
+      )
+      const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
+      const millis = last - Math.min(...forgotten.map(({ at }) => at))
+      if (millis > rooms.unsavedMillis) world.fault(`${id} has forgotten ${millis} ms of writes`)
     }
   }
 }

@@ -202,7 +202,7 @@ export class Database {
       nextEpoch: settled(rows.nextEpoch),
       insert: (row) => settled(rows.insert(row)),
       save: (batch) => this.#query(process, rows.save(batch)),
-      remove: (id, epoch) => this.#query(process, rows.remove(id, epoch)),
+      remove: (over) => this.#query(process, rows.remove(over)),
       seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
       findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),
       findById: (environmentId, id) => settled(rows.findById(environmentId, id)),

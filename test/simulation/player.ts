@@ -47,11 +47,12 @@ export interface Transcript {
   readonly frames: Array<string>
 }
 
-/** A write whose reply said `ok`. */
+/** A write (`n`) or a leave whose reply said `ok`. */
 export interface Acknowledged {
   readonly playerId: string
   readonly roomId: string
   readonly n: number
+  readonly sentAt: number
   readonly at: number
 }
 
@@ -68,6 +69,7 @@ export interface Ledger {
   readonly transcripts: Array<Transcript>
   readonly channelTranscripts: Array<ChannelTranscript>
   readonly acknowledged: Array<Acknowledged>
+  readonly left: Array<Acknowledged>
   /** Rooms that players know of, by id. */
   readonly codes: Map<string, string>
   /** How often a frame was answered with what. */
@@ -277,19 +279,18 @@ export class Player {
         }
         return
       case "leave":
+        this.#note(this.#ledger.left, request, toldAt)
         this.view = undefined
         this.#transcript = undefined
         return
       case "setState":
-        if (this.view !== undefined) {
-          this.#ledger.acknowledged.push({
-            playerId: this.id,
-            roomId: this.view.id,
-            n: request.n,
-            at: toldAt
-          })
-        }
+        this.#note(this.#ledger.acknowledged, request, toldAt)
     }
+  }
+
+  #note(list: Array<Acknowledged>, { n, sentAt }: Request, at: number): void {
+    if (this.view === undefined) return
+    list.push({ playerId: this.id, roomId: this.view.id, n, sentAt, at })
   }
 
   #hasEntered({ rid, t }: Request, roomId: string): void {

@@ -5,6 +5,7 @@
 import { Layer } from "effect"
 import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
+import type { RoomState } from "#entities/room/model"
 import type { RoomItem } from "#entities/room/protocol"
 import type { Watcher } from "#entities/watch"
 import type { Process } from "./world.ts"
@@ -28,6 +29,8 @@ export interface Activation {
   readonly process: Process
   readonly actor: RoomActor
   readonly wokenAt: number
+  /** What it knew when it woke; nothing when the room is new. */
+  readonly wokenFrom: RoomState | undefined
 }
 
 export class RoomRecord {
@@ -38,7 +41,8 @@ export class RoomRecord {
 
   add(process: Process, actor: RoomActor): void {
     const known = this.activations.get(actor.id) ?? []
-    this.activations.set(actor.id, [...known, { process, actor, wokenAt: process.world.now }])
+    const activation = { process, actor, wokenAt: process.world.now, wokenFrom: actor.state }
+    this.activations.set(actor.id, [...known, activation])
     this.#noteSeats(process, actor)
     const attached = new WeakMap<object, Watcher<RoomItem>>()
     const attach = actor.attach.bind(actor)

@@ -15,13 +15,7 @@ import {
   Scope,
   Stream
 } from "effect"
-import {
-  MessageStorage,
-  RunnerAddress,
-  RunnerHealth,
-  RunnerStorage,
-  ShardingConfig
-} from "effect/cluster"
+import { MessageStorage, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
 import { ChannelLive } from "#entities/channel/entity"
@@ -40,8 +34,10 @@ import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
 import { PlayerRows } from "#sql/players"
 import { pace, RunnerLive } from "#src/cluster/cluster"
+import { Hearing } from "#src/cluster/health"
 import { LinesLive } from "#src/cluster/lines"
 import { RunnerList } from "#src/cluster/list"
+import { LockSession } from "#src/cluster/lock-session"
 import { HandoverStorage } from "#src/cluster/storage"
 import { Configs } from "#src/config"
 import { Invalidation } from "#src/invalidation"
@@ -129,15 +125,17 @@ const CoreLive = Layer.mergeAll(
  * What two pings in a row tell of a runner: that nothing listens there at once, of silence after two
  * seconds. They are not sent: a cluster that rests would do little else.
  */
-const health = (network: Network, process: Process) =>
+const hearing = (network: Network, process: Process) =>
   Layer.succeed(
-    RunnerHealth.RunnerHealth,
-    RunnerHealth.RunnerHealth.of({
-      isAlive: (address) =>
+    Hearing,
+    Hearing.of({
+      of: (address) =>
         Effect.suspend(() => {
-          if (network.refuses(address)) return Effect.succeed(false)
-          if (network.answers(process, address)) return Effect.succeed(true)
-          const again = Effect.sync(() => network.answers(process, address))
+          if (network.refuses(address)) return Effect.succeed("gone")
+          if (network.answers(process, address)) return Effect.succeed("answers")
+          const again = Effect.sync(() =>
+            network.answers(process, address) ? "answers" : "silent"
+          )
           return Effect.delay(again, silenceMillis)
         })
     })
@@ -154,13 +152,17 @@ export interface Surroundings {
 
 const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   RunnerLive.pipe(
-    Layer.provide(health(all.network, process)),
+    Layer.provide(hearing(all.network, process)),
+    Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process))),
     Layer.provideMerge(LinesLive),
     Layer.provide(wires(all.network, process, address)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(
       HandoverStorage.pipe(
         Layer.provide(RunnerList),
+        Layer.provide(
+          Layer.succeed(LockSession, LockSession.of({ unlock: () => Effect.succeed(0) }))
+        ),
         Layer.provide(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process))),
         Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process)))
       )

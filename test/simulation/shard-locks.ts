@@ -39,7 +39,7 @@ export class ShardLocks {
   readonly #expirationMillis: number
   readonly #runners = new Map<string, Entry>()
   readonly #locks = new Map<string, Session>()
-  readonly #hearers = new Map<Process, Hearer>()
+  readonly #hearers = new Map<Hearer, Process>()
   #machines = 0
 
   constructor(database: Database, expirationMillis: number) {
@@ -108,15 +108,15 @@ export class ShardLocks {
           this.#database.statement(
             process,
             () => {
-              for (const [hearer, hear] of this.#hearers) {
-                if (hearer.state === "dead") this.#hearers.delete(hearer)
+              for (const [hear, hearer] of this.#hearers) {
+                if (hearer.state === "dead") this.#hearers.delete(hear)
                 else hearer.enqueue(() => void hearer.run(hear(change)))
               }
             },
             () => failed("Postgres cannot be reached")
           )
         ),
-      hear: (hear) => Effect.sync(() => void this.#hearers.set(process, hear)),
+      hear: (hear) => Effect.sync(() => void this.#hearers.set(hear, process)),
       heard: Effect.void
     }
   }

@@ -5,6 +5,7 @@
 import {
   checkAnswers,
   checkCalm,
+  checkForgotten,
   checkOwners,
   checkRooms,
   checkSessions,
@@ -151,6 +152,7 @@ const live = async (life: Life) => {
   await world.pass(9000)
   checkAnswers(world, players, "none")
   checkTranscripts(world, record, ledger)
+  checkForgotten(world, record, ledger)
   checkChannelTranscripts(world, channels, ledger.channelTranscripts)
   if (cluster.calm) checkCalm(world, record, ledger)
   await aftermath(life)
@@ -172,6 +174,7 @@ const begin = (seed: number, real: RealDatabase) => {
     transcripts: [],
     channelTranscripts: [],
     acknowledged: [],
+    left: [],
     waits: [],
     codes: new Map(),
     outcomes: new Map()

@@ -1,0 +1,50 @@
+/** Shard locks in a real Postgres: many let go in one statement (see `src/cluster/lock-session.ts`). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Option, Redacted } from "effect"
+import {
+  RunnerAddress,
+  RunnerStorage,
+  ShardId,
+  ShardingConfig,
+  SqlRunnerStorage
+} from "effect/cluster"
+import { inject } from "vitest"
+import { poolLayer } from "#sql/database"
+import { LockSession, LockSessionLive } from "#src/cluster/lock-session"
+import { cloneDatabase } from "#src/testing/database"
+
+/** A runner's storage, on connections of its own. */
+const storageOf = (url: Redacted.Redacted, address: RunnerAddress.RunnerAddress) =>
+  Effect.gen(function* () {
+    const context = yield* Layer.build(
+      Layer.fresh(
+        SqlRunnerStorage.layer.pipe(
+          Layer.provideMerge(LockSessionLive),
+          Layer.provide(ShardingConfig.layer({ runnerAddress: Option.some(address) })),
+          Layer.provide(poolLayer({ url, connections: 3 }))
+        )
+      )
+    )
+    return Effect.provideContext(Effect.all([RunnerStorage.RunnerStorage, LockSession]), context)
+  }).pipe(Effect.flatten)
+
+const shards = [1, 2, 3, 4, 5].map((id) => ShardId.make("default", id))
+const some = shards.slice(0, 3)
+const names = (of: ReadonlyArray<ShardId.ShardId>) => of.map(String).toSorted()
+
+describe("a runner's lock session", () => {
+  it.live("lets the shards go that are asked for, and no others", () =>
+    Effect.gen(function* () {
+      const url = yield* cloneDatabase(Redacted.make(inject("postgres")))
+      const [one, two] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]
+      const [storage, session] = yield* storageOf(url, one)
+      const [other] = yield* storageOf(url, two)
+      assert.deepStrictEqual(names(yield* storage.acquire(one, shards)), names(shards))
+      assert.deepStrictEqual(names(yield* other.acquire(two, shards)), [])
+      assert.strictEqual(yield* session.unlock(some), some.length)
+      assert.deepStrictEqual(names(yield* other.acquire(two, shards)), names(some))
+      assert.strictEqual(yield* session.unlock(some), 0)
+      assert.deepStrictEqual(names(yield* storage.refresh(one, shards)), names(shards.slice(3)))
+    }).pipe(Effect.scoped)
+  )
+})
