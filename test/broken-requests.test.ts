@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestConsole } from "effect/testing"
 import { TestApp } from "#src/testing/app"
-import { crowd, endures, serviceWith } from "./broken/neighbours.ts"
+import { crowd, endures, patienceMillis, serviceWith } from "./broken/neighbours.ts"
 import { answersIn, type Heard, openWire, openWires } from "./broken/wire.ts"
 
 const AppLive = Layer.provideMerge(serviceWith(), TestConsole.layer)
@@ -115,73 +115,82 @@ const cases: Readonly<Record<string, Case>> = {
 }
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken requests", (it) => {
-  it.effect("are answered in the one form of errors, and let go of", () =>
-    Effect.gen(function* () {
-      const { publishableKey, url } = yield* TestApp
-      const answered = ([name, [bytes, ...answers]]: readonly [string, Case]) =>
-        Effect.gen(function* () {
-          const wire = yield* openWire(url)
-          wire.say(bytes.replace("<key>", publishableKey))
-          yield* wire.ended
-          assert.deepStrictEqual(answersIn(wire.heard), answers, name)
-        })
-      yield* endures(Effect.forEach(Object.entries(cases), answered, { concurrency: 20 }))
-    })
+  it.effect(
+    "are answered in the one form of errors, and let go of",
+    () =>
+      Effect.gen(function* () {
+        const { publishableKey, url } = yield* TestApp
+        const answered = ([name, [bytes, ...answers]]: readonly [string, Case]) =>
+          Effect.gen(function* () {
+            const wire = yield* openWire(url)
+            wire.say(bytes.replace("<key>", publishableKey))
+            yield* wire.ended
+            assert.deepStrictEqual(answersIn(wire.heard), answers, name)
+          })
+        yield* endures(Effect.forEach(Object.entries(cases), answered, { concurrency: 20 }))
+      }),
+    patienceMillis
   )
 
-  it.effect("that are slow, or never end, are told so, and let go of", () =>
-    Effect.gen(function* () {
-      const { publishableKey, url } = yield* TestApp
-      const each = Math.ceil((yield* crowd) / 10)
-      const late: Heard = [408, "invalid_request"]
-      const body = post("Content-Length: 100000\r\n", "{").replace("<key>", publishableKey)
-      const slowly: Readonly<
-        Record<string, readonly [says: string, drips: string, answer: ReadonlyArray<Heard>]>
-      > = {
-        "not a byte": ["", "", [late]],
-        "half a header": ["GET /healthz HTTP/1.1\r\nHo", "", [late]],
-        "headers a byte at a time": ["", `GET /healthz HTTP/1.1\r\nX-Pad: x`, [late]],
-        "headers that never end": [`GET /healthz HTTP/1.1\r\n`, "X: x\r\n", [late]],
-        "half a body": [body, "", [late]],
-        "a body a byte at a time": [body, "x", [late]],
-        "a body in an upgrade": [
-          body.replace("\r\n", `\r\n${upgrade("13", key, "h2c")}`),
-          "x",
-          [late]
-        ],
-        "no second request": [health, "", [ok]],
-        "half a second request": [`${health}GET /he`, "", [ok, late]]
-      }
-      yield* endures(
-        Effect.forEach(
-          Object.entries(slowly),
-          ([name, [says, drips, answers]]) =>
-            Effect.gen(function* () {
-              const wires = yield* openWires(url, each, says)
-              for (const wire of drips === "" ? [] : wires) {
-                yield* Effect.forkScoped(wire.drip(drips, 200))
-              }
-              for (const wire of wires) {
-                yield* wire.ended
-                assert.deepStrictEqual(answersIn(wire.heard), answers, name)
-              }
-            }),
-          { concurrency: "unbounded" }
+  it.effect(
+    "that are slow, or never end, are told so, and let go of",
+    () =>
+      Effect.gen(function* () {
+        const { publishableKey, url } = yield* TestApp
+        const each = Math.ceil((yield* crowd) / 10)
+        const late: Heard = [408, "invalid_request"]
+        const body = post("Content-Length: 100000\r\n", "{").replace("<key>", publishableKey)
+        const slowly: Readonly<
+          Record<string, readonly [says: string, drips: string, answer: ReadonlyArray<Heard>]>
+        > = {
+          "not a byte": ["", "", [late]],
+          "half a header": ["GET /healthz HTTP/1.1\r\nHo", "", [late]],
+          "headers a byte at a time": ["", `GET /healthz HTTP/1.1\r\nX-Pad: x`, [late]],
+          "headers that never end": ["GET /healthz HTTP/1.1\r\nX-Pad: ", "x", [late]],
+          "half a body": [body, "", [late]],
+          "a body a byte at a time": [body, "x", [late]],
+          "a body in an upgrade": [
+            body.replace("\r\n", `\r\n${upgrade("13", key, "h2c")}`),
+            "x",
+            [late]
+          ],
+          "no second request": [health, "", [ok]],
+          "half a second request": [`${health}GET /he`, "", [ok, late]]
+        }
+        yield* endures(
+          Effect.forEach(
+            Object.entries(slowly),
+            ([name, [says, drips, answers]]) =>
+              Effect.gen(function* () {
+                const wires = yield* openWires(url, each, says)
+                for (const wire of drips === "" ? [] : wires) {
+                  yield* Effect.forkScoped(wire.drip(drips, 200))
+                }
+                for (const wire of wires) {
+                  yield* wire.ended
+                  assert.deepStrictEqual(answersIn(wire.heard), answers, name)
+                }
+              }),
+            { concurrency: "unbounded" }
+          )
         )
-      )
-    })
+      }),
+    patienceMillis
   )
 
-  it.effect("whose answers nobody reads are let go of", () =>
-    Effect.gen(function* () {
-      const { url } = yield* TestApp
-      const each = Math.ceil((yield* crowd) / 20)
-      yield* endures(
-        Effect.gen(function* () {
-          const wires = yield* openWires(url, each, get("/docs").repeat(20))
-          for (const wire of wires) wire.deafen()
-        })
-      )
-    })
+  it.effect(
+    "whose answers nobody reads are let go of",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const each = Math.ceil((yield* crowd) / 20)
+        yield* endures(
+          Effect.gen(function* () {
+            const wires = yield* openWires(url, each, get("/docs").repeat(20))
+            for (const wire of wires) wire.deafen()
+          })
+        )
+      }),
+    patienceMillis
   )
 })

@@ -9,10 +9,10 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { socket as limits } from "#rpc/limits"
 import { TestApp } from "#src/testing/app"
-import { goOnline, guest } from "#src/testing/players"
+import { goOnline, guest, request } from "#src/testing/players"
 import { pause } from "#src/testing/socket-client"
 import { closeCodeIn, frame, opcodes, text } from "./broken/frames.ts"
-import { crowd, endures, serviceWith } from "./broken/neighbours.ts"
+import { crowd, endures, patienceMillis, serviceWith } from "./broken/neighbours.ts"
 import { answersIn, openWire, openWires, type Wire } from "./broken/wire.ts"
 import { FaultProxy } from "./chaos/fault-proxy.ts"
 
@@ -103,146 +103,167 @@ const admitted = Effect.gen(function* () {
 })
 
 layer(serviceWith())("broken sockets", (it) => {
-  it.effect("are closed with what is wrong with them, before they are let in and after", () =>
-    endures(
-      Effect.forEach(
-        Object.entries(cases),
-        ([name, [bytes, code]]) =>
-          Effect.gen(function* () {
-            const { url } = yield* TestApp
-            const stranger = yield* openWire(url)
-            stranger.say(realtime)
-            stranger.say(bytes)
-            const player = yield* admitted
-            player.say(bytes)
-            yield* closed(stranger, code, `${name}, before`)
-            yield* closed(player, code, `${name}, after`)
-            assert.notInclude(stranger.heard.toString("latin1"), "permessage-deflate")
-          }),
-        { concurrency: 5 }
-      ).pipe(Effect.andThen(pass(4)))
-    )
-  )
-
-  it.effect("that say nothing are closed in time, however many", () =>
-    endures(
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        const wires = yield* openWires(url, yield* crowd, realtime)
-        yield* Effect.forEach(wires, shaken)
-        yield* pass(6)
-        yield* Effect.forEach(wires, (wire) => closed(wire, 4001, "silence"))
-        yield* pass(3)
-      })
-    )
-  )
-
-  it.effect("that send frames byte by byte, or more than they may before they are let in", () =>
-    endures(
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const { publishableKey, url } = app
-        const { accessToken } = yield* guest(app)
-        const slow = yield* openWire(url)
-        slow.say(realtime)
-        yield* shaken(slow)
-        yield* slow.trickle(frame(opcodes.text, "x".repeat(2 * limits.bufferedChunksMax)), 1)
-        yield* closed(slow, 1008, "a byte at a time")
-        const eager = yield* openWire(url)
-        eager.say(realtime)
-        yield* eager.trickle(many(5000, frame(ping)), 100)
-        yield* closed(eager, 4029, "a flood of pings")
-        const hasty = yield* openWire(url)
-        hasty.say(realtime)
-        hasty.say(text({ t: "auth", key: publishableKey, token: accessToken }))
-        hasty.say(many(limits.earlyFramesMax + 1, text({ t: "ping" })))
-        yield* closed(hasty, 4029, "haste")
-        const deaf = yield* admitted
-        deaf.deafen()
-        deaf.say(many(50_000, frame(ping, "x".repeat(125))))
-        yield* pass(4)
-      })
-    )
-  )
-
-  it.effect("whose clients vanished are closed when they are not heard of", () =>
-    endures(
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const proxy = yield* Effect.acquireRelease(
-          Effect.promise(() => FaultProxy.open(Number(new URL(app.url).port))),
-          (way) => Effect.sync(() => way.close())
-        )
-        const url = `http://127.0.0.1:${proxy.port}`
-        const players = yield* Effect.all(
-          Array.from({ length: 20 }, () => guest(app)),
+  it.effect(
+    "are closed with what is wrong with them, before they are let in and after",
+    () =>
+      endures(
+        Effect.forEach(
+          Object.entries(cases),
+          ([name, [bytes, code]]) =>
+            Effect.gen(function* () {
+              const { url } = yield* TestApp
+              const stranger = yield* openWire(url)
+              stranger.say(realtime)
+              stranger.say(bytes)
+              const player = yield* admitted
+              player.say(bytes)
+              yield* closed(stranger, code, `${name}, before`)
+              yield* closed(player, code, `${name}, after`)
+              assert.notInclude(stranger.heard.toString("latin1"), "permessage-deflate")
+            }),
           { concurrency: 5 }
-        )
-        yield* Effect.forEach(players, (player) => goOnline({ ...app, url }, player))
-        proxy.block()
-        yield* pass(limits.idleSeconds + 4)
-      })
-    )
+        ).pipe(Effect.andThen(pass(4)))
+      ),
+    patienceMillis
   )
 
-  it.effect("of the native door are let go of all the same", () =>
-    endures(
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const { url } = app
-        const silent = yield* openWires(url, Math.ceil((yield* crowd) / 10), native)
-        yield* Effect.forEach(silent, shaken)
-        for (const [bytes] of Object.values(cases)) {
-          const wire = yield* openWire(url)
-          wire.say(native)
-          yield* shaken(wire)
-          wire.say(bytes)
-        }
-        const { accessToken } = yield* guest(app)
-        const player = yield* openWire(url)
-        const headers = [
-          ["x-svc-key", app.publishableKey],
-          ["authorization", `Bearer ${accessToken}`]
-        ]
-        player.say(native)
-        player.say(text({ _tag: "Request", id: "0", tag: "events", payload: null, headers }))
-        yield* until(player, (heard) => heard.includes("welcome"), "the events are open")
-        yield* pass(limits.admitSeconds + 2)
-        player.say(text({ _tag: "Ping" }))
-        yield* until(player, (heard) => heard.includes("Pong"), "the player is still there")
-        yield* pass(limits.idleSeconds + 2)
-      })
-    )
+  it.effect(
+    "that say nothing are closed in time, however many",
+    () =>
+      endures(
+        Effect.gen(function* () {
+          const { url } = yield* TestApp
+          const wires = yield* openWires(url, yield* crowd, realtime)
+          yield* Effect.forEach(wires, shaken)
+          yield* pass(6)
+          yield* Effect.forEach(wires, (wire) => closed(wire, 4001, "silence"))
+          yield* pass(3)
+        })
+      ),
+    patienceMillis
+  )
+
+  it.effect(
+    "that send frames byte by byte, or more than they may before they are let in",
+    () =>
+      endures(
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          const { publishableKey, url } = app
+          const { accessToken } = yield* guest(app)
+          const slow = yield* openWire(url)
+          slow.say(realtime)
+          yield* shaken(slow)
+          yield* slow.trickle(frame(opcodes.text, "x".repeat(2 * limits.bufferedChunksMax)), 1)
+          yield* closed(slow, 1008, "a byte at a time")
+          const eager = yield* openWire(url)
+          eager.say(realtime)
+          yield* eager.trickle(many(5000, frame(ping)), 100)
+          yield* closed(eager, 4029, "a flood of pings")
+          const hasty = yield* openWire(url)
+          hasty.say(realtime)
+          hasty.say(text({ t: "auth", key: publishableKey, token: accessToken }))
+          hasty.say(many(limits.earlyFramesMax + 1, text({ t: "ping" })))
+          yield* closed(hasty, 4029, "haste")
+          const deaf = yield* admitted
+          deaf.deafen()
+          deaf.say(many(50_000, frame(ping, "x".repeat(125))))
+          yield* pass(4)
+        })
+      ),
+    patienceMillis
+  )
+
+  it.effect(
+    "whose clients vanished are closed when they are not heard of",
+    () =>
+      endures(
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          const proxy = yield* Effect.acquireRelease(
+            Effect.promise(() => FaultProxy.open(Number(new URL(app.url).port))),
+            (way) => Effect.sync(() => way.close())
+          )
+          const url = `http://127.0.0.1:${proxy.port}`
+          const players = yield* Effect.all(
+            Array.from({ length: 20 }, () => guest(app)),
+            { concurrency: 5 }
+          )
+          yield* Effect.forEach(players, (player) => goOnline({ ...app, url }, player))
+          proxy.block()
+          yield* pass(limits.idleSeconds + 4)
+        })
+      ),
+    patienceMillis
+  )
+
+  it.effect(
+    "of the native door are let go of all the same",
+    () =>
+      endures(
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          const { url } = app
+          const silent = yield* openWires(url, Math.ceil((yield* crowd) / 10), native)
+          yield* Effect.forEach(silent, shaken)
+          for (const [bytes] of Object.values(cases)) {
+            const wire = yield* openWire(url)
+            wire.say(native)
+            yield* shaken(wire)
+            wire.say(bytes)
+          }
+          const { accessToken } = yield* guest(app)
+          const player = yield* openWire(url)
+          const headers = [
+            ["x-svc-key", app.publishableKey],
+            ["authorization", `Bearer ${accessToken}`]
+          ]
+          player.say(native)
+          player.say(text({ _tag: "Request", id: "0", tag: "events", payload: null, headers }))
+          yield* until(player, (heard) => heard.includes("welcome"), "the events are open")
+          yield* pass(limits.admitSeconds + 2)
+          player.say(text({ _tag: "Ping" }))
+          yield* until(player, (heard) => heard.includes("Pong"), "the player is still there")
+          yield* pass(limits.idleSeconds + 2)
+        })
+      ),
+    patienceMillis
   )
 })
 
 const most = 60
 
 layer(serviceWith({ SVC_MAX_CONNECTIONS: `${most}` }))("too many connections", (it) => {
-  it.effect("are refused, and those that are open go on", () =>
-    endures(
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        const wires = yield* openWires(url, most - 10, realtime)
-        yield* Effect.forEach(wires, (wire) =>
-          until(wire, (heard) => answersIn(heard).length > 0, "it is answered")
-        )
-        const refused = wires
-          .flatMap(({ heard }) => answersIn(heard))
-          .filter(([status]) => status !== 101)
-        assert.isNotEmpty(refused)
-        for (const answer of refused) assert.deepStrictEqual(answer, [503, "unavailable"])
-        for (let i = 0; i < 20; i++) {
-          const hasty = yield* openWire(url)
-          hasty.say(realtime)
-          hasty.reset()
-        }
-        const beyond = yield* openWires(url, 2 * most, "")
-        yield* Effect.forEach(beyond, (wire) => wire.ended)
-        const unanswered = beyond.filter(({ heard }) => heard.length === 0)
-        assert.isAtLeast(unanswered.length, most)
-        yield* pass(8)
-      })
-    )
+  it.effect(
+    "are refused, and those that are open go on",
+    () =>
+      endures(
+        Effect.gen(function* () {
+          const { url } = yield* TestApp
+          const wires = yield* openWires(url, most - 10, realtime)
+          yield* Effect.forEach(wires, (wire) =>
+            until(wire, (heard) => answersIn(heard).length > 0, "it is answered")
+          )
+          const refused = wires
+            .flatMap(({ heard }) => answersIn(heard))
+            .filter(([status]) => status !== 101)
+          assert.isNotEmpty(refused)
+          for (const answer of refused) assert.deepStrictEqual(answer, [503, "unavailable"])
+          for (let i = 0; i < 20; i++) {
+            const hasty = yield* openWire(url)
+            hasty.say(realtime)
+            hasty.reset()
+          }
+          const beyond = yield* openWires(url, 2 * most, "")
+          yield* Effect.forEach(beyond, (wire) => wire.ended)
+          const unanswered = beyond.filter(({ heard }) => heard.length === 0)
+          assert.isAtLeast(unanswered.length, most)
+          const { body } = yield* request(`${url}/metrics`)
+          const [, dropped] = /^svc_connections_dropped_total (\d+)$/m.exec(String(body)) ?? []
+          assert.isAtLeast(Number(dropped), most)
+          yield* pass(8)
+        })
+      ),
+    patienceMillis
   )
 })

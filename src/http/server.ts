@@ -88,6 +88,7 @@ const refuseUnread = (error: NodeJS.ErrnoException, connection: Duplex): void =>
 class UpgradingServer extends Server {
   readonly upgrades: ReadonlyMap<string, UpgradeHandler>
   readonly openSockets = new Set<Socket>()
+  dropped = 0
   /** The newest answer of each connection, given or not. */
   readonly #newest = new WeakMap<Duplex, ServerResponse>()
 
@@ -127,6 +128,9 @@ class UpgradingServer extends Server {
     this.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
       this.emit("request", request, response)
     )
+    this.on("drop", () => {
+      this.dropped += 1
+    })
     this.on("connection", (connection) => {
       this.openSockets.add(connection)
       connection.once("close", () => this.openSockets.delete(connection))
@@ -154,6 +158,8 @@ export class HttpServerHandle extends Context.Service<
     readonly server: Server
     /** Open connections, upgraded ones included. */
     readonly connections: () => number
+    /** Connections that were closed at once, there being as many as there may be. */
+    readonly dropped: () => number
     /** Whether one more connection may become a WebSocket. */
     readonly hasRoom: () => boolean
     /** From now on upgrades of exactly this path are the handler's. */
@@ -172,6 +178,7 @@ export class HttpServerHandle extends Context.Service<
       return HttpServerHandle.of({
         server,
         connections: () => server.openSockets.size,
+        dropped: () => server.dropped,
         hasRoom: () => server.openSockets.size <= socketsMax,
         onUpgrade: (path, handler) => upgrades.set(path, handler),
         endConnections: Effect.sync(() => {

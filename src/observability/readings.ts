@@ -136,14 +136,19 @@ const begin = Effect.all(
 export const ReadingsLive = Layer.effectDiscard(
   Effect.gen(function* () {
     const { databaseConnections } = yield* Settings
-    const { connections } = yield* HttpServerHandle
-    const { gauge } = yield* readings
+    const { connections, dropped } = yield* HttpServerHandle
+    const { counter, gauge } = yield* readings
     yield* begin
     yield* readSockets
     yield* readFrames
     yield* readEntities
     yield* readSnapshots
     gauge("svc_connections", "Open TCP connections, upgraded ones included.", connections)
+    counter(
+      "svc_connections_dropped_total",
+      "TCP connections closed at once, there being as many as there may be.",
+      dropped
+    )
     gauge(
       "svc_database_connections_max",
       "Connections that statements share; more statements than that wait.",

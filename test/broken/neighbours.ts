@@ -15,6 +15,9 @@ import { DatabaseLive } from "../service.ts"
 
 const roundMillis = 20
 
+/** How long a storm may take, the full one included. */
+export const patienceMillis = 120_000
+
 /** What may be alive afterwards that was not before: code that was compiled, caches. */
 const heapSlack = 16 * 1024 * 1024
 
