@@ -35,7 +35,8 @@ const everybodyHears = () => {
   const hearers: Array<(change: Change) => Effect.Effect<void>> = []
   return Invalidation.of({
     publish: (change) => Effect.forEach(hearers, (hear) => hear(change), { discard: true }),
-    hear: (hear) => Effect.sync(() => void hearers.push(hear))
+    hear: (hear) => Effect.sync(() => void hearers.push(hear)),
+    heard: Effect.void
   })
 }
 

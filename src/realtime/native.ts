@@ -8,7 +8,7 @@ import type { Socket as Connection } from "node:net"
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { Headers, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Socket } from "effect/socket"
-import { Unavailable } from "#rpc/errors"
+import { Unauthorized, Unavailable } from "#rpc/errors"
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { errorResponse } from "../http/errors.ts"
@@ -24,6 +24,8 @@ const socketHeader = "x-svc-socket"
 
 interface NativeSocket {
   readonly connection: Connection
+  /** Of the page that has opened it; what a call says of itself proves nothing. */
+  readonly origin: string | undefined
   /** Since when it has no events open; undefined while it has. */
   waitingSince: number | undefined
   heardAt: number
@@ -54,6 +56,8 @@ export class NativeSockets extends Context.Service<
       E,
       R | HttpServerRequest.HttpServerRequest
     >
+    /** Where the page of a call's socket is from, if it is one. */
+    readonly originOf: (headers: Headers.Headers) => Effect.Effect<string | undefined, Unauthorized>
     /** The socket of a call has its events open, or, later, no more. */
     readonly waits: (headers: Headers.Headers, waits: boolean) => Effect.Effect<void>
   }
@@ -72,11 +76,12 @@ export class NativeSockets extends Context.Service<
         }
       }).pipe(Effect.repeat(Schedule.spaced(second)), Effect.forkScoped)
 
-      const open = Effect.fnUntraced(function* (connection: Connection) {
+      const open = Effect.fnUntraced(function* ({ headers, socket: connection }: IncomingMessage) {
         const id = yield* Effect.provideContext(newId.connection, context)
         const now = clock.currentTimeMillisUnsafe()
         const { bytesRead } = connection
-        sockets.set(id, { connection, waitingSince: now, heardAt: now, bytesRead })
+        const { origin } = headers
+        sockets.set(id, { connection, origin, waitingSince: now, heardAt: now, bytesRead })
         return id
       })
       return NativeSockets.of({
@@ -88,7 +93,7 @@ export class NativeSockets extends Context.Service<
               return Effect.succeed(errorResponse(Unavailable, new Unavailable()))
             }
             return Effect.acquireUseRelease(
-              open(source.socket),
+              open(source),
               (id) => {
                 const headers = Headers.set(request.headers, socketHeader, id)
                 return Effect.provideService(
@@ -106,6 +111,13 @@ export class NativeSockets extends Context.Service<
                   : Effect.die(defect)
               )
             )
+          }),
+        originOf: (headers) =>
+          Effect.suspend(() => {
+            const socket = sockets.get(headers[socketHeader] ?? "")
+            return socket === undefined
+              ? Effect.fail(new Unauthorized())
+              : Effect.succeed(socket.origin)
           }),
         waits: (headers, waits) =>
           Effect.sync(() => {

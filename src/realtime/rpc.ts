@@ -103,7 +103,7 @@ const openEvents = Effect.fnUntraced(function* (
     key: headers["x-svc-key"],
     token: bearer(headers),
     actsFor: headers["x-svc-player"],
-    origin: headers["origin"],
+    origin: yield* sockets.originOf(headers),
     anonymous: false
   })
   if (player === undefined) return yield* new PlayerRequired()

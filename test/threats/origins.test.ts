@@ -4,6 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import WebSocket from "ws"
 import { TestApp } from "#src/testing/app"
 import { at, configure, guest, request } from "#src/testing/players"
 import { connectSocket } from "#src/testing/socket-client"
@@ -131,7 +132,17 @@ const setUp = Effect.gen(function* () {
         )
       })
     )
-  return { app, key, knock, own }
+  /** Asks the native door for its events, as a page that claims to be another's. */
+  const claim = (origin: string, claimed: string) =>
+    Effect.callback<string>((resume) => {
+      const socket = new WebSocket(`${app.url.replace("http", "ws")}/v1/rpc`, { origin })
+      const headers = Object.entries({ ...own, origin: claimed })
+      const ask = { _tag: "Request", id: "1", tag: "events", payload: null, headers }
+      socket.on("open", () => socket.send(JSON.stringify(ask)))
+      socket.on("message", (data) => resume(Effect.succeed(String(data))))
+      return Effect.sync(() => socket.terminate())
+    })
+  return { app, claim, key, knock, own }
 })
 
 layer(Exposed(), live)("origins (ASVS 3 and 4.4)", (it) => {
@@ -177,6 +188,14 @@ layer(Exposed(), live)("origins (ASVS 3 and 4.4)", (it) => {
         const expected = index < hostile.length ? ["4003 origin_not_allowed"] : ["welcome"]
         assert.include(expected, told[index], origin)
       }
+    })
+  )
+
+  it.effect("are those of the page that opened a native socket, whatever its calls say", () =>
+    Effect.gen(function* () {
+      const { claim } = yield* setUp
+      assert.include(yield* claim("https://evil.example", "https://a.com"), "origin_not_allowed")
+      assert.include(yield* claim("https://a.com", "https://evil.example"), "welcome")
     })
   )
 
