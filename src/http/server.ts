@@ -8,8 +8,10 @@ import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
+import { UpgradeRequired } from "#rpc/errors"
 import { socket } from "#rpc/limits"
 import { Settings } from "../settings.ts"
+import { paths } from "./methods.ts"
 
 /** Takes an upgrade request: the socket is the handler's from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -46,17 +48,28 @@ const refusals: Readonly<Record<string, readonly [status: string, code: string, 
 
 const refuse = (error: NodeJS.ErrnoException, socket: Duplex): void => {
   if (error.code === "ECONNRESET" || !socket.writable) return
-  const [status, code, message] = refusals[error.code ?? ""] ?? [
-    "400 Bad Request",
-    "invalid_request",
-    "This is not an HTTP request."
-  ]
+  const refusal = refusals[error.code ?? ""]
+  if (refusal !== undefined) return sayNo(socket, ...refusal)
+  sayNo(socket, "400 Bad Request", "invalid_request", "This is not an HTTP request.")
+}
+
+const sayNo = (socket: Duplex, status: string, code: string, message: string): void => {
   const body = JSON.stringify({ error: { code, message } })
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nConnection: close\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 }
+
+/** Paths that are WebSockets. */
+const doors: ReadonlySet<string> = new Set([paths.realtime, paths.rpc])
+
+/** Whether an upgrade is what RFC 6455 calls a handshake (section 4.2.1). */
+const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
+  method === "GET" &&
+  headers.upgrade?.toLowerCase() === "websocket" &&
+  headers["sec-websocket-version"] === "13" &&
+  /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")
 
 /** An upgrade of a registered path never reaches the listeners of the HTTP router. */
 class UpgradingServer extends Server {
@@ -75,10 +88,16 @@ class UpgradingServer extends Server {
   }
 
   override emit(event: string, ...args: ReadonlyArray<unknown>): boolean {
-    if (event !== "upgrade" || this.upgrades.size === 0) return super.emit(event, ...args)
+    if (event !== "upgrade") return super.emit(event, ...args)
     const [request, socket, head] = args
     if (request instanceof IncomingMessage && socket instanceof Duplex && Buffer.isBuffer(head)) {
-      const handler = this.upgrades.get(pathOf(request))
+      const path = pathOf(request)
+      if (doors.has(path) && !isHandshake(request)) {
+        const { message } = new UpgradeRequired()
+        sayNo(socket, "426 Upgrade Required", "upgrade_required", message)
+        return true
+      }
+      const handler = this.upgrades.get(path)
       if (handler !== undefined) {
         handler(request, socket, head)
         return true

@@ -1,6 +1,6 @@
 /** What a storm finds: everything that must not be, each kind of it once, with how often and an example. */
 
-const exampleMax = 2000
+const exampleMax = 4000
 
 export class Findings {
   readonly #found = new Map<string, { times: number; readonly example: string }>()

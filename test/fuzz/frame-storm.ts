@@ -65,7 +65,7 @@ export class FrameStorm {
       suggestions: this.#suggestions,
       findings
     })
-    return session.play(die < 0.24 ? undefined : token, chance.integer(1, 300))
+    return session.play(die < 0.24 ? undefined : token, chance.integer(1, 200))
   }
 
   /** Of players that are the same for a while. */

@@ -62,13 +62,11 @@ const untilGone = (url: string, names: ReadonlyArray<string>, findings: Findings
   )
 }
 
-const gone = /"level":"(?:error|fatal)"|uncaught|unhandled|MaxListenersExceeded|\bat .+:\d+:\d+/i
-
 /** What the service complains of: it must complain of nothing. */
 const readLog = ({ output }: Runner, findings: Findings): void => {
   for (const line of output().split("\n")) {
-    const known = line === "" || (!gone.test(line) && line.includes('"status":503'))
-    if (!known) findings.add(`the service complains: ${line.slice(0, 400)}`, line)
+    const kind = /"message":"[^"]*"/.exec(line)?.[0] ?? line.slice(0, 100)
+    if (line !== "") findings.add(`the service complains: ${kind}`, line)
   }
 }
 

@@ -199,7 +199,7 @@ export const knock = async (url: string, chance: Chance, findings: Findings): Pr
   const wire = new Wire(url)
   wire.write(bytes)
   const answered = await wire.until(/^HTTP\/1\.1 [1-4]\d\d/)
-  if (!answered || !/^HTTP\/1\.1 [14]/.test(wire.heard)) {
+  if (!answered || !/^HTTP\/1\.1 (?:101|4\d\d [^]*application\/json)/.test(wire.heard)) {
     findings.add(`a handshake is answered "${wire.heard.slice(0, 30)}"`, String(bytes))
   }
   wire.destroy()
