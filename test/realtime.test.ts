@@ -350,6 +350,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
           ["GET", [upgrade]],
           ["GET", [upgrade, version, "Sec-WebSocket-Key: short"]],
           ["GET", [upgrade, key, "Sec-WebSocket-Version: 12"]],
+          ["GET", [upgrade, key, version, "Sec-WebSocket-Protocol: ,,"]],
           ["GET", ["Upgrade: h2c\r\nConnection: Upgrade", key, version]],
           ["POST", [upgrade, key, version]]
         ] as const) {

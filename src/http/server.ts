@@ -64,12 +64,16 @@ const sayNo = (socket: Duplex, status: string, code: string, message: string): v
 /** Paths that are WebSockets. */
 const doors: ReadonlySet<string> = new Set([paths.realtime, paths.rpc])
 
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const protocols = new RegExp(`^${token}(?:[ \\t]*,[ \\t]*${token})*$`)
+
 /** Whether an upgrade is what RFC 6455 calls a handshake (section 4.2.1). */
 const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
   method === "GET" &&
   headers.upgrade?.toLowerCase() === "websocket" &&
   headers["sec-websocket-version"] === "13" &&
-  /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")
+  /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "") &&
+  protocols.test(headers["sec-websocket-protocol"] ?? "none")
 
 /** An upgrade of a registered path never reaches the listeners of the HTTP router. */
 class UpgradingServer extends Server {

@@ -23,6 +23,9 @@ export const startTarget = Effect.gen(function* () {
     databaseUrl,
     dataDir,
     env: {
+      // Alone: a crowded machine would keep it from renewing its locks in time.
+      SVC_RUNNER_HOST: "",
+      SVC_RUNNER_PORT: "",
       NODE_OPTIONS: `--expose-gc --import ${reporter}`,
       SVC_SIGNUPS: "open",
       SVC_LOG_FORMAT: "json",
