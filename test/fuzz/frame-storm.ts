@@ -19,7 +19,6 @@ export class FrameStorm {
   readonly #suggestions: Suggestions
   #tokens: Promise<ReadonlyArray<string>> = Promise.resolve([])
   #tokensAt = Number.NEGATIVE_INFINITY
-  #turn = 0
   #frames = 0
   #sessions = 0
 
@@ -37,7 +36,6 @@ export class FrameStorm {
   /** Says so many frames more. */
   async rage(frames: number): Promise<void> {
     const end = this.#frames + frames
-    this.#turn += 1
     await Promise.all(
       Array.from({ length: sockets }, async () => {
         while (this.#frames < end) {

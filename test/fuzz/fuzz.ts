@@ -26,7 +26,7 @@ const main = Effect.gen(function* () {
     requests: Number(values.requests),
     frames: Number(values.frames),
     patient: !values.hasty,
-    say: (line) => console.log(line)
+    say: (line) => process.stdout.write(`${line}\n`)
   })
   yield* Console.log(`found: ${found.length} (seed ${values.seed})`)
   for (const what of found) yield* Console.log(what)

@@ -23,8 +23,13 @@ interface Answer {
 }
 
 /** Words of the service's insides, which are nobody's business. */
-const insides =
-  /node_modules|node:internal|\bat .+\.[jt]s:\d|SqlError|PostgresError|syntax error at|relation "|violates |insert into|select .+ from/
+const insides = new RegExp(
+  [
+    "node_modules|node:internal|\\bat .+\\.[jt]s:\\d",
+    'SqlError|PostgresError|syntax error at|relation "|violates ',
+    "insert into|select .+ from"
+  ].join("|")
+)
 
 const parse = (text: string): unknown => {
   try {

@@ -21,7 +21,7 @@ export interface FuzzOptions {
   readonly frames: number
   /** Waits after each third until all rooms and channels are gone: a minute or two. */
   readonly patient: boolean
-  readonly say: (line: string) => void
+  readonly say: (line: string) => unknown
 }
 
 /** How much what is alive may grow in a third, at rest and while rooms still linger. */
