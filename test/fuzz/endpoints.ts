@@ -1,4 +1,7 @@
-/** The endpoints to fuzz: how each is asked, from the OpenAPI document, and how it may answer, from the definitions. */
+/**
+ * The endpoints to fuzz: how each is asked, from the OpenAPI document, and how it may answer, from
+ * the definitions.
+ */
 import { Result, Schema } from "effect"
 import { HttpApi, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Api } from "#rpc/api"

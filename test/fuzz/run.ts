@@ -27,9 +27,9 @@ export interface FuzzOptions {
 /** How much what is alive may grow in a third, at rest and while rooms still linger. */
 const growthBytes = { patient: 12e6, hasty: 40e6 } as const
 
-/** What has to come back to nothing: at once, and when rooms and channels are forgotten. */
-const transient = ["svc_sockets", "svc_room_members", "svc_channel_members", "svc_queue_tickets"]
-const lasting = ["svc_rooms", "svc_channels"]
+/** What has to come back to nothing: at once, and when channels and rooms are forgotten. */
+const transient = ["svc_sockets", "svc_room_members", "svc_queue_tickets"]
+const lasting = ["svc_channel_members", "svc_rooms", "svc_channels"]
 
 /** What the neighbours, who stay, are of these. */
 const neighbourhood: Readonly<Record<string, number>> = {
@@ -97,7 +97,8 @@ export const fuzz = Effect.fnUntraced(
       const { handles, heapUsed, rss } = yield* Effect.promise(() => vitalsOf(target.pid))
       heaps.push(heapUsed)
       say(
-        `third ${third}: ${seconds} s; heap ${megabytes(heapUsed)}, rss ${megabytes(rss)}, ${handles} handles`
+        `third ${third}: ${seconds} s; heap ${megabytes(heapUsed)}, ` +
+          `rss ${megabytes(rss)}, ${handles} handles`
       )
     }
     const [, before = 0, after = 0] = heaps

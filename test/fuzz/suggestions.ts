@@ -1,4 +1,7 @@
-/** What members and parameters may well be called: texts known beforehand, and those that answers have told. */
+/**
+ * What members and parameters may well be called: texts known beforehand, and those that answers
+ * have told.
+ */
 import type { Chance } from "../simulation/random.ts"
 
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"

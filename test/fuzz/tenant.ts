@@ -67,7 +67,7 @@ export const signUp = Effect.fnUntraced(function* (url: string, email: string) {
   return bearer(text(body, "token"))
 })
 
-/** A project of a developer, with everything on in its development environment. */
+/** A project of a developer, with everything on in its development environment, and a channel open to all. */
 export const makeProject = Effect.fnUntraced(function* (url: string, developer: Headers) {
   const created = yield* ask(`${url}/v1/projects`, developer, { name: "Fuzzed" })
   const target = (env: "development" | "production"): TestTarget => ({
@@ -77,6 +77,8 @@ export const makeProject = Effect.fnUntraced(function* (url: string, developer: 
   })
   const development = target("development")
   yield* configure(development, everything)
+  const secret = { "x-svc-key": development.secretKey }
+  yield* ask(`${url}/v1/realtime/channels/lobby`, secret, { open: true }, "PUT")
   return {
     projectId: text(created, "project", "id"),
     development,
@@ -119,7 +121,6 @@ export const makeTenant = Effect.fnUntraced(function* (
   const player = { ...publishable, ...bearer(ada.accessToken) }
   yield* ask(`${url}/v1/saves/slot-1`, player, { data: { level: 3 } }, "PUT")
   yield* ask(`${url}/v1/stats`, player, { stats: { score: 3 } })
-  yield* ask(`${url}/v1/realtime/channels/lobby`, secret, { open: true }, "PUT")
   for (const it of [ada, bob, away, banned.player]) suggestions.learnFrom(it)
   suggestions.learnFrom([member, { appealId: banned.appealId, sanctionId: banned.sanctionId }])
   suggestions.learn("projectId", projectId)
