@@ -1,7 +1,7 @@
 /**
- * Tests in four projects: `house` (the rules of this repository, a second), `service` (all others,
+ * Tests in five projects: `house` (the rules of this repository, a second), `service` (all others,
  * which share the Postgres that `test/global-setup.ts` starts) and, one after the other when these are
- * through, since each takes every core for itself, `simulation` and `chaos`.
+ * through, since each takes every core for itself, `simulation`, `chaos` and `fuzz`.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
@@ -9,6 +9,7 @@ import { defineConfig } from "vitest/config"
 const house = "test/house.test.ts"
 const simulation = "test/simulation.test.ts"
 const chaos = "test/chaos.test.ts"
+const fuzz = "test/fuzz.test.ts"
 const globalSetup = existsSync("test/global-setup.ts") ? ["test/global-setup.ts"] : []
 
 export default defineConfig({
@@ -25,7 +26,7 @@ export default defineConfig({
         test: {
           name: "service",
           include: ["test/**/*.test.ts"],
-          exclude: [house, simulation, chaos, "test/bench/peers/**"],
+          exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**"],
           globalSetup
         }
       },
@@ -41,6 +42,10 @@ export default defineConfig({
       {
         extends: true,
         test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
+      },
+      {
+        extends: true,
+        test: { name: "fuzz", include: [fuzz], sequence: { groupOrder: 3 } }
       }
     ]
   }

@@ -9,6 +9,7 @@ import { NotInRoom, TurnUnavailable } from "#rpc/errors"
 import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import type { PlayerConnection } from "./realtime/connection.ts"
+import { askRoom } from "./rooms.ts"
 import { Settings } from "./settings.ts"
 
 const isTurn = (url: string): boolean => /^turns?:/i.test(url)
@@ -63,7 +64,7 @@ export const iceServersOf = Effect.fnUntraced(function* (connection: PlayerConne
   const relays = yield* Relays
   const { environmentId, playerId, room } = connection
   if (room === undefined) return yield* new NotInRoom()
-  const { iceTransportPolicy } = yield* room.request({ t: "iceTransport", playerId })
+  const { iceTransportPolicy } = yield* askRoom(room, { t: "iceTransport", playerId })
   return yield* relays.serversFor(
     `${environmentId}.${playerId}`,
     iceTransportPolicy === "all" ? "all" : "relay"

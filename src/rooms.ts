@@ -4,7 +4,7 @@
  */
 import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import type { OpenRoom } from "#entities/room/protocol"
+import type { OpenRoom, PlayerCommand } from "#entities/room/protocol"
 import { jsonBytes } from "#entities/room/values"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
@@ -13,6 +13,7 @@ import {
   type CodedError,
   InvalidFrame,
   ModeNotFound,
+  NotInRoom,
   PayloadTooLarge,
   ResumeExpired,
   RoomNotFound
@@ -179,7 +180,11 @@ export const joinRoom = Effect.fnUntraced(function* (
   return yield* claimed(connection, roomId.value, enterRoom(connection, roomId.value))
 })
 
-const notKept: ReadonlySet<string> = new Set(["room_not_found", "already_in_room"])
+const notKept: ReadonlySet<string> = new Set([
+  "already_in_room",
+  "already_matching",
+  "room_not_found"
+])
 
 /** Returns to the seat that was kept; there is none in any other room. */
 export const resumeRoom = Effect.fnUntraced(function* (
@@ -194,8 +199,11 @@ export const resumeRoom = Effect.fnUntraced(function* (
   )
 })
 
-/** Says that there is no seat to give up: the room has not told of an earlier answer, or is over. */
-const hasLeft: ReadonlySet<string> = new Set(["not_in_room", "room_not_found"])
+/** Asks the room that the connection is in; one that is gone by now is no room to be in. */
+export const askRoom = (room: RoomLine, command: PlayerCommand) =>
+  Effect.mapError(room.request(command), (error) =>
+    error._tag === "room_not_found" ? new NotInRoom() : error
+  )
 
 /** Gives the seat up; once that is answered, no failure brings it back. */
 export const leaveRoom = Effect.fnUntraced(function* (
@@ -203,10 +211,9 @@ export const leaveRoom = Effect.fnUntraced(function* (
   room: RoomLine
 ) {
   const { connectionId, playerId } = connection
-  yield* Effect.catchIf(
-    room.request({ t: "leave", playerId, connectionId, reason: "left" }),
-    ({ _tag }) => hasLeft.has(_tag),
-    () => Effect.void
+  // Nothing to give up: the room has not told of an earlier answer, or is over.
+  yield* askRoom(room, { t: "leave", playerId, connectionId, reason: "left" }).pipe(
+    Effect.catchTag("not_in_room", () => Effect.void)
   )
   connection.room = undefined
   yield* release(connection, { k: "seat", roomId: room.roomId })

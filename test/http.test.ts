@@ -59,7 +59,8 @@ layer(Node)("requests", (it) => {
         ["GET", "/v1/auth/guest", "POST, OPTIONS"],
         ["PUT", "/v1/players/me", "GET, PATCH, DELETE, HEAD, OPTIONS"],
         ["POST", "/v1/realtime", "GET, HEAD, OPTIONS"],
-        ["POST", "/openapi.json", "GET, HEAD, OPTIONS"]
+        ["POST", "/openapi.json", "GET, HEAD, OPTIONS"],
+        ["POST", `/v1/saves/${"x".repeat(1000)}`, "GET, PUT, DELETE, HEAD, OPTIONS"]
       ] as const
       for (const [method, path, allow] of wrong) {
         const answer = yield* request(`${url}${path}`, { method })

@@ -172,6 +172,19 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
   )
 })
 
+layer(RelayedLive, live)("a peer-to-peer room that is gone", (it) => {
+  it.effect("is no room to be in", () =>
+    Effect.gen(function* () {
+      const app = yield* configured()
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.ask({ t: "create", mode: "mesh" })
+      yield* ada.socket.say({ t: "leave" })
+      const refused = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(refused, "error", "code"), "not_in_room")
+    })
+  )
+})
+
 layer(AppLive, live)("peer-to-peer rooms without a TURN server", (it) => {
   it.effect("say so where a relay is required, and only there", () =>
     Effect.gen(function* () {

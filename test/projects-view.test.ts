@@ -1,6 +1,6 @@
 /** What a project's members see of an environment (spec section 4.9, decisions 3.13.4-5). */
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { newId, PlayerId } from "#rpc/ids"
@@ -206,6 +206,36 @@ layer(Node)("players of an environment", (it) => {
 })
 
 layer(Node)("the overview of an environment", (it) => {
+  it.effect("counts the others when a player goes while it is counted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { development, see, target } = yield* setUp
+      const usage = yield* Usage
+      const { environmentId } = development
+      const [ada, bob] = yield* Effect.forEach(["Ada", "Bob"], (name) => guest(target, name))
+      for (const player of [ada, bob]) {
+        yield* usage.playerSeen(environmentId, PlayerId.make(player?.id ?? ""))
+      }
+      const waiting = sql`
+        select 1 from pg_stat_activity where datname = current_database()
+        and wait_event_type = 'Lock' and query like '%player_days%'`
+      const gone = yield* Deferred.make<void>()
+      const committed = yield* Deferred.make<void>()
+      const leaving = sql`delete from players where id = ${ada?.id ?? ""}`.pipe(
+        Effect.andThen(Deferred.succeed(gone, undefined)),
+        Effect.andThen(Deferred.await(committed)),
+        sql.withTransaction
+      )
+      yield* Effect.forkChild(leaving)
+      yield* Deferred.await(gone)
+      const counting = yield* Effect.forkChild(Effect.exit(usage.flush))
+      yield* waiting.pipe(Effect.repeat({ until: (rows) => rows.length > 0 }))
+      yield* Deferred.succeed(committed, undefined)
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(counting)))
+      assert.strictEqual(at((yield* see("overview")).body, "dailyActives", 13, "count"), 1)
+    })
+  )
+
   it.effect(
     "counts players, and each of them once a day, whichever node saw it",
     () =>

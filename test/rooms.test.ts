@@ -187,6 +187,18 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
+  it.effect("a player who waits for a match has no seat to resume", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.say({ t: "quickMatch", mode: "default" })
+      const refused = yield* bob.socket.ask({ t: "resume", roomId: at(created, "data", "roomId") })
+      assert.strictEqual(at(refused, "error", "code"), "resume_expired")
+    })
+  )
+
   it.effect("public rooms are listed newest first, private ones never", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

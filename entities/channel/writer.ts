@@ -41,23 +41,25 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       })
 
       /** What could not be written is tried again. */
-      const save = (actor: ChannelActor) =>
-        writing(
-          Effect.onError(write(actor), () =>
-            Effect.map(Clock.currentTimeMillis, (now) => {
-              if (actor.fenced) return
-              dirty.add(actor)
-              counts.failed(now)
-            })
-          )
+      const attempt = (actor: ChannelActor) =>
+        Effect.onError(write(actor), () =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            if (actor.fenced) return
+            dirty.add(actor)
+            counts.failed(now)
+          })
         )
 
+      const save = (actor: ChannelActor) => writing(attempt(actor))
+
+      /** Channels that end together all flush: what one of them has written is not written again. */
       const flush = Effect.suspend(() =>
         Effect.forEach(
           Array.from(dirty),
           (actor) =>
-            Effect.catchCause(save(actor), (cause) =>
-              Effect.logWarning("A channel could not be written", cause)
+            Effect.catchCause(
+              writing(Effect.suspend(() => (dirty.has(actor) ? attempt(actor) : Effect.void))),
+              (cause) => Effect.logWarning("A channel could not be written", cause)
             ),
           { discard: true }
         )

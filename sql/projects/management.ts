@@ -112,7 +112,8 @@ const removals = (sql: SqlClient.SqlClient) => ({
     Result: Schema.Struct({ id: Schema.String }),
     execute: ({ ids, limit }) => sql`
       delete from players where id in (
-        select id from players where environment_id = any(${[...ids]}::text[]) limit ${limit})
+        select id from players where environment_id = any(${[...ids]}::text[])
+        order by environment_id, id limit ${limit} for update)
       returning id`
   }),
   removed: SqlSchema.findAll({

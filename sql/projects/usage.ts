@@ -25,14 +25,16 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   countPlayers: SqlSchema.void({
     Request: Visits,
-    // In one order for all, so that two nodes never wait for each other.
+    // In one order for all, so that two nodes never wait for each other; nobody goes meanwhile.
     execute: ({ day, visits }) => sql`
-      with fresh as (
-        insert into player_days (environment_id, day, player_id)
-        select p.environment_id, ${day}::text::date, p.id
+      with there as (
+        select p.environment_id, p.id
         from json_to_recordset(${visits}::text::json) as v("environmentId" text, "playerId" text)
         join players p on p.id = v."playerId" and p.environment_id = v."environmentId"
-        order by p.environment_id, p.id
+        order by p.environment_id, p.id for key share of p
+      ), fresh as (
+        insert into player_days (environment_id, day, player_id)
+        select environment_id, ${day}::text::date, id from there
         on conflict do nothing returning environment_id
       )
       insert into daily_actives as a (environment_id, day, players)

@@ -80,7 +80,7 @@ import { CallersLive } from "./callers.ts"
 import { ConfigSchemaRoute } from "./config-schema.ts"
 import { Edge } from "./edge.ts"
 import { upgradeRequired } from "./errors.ts"
-import { paths } from "./methods.ts"
+import { paths, routerConfig } from "./methods.ts"
 import { Origins } from "./origins.ts"
 import { RequestsLive } from "./requests.ts"
 import { HttpServerLive } from "./server.ts"
@@ -210,15 +210,12 @@ export const Routes = Layer.mergeAll(ApiRoutes, ConfigSchemaRoute, Pages, Realti
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 
-const paramMaxCharacters = 1024
-
 /** Answers these routes where the settings say. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   HttpRouter.serve(routes, {
     disableLogger: true,
     disableListenLog: true,
-    // A name that is too long is refused by its endpoint, in words.
-    routerConfig: { maxParamLength: paramMaxCharacters }
+    routerConfig
   }).pipe(
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, bodyMax)),
     Layer.provideMerge(HttpServerLive)

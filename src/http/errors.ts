@@ -5,6 +5,7 @@
  */
 import { IncomingMessage } from "node:http"
 import { Cause, Effect, type Schema, SchemaAST } from "effect"
+import { Socket } from "effect/socket"
 import { HttpServerError, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import {
   type CodedError,
@@ -43,6 +44,10 @@ const noSuchRoute = (url: string): HttpServerResponse.HttpServerResponse => {
 
 /** What is wrong with the request itself; undefined when it is not the request's fault. */
 const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse | undefined => {
+  // Whoever asked for a WebSocket went away before it was open.
+  if (Socket.isSocketError(failure) && failure.reason._tag === "SocketOpenError") {
+    return upgradeRequired
+  }
   if (!HttpServerError.isHttpServerError(failure)) return undefined
   const { reason, request } = failure
   if (reason._tag === "RouteNotFound") return noSuchRoute(request.url)

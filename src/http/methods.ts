@@ -17,8 +17,11 @@ export const paths = {
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 
+/** How the routes are read, here and by the router: an id that is too long is refused in words. */
+export const routerConfig = { maxParamLength: 1024 }
+
 /** Each with its path as it was declared. */
-const routes = FindMyWay.make<string>()
+const routes = FindMyWay.make<string>(routerConfig)
 
 HttpApi.reflect(Api, {
   onGroup: () => undefined,

@@ -110,7 +110,7 @@ export const maxLineLength = 120
 
 /** Load generators run on real time. */
 const benchmarks = "test/bench/**"
-const loads = [benchmarks, "test/chaos/**"]
+const loads = [benchmarks, "test/chaos/**", "test/fuzz/**"]
 
 /** What a test waits for instead of time. */
 const state = "a wait on state, or TestClock.adjust"

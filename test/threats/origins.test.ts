@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import WebSocket from "ws"
+import { WebSocket } from "ws"
 import { TestApp } from "#src/testing/app"
 import { at, configure, guest, request } from "#src/testing/players"
 import { connectSocket } from "#src/testing/socket-client"

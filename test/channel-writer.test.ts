@@ -1,0 +1,69 @@
+/** What is written of channels that end together: each of them, once. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { ChannelActor } from "#entities/channel/actor"
+import { openChannel } from "#entities/channel/model"
+import type { ChannelPort } from "#entities/channel/port"
+import { defaultTerms } from "#entities/channel/settings"
+import { ChannelWriter } from "#entities/channel/writer"
+import { ThisNode } from "#entities/local-actors"
+import { ChannelRows } from "#sql/channels"
+
+const written: Array<string> = []
+const unasked = () => Effect.die("nobody asks for this")
+
+/** Rows that are noted when their statement is through. */
+const Rows = Layer.succeed(ChannelRows, {
+  claim: unasked,
+  insert: unasked,
+  save: ({ name }) =>
+    Effect.as(
+      Effect.andThen(
+        Effect.yieldNow,
+        Effect.sync(() => written.push(name))
+      ),
+      true
+    ),
+  remove: unasked,
+  exists: unasked,
+  overdue: unasked
+})
+
+const Writer = ChannelWriter.layer.pipe(
+  Layer.provide([Rows, ThisNode.layer]),
+  Layer.provide(SecureRandom.layerWebCrypto)
+)
+
+const port: ChannelPort = {
+  now: () => 0,
+  held: () => true,
+  wakeAt: () => undefined,
+  flushSoon: () => undefined,
+  changed: () => undefined,
+  closed: () => undefined
+}
+
+const channel = (name: string): ChannelActor =>
+  new ChannelActor({
+    id: name,
+    name,
+    epoch: 1,
+    state: openChannel(defaultTerms("env_1", name, 0), 0),
+    port
+  })
+
+layer(Writer)("the rows of channels", (it) => {
+  it.effect("are written once where channels end together, each before it falls silent", () =>
+    Effect.gen(function* () {
+      const writer = yield* ChannelWriter
+      const channels = ["@a", "@b", "@c"].map(channel)
+      for (const it of channels) writer.changed(it)
+      const end = (it: ChannelActor) =>
+        Effect.tap(writer.flush, () => Effect.sync(() => it.fence()))
+      yield* Effect.forEach(channels, end, { concurrency: "unbounded" })
+      assert.deepStrictEqual(written, ["@a", "@b", "@c"])
+      assert.strictEqual(writer.waiting(), 0)
+    })
+  )
+})

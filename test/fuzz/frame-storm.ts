@@ -1,0 +1,85 @@
+/** A storm of frames over many sockets, of players that meet in the same rooms and channels. */
+import { Effect } from "effect"
+import { guest, type TestTarget } from "#src/testing/players"
+import { Chance } from "../simulation/random.ts"
+import type { Findings } from "./findings.ts"
+import { Session } from "./session.ts"
+import { Suggestions } from "./suggestions.ts"
+import { knock, misspeak } from "./wires.ts"
+
+const sockets = 32
+const players = 64
+/** An access token lives for 15 minutes. */
+const tokenMillis = 8 * 60_000
+
+export class FrameStorm {
+  readonly #target: TestTarget
+  readonly #chance: Chance
+  readonly #findings: Findings
+  readonly #suggestions: Suggestions
+  #tokens: Promise<ReadonlyArray<string>> = Promise.resolve([])
+  #tokensAt = Number.NEGATIVE_INFINITY
+  #frames = 0
+  #sessions = 0
+
+  constructor(target: TestTarget, seed: number, findings: Findings) {
+    this.#target = target
+    this.#chance = new Chance(seed, 1_000_000)
+    this.#findings = findings
+    this.#suggestions = new Suggestions(this.#chance)
+  }
+
+  get figures(): { readonly frames: number; readonly sessions: number } {
+    return { frames: this.#frames, sessions: this.#sessions }
+  }
+
+  /** Says so many frames more. */
+  async rage(frames: number): Promise<void> {
+    const end = this.#frames + frames
+    await Promise.all(
+      Array.from({ length: sockets }, async () => {
+        while (this.#frames < end) {
+          const said = await this.#one()
+          this.#frames += said
+        }
+      })
+    )
+  }
+
+  async #one(): Promise<number> {
+    const tokens = await this.#freshTokens()
+    this.#sessions += 1
+    const chance = new Chance(this.#chance.integer(0, 2 ** 31), this.#sessions)
+    const findings = this.#findings
+    const { publishableKey, url } = this.#target
+    const token = chance.pick(tokens)
+    const die = chance.fraction()
+    if (die < 0.02) return knock(url, chance, findings)
+    if (die < 0.2) return misspeak(url, { t: "auth", key: publishableKey, token }, chance, findings)
+    const session = new Session({
+      socketUrl: `${url.replace("http", "ws")}/v1/realtime`,
+      publishableKey,
+      chance,
+      suggestions: this.#suggestions,
+      findings
+    })
+    return session.play(die < 0.24 ? undefined : token, chance.integer(1, 200))
+  }
+
+  /** Of players that are the same for a while. */
+  #freshTokens(): Promise<ReadonlyArray<string>> {
+    if (performance.now() - this.#tokensAt > tokenMillis) {
+      this.#tokensAt = performance.now()
+      this.#tokens = this.#makePlayers()
+    }
+    return this.#tokens
+  }
+
+  async #makePlayers(): Promise<ReadonlyArray<string>> {
+    const made = await Promise.all(
+      Array.from({ length: players }, () => Effect.runPromise(guest(this.#target, "Ada")))
+    )
+    for (const { id } of made) this.#suggestions.learn("playerId", id)
+    return made.map(({ accessToken }) => accessToken)
+  }
+}
