@@ -34,8 +34,7 @@ export const email = {
 
 /** Codes for another browser (spec section 3, decisions 3.2.15). */
 export const transfer = {
-  /** Of twenty letters: 43 bits. */
-  codeCharacters: 10,
+  codeCharacters: 8,
   /** As people write one: with spaces and dashes. */
   codeMaxCharacters: 64
 } as const
