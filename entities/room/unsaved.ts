@@ -19,7 +19,7 @@ export class Unsaved {
   #since = Number.POSITIVE_INFINITY
   /** The same, of those that are not on their way either. */
   #untakenSince = Number.POSITIVE_INFINITY
-  #withheld: ReadonlyArray<Withheld> = []
+  #withheld: Array<Withheld> = []
 
   /** The state has changed. */
   changed(now: number): void {
@@ -34,7 +34,7 @@ export class Unsaved {
   }
 
   withhold(node: string, reply: Reply): void {
-    this.#withheld = [...this.#withheld, { node, reply, changes: this.#changes }]
+    this.#withheld.push({ node, reply, changes: this.#changes })
   }
 
   /** Do answers wait? */
