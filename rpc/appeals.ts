@@ -17,6 +17,7 @@ import {
 import { SanctionId } from "./ids.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
+import { proseUpTo } from "./prose.ts"
 
 export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type
@@ -44,8 +45,7 @@ export const Sanction = Schema.Struct({
 })
 export type Sanction = typeof Sanction.Type
 
-const Message = Schema.String.check(
-  Schema.isMaxLength(moderation.appealMaxCharacters),
+const Message = proseUpTo(moderation.appealMaxCharacters).check(
   Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
 )
 

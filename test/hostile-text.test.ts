@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestApp } from "#src/testing/app"
-import { request } from "#src/testing/players"
+import { guest, request } from "#src/testing/players"
 import { makeWorld } from "./operating/world.ts"
 import { DatabaseLive } from "./service.ts"
 
@@ -13,6 +13,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL", (it) =
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { developer, development, player, projectId } = yield* makeWorld
+      const banned = yield* guest(development)
       const { headers } = developer
       const project = `/v1/projects/${projectId}`
       const environment = `${project}/environments/development`
@@ -35,10 +36,12 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL", (it) =
         const { status } = yield* request(`${url}${path}`, options)
         if (status >= 500) faults.push(`${path} ${status}`)
       }
+      yield* request(`${url}${environment}/players/${banned.id}/ban`, { headers, body: {} })
       const pages = { "x-svc-key": development.publishableKey }
       const own = { ...pages, authorization: `Bearer ${player.accessToken}` }
       for (const [path, body] of [
         [`/v1/players/me/sanctions/a%00/appeal`, { message: nul }],
+        [`/v1/auth/appeal`, { refreshToken: banned.refreshToken, message: nul }],
         [`/v1/auth/appeal`, { refreshToken: player.refreshToken, sanctionId: nul, message: nul }],
         [`/v1/auth/logout`, { refreshToken: nul }],
         [`/v1/stats`, { stats: { [nul]: 1 } }]
