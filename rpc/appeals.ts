@@ -15,9 +15,9 @@ import {
   wire
 } from "./errors.ts"
 import { SanctionId } from "./ids.ts"
-import { noNull } from "./json.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
+import { proseUpTo } from "./prose.ts"
 
 export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type
@@ -45,9 +45,7 @@ export const Sanction = Schema.Struct({
 })
 export type Sanction = typeof Sanction.Type
 
-const Message = Schema.String.check(
-  Schema.isMaxLength(moderation.appealMaxCharacters),
-  noNull,
+const Message = proseUpTo(moderation.appealMaxCharacters).check(
   Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
 )
 

@@ -61,7 +61,13 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-const Exactly = Schema.optionalKey(Schema.String.check(Schema.isBetweenLength(1, 256)))
+/** No database text holds a NUL, so nothing has such a name. */
+const Exactly = Schema.optionalKey(
+  Schema.String.check(
+    Schema.isBetweenLength(1, 256),
+    Schema.isPattern(/^\P{Cc}*$/u, { message: "Expected no control characters" })
+  )
+)
 
 /** `/v1/projects/:projectId/audit`, newest first; `before` is the `nextBefore` of the page before. */
 export class AuditApi extends underMember(

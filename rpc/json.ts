@@ -1,13 +1,7 @@
 /** What is asked of any JSON value before it is looked at in full. */
-import { Schema } from "effect"
 
 /** Whether a value nests deeper than so many levels; a deep one overflows whatever walks it. */
 export const isDeeper = (value: unknown, levels: number): boolean =>
   typeof value === "object" &&
   value !== null &&
   (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)))
-
-/** Postgres has no text with U+0000 in it. */
-export const noNull = Schema.makeFilter((text: string) =>
-  text.includes("\0") ? "Expected no U+0000" : undefined
-)

@@ -15,9 +15,9 @@ import {
   wire
 } from "./errors.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
-import { noNull } from "./json.ts"
 import { http, moderation } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
+import { proseUpTo } from "./prose.ts"
 
 /** A player after a ban or its end. `revokedSessions` counts the sessions that this ban has ended. */
 export const BanResult = Schema.Struct({
@@ -37,12 +37,8 @@ export type BanResult = typeof BanResult.Type
  * it is lifted; only a secret key may set it.
  */
 export const Ban = Schema.Struct({
-  reason: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(moderation.reasonMaxCharacters), noNull)
-  ),
-  publicNote: Schema.optionalKey(
-    Schema.String.check(Schema.isMaxLength(moderation.noteMaxCharacters), noNull)
-  ),
+  reason: Schema.optionalKey(proseUpTo(moderation.reasonMaxCharacters)),
+  publicNote: Schema.optionalKey(proseUpTo(moderation.noteMaxCharacters)),
   durationHours: Schema.optionalKey(
     Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(moderation.banHoursMax))
   )
@@ -125,9 +121,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
         accept: Schema.Boolean,
-        response: Schema.optionalKey(
-          Schema.String.check(Schema.isMaxLength(moderation.responseMaxCharacters), noNull)
-        )
+        response: Schema.optionalKey(proseUpTo(moderation.responseMaxCharacters))
       }),
       success: Schema.Struct({ appeal: AppealItem }),
       error: [wire(NotFound), wire(AlreadyResolved)]

@@ -3,7 +3,6 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rooms } from "#rpc/limits"
 import { TestApp } from "#src/testing/app"
-import { sendRaw } from "./http/raw.ts"
 import { AppLive } from "./service.ts"
 import { at, configure, goOnline, guest, newPlayer, request } from "#src/testing/players"
 import { connectSocket } from "#src/testing/socket-client"
@@ -336,29 +335,6 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       const answer = yield* request(`${app.url}/v1/realtime`)
       assert.strictEqual(answer.status, 426)
       assert.strictEqual(at(answer.body, "error", "code"), "upgrade_required")
-    })
-  )
-
-  it.effect("a handshake that is none is told to upgrade, at both doors", () =>
-    Effect.gen(function* () {
-      const { url } = yield* TestApp
-      const upgrade = "Upgrade: websocket\r\nConnection: Upgrade"
-      const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
-      const version = "Sec-WebSocket-Version: 13"
-      for (const door of ["/v1/realtime", "/v1/rpc"]) {
-        for (const [method, headers] of [
-          ["GET", [upgrade]],
-          ["GET", [upgrade, version, "Sec-WebSocket-Key: short"]],
-          ["GET", [upgrade, key, "Sec-WebSocket-Version: 12"]],
-          ["GET", [upgrade, key, version, "Sec-WebSocket-Protocol: ,,"]],
-          ["GET", ["Upgrade: h2c\r\nConnection: Upgrade", key, version]],
-          ["POST", [upgrade, key, version]]
-        ] as const) {
-          const lines = [`${method} ${door} HTTP/1.1`, "Host: localhost", ...headers, "", ""]
-          const answer = yield* sendRaw(url, lines.join("\r\n"))
-          assert.match(answer, /^HTTP\/1\.1 426 [^]*"code":"upgrade_required"/, lines.join(" "))
-        }
-      }
     })
   )
 })

@@ -2,13 +2,14 @@
  * Moderation over HTTP: bans, appeals and age groups for operators (spec section 4.8), the player's own
  * sanctions and appeals (spec section 4.2).
  */
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ageProfileOf, type AgeBand } from "#rpc/ages"
 import { Api } from "#rpc/api"
+import { AppealId } from "#rpc/ids"
 import type { AppealStatus } from "#rpc/appeals"
 import { CurrentActor, CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { InvalidRequest, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors"
+import { NotFound, InvalidRequest, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors"
 import { http as pages, throttles as paces } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRows } from "#sql/players"
@@ -117,6 +118,8 @@ const makePlayers = Effect.gen(function* () {
   }
 })
 
+const isAppealId = Schema.is(AppealId)
+
 /** Where a page of appeals ends. */
 const cursorOf = ({ id, status }: AppealItem): string => `${status === "open" ? 0 : 1}${id}`
 
@@ -152,6 +155,7 @@ const makeAppeals = Effect.gen(function* () {
       const environment = yield* CurrentEnvironment
       const { environmentId } = environment
       const { accept, response } = payload
+      if (!isAppealId(appealId)) return yield* new NotFound()
       const resolve = sanctions.resolve({ environmentId, appealId, accept, response })
       const appeal = yield* audit.recorded(environment, resolve, ({ player, sanctionId }) => ({
         action: "appeal.resolve",
