@@ -19,7 +19,7 @@ const roundMillis = 20
 export const patienceMillis = 120_000
 
 /** What may be alive afterwards that was not before: code that was compiled, caches. */
-const heapSlack = 16 * 1024 * 1024
+const heapSlack = 32 * 1024 * 1024
 
 setFlagsFromString("--expose-gc")
 const collectGarbage: unknown = runInNewContext("gc")
