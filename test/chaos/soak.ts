@@ -93,6 +93,10 @@ const soak = Effect.gen(function* () {
   process.exitCode = failed ? 1 : 0
 }).pipe(
   Effect.scoped,
+  Effect.tapCause((cause) => {
+    process.exitCode = 1
+    return Effect.logError("The run has failed", cause)
+  }),
   Effect.provide(NodeServices.layer),
   Effect.provide(SecureRandom.layerWebCrypto),
   // Connections that are kept alive for the next call hold nobody up.

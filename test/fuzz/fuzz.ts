@@ -35,8 +35,11 @@ const main = Effect.gen(function* () {
 
 // Connections that are kept alive for the next call hold nobody up.
 NodeRuntime.runMain(
-  Effect.ensuring(
-    main,
-    Effect.sync(() => process.exit())
+  main.pipe(
+    Effect.tapCause((cause) => {
+      process.exitCode = 1
+      return Effect.logError("The run has failed", cause)
+    }),
+    Effect.ensuring(Effect.sync(() => process.exit()))
   )
 )
