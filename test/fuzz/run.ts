@@ -4,7 +4,7 @@
  * nothing of all that may be left once it is over; a room of neighbours plays on throughout.
  */
 import { NodeServices } from "@effect/platform-node"
-import { Effect, Schedule } from "effect"
+import { Effect, Exit, Schedule } from "effect"
 import { request } from "#src/testing/players"
 import type { Runner } from "#src/testing/runners"
 import { vitalsOf } from "../chaos/vitals.ts"
@@ -78,6 +78,11 @@ export const fuzz = Effect.fnUntraced(
     const { frames, patient, requests, say, seed } = options
     const target = yield* startTarget
     const { url } = target
+    yield* Effect.addFinalizer((exit) =>
+      Effect.sync(() => {
+        if (Exit.isFailure(exit)) say(target.output())
+      })
+    )
     const findings = new Findings()
     const projectOf = Effect.fnUntraced(function* (name: string) {
       const developer = yield* signUp(url, `${name}@example.com`)
