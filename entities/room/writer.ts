@@ -4,7 +4,17 @@
  * whose row belongs to a newer activation is told so and falls silent. When the database is away the
  * newest state of each room waits, so the backlog is bounded by the number of rooms.
  */
-import { type Cause, Clock, Context, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
+import {
+  Array,
+  type Cause,
+  Clock,
+  Context,
+  Effect,
+  Latch,
+  Layer,
+  Schedule,
+  Semaphore
+} from "effect"
 import { rooms } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
@@ -12,12 +22,9 @@ import { SnapshotCounts } from "../snapshot-counts.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
-/** Takes a statement's worth of actors out. */
-const take = (from: Set<RoomActor>): ReadonlyArray<RoomActor> => {
-  const taken = Array.from(from).slice(0, rooms.snapshotsPerStatement)
-  for (const actor of taken) from.delete(actor)
-  return taken
-}
+/** Those that are there now, by the statement; with those that come meanwhile there might be no end. */
+const byStatement = (actors: ReadonlySet<RoomActor>) =>
+  Array.chunksOf(actors, rooms.snapshotsPerStatement)
 
 /** Writes what is to be remembered of rooms; who must not write any more is told so. */
 const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) =>
@@ -55,8 +62,7 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
 
   /** Saves rooms that are dirty; what fails stays dirty. */
   const saveAll = Effect.fnUntraced(function* (from: Set<RoomActor>) {
-    while (from.size > 0) {
-      const batch = take(from)
+    for (const batch of byStatement(from)) {
       for (const actor of batch) for (const set of [dirty, urgent]) set.delete(actor)
       yield* Effect.tapError(save(batch), () =>
         Effect.map(Clock.currentTimeMillis, (now) => {
@@ -69,14 +75,12 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
 
   /** Removes the rows of rooms that are over; what fails is tried again. */
   const removeAll = Effect.gen(function* () {
-    while (over.size > 0) {
-      const batch = take(over)
-      yield* Effect.tapError(rows.remove(batch), () =>
-        Effect.sync(() => {
-          for (const actor of batch) over.add(actor)
-        })
-      )
-      for (const actor of batch) actor.saved(actor.taken())
+    for (const batch of byStatement(over)) {
+      yield* rows.remove(batch)
+      for (const actor of batch) {
+        over.delete(actor)
+        actor.saved(actor.taken())
+      }
     }
   }).pipe(warned)
 

@@ -1,0 +1,71 @@
+/** How snapshots are written: what is dirty at the time, and no more. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { ThisNode } from "#entities/local-actors"
+import { RoomActor, type RoomPort } from "#entities/room/actor"
+import { RoomWriter } from "#entities/room/writer"
+import { RoomRows } from "#sql/rooms"
+import { emptyRoom } from "./room-world.ts"
+
+const unasked = () => Effect.die("nobody asks for this")
+
+type Save = RoomRows["Service"]["save"]
+
+/** The writer over rows that are saved as a test wants it. */
+const writing = (save: Save) =>
+  RoomWriter.layer.pipe(
+    Layer.provide([
+      ThisNode.layer,
+      Layer.succeed(RoomRows, {
+        save,
+        claim: unasked,
+        nextEpoch: Effect.die("nobody asks for this"),
+        insert: unasked,
+        remove: unasked,
+        seatsOf: unasked,
+        findByCode: unasked,
+        findById: unasked,
+        list: unasked,
+        listOpen: unasked,
+        overdue: unasked
+      })
+    ]),
+    Layer.provide(SecureRandom.layerWebCrypto)
+  )
+
+const port: RoomPort = {
+  now: () => 0,
+  held: () => true,
+  wakeAt: () => undefined,
+  changed: () => undefined,
+  hurry: () => undefined,
+  shared: true,
+  closed: () => undefined
+}
+
+const room = () => new RoomActor("rm_1", 1, emptyRoom({}), port)
+
+describe("the writer of rooms", () => {
+  it.effect("comes to an end while rooms change all the time", () => {
+    const saves: Array<number> = []
+    let change = (): void => undefined
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        saves.push(rows.length)
+        change()
+        return saves.length > 3
+          ? Effect.die("there is no end to it")
+          : Effect.succeed(new Set(rows.map(({ id }) => id)))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      change = () => writer.changed(actor)
+      change()
+      assert.isTrue(yield* writer.flush)
+      assert.deepStrictEqual(saves, [1])
+      assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+})
