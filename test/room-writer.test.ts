@@ -1,7 +1,8 @@
-/** How snapshots are written: what is dirty at the time, and no more. */
+/** How snapshots are written: what is dirty at the time, and no oftener because somebody waits. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { SqlError } from "effect/sql"
 import { ThisNode } from "#entities/local-actors"
 import { RoomActor, type RoomPort } from "#entities/room/actor"
 import { RoomWriter } from "#entities/room/writer"
@@ -46,6 +47,10 @@ const port: RoomPort = {
 
 const room = () => new RoomActor("rm_1", 1, emptyRoom({}), port)
 
+const away = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
+})
+
 describe("the writer of rooms", () => {
   it.effect("comes to an end while rooms change all the time", () => {
     const saves: Array<number> = []
@@ -66,6 +71,25 @@ describe("the writer of rooms", () => {
       assert.isTrue(yield* writer.flush)
       assert.deepStrictEqual(saves, [1])
       assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("asks a database that is away no oftener the more wait for it", () => {
+    let asked = 0
+    const save: Save = () =>
+      Effect.suspend(() => {
+        asked += 1
+        return Effect.fail(away)
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      yield* Effect.sync(() => {
+        writer.changed(actor)
+        writer.hurry(actor)
+      }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
+      // In the turn of all that is dirty, and for those who wait.
+      assert.strictEqual(asked, 2)
     }).pipe(Effect.provide(writing(save)))
   })
 })

@@ -109,6 +109,8 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     yield* wanted.await.pipe(
       Effect.andThen(wanted.close),
       Effect.andThen(flush(urgent)),
+      // What failed is dirty, and has its turn with all that is.
+      Effect.tapError(() => Effect.sleep(rooms.snapshotMillis)),
       warned,
       Effect.forever,
       Effect.forkScoped
