@@ -57,6 +57,19 @@ describe("an answer", () => {
     assert.deepStrictEqual(answers(n1), ["reply", "end"])
   })
 
+  it("waits for no snapshot where the room can wake nowhere else", () => {
+    const world = new ActorWorld({}, false)
+    world.join("ann", "n1")
+    world.join("ben", "n2")
+    const { n2 } = world.gateways
+    n2.items = []
+    world.writes = false
+    world.wait(rooms.unsavedMillis + 1)
+    write(world, "ben", "n2", 1)
+    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    assert.deepStrictEqual(answers(n2), ["reply", "reply"])
+  })
+
   it("is not given when an older change waits too long to be written, though the change is told", () => {
     const world = meeting()
     world.save()

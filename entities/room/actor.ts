@@ -243,12 +243,14 @@ export class RoomActor {
   }
 
   /**
-   * May the answer not be given yet? A seat that was given up must not be there again when the runner
-   * dies. And when snapshots fail on this node alone, the room may wake elsewhere before it knows: all
-   * that was granted until then would be forgotten, so nothing is granted after the promised second.
+   * May the answer not be given yet? Where rooms wake on other nodes, a seat that was given up must not
+   * be there again when the runner dies. And when snapshots fail on this node alone, the room may wake
+   * elsewhere before it knows: all that was granted until then would be forgotten, so nothing is granted
+   * after the promised second.
    */
   #withholds({ t }: RoomInput["command"], now: number): boolean {
-    return t === "leave" || (this.#port.shared && this.#unsaved.millis(now) > rooms.unsavedMillis)
+    if (!this.#port.shared) return false
+    return t === "leave" || this.#unsaved.millis(now) > rooms.unsavedMillis
   }
 
   /**
