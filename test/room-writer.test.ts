@@ -45,10 +45,14 @@ const port: RoomPort = {
   closed: () => undefined
 }
 
-const room = () => new RoomActor("rm_1", 1, emptyRoom({}), port)
+const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), port)
 
 const away = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
+})
+
+const refused = new SqlError.SqlError({
+  reason: new SqlError.ConstraintError({ cause: { code: "23505" }, message: "the code is taken" })
 })
 
 describe("the writer of rooms", () => {
@@ -70,6 +74,24 @@ describe("the writer of rooms", () => {
       change()
       assert.isTrue(yield* writer.flush)
       assert.deepStrictEqual(saves, [1])
+      assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("writes all rooms but the one that the database refuses", () => {
+    const written: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        const ids = rows.map(({ id }) => id)
+        if (ids.includes("rm_2")) return Effect.fail(refused)
+        written.push(...ids)
+        return Effect.succeed(new Set(ids))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      for (const id of ["rm_1", "rm_2", "rm_3"]) writer.changed(room(id))
+      yield* writer.flush
+      assert.deepStrictEqual(written, ["rm_1", "rm_3"])
       assert.strictEqual(writer.waiting(), 1)
     }).pipe(Effect.provide(writing(save)))
   })

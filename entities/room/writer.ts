@@ -16,6 +16,7 @@ import {
   Semaphore
 } from "effect"
 import { rooms } from "#rpc/limits"
+import { isRefused } from "#sql/database"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
 import { SnapshotCounts } from "../snapshot-counts.ts"
@@ -60,18 +61,31 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
   const over = new Set<RoomActor>()
   const save = makeSave(rows, nodeId, counts)
 
-  /** Saves rooms that are dirty; what fails stays dirty. */
-  const saveAll = Effect.fnUntraced(function* (from: Set<RoomActor>) {
-    for (const batch of byStatement(from)) {
+  /** What fails stays dirty. */
+  const attempt = (batch: ReadonlyArray<RoomActor>) =>
+    Effect.suspend(() => {
       for (const actor of batch) for (const set of [dirty, urgent]) set.delete(actor)
-      yield* Effect.tapError(save(batch), () =>
+      return Effect.tapError(save(batch), () =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           for (const actor of batch) dirty.add(actor)
           counts.failed(now)
         })
       )
-    }
-  })
+    })
+
+  /** One that the database refuses, for a code that is another's by now, keeps no other from it. */
+  const saveBatch = (batch: ReadonlyArray<RoomActor>): ReturnType<typeof save> =>
+    Effect.catchIf(attempt(batch), isRefused, (error) =>
+      batch.length === 1
+        ? Effect.logWarning("The snapshot of a room was refused", error)
+        : Effect.forEach(Array.chunksOf(batch, Math.ceil(batch.length / 2)), saveBatch, {
+            discard: true
+          })
+    )
+
+  /** Saves rooms that are dirty. */
+  const saveAll = (from: Set<RoomActor>) =>
+    Effect.suspend(() => Effect.forEach(byStatement(from), saveBatch, { discard: true }))
 
   /** Removes the rows of rooms that are over; what fails is tried again. */
   const removeAll = Effect.gen(function* () {
