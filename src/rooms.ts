@@ -205,7 +205,7 @@ export const askRoom = (room: RoomLine, command: PlayerCommand) =>
     error._tag === "room_not_found" ? new NotInRoom() : error
   )
 
-/** Gives the seat up; once that is answered, no failure brings it back. */
+/** Gives the seat up; in a cluster no failure brings it back once that is answered. */
 export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   room: RoomLine

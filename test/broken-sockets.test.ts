@@ -212,6 +212,11 @@ layer(serviceWith())("broken sockets", (it) => {
             yield* shaken(wire)
             wire.say(bytes)
           }
+          const malformed = native.replace("Host: a", "Host: a\r\nHost: b")
+          for (const wire of yield* openWires(url, 5, malformed)) {
+            yield* until(wire, (heard) => answersIn(heard).length > 0, "it is answered")
+            assert.deepStrictEqual(answersIn(wire.heard), [[400, "invalid_request"]])
+          }
           const { accessToken } = yield* guest(app)
           const player = yield* openWire(url)
           const headers = [

@@ -62,6 +62,30 @@ describe("a suspicion", () => {
     }).pipe(Effect.provide(node))
   )
 
+  it.effect("ends when whoever had it is gone", () =>
+    Effect.gen(function* () {
+      const { selfIsOut } = yield* Suspicions
+      const { publish } = yield* Invalidation
+      const storage = yield* RunnerStorage.RunnerStorage
+      yield* storage.register(Runner.make({ address: other, groups: ["default"], weight: 1 }), true)
+      yield* publish({ kind: "runners", id: "host:2 host:1 silent" })
+      assert.isTrue(selfIsOut())
+      yield* TestClock.adjust("1 seconds")
+      assert.isFalse(selfIsOut())
+    }).pipe(
+      Effect.provide(
+        NeighbourWatch.pipe(
+          Layer.provideMerge(node),
+          Layer.provideMerge(RunnerStorage.layerMemory),
+          Layer.provide([
+            Layer.succeed(Hearing, Hearing.of({ of: () => Effect.succeed("gone") })),
+            ShardingConfig.layer({ runnerAddress: Option.some(self) })
+          ])
+        )
+      )
+    )
+  )
+
   it.effect("of others takes a runner out that hears them say so", () =>
     Effect.gen(function* () {
       const { selfIsOut } = yield* Suspicions

@@ -124,8 +124,10 @@ export class ActorWorld {
   #wakeAt = Number.POSITIVE_INFINITY
   #connections = 0
   #seq = 0
+  readonly #shared: boolean
 
-  constructor(overrides: Partial<RoomSettings> = {}) {
+  constructor(overrides: Partial<RoomSettings> = {}, shared = true) {
+    this.#shared = shared
     this.actor = this.restart(emptyRoom(overrides))
     this.watch("n1")
     this.watch("n2")
@@ -252,7 +254,7 @@ export class ActorWorld {
           this.snapshots.push(toRow(state, this.actor.epoch, "n1", this.now).snapshot)
       },
       hurry: () => this.save(),
-      shared: true,
+      shared: this.#shared,
       closed: (reason) => {
         this.closed = reason
         this.#wakeAt = Number.POSITIVE_INFINITY

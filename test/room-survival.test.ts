@@ -19,7 +19,7 @@ const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: numb
 
 describe("an answer", () => {
   const answers = (gateway: Gateway) =>
-    gateway.items.filter(({ k }) => k === "reply" || k === "end").map(({ k }) => k)
+    gateway.items.map(({ k }) => k).filter((k) => k === "reply" || k === "refuse" || k === "end")
 
   it("to a leave waits until no snapshot knows the seat", () => {
     const world = meeting()
@@ -31,6 +31,17 @@ describe("an answer", () => {
     world.writes = true
     world.save()
     assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
+  })
+
+  it("to a leave that is asked again waits as well", () => {
+    const world = meeting()
+    world.writes = false
+    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    assert.deepStrictEqual(answers(world.gateways.n2), [])
+    world.writes = true
+    world.save()
+    assert.deepStrictEqual(answers(world.gateways.n2), ["reply", "refuse"])
   })
 
   it("waits for the snapshot that has its change, not for one under way", () => {
@@ -55,6 +66,19 @@ describe("an answer", () => {
     world.writes = true
     world.save()
     assert.deepStrictEqual(answers(n1), ["reply", "end"])
+  })
+
+  it("waits for no snapshot where the room can wake nowhere else", () => {
+    const world = new ActorWorld({}, false)
+    world.join("ann", "n1")
+    world.join("ben", "n2")
+    const { n2 } = world.gateways
+    n2.items = []
+    world.writes = false
+    world.wait(rooms.unsavedMillis + 1)
+    write(world, "ben", "n2", 1)
+    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    assert.deepStrictEqual(answers(n2), ["reply", "reply"])
   })
 
   it("is not given when an older change waits too long to be written, though the change is told", () => {

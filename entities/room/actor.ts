@@ -97,19 +97,15 @@ export class RoomActor {
       const result = this.#isElsewhere(node, command)
         ? Result.fail(new NotInRoom())
         : this.#decide(this.#placed(node, command), now)
-      const batch = this.#watchers.get(node)?.batch
-      if (Result.isFailure(result)) {
-        batch?.push({
-          k: "refuse",
-          seq,
-          player: command.playerId,
-          error: toWire(result.failure)
-        })
-      } else if (seq > 0) {
-        const reply = { k: "reply", seq, data: result.success } as const
-        if (this.#withholds(command, now)) this.#unsaved.withhold(node, reply)
-        else batch?.push(reply)
-      }
+      const player = command.playerId
+      const answer: RoomItem | undefined = Result.isFailure(result)
+        ? { k: "refuse", seq, player, error: toWire(result.failure) }
+        : seq > 0
+          ? { k: "reply", seq, data: result.success }
+          : undefined
+      if (answer === undefined) continue
+      if (this.#withholds(command, now)) this.#unsaved.withhold(node, answer)
+      else this.#watchers.get(node)?.batch.push(answer)
     }
     this.#flush()
     if (this.#unsaved.waited) this.#port.hurry()
@@ -124,7 +120,7 @@ export class RoomActor {
   saved(changes: number): void {
     const due = this.#unsaved.saved(changes)
     if (due.length === 0 || !this.#acts) return
-    for (const { node, reply } of due) this.#watchers.get(node)?.batch.push(reply)
+    for (const { answer, node } of due) this.#watchers.get(node)?.batch.push(answer)
     this.#flush()
   }
 
@@ -243,12 +239,14 @@ export class RoomActor {
   }
 
   /**
-   * May the answer not be given yet? A seat that was given up must not be there again when the runner
-   * dies. And when snapshots fail on this node alone, the room may wake elsewhere before it knows: all
-   * that was granted until then would be forgotten, so nothing is granted after the promised second.
+   * May the answer not be given yet? Where rooms wake on other nodes, a seat that was given up must not
+   * be there again when the runner dies; who asks twice is told no sooner that it is gone. And when
+   * snapshots fail on this node alone, the room may wake elsewhere before it knows: all that was granted
+   * until then would be forgotten, so nothing is granted after the promised second.
    */
   #withholds({ t }: RoomInput["command"], now: number): boolean {
-    return t === "leave" || (this.#port.shared && this.#unsaved.millis(now) > rooms.unsavedMillis)
+    if (!this.#port.shared) return false
+    return t === "leave" || this.#unsaved.millis(now) > rooms.unsavedMillis
   }
 
   /**

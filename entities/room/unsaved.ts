@@ -4,11 +4,9 @@
  */
 import type { RoomItem } from "./protocol.ts"
 
-type Reply = Extract<RoomItem, { k: "reply" }>
-
 interface Withheld {
   readonly node: string
-  readonly reply: Reply
+  readonly answer: RoomItem
   /** The number of changes that are behind it. */
   readonly changes: number
 }
@@ -33,8 +31,8 @@ export class Unsaved {
     return Math.max(0, now - this.#since)
   }
 
-  withhold(node: string, reply: Reply): void {
-    this.#withheld.push({ node, reply, changes: this.#changes })
+  withhold(node: string, answer: RoomItem): void {
+    this.#withheld.push({ node, answer, changes: this.#changes })
   }
 
   /** Do answers wait? */

@@ -4,20 +4,28 @@
  * whose row belongs to a newer activation is told so and falls silent. When the database is away the
  * newest state of each room waits, so the backlog is bounded by the number of rooms.
  */
-import { type Cause, Clock, Context, Effect, Latch, Layer, Schedule, Semaphore } from "effect"
+import {
+  Array,
+  type Cause,
+  Clock,
+  Context,
+  Effect,
+  Latch,
+  Layer,
+  Schedule,
+  Semaphore
+} from "effect"
 import { rooms } from "#rpc/limits"
+import { isRefused } from "#sql/database"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
 import { SnapshotCounts } from "../snapshot-counts.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
-/** Takes a statement's worth of actors out. */
-const take = (from: Set<RoomActor>): ReadonlyArray<RoomActor> => {
-  const taken = Array.from(from).slice(0, rooms.snapshotsPerStatement)
-  for (const actor of taken) from.delete(actor)
-  return taken
-}
+/** Those that are there now, by the statement; with those that come meanwhile there might be no end. */
+const byStatement = (actors: ReadonlySet<RoomActor>) =>
+  Array.chunksOf(actors, rooms.snapshotsPerStatement)
 
 /** Writes what is to be remembered of rooms; who must not write any more is told so. */
 const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) =>
@@ -53,30 +61,40 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
   const over = new Set<RoomActor>()
   const save = makeSave(rows, nodeId, counts)
 
-  /** Saves rooms that are dirty; what fails stays dirty. */
-  const saveAll = Effect.fnUntraced(function* (from: Set<RoomActor>) {
-    while (from.size > 0) {
-      const batch = take(from)
+  /** What fails stays dirty. */
+  const attempt = (batch: ReadonlyArray<RoomActor>) =>
+    Effect.suspend(() => {
       for (const actor of batch) for (const set of [dirty, urgent]) set.delete(actor)
-      yield* Effect.tapError(save(batch), () =>
+      return Effect.tapError(save(batch), () =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           for (const actor of batch) dirty.add(actor)
           counts.failed(now)
         })
       )
-    }
-  })
+    })
+
+  /** One that the database refuses, for a code that is another's by now, keeps no other from it. */
+  const saveBatch = (batch: ReadonlyArray<RoomActor>): ReturnType<typeof save> =>
+    Effect.catchIf(attempt(batch), isRefused, (error) =>
+      batch.length === 1
+        ? Effect.logWarning("The snapshot of a room was refused", error)
+        : Effect.forEach(Array.chunksOf(batch, Math.ceil(batch.length / 2)), saveBatch, {
+            discard: true
+          })
+    )
+
+  /** Saves rooms that are dirty. */
+  const saveAll = (from: Set<RoomActor>) =>
+    Effect.suspend(() => Effect.forEach(byStatement(from), saveBatch, { discard: true }))
 
   /** Removes the rows of rooms that are over; what fails is tried again. */
   const removeAll = Effect.gen(function* () {
-    while (over.size > 0) {
-      const batch = take(over)
-      yield* Effect.tapError(rows.remove(batch), () =>
-        Effect.sync(() => {
-          for (const actor of batch) over.add(actor)
-        })
-      )
-      for (const actor of batch) actor.saved(actor.taken())
+    for (const batch of byStatement(over)) {
+      yield* rows.remove(batch)
+      for (const actor of batch) {
+        over.delete(actor)
+        actor.saved(actor.taken())
+      }
     }
   }).pipe(warned)
 
@@ -105,6 +123,8 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     yield* wanted.await.pipe(
       Effect.andThen(wanted.close),
       Effect.andThen(flush(urgent)),
+      // What failed is dirty, and has its turn with all that is.
+      Effect.tapError(() => Effect.sleep(rooms.snapshotMillis)),
       warned,
       Effect.forever,
       Effect.forkScoped

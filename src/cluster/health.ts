@@ -117,7 +117,7 @@ const lookAfter = Effect.fnUntraced(function* (
     yield* suspicions.tell(address, heard)
     yield* Effect.sleep(objectionMillis)
   }
-  if (heard === "answers" && (wasSilent || suspicions.doubts(address))) {
+  if (heard !== "silent" && (wasSilent || suspicions.doubts(address))) {
     yield* suspicions.tell(address, heard)
   }
   if (heard !== "answers" && isHealthy && (heard === "gone" || suspicions.isOut(address))) {

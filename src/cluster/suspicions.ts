@@ -33,11 +33,11 @@ export const outOf = (suspicions: ReadonlyArray<Suspicion>): ReadonlySet<string>
 export interface Verdicts {
   /**
    * Tells everybody whether this runner hears another: silence again and again. An answer has gone both
-   * ways, so whoever gets one speaks for both.
+   * ways, so whoever gets one speaks for both; what one has said that is gone counts no more.
    */
   readonly tell: (
     of: RunnerAddress.RunnerAddress,
-    heard: "silent" | "answers"
+    heard: "silent" | "answers" | "gone"
   ) => Effect.Effect<void>
   readonly isOut: (address: RunnerAddress.RunnerAddress) => boolean
   /** Does the other say that it does not hear this runner? */

@@ -9,13 +9,18 @@ import type { Duplex } from "node:stream"
 /** How long the other side has to read the answer and to close. */
 const lingerMillis = 2000
 
+/** Lets go of a connection on which nothing more is said, whether the other side closes its half or not. */
+export const letGo = (stream: Duplex): void => {
+  const cut = setTimeout(() => stream.destroy(), lingerMillis)
+  stream.once("close", () => clearTimeout(cut))
+}
+
 /** Answers, and lets go of the connection. */
 export const refuse = (stream: Duplex, status: number, code: string, message: string): void => {
   const body = JSON.stringify({ error: { code, message } })
-  const letGo = setTimeout(() => stream.destroy(), lingerMillis)
   // Whoever is refused may be gone already.
   stream.on("error", () => undefined)
-  stream.once("close", () => clearTimeout(letGo))
+  letGo(stream)
   stream.resume()
   stream.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +

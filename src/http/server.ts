@@ -11,7 +11,7 @@ import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { Settings } from "../settings.ts"
 import { paths } from "./methods.ts"
-import { refuse } from "./refusal.ts"
+import { letGo, refuse } from "./refusal.ts"
 
 /** Takes an upgrade request: the socket is the handler's from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -146,6 +146,8 @@ class UpgradingServer extends Server {
         handler(request, stream, head)
         return true
       }
+      // The router may answer without a WebSocket, and Node keeps no time of this connection any more.
+      stream.once("finish", () => letGo(stream))
     }
     return super.emit(event, ...args)
   }

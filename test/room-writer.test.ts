@@ -1,0 +1,117 @@
+/** How snapshots are written: what is dirty at the time, and no oftener because somebody waits. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlError } from "effect/sql"
+import { ThisNode } from "#entities/local-actors"
+import { RoomActor, type RoomPort } from "#entities/room/actor"
+import { RoomWriter } from "#entities/room/writer"
+import { RoomRows } from "#sql/rooms"
+import { emptyRoom } from "./room-world.ts"
+
+const unasked = () => Effect.die("nobody asks for this")
+
+type Save = RoomRows["Service"]["save"]
+
+/** The writer over rows that are saved as a test wants it. */
+const writing = (save: Save) =>
+  RoomWriter.layer.pipe(
+    Layer.provide([
+      ThisNode.layer,
+      Layer.succeed(RoomRows, {
+        save,
+        claim: unasked,
+        nextEpoch: Effect.die("nobody asks for this"),
+        insert: unasked,
+        remove: unasked,
+        seatsOf: unasked,
+        findByCode: unasked,
+        findById: unasked,
+        list: unasked,
+        listOpen: unasked,
+        overdue: unasked
+      })
+    ]),
+    Layer.provide(SecureRandom.layerWebCrypto)
+  )
+
+const port: RoomPort = {
+  now: () => 0,
+  held: () => true,
+  wakeAt: () => undefined,
+  changed: () => undefined,
+  hurry: () => undefined,
+  shared: true,
+  closed: () => undefined
+}
+
+const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), port)
+
+const away = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
+})
+
+const refused = new SqlError.SqlError({
+  reason: new SqlError.ConstraintError({ cause: { code: "23505" }, message: "the code is taken" })
+})
+
+describe("the writer of rooms", () => {
+  it.effect("comes to an end while rooms change all the time", () => {
+    const saves: Array<number> = []
+    let change = (): void => undefined
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        saves.push(rows.length)
+        change()
+        return saves.length > 3
+          ? Effect.die("there is no end to it")
+          : Effect.succeed(new Set(rows.map(({ id }) => id)))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      change = () => writer.changed(actor)
+      change()
+      assert.isTrue(yield* writer.flush)
+      assert.deepStrictEqual(saves, [1])
+      assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("writes all rooms but the one that the database refuses", () => {
+    const written: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        const ids = rows.map(({ id }) => id)
+        if (ids.includes("rm_2")) return Effect.fail(refused)
+        written.push(...ids)
+        return Effect.succeed(new Set(ids))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      for (const id of ["rm_1", "rm_2", "rm_3"]) writer.changed(room(id))
+      yield* writer.flush
+      assert.deepStrictEqual(written, ["rm_1", "rm_3"])
+      assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("asks a database that is away no oftener the more wait for it", () => {
+    let asked = 0
+    const save: Save = () =>
+      Effect.suspend(() => {
+        asked += 1
+        return Effect.fail(away)
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      yield* Effect.sync(() => {
+        writer.changed(actor)
+        writer.hurry(actor)
+      }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
+      // In the turn of all that is dirty, and for those who wait.
+      assert.strictEqual(asked, 2)
+    }).pipe(Effect.provide(writing(save)))
+  })
+})
