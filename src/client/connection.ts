@@ -67,6 +67,8 @@ export class Connection {
   #status: ConnectionStatus = "closed"
   #loop: Fiber.Fiber<void> | undefined
   #calls = 0
+  /** Those of them that wait for ever. */
+  #patientCalls = 0
   #playerId: string | null = null
   /** The access token that the service has last seen on this socket. */
   #shown = ""
@@ -107,16 +109,23 @@ export class Connection {
       if (this.#calls >= callsMax) {
         return Effect.fail(new Overloaded({ message: `${callsMax} calls wait already.` }))
       }
+      const isPatient = options?.patient === true
       this.#calls++
+      if (isPatient) this.#patientCalls++
       const reply = this.line.call(frame, payload)
       const late = new TimedOut({ message: `No reply within ${patience}.` })
       return this.open().pipe(
         Effect.andThen(
-          options?.patient === true
+          isPatient
             ? reply
             : Effect.timeoutOrElse(reply, { duration: patience, orElse: () => Effect.fail(late) })
         ),
-        Effect.ensuring(Effect.sync(() => this.#calls--))
+        Effect.ensuring(
+          Effect.sync(() => {
+            this.#calls--
+            if (isPatient) this.#patientCalls--
+          })
+        )
       )
     })
   }
@@ -208,7 +217,8 @@ export class Connection {
 
   /**
    * Ends when nobody is there any more. A page never learns of the service's pings, and a dead line may
-   * look open for minutes: it is asked after a silence, which is short while a call waits.
+   * look open for minutes: it is asked after a silence, which is short while a call waits, and half as
+   * long as without one while only patient calls do, of which there may be very many.
    */
   #listen(heartbeatMillis: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
@@ -217,8 +227,9 @@ export class Connection {
         this.#heard = false
         yield* Effect.sleep(lookMillis)
         silentMillis = this.#heard ? 0 : silentMillis + lookMillis
-        const hurried = this.#calls > 0
-        if (silentMillis < (hurried ? lookMillis : heartbeatMillis)) continue
+        const hurried = this.#calls > this.#patientCalls
+        const unhurried = this.#calls > 0 ? heartbeatMillis / 2 : heartbeatMillis
+        if (silentMillis < (hurried ? lookMillis : unhurried)) continue
         const asked = Effect.exit(this.line.call(ping, undefined))
         yield* Effect.timeoutOption(asked, hurried ? hurriedPatience : patience)
         if (!this.#heard) return

@@ -1,7 +1,7 @@
 /** Throttles as HTTP shows them: 429 `rate_limited` with `Retry-After` (decisions 3.1.6, 3.1.14). */
-import { Effect } from "effect"
+import { Cause, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
-import { RateLimited } from "#rpc/errors"
+import { RateLimited, Unavailable } from "#rpc/errors"
 import type { Throttle } from "#rpc/limits"
 import type { Throttles } from "../throttles.ts"
 
@@ -19,13 +19,20 @@ export const tellWhenToRetry = <A, E, R>(taken: Effect.Effect<A, E, R>) =>
 export const throttled = (throttles: Throttles["Service"], throttle: Throttle, key: string) =>
   tellWhenToRetry(throttles.take(throttle, key))
 
-/** A try counts against these buckets only when it fails. */
+/** Has whoever tried not failed: did it go well, or was it the service that failed? */
+const isForgiven = <A, E>(exit: Exit.Exit<A, E>): boolean => {
+  if (Exit.isSuccess(exit)) return true
+  const error = Cause.findErrorOption(exit.cause)
+  return Option.isSome(error) ? error.value instanceof Unavailable : Cause.hasDies(exit.cause)
+}
+
+/** A try counts against these buckets only when it fails, and not by a fault of the service. */
 export const guarded =
   (throttles: Throttles["Service"], buckets: ReadonlyArray<readonly [Throttle, string]>) =>
   <A, E, R>(attempt: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       for (const [throttle, key] of buckets) yield* throttled(throttles, throttle, key)
-      const done = yield* attempt
-      for (const [, key] of buckets) yield* throttles.giveBack(key)
-      return done
+      const exit = yield* Effect.exit(attempt)
+      if (isForgiven(exit)) for (const [, key] of buckets) yield* throttles.giveBack(key)
+      return yield* exit
     })
