@@ -56,6 +56,10 @@ export const brokenConstraint = (failure: unknown): string | undefined => {
   return Predicate.isObject(cause) && "constraint" in cause ? `${cause.constraint}` : ""
 }
 
+/** A token outlives its player by up to fifteen minutes: then there is nobody to write for. */
+export const isPlayerGone = (failure: unknown): boolean =>
+  brokenConstraint(failure)?.endsWith("_player_id_fkey") === true
+
 /** SQLSTATEs of data that does not fit, broken constraints and transactions that had to give way. */
 const refusedForm = /^(?:22|23|40)/
 

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { stats as limits } from "#rpc/limits"
-import { brokenConstraint, isRefused, settled } from "./database.ts"
+import { isPlayerGone, isRefused, settled } from "./database.ts"
 import { gatherWrites } from "./gather.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -151,10 +151,6 @@ const reads = (sql: SqlClient.SqlClient) => ({
       where player_id = ${playerId} and environment_id = ${environmentId} order by stat`
   })
 })
-
-/** A token outlives its player by up to fifteen minutes: then there is nobody to write for. */
-const isPlayerGone = (failure: unknown): boolean =>
-  brokenConstraint(failure)?.endsWith("_player_id_fkey") === true
 
 /** About what a value is as text. */
 const rowCharacters = 200

@@ -120,6 +120,21 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("external s
     })
   )
 
+  it.effect("leads a player who was deleted meanwhile nowhere", () =>
+    Effect.gen(function* () {
+      const app = yield* makeApp
+      const target = yield* targetOf(app)
+      const gone = yield* guest(target)
+      yield* operate(target, "POST", `players/${gone.id}/delete`)
+      const url = yield* begin(app, "google", gone.accessToken)
+      const state = new URL(url).searchParams.get("state") ?? ""
+      const back = yield* request(
+        `${target.url}/v1/auth/oauth/google/callback?state=${state}&code=x`
+      )
+      assert.strictEqual(back.status, 400)
+    })
+  )
+
   it.effect(
     "returns to the very address, with what was in its query, and to apps by their scheme",
     () =>

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { Provider } from "#rpc/identities"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { isPlayerGone, settled } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -50,8 +50,11 @@ export class StepRows extends Context.Service<StepRows>()("sql/oauth/steps/StepR
   make: Effect.gen(function* () {
     const { put, sweep, take } = statements(yield* SqlClient.SqlClient)
     return {
-      /** Whether it was not there yet. */
-      put: (row: Step) => Effect.map(settled(put(row)), Option.isSome),
+      /** Whether it was not there yet. The step of a player who is gone is not kept: it leads nowhere. */
+      put: (row: Step) =>
+        settled(Effect.catchIf(put(row), isPlayerGone, () => Effect.succeedNone)).pipe(
+          Effect.map(Option.isSome)
+        ),
       /** The step, expired or not; of many who come at once one gets it. */
       take: (hash: string, provider: Provider | null) => settled(take({ hash, provider })),
       sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
