@@ -5,12 +5,13 @@
  */
 import { randomInt } from "node:crypto"
 import { parseArgs } from "node:util"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { NodeServices } from "@effect/platform-node"
 import { Console, Effect, Random } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { faultNames, isFault } from "./faults.ts"
 import { rollingUpgrade } from "./rolling.ts"
 import { chaos, type Outcome } from "./run.ts"
+import { runScript } from "./script.ts"
 
 const { values } = parseArgs({
   options: {
@@ -68,16 +69,10 @@ const strikes = Effect.gen(function* () {
   process.exitCode = outcome.violations.length > 0 ? 1 : 0
 })
 
-NodeRuntime.runMain(
+runScript(
   (values.upgrade ? upgrade : strikes).pipe(
     Effect.scoped,
-    Effect.tapCause((cause) => {
-      process.exitCode = 1
-      return Effect.logError("The run has failed", cause)
-    }),
     Effect.provide(NodeServices.layer),
-    Effect.provide(SecureRandom.layerWebCrypto),
-    // Connections that are kept alive for the next call hold nobody up.
-    Effect.ensuring(Effect.sync(() => process.exit()))
+    Effect.provide(SecureRandom.layerWebCrypto)
   )
 )

@@ -9,11 +9,12 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { NodeServices } from "@effect/platform-node"
 import { Console, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { Journal } from "./journal.ts"
 import { config, Load } from "./load.ts"
+import { runScript } from "./script.ts"
 import { type Point, slopeOf, vitalsOf } from "./vitals.ts"
 import { World } from "./world.ts"
 
@@ -93,14 +94,8 @@ const soak = Effect.gen(function* () {
   process.exitCode = failed ? 1 : 0
 }).pipe(
   Effect.scoped,
-  Effect.tapCause((cause) => {
-    process.exitCode = 1
-    return Effect.logError("The run has failed", cause)
-  }),
   Effect.provide(NodeServices.layer),
-  Effect.provide(SecureRandom.layerWebCrypto),
-  // Connections that are kept alive for the next call hold nobody up.
-  Effect.ensuring(Effect.sync(() => process.exit()))
+  Effect.provide(SecureRandom.layerWebCrypto)
 )
 
-NodeRuntime.runMain(soak)
+runScript(soak)

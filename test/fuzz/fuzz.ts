@@ -5,8 +5,8 @@
  */
 import { randomInt } from "node:crypto"
 import { parseArgs } from "node:util"
-import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect } from "effect"
+import { runScript } from "../chaos/script.ts"
 import { fuzz } from "./run.ts"
 
 const { values } = parseArgs({
@@ -33,13 +33,4 @@ const main = Effect.gen(function* () {
   process.exitCode = found.length > 0 ? 1 : 0
 })
 
-// Connections that are kept alive for the next call hold nobody up.
-NodeRuntime.runMain(
-  main.pipe(
-    Effect.tapCause((cause) => {
-      process.exitCode = 1
-      return Effect.logError("The run has failed", cause)
-    }),
-    Effect.ensuring(Effect.sync(() => process.exit()))
-  )
-)
+runScript(main)
