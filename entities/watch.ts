@@ -70,7 +70,8 @@ export const makeTimer = Effect.fnUntraced(function* (fire: () => void) {
   return (millis: number): void => {
     if (millis >= due) return
     due = millis
-    const wait = Math.max(0, millis - clock.currentTimeMillisUnsafe())
+    // Never at once: what fires may set the time again, and the last to be set is the one kept.
+    const wait = Math.max(1, millis - clock.currentTimeMillisUnsafe())
     run(
       Effect.delay(
         Effect.sync(() => {

@@ -168,6 +168,10 @@ export const ChannelLive = Channel.toLayer(
         Effect.flatMap(active, (actor) => put(identity, actor, payload.changes)),
       Get: () => Effect.flatMap(active, report),
       Delete: () => Effect.flatMap(active, (actor) => remove(identity, actor)),
+      Wake: () =>
+        Effect.map(active, (actor) => {
+          if (actor.report() === undefined) actor.fence()
+        }),
       Publish: ({ payload }) =>
         Effect.flatMap(active, (actor) => Effect.fromResult(actor.publish(payload))),
       Moderate: ({ payload }) => Effect.flatMap(active, (actor) => moderate(actor, payload)),

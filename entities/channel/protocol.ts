@@ -148,6 +148,8 @@ export const Channel = Entity.make("Channel", [
     error: Schema.Union([ChannelNotFound, Unavailable])
   }),
   Rpc.make("Delete", { error: Schema.Union([ChannelNotFound, Unavailable]) }),
+  /** The channel has a row that is overdue: it wakes, and looks again if it knows of none. */
+  Rpc.make("Wake", { error: Unavailable }),
   /** A message from the server; answers to how many sockets it goes. */
   Rpc.make("Publish", {
     payload: ChannelMessage,

@@ -19,7 +19,7 @@ const sweep = Effect.gen(function* () {
   const late = yield* rows.overdue(iso(now), channelsPerSweep)
   yield* Effect.forEach(
     late,
-    ({ environmentId, name }) => Effect.ignore(client(channelId(environmentId, name)).Get()),
+    ({ environmentId, name }) => Effect.ignore(client(channelId(environmentId, name)).Wake()),
     { concurrency, discard: true }
   )
 })

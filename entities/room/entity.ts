@@ -196,7 +196,11 @@ export const RoomLive = Room.toLayer(
           })
         ),
       Close: ({ payload }) => Effect.map(active, (actor) => actor.close(payload.reason)),
-      Peek: ({ payload }) => Effect.flatMap(active, (actor) => held(actor, payload.playerId))
+      Peek: ({ payload }) => Effect.flatMap(active, (actor) => held(actor, payload.playerId)),
+      Wake: () =>
+        Effect.map(active, (actor) => {
+          if (actor.state === undefined) actor.fence()
+        })
     })
   }),
   { concurrency: "unbounded", maxIdleTime: "1 minute", mailboxCapacity: 100_000 }

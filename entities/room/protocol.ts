@@ -172,5 +172,7 @@ export const Room = Entity.make("Room", [
     payload: { playerId: Schema.String },
     success: Schema.NullOr(HeldSeat),
     error: Unavailable
-  })
+  }),
+  /** The room has a row that is overdue: it wakes, and looks again if it knows of none. */
+  Rpc.make("Wake", { error: Unavailable })
 ])

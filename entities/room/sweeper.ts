@@ -19,7 +19,7 @@ const sweep = Effect.gen(function* () {
   const client = yield* Room.client
   const now = yield* Clock.currentTimeMillis
   const late = yield* rows.overdue(iso(now - lateMillis), roomsPerSweep)
-  yield* Effect.forEach(late, (id) => Effect.ignore(client(id).Peek({ playerId: "" })), {
+  yield* Effect.forEach(late, (id) => Effect.ignore(client(id).Wake()), {
     concurrency,
     discard: true
   })

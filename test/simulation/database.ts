@@ -114,7 +114,7 @@ export class Database {
         return
       }
       this.#world.after(carriedOut, () => {
-        if (interrupted || (process.state === "dead" && this.#chance.happens(0.5))) return
+        if ((interrupted || process.state === "dead") && this.#chance.happens(0.5)) return
         this.statements += 1
         let exit: Exit.Exit<A, E> | undefined
         const awaited = carryOut().then((value) => {
