@@ -5,7 +5,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { settled } from "./database.ts"
+import { isEnvironmentGone, settled } from "./database.ts"
 
 const Key = Schema.Struct({ environmentId: Schema.String, name: Schema.String })
 
@@ -86,6 +86,10 @@ export class ChannelRows extends Context.Service<ChannelRows>()("sql/channels/Ch
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { claim, find, insert, overdue, save } = statements(sql)
+    const taken = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+      settled(Effect.catchIf(statement, isEnvironmentGone, () => Effect.succeed([]))).pipe(
+        Effect.map((rows) => rows.length === 1)
+      )
     return {
       /** Takes the next epoch for a channel, with what to wake from, if there is anything. */
       claim: (environmentId: string, name: string) =>
@@ -93,10 +97,10 @@ export class ChannelRows extends Context.Service<ChannelRows>()("sql/channels/Ch
           epoch,
           stored: document === null || managed === null ? undefined : { document, managed }
         })),
-      /** A new channel's row; false when the environment has one of the name. */
-      insert: (row: ChannelRow) => Effect.map(settled(insert(row)), (rows) => rows.length === 1),
-      /** Writes a row; false when it belongs to a newer activation. */
-      save: (row: ChannelRow) => Effect.map(settled(save(row)), (rows) => rows.length === 1),
+      /** A new channel's row; false when the environment has one of the name, or is gone. */
+      insert: (row: ChannelRow) => taken(insert(row)),
+      /** Writes a row; false when it belongs to a newer activation, or the environment is gone. */
+      save: (row: ChannelRow) => taken(save(row)),
       /** Forgets a channel that is over. */
       remove: (environmentId: string, name: string, epoch: number) =>
         settled(

@@ -60,6 +60,10 @@ export const brokenConstraint = (failure: unknown): string | undefined => {
 export const isPlayerGone = (failure: unknown): boolean =>
   brokenConstraint(failure)?.endsWith("_player_id_fkey") === true
 
+/** An entity outlives its environment by a moment: then there is nothing to write for. */
+export const isEnvironmentGone = (failure: unknown): boolean =>
+  brokenConstraint(failure)?.endsWith("_environment_id_fkey") === true
+
 /** SQLSTATEs of data that does not fit, broken constraints and transactions that had to give way. */
 const refusedForm = /^(?:22|23|40)/
 
