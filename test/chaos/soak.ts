@@ -21,14 +21,14 @@ import { World } from "./world.ts"
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "20" } } })
 
 /** What may grow by how much an hour. */
-const bounds = { "heap MB": 1, handles: 6, "p99 ms": 10 } as const
+const bounds = { "MB alive": 1, handles: 6, "p99 ms": 10 } as const
 type Measure = keyof typeof bounds
 
 const sampleMillis = 10_000
 const reporter = fileURLToPath(new URL("./vitals-reporter.ts", import.meta.url))
 const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
 
-/** What is measured, by its name: `heap MB of runner 1`. */
+/** What is measured, by its name: `MB alive of runner 1`. */
 type Series = Map<string, { readonly measure: Measure; readonly points: Array<Point> }>
 
 const note = (series: Series, name: string, measure: Measure, point: Point): void => {
@@ -42,9 +42,9 @@ const percentile = (times: ReadonlyArray<number>, share: number): number =>
 
 const sample = async (world: World, journal: Journal, series: Series, hours: number) => {
   for (const { index, runner } of world.places) {
-    const { handles, heapUsed } = await vitalsOf(runner.pid)
+    const { alive, handles } = await vitalsOf(runner.pid)
     const of = `of runner ${index + 1}`
-    note(series, `heap MB ${of}`, "heap MB", { hours, value: heapUsed / 1e6 })
+    note(series, `MB alive ${of}`, "MB alive", { hours, value: alive / 1e6 })
     note(series, `handles ${of}`, "handles", { hours, value: handles })
   }
   note(series, "p99 ms", "p99 ms", { hours, value: percentile(journal.takeTimes(), 0.99) })

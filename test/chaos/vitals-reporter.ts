@@ -12,10 +12,10 @@ process.once("exit", () => rmSync(path, { force: true }))
 createServer((socket) => {
   socket.on("error", () => socket.destroy())
   globalThis.gc?.()
-  const { heapUsed, rss } = process.memoryUsage()
+  const { external, heapUsed, rss } = process.memoryUsage()
   // One of them is this question's own connection.
   const handles = process.getActiveResourcesInfo().length - 1
-  socket.end(JSON.stringify({ heapUsed, rss, handles }))
+  socket.end(JSON.stringify({ alive: heapUsed + external, rss, handles }))
 })
   .listen(path)
   .unref()

@@ -8,9 +8,9 @@ import { Schema } from "effect"
 /** Where the reporter of a process listens. */
 export const vitalsPath = (pid: number): string => join(tmpdir(), `chaos-vitals-${pid}.sock`)
 
-/** Bytes that are alive, bytes of the machine, and sockets, timers and files that are open. */
+/** Bytes alive on the heap and beside it, of the machine, and sockets, timers and files that are open. */
 const Vitals = Schema.Struct({
-  heapUsed: Schema.Number,
+  alive: Schema.Number,
   rss: Schema.Number,
   handles: Schema.Number
 })

@@ -91,7 +91,7 @@ export const fuzz = Effect.fnUntraced(
     const { done } = yield* neighbours(yield* projectOf("neighbours"), findings)
     const frameStorm = new FrameStorm(yield* projectOf("frames"), seed, findings)
     const httpStorm = new HttpStorm(url, seed, findings)
-    const heaps: Array<number> = []
+    const memory: Array<number> = []
     for (const third of [1, 2, 3]) {
       const begun = performance.now()
       yield* Effect.promise(() => frameStorm.rage(frames / 3))
@@ -99,16 +99,16 @@ export const fuzz = Effect.fnUntraced(
       const seconds = Math.round((performance.now() - begun) / 1000)
       if (patient || third === 3)
         yield* untilGone(url, patient ? [...transient, ...lasting] : transient, findings)
-      const { handles, heapUsed, rss } = yield* Effect.promise(() => vitalsOf(target.pid))
-      heaps.push(heapUsed)
+      const { alive, handles, rss } = yield* Effect.promise(() => vitalsOf(target.pid))
+      memory.push(alive)
       say(
-        `third ${third}: ${seconds} s; heap ${megabytes(heapUsed)}, ` +
+        `third ${third}: ${seconds} s; ${megabytes(alive)} alive, ` +
           `rss ${megabytes(rss)}, ${handles} handles`
       )
     }
-    const [, before = 0, after = 0] = heaps
+    const [, before = 0, after = 0] = memory
     if (after - before > (patient ? growthBytes.patient : growthBytes.hasty)) {
-      findings.add("the heap grows", `from ${megabytes(before)} to ${megabytes(after)}`)
+      findings.add("memory grows", `from ${megabytes(before)} to ${megabytes(after)}`)
     }
     const { messages, worst } = yield* done
     httpStorm.close()
