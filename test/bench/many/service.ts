@@ -106,7 +106,11 @@ export function call(
       else reject(new Error(`${method} ${url} answered ${response.statusCode}: ${answer}`))
     })
   })
-  sent.on("error", reject)
+  sent.on("error", (error: NodeJS.ErrnoException) => {
+    // A server closes a connection that it has kept for long, maybe as the request comes.
+    if (!sent.reusedSocket || error.code !== "ECONNRESET") reject(error)
+    else resolve(call(method, url, headers, body))
+  })
   sent.end(text)
   return promise
 }
