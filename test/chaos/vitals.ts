@@ -8,10 +8,12 @@ import { Schema } from "effect"
 /** Where the reporter of a process listens. */
 export const vitalsPath = (pid: number): string => join(tmpdir(), `chaos-vitals-${pid}.sock`)
 
-/** Bytes alive on the heap and beside it, of the machine, and sockets, timers and files that are open. */
+/** Bytes of data alive, on the heap and beside it, of compiled code, and of the machine; what is open. */
 const Vitals = Schema.Struct({
-  alive: Schema.Number,
+  data: Schema.Number,
+  code: Schema.Number,
   rss: Schema.Number,
+  /** Sockets, timers and files. */
   handles: Schema.Number
 })
 export type Vitals = typeof Vitals.Type

@@ -99,10 +99,10 @@ export const fuzz = Effect.fnUntraced(
       const seconds = Math.round((performance.now() - begun) / 1000)
       if (patient || third === 3)
         yield* untilGone(url, patient ? [...transient, ...lasting] : transient, findings)
-      const { alive, handles, rss } = yield* Effect.promise(() => vitalsOf(target.pid))
-      memory.push(alive)
+      const { data, handles, rss } = yield* Effect.promise(() => vitalsOf(target.pid))
+      memory.push(data)
       say(
-        `third ${third}: ${seconds} s; ${megabytes(alive)} alive, ` +
+        `third ${third}: ${seconds} s; ${megabytes(data)} of data, ` +
           `rss ${megabytes(rss)}, ${handles} handles`
       )
     }
