@@ -106,7 +106,16 @@ export const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Eff
     )
   })
 
-/** A statement that never hangs, not even on a frozen server. */
+/** A statement that never hangs, not even on a frozen server: it fails, for those who try again. */
+export const attempted = <A, E, R>(
+  statement: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | SqlError.SqlError, R> =>
+  Effect.timeoutOrElse(measured(statement), {
+    duration: statementMillis,
+    orElse: () => Effect.fail(noAnswer)
+  })
+
+/** A statement that never hangs either: it dies. */
 export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.timeoutOrElse(measured(statement), {
     duration: statementMillis,
@@ -118,7 +127,7 @@ export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Eff
  * 503 `unavailable`, anything else 500. It never hangs either.
  */
 export const settled = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
-  answered(Effect.orDie(statement))
+  Effect.orDie(attempted(statement))
 
 /** Brings the database to the newest migration. */
 export const migrate = Effect.gen(function* () {

@@ -8,7 +8,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { isRefused, measured, settled } from "./database.ts"
+import { attempted, isRefused, settled } from "./database.ts"
 import { gatherWrites } from "./gather.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
@@ -211,13 +211,13 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
       /** Writes snapshots; answers the ids written. Those missing belong to a newer activation. */
       save: (rows: ReadonlyArray<RoomRow>) =>
         Effect.map(
-          measured(save(rows)),
+          attempted(save(rows)),
           (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))
         ),
       /** Forgets rooms that are over, unless they have woken elsewhere since. */
       remove: (over: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
         Effect.asVoid(
-          measured(sql`
+          attempted(sql`
             delete from rooms using unnest(${over.map(({ id }) => id)}::text[],
               ${over.map(({ epoch: mine }) => mine)}::float8[]) as over(id, epoch)
             where rooms.id = over.id and rooms.epoch <= over.epoch`)

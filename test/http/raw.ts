@@ -19,6 +19,8 @@ export interface Proxy {
   readonly port: number
   /** Nothing gets through any more, connections stay open. */
   readonly freeze: Effect.Effect<void>
+  /** New connections get through again; what was held back is lost. */
+  readonly thaw: Effect.Effect<void>
   /** Whether something was held back since. */
   readonly heldBack: Effect.Effect<boolean>
   /** Connections are reset, new ones refused. */
@@ -65,6 +67,9 @@ export const proxyTo = (target: number): Effect.Effect<Proxy, never, Scope.Scope
       cut,
       freeze: Effect.sync(() => {
         frozen = true
+      }),
+      thaw: Effect.sync(() => {
+        frozen = false
       }),
       heldBack: Effect.sync(() => heldBack)
     }
