@@ -1,0 +1,60 @@
+/** What is told of a `send` frame by hand is what its definition tells (spec section 4.4). */
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import * as fc from "fast-check"
+import { rooms } from "#rpc/limits"
+import { send } from "#rpc/rooms"
+import { issuesOf, sendPayload } from "#src/realtime/frames"
+
+const decode = Schema.decodeUnknownResult(send.payloadSchema, { errors: "all" })
+
+/** Arrays in arrays, so many of them. */
+const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+
+const type = fc.oneof(
+  { weight: 3, arbitrary: fc.string({ minLength: 1, maxLength: 10 }) },
+  { weight: 1, arbitrary: fc.constant("") },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(rooms.typeMaxCharacters, rooms.typeMaxCharacters + 1)
+      .map((length) => "x".repeat(length))
+  },
+  { weight: 1, arbitrary: fc.jsonValue() }
+)
+
+const data = fc.oneof(
+  { weight: 3, arbitrary: fc.jsonValue() },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(rooms.dataDepthMax, rooms.dataDepthMax + 1).map(nested)
+  }
+)
+
+const members = fc.record(
+  {
+    t: fc.constant("send"),
+    type,
+    data,
+    to: fc.oneof(fc.array(fc.string(), { maxLength: 3 }), fc.jsonValue()),
+    more: fc.jsonValue()
+  },
+  { requiredKeys: ["t"] }
+)
+
+/** As they come from a socket: every key is the frame's own. */
+const frame = fc
+  .oneof(members, fc.jsonValue())
+  .map((value): unknown => JSON.parse(JSON.stringify(value)))
+
+describe("a send frame", () => {
+  it("is taken and refused as its definition says", () => {
+    fc.assert(
+      fc.property(frame, (input) => {
+        const told = Result.mapError(sendPayload(input), issuesOf)
+        assert.deepStrictEqual(told, Result.mapError(decode(input), issuesOf))
+      }),
+      { numRuns: 2000 }
+    )
+  })
+})
