@@ -118,6 +118,8 @@ layer(AppLive)("metrics", (it) => {
         ),
         "a snapshot is written"
       )
+      for (const { socket } of [ada, bob]) yield* socket.ask({ t: "leave" })
+      assert.strictEqual(yield* sample("svc_rooms"), 0)
     })
   )
 

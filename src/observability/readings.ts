@@ -73,11 +73,15 @@ const readEntities = Effect.gen(function* () {
   const channels = (yield* LocalChannels).actors
   const queues = (yield* LocalQueues).actors
   const sessions = (yield* LocalSessions).actors
-  gauge("svc_rooms", "Rooms that live on this node.", () => rooms.size)
+  gauge("svc_rooms", "Rooms that live on this node.", () =>
+    sum(rooms.values(), ({ state }) => (state?.closed === null ? 1 : 0))
+  )
   gauge("svc_room_members", "Players in the rooms of this node.", () =>
     sum(rooms.values(), ({ state }) => state?.members.size ?? 0)
   )
-  gauge("svc_channels", "Channels that live on this node.", () => channels.size)
+  gauge("svc_channels", "Channels that live on this node.", () =>
+    sum(channels.values(), ({ state }) => (state === undefined ? 0 : 1))
+  )
   gauge("svc_channel_members", "Players in the channels of this node.", () =>
     sum(channels.values(), ({ state }) => (state === undefined ? 0 : HashMap.size(state.members)))
   )
