@@ -27,15 +27,18 @@ export interface FuzzOptions {
 /** How much what is alive may grow in a third, at rest and while rooms still linger. */
 const growthBytes = { patient: 12e6, hasty: 40e6 } as const
 
-/** What has to come back to nothing: at once, and when channels and rooms are forgotten. */
+/** What has to come back to nothing: at once, and when all that lived is forgotten. */
 const transient = ["svc_sockets", "svc_room_members", "svc_queue_tickets"]
-const lasting = ["svc_channel_members", "svc_rooms", "svc_channels"]
+const lasting = ["Room", "Channel", "PlayerSession"].map(
+  (type) => `svc_cluster_entities{type="${type}"}`
+)
 
 /** What the neighbours, who stay, are of these. */
 const neighbourhood: Readonly<Record<string, number>> = {
   svc_sockets: 3,
   svc_room_members: 3,
-  svc_rooms: 1
+  'svc_cluster_entities{type="Room"}': 1,
+  'svc_cluster_entities{type="PlayerSession"}': 3
 }
 
 /** The sum of a metric's series. */
