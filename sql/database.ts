@@ -106,21 +106,16 @@ export const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Eff
     )
   })
 
+const inTime = <A, E, R, E2>(statement: Effect.Effect<A, E, R>, late: Effect.Effect<never, E2>) =>
+  Effect.timeoutOrElse(measured(statement), { duration: statementMillis, orElse: () => late })
+
 /** A statement that never hangs, not even on a frozen server: it fails, for those who try again. */
-export const attempted = <A, E, R>(
-  statement: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | SqlError.SqlError, R> =>
-  Effect.timeoutOrElse(measured(statement), {
-    duration: statementMillis,
-    orElse: () => Effect.fail(noAnswer)
-  })
+export const attempted = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  inTime(statement, Effect.fail(noAnswer))
 
 /** A statement that never hangs either: it dies. */
-export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.timeoutOrElse(measured(statement), {
-    duration: statementMillis,
-    orElse: () => Effect.die(noAnswer)
-  })
+export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+  inTime(statement, Effect.die(noAnswer))
 
 /**
  * A statement whose failure no caller can mend: it dies, and at the edge a lost connection becomes
