@@ -15,10 +15,12 @@ import { SecureRandom } from "effect/crypto"
 import { Journal } from "./journal.ts"
 import { config, Load } from "./load.ts"
 import { runScript } from "./script.ts"
-import { type Point, slopeOf, vitalsOf } from "./vitals.ts"
+import { meanOf, type Point, slopeOf, vitalsOf } from "./vitals.ts"
 import { World } from "./world.ts"
 
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "20" } } })
+const minutes = Number(values.minutes)
+if (!(minutes >= 5)) throw new Error(`--minutes ${values.minutes}: want at least 5, for a slope`)
 
 /** What may grow by how much an hour; the engine goes on compiling for as long as it runs. */
 const bounds = { "MB of data": 1, "MB of code": 10, handles: 6, "p99 ms": 10 } as const
@@ -40,9 +42,6 @@ const note = (series: Series, name: string, measure: Measure, point: Point): voi
 const percentile = (times: ReadonlyArray<number>, share: number): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
 
-const mean = (values: ReadonlyArray<number>): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length
-
 const sample = async (world: World, journal: Journal, series: Series, hours: number) => {
   for (const { index, runner } of world.places) {
     const { code, data, handles } = await vitalsOf(runner.pid)
@@ -61,10 +60,7 @@ interface Row {
 
 /** Rooms that are over are let go twice a minute: samples follow a saw, only means of minutes do not. */
 const byMinute = (points: ReadonlyArray<Point>): ReadonlyArray<Point> =>
-  Arrays.chunksOf(points, 60_000 / sampleMillis).map((minute) => ({
-    hours: mean(minute.map(({ hours }) => hours)),
-    value: mean(minute.map(({ value }) => value))
-  }))
+  Arrays.chunksOf(points, 60_000 / sampleMillis).map(meanOf)
 
 const rowOf = (name: string, measure: Measure, points: ReadonlyArray<Point>): Row => {
   const warm = byMinute(points.slice(Math.floor(points.length / 4)))
@@ -83,7 +79,7 @@ const soak = Effect.gen(function* () {
   const load = yield* Load.start(world.target, journal, options)
   const series: Series = new Map()
   const begun = performance.now()
-  const endAt = begun + Number(values.minutes) * 60_000
+  const endAt = begun + minutes * 60_000
   while (performance.now() < endAt) {
     yield* Effect.promise(() => delay(sampleMillis))
     const hours = (performance.now() - begun) / 3_600_000

@@ -41,12 +41,15 @@ export interface Slope {
   readonly error: number
 }
 
+/** Where points are on the whole. */
+export const meanOf = (points: ReadonlyArray<Point>): Point => ({
+  hours: points.reduce((sum, point) => sum + point.hours, 0) / points.length,
+  value: points.reduce((sum, point) => sum + point.value, 0) / points.length
+})
+
 export const slopeOf = (points: ReadonlyArray<Point>): Slope => {
   const count = points.length
-  const mean = (of: (point: Point) => number) =>
-    points.reduce((sum, point) => sum + of(point), 0) / count
-  const hours = mean((point) => point.hours)
-  const value = mean((point) => point.value)
+  const { hours, value } = meanOf(points)
   const spread = points.reduce((sum, point) => sum + (point.hours - hours) ** 2, 0)
   const hourly =
     points.reduce((sum, point) => sum + (point.hours - hours) * (point.value - value), 0) / spread
