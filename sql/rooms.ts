@@ -4,7 +4,9 @@
  * `GET /v1/rooms`, join by code and matchmaking read.
  *
  * Every activation of a room takes a growing epoch; a row is only written by the newest, so a runner
- * that lost the room without noticing cannot overwrite its successor (design section 5).
+ * that lost the room without noticing cannot overwrite its successor (design section 5). A row that is
+ * missing is written once after the table began anew, since a crash of Postgres empties it; at any other
+ * time it has been removed, since the room has ended.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -31,6 +33,10 @@ export const RoomRow = Schema.Struct({
   snapshot: Schema.String
 })
 export type RoomRow = typeof RoomRow.Type
+
+/** A row to be written; `since` is an epoch after which the row was there. */
+const Snapshot = Schema.Struct({ ...RoomRow.fields, since: Schema.Number })
+export type Snapshot = typeof Snapshot.Type
 
 const ListedRow = Schema.Struct({
   id: Schema.String,
@@ -63,7 +69,7 @@ const InMode = Schema.Struct({
 const columns = (sql: SqlClient.SqlClient) =>
   sql.literal(`id text, "environmentId" text, epoch bigint, node text, code text, mode text, listed boolean,
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
-    "dueAt" timestamptz, members text[], snapshot text`)
+    "dueAt" timestamptz, members text[], snapshot text, since bigint`)
 
 /** The statements that write rows; a batch is one JSON parameter, so the text never varies. */
 const writes = (sql: SqlClient.SqlClient) => {
@@ -71,7 +77,7 @@ const writes = (sql: SqlClient.SqlClient) => {
     select r.id, r."environmentId", r.epoch, r.node, r.code, r.mode, r.listed, r.matched,
       cardinality(r.members), r."maxPlayers", r.metadata, r."createdAt", r."dueAt", r.members,
       r.snapshot
-    from jsonb_to_recordset(${json}::text::jsonb) as r(${columns(sql)}) order by r.id`
+    from jsonb_to_recordset(${json}::text::jsonb) as r(${columns(sql)})`
   const into =
     sql.literal(`insert into rooms as stored (id, environment_id, epoch, node, code, mode,
     listed, matched, players, max_players, metadata, created_at, due_at, members, snapshot)`)
@@ -104,23 +110,45 @@ const writes = (sql: SqlClient.SqlClient) => {
       Request: Schema.Array(RoomRow),
       Result: IdRow,
       execute: (batch) =>
-        sql`${into} ${rows(JSON.stringify(batch))} on conflict do nothing returning id`
+        sql`${into} ${rows(JSON.stringify(batch))} order by r.id
+          on conflict do nothing returning id`
     }),
     save: SqlSchema.findAll({
-      Request: Schema.Array(RoomRow),
-      Result: IdRow,
+      Request: Schema.Array(Snapshot),
+      Result: Schema.Struct({ id: Schema.String, begun: Schema.Number }),
+      // Who finds no beginning while another writes it has come after the same crash.
       execute: (batch) => sql`
-        ${into} ${rows(JSON.stringify(batch))}
+        with begun as materialized (
+          insert into rooms_begun (epoch) select nextval('entity_epochs')
+          where not exists (select from rooms_begun) on conflict do nothing returning epoch
+        ),
+        beginning as materialized (
+          select coalesce((select epoch from begun), (select epoch from rooms_begun)) as epoch
+        )
+        ${into} ${rows(JSON.stringify(batch))}, beginning
+        where (select true from rooms where rooms.id = r.id)
+          or r.since < beginning.epoch or beginning.epoch is null
+        order by r.id
         on conflict (id) do update set epoch = excluded.epoch, node = excluded.node, listed = excluded.listed,
           players = excluded.players, due_at = excluded.due_at, members = excluded.members,
           snapshot = excluded.snapshot
         where stored.epoch <= excluded.epoch
-        returning id`
+        returning id, (select coalesce(epoch, 0)::float8 from beginning) as begun`
     })
   }
 }
 
 const reads = (sql: SqlClient.SqlClient) => ({
+  unclaimed: SqlSchema.findAll({
+    Request: Schema.Array(Schema.Struct({ id: Schema.String, epoch: Schema.Number })),
+    Result: Schema.Struct({ id: Schema.String, written: Schema.Boolean }),
+    execute: (left) => sql`
+      select own.id, rooms.id is not null as written
+      from unnest(${left.map(({ id }) => id)}::text[],
+        ${left.map(({ epoch }) => epoch)}::float8[]) as own(id, epoch)
+      left join rooms on rooms.id = own.id
+      where rooms.id is null or rooms.epoch <= own.epoch`
+  }),
   seats: SqlSchema.findAll({
     Request: Schema.Struct({
       environmentId: Schema.String,
@@ -172,35 +200,42 @@ const reads = (sql: SqlClient.SqlClient) => ({
 
 const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr(rows[0]?.id)
 
+/** Claims and new rows, those that come together in one statement. */
+const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<typeof writes>) {
+  const claimed = (ids: ReadonlyArray<string>) =>
+    Effect.map(settled(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
+  const claims = yield* gatherWrites<string, typeof Claim.Type>({
+    ownerOf: (id) => id,
+    sizeOf: (id) => id.length,
+    alone: (id) => Effect.map(settled(claim([id])), ([row]) => row),
+    together: claimed
+  })
+  const inserts = yield* gatherWrites<RoomRow, boolean>({
+    ownerOf: ({ id }) => id,
+    sizeOf: ({ snapshot }) => snapshot.length,
+    alone: (row) => Effect.map(settled(insert([row])), (ids) => ids.length === 1),
+    together: (batch) =>
+      settled(
+        insert(batch).pipe(
+          Effect.map((rows) => {
+            const inserted = new Set(rows.map(({ id }) => id))
+            return new Map(batch.map(({ id }) => [id, inserted.has(id)]))
+          }),
+          Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
+        )
+      )
+  })
+  return { claims, inserts }
+})
+
 /** Rows in and out of `rooms`. */
 export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { claim, epoch, insert, save } = writes(sql)
-    const { byCode, byId, list, open, overdue, seats } = reads(sql)
-    const claimed = (ids: ReadonlyArray<string>) =>
-      Effect.map(settled(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
-    const claims = yield* gatherWrites<string, typeof Claim.Type>({
-      ownerOf: (id) => id,
-      sizeOf: (id) => id.length,
-      alone: (id) => Effect.map(settled(claim([id])), ([row]) => row),
-      together: claimed
-    })
-    const inserts = yield* gatherWrites<RoomRow, boolean>({
-      ownerOf: ({ id }) => id,
-      sizeOf: ({ snapshot }) => snapshot.length,
-      alone: (row) => Effect.map(settled(insert([row])), (ids) => ids.length === 1),
-      together: (batch) =>
-        settled(
-          insert(batch).pipe(
-            Effect.map((rows) => {
-              const inserted = new Set(rows.map(({ id }) => id))
-              return new Map(batch.map(({ id }) => [id, inserted.has(id)]))
-            }),
-            Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
-          )
-        )
-    })
+    const statements = writes(sql)
+    const { epoch, save } = statements
+    const { byCode, byId, list, open, overdue, seats, unclaimed } = reads(sql)
+    const { claims, inserts } = yield* gathered(statements)
     return {
       /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
       claim: claims,
@@ -208,11 +243,24 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
       nextEpoch: Effect.map(settled(epoch(undefined)), (row) => row.epoch),
       /** A new room's row; false when its id or its code (in this environment) is taken. */
       insert: inserts,
-      /** Writes snapshots; answers the ids written. Those missing belong to a newer activation. */
-      save: (rows: ReadonlyArray<RoomRow>) =>
+      /**
+       * Writes snapshots; answers for each room that was written the epoch at which the table began.
+       * Those missing belong to a newer activation, or the room has ended under one.
+       */
+      save: (rows: ReadonlyArray<Snapshot>) =>
         Effect.map(
           attempted(save(rows)),
-          (saved): ReadonlySet<string> => new Set(saved.map((r) => r.id))
+          (saved): ReadonlyMap<string, number> => new Map(saved.map(({ begun, id }) => [id, begun]))
+        ),
+      /**
+       * Of activations that have ended, those that no newer one follows yet; `written` says whether
+       * the room's row is there.
+       */
+      unclaimed: (left: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
+        Effect.map(
+          attempted(unclaimed(left)),
+          (rows): ReadonlyMap<string, boolean> =>
+            new Map(rows.map(({ id, written }) => [id, written]))
         ),
       /** Forgets rooms that are over, unless they have woken elsewhere since. */
       remove: (over: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>

@@ -1,6 +1,7 @@
 /** Rows of rooms behind a database that does not answer (design section 5). */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { toRow } from "#entities/room/snapshot"
 import { poolLayer } from "#sql/database"
@@ -11,6 +12,7 @@ import { SharedDatabase } from "./http/stack.ts"
 import { emptyRoom, start } from "./room-world.ts"
 
 const row = toRow(emptyRoom(), 1, "nod_1", start)
+const snapshot = { ...row, since: row.epoch }
 
 layer(SharedDatabase.layer)("a snapshot", (it) => {
   it.effect("that gets no answer fails in time, and the next goes another way", () =>
@@ -20,19 +22,49 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
       address.port = `${proxy.port}`
       const pool = poolLayer({ url: Redacted.make(address.href), connections: 2 })
       const rows = Context.get(yield* Layer.build(Layer.provide(RoomRows.layer, pool)), RoomRows)
-      yield* rows.save([row])
+      yield* rows.insert(row)
       yield* proxy.freeze
-      const late = yield* Effect.forkChild(Effect.exit(rows.save([row])))
+      const late = yield* Effect.forkChild(Effect.exit(rows.save([snapshot])))
       yield* Effect.repeat(proxy.heldBack, { until: (held) => held })
       yield* TestClock.adjust("5 seconds")
       const failed = yield* Fiber.join(late)
       assert.isTrue(Exit.isFailure(failed) && !Exit.hasDies(failed))
       yield* proxy.thaw
       // A connection that was opened meanwhile is given up first.
-      const saved = Effect.retry(rows.save([row]), { times: 2 })
+      const saved = Effect.retry(rows.save([snapshot]), { times: 2 })
       const passing = Effect.forever(Effect.andThen(pause(50), TestClock.adjust("100 millis")))
-      assert.deepStrictEqual(yield* Effect.raceFirst(saved, passing), new Set([row.id]))
+      const written = yield* Effect.raceFirst(saved, passing)
+      assert.isTrue(written.has(row.id))
       yield* rows.remove([row])
+    })
+  )
+
+  it.effect("whose row is missing is written once after a crash, and at no other time", () =>
+    Effect.gen(function* () {
+      const url = yield* SharedDatabase
+      const services = yield* Layer.build(
+        RoomRows.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
+      )
+      const rows = Context.get(services, RoomRows)
+      const sql = Context.get(services, SqlClient.SqlClient)
+      const crash = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
+      const epoch = yield* rows.nextEpoch
+      const own = { ...snapshot, epoch, since: epoch }
+      yield* rows.insert(own)
+      yield* rows.save([own])
+      yield* crash
+      const begun = (yield* rows.save([own])).get(row.id)
+      assert.isAbove(begun ?? 0, epoch)
+      assert.deepStrictEqual(yield* rows.unclaimed([own]), new Map([[row.id, true]]))
+      // It lives elsewhere, and ends there.
+      const claimed = yield* rows.claim(row.id)
+      assert.strictEqual((yield* rows.unclaimed([own])).size, 0)
+      yield* rows.remove([claimed])
+      assert.deepStrictEqual(yield* rows.unclaimed([own]), new Map([[row.id, false]]))
+      assert.strictEqual((yield* rows.save([{ ...own, since: begun ?? 0 }])).size, 0)
+      yield* crash
+      assert.strictEqual((yield* rows.save([{ ...own, since: begun ?? 0 }])).size, 1)
+      yield* rows.remove([own])
     })
   )
 })

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
 import { ThisNode } from "#entities/local-actors"
 import { RoomActor, type RoomPort } from "#entities/room/actor"
 import { RoomWriter } from "#entities/room/writer"
@@ -13,8 +14,10 @@ const unasked = () => Effect.die("nobody asks for this")
 
 type Save = RoomRows["Service"]["save"]
 
+type Unclaimed = RoomRows["Service"]["unclaimed"]
+
 /** The writer over rows that are saved as a test wants it. */
-const writing = (save: Save) =>
+const writing = (save: Save, unclaimed: Unclaimed = unasked) =>
   RoomWriter.layer.pipe(
     Layer.provide([
       ThisNode.layer,
@@ -23,6 +26,7 @@ const writing = (save: Save) =>
         claim: unasked,
         nextEpoch: Effect.die("nobody asks for this"),
         insert: unasked,
+        unclaimed,
         remove: unasked,
         seatsOf: unasked,
         findByCode: unasked,
@@ -34,6 +38,8 @@ const writing = (save: Save) =>
     ]),
     Layer.provide(SecureRandom.layerWebCrypto)
   )
+
+const written = (ids: ReadonlyArray<string>) => new Map(ids.map((id) => [id, 0]))
 
 const port: RoomPort = {
   now: () => 0,
@@ -55,6 +61,14 @@ const refused = new SqlError.SqlError({
   reason: new SqlError.ConstraintError({ cause: { code: "23505" }, message: "the code is taken" })
 })
 
+const codeTaken = new SqlError.SqlError({
+  reason: new SqlError.UniqueViolation({
+    cause: { code: "23505", constraint: "rooms_code" },
+    constraint: "rooms_code",
+    message: "the code is taken"
+  })
+})
+
 describe("the writer of rooms", () => {
   it.effect("comes to an end while rooms change all the time", () => {
     const saves: Array<number> = []
@@ -65,33 +79,33 @@ describe("the writer of rooms", () => {
         change()
         return saves.length > 3
           ? Effect.die("there is no end to it")
-          : Effect.succeed(new Set(rows.map(({ id }) => id)))
+          : Effect.succeed(written(rows.map(({ id }) => id)))
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       const actor = room()
       change = () => writer.changed(actor)
       change()
-      assert.isTrue(yield* writer.flush)
+      yield* writer.flush
       assert.deepStrictEqual(saves, [1])
       assert.strictEqual(writer.waiting(), 1)
     }).pipe(Effect.provide(writing(save)))
   })
 
   it.effect("writes all rooms but the one that the database refuses", () => {
-    const written: Array<string> = []
+    const told: Array<string> = []
     const save: Save = (rows) =>
       Effect.suspend(() => {
         const ids = rows.map(({ id }) => id)
         if (ids.includes("rm_2")) return Effect.fail(refused)
-        written.push(...ids)
-        return Effect.succeed(new Set(ids))
+        told.push(...ids)
+        return Effect.succeed(written(ids))
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       for (const id of ["rm_1", "rm_2", "rm_3"]) writer.changed(room(id))
       yield* writer.flush
-      assert.deepStrictEqual(written, ["rm_1", "rm_3"])
+      assert.deepStrictEqual(told, ["rm_1", "rm_3"])
       assert.strictEqual(writer.waiting(), 1)
     }).pipe(Effect.provide(writing(save)))
   })
@@ -112,6 +126,57 @@ describe("the writer of rooms", () => {
       }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
       // In the turn of all that is dirty, and for those who wait.
       assert.strictEqual(asked, 2)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect(
+    "keeps a room that stopped here until it lives elsewhere, and writes its row again",
+    () => {
+      const saves: Array<string> = []
+      const save: Save = (rows) =>
+        Effect.sync(() => {
+          saves.push(...rows.map(({ id }) => id))
+          return written(saves)
+        })
+      let asked = 0
+      let row: boolean | undefined = true
+      const unclaimed: Unclaimed = (left) =>
+        Effect.sync(() => {
+          asked += 1
+          return new Map(row === undefined ? [] : left.map(({ id }) => [id, row === true]))
+        })
+      return Effect.gen(function* () {
+        const writer = yield* RoomWriter
+        const actor = room()
+        actor.retire()
+        writer.leave(actor)
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual(saves, [])
+        row = false
+        yield* TestClock.adjust("1 seconds")
+        assert.deepStrictEqual(Array.from(new Set(saves)), ["rm_1"])
+        row = undefined
+        yield* TestClock.adjust("1 seconds")
+        const [writtenBefore, askedBefore] = [saves.length, asked]
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual([saves.length, asked], [writtenBefore, askedBefore])
+        assert.isTrue(actor.fenced)
+      }).pipe(Effect.provide(writing(save, unclaimed)))
+    }
+  )
+
+  it.effect("writes a room whose code is another's by now without it", () => {
+    const codes: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        codes.push(...rows.map(({ code }) => code))
+        return codes.length === 1 ? Effect.fail(codeTaken) : Effect.succeed(written(["rm_1"]))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      writer.changed(room())
+      yield* writer.flush
+      assert.deepStrictEqual(codes, [emptyRoom().settings.code, "rm_1"])
     }).pipe(Effect.provide(writing(save)))
   })
 })

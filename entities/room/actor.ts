@@ -46,6 +46,8 @@ export class RoomActor {
   readonly id: string
   readonly epoch: number
   state: RoomState | undefined
+  /** An epoch after which the room had a row. */
+  since: number
   /** A newer activation owns the room: this one is deaf and dumb. */
   fenced = false
   #retired = false
@@ -65,6 +67,7 @@ export class RoomActor {
   constructor(id: string, epoch: number, state: RoomState | undefined, port: RoomPort) {
     this.id = id
     this.epoch = epoch
+    this.since = epoch
     this.state = state
     this.#port = port
     this.#changedAt = port.now()
@@ -149,11 +152,6 @@ export class RoomActor {
   /** The activation ends: what there is can still be saved, but nothing is said or taken any more. */
   retire(): void {
     this.#retired = true
-  }
-
-  /** It has been told to go: nothing happens in it any more. */
-  get retired(): boolean {
-    return this.#retired
   }
 
   /** A newer activation owns the room: from now on this one says and takes nothing. */

@@ -53,6 +53,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const lease = yield* Lease
   const lines = yield* RoomLines
   const { epoch, state } = yield* wakeState(id)
+  if (state !== undefined) writer.woken(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const port: RoomPort = {
     now: () => clock.currentTimeMillisUnsafe(),
@@ -73,13 +74,8 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
         actor.retire()
-        return Effect.map(writer.flush, (written) => {
-          if (written) return actor.fence()
-          // The database is away, and a crash may have emptied the table: the last state waits with
-          // the writer. Should the room have woken elsewhere meanwhile, that one's epoch is newer.
-          writer.changed(actor)
-          actor.dismiss()
-        })
+        writer.leave(actor)
+        return Effect.map(writer.flush, () => actor.dismiss())
       })
   )
   return actor

@@ -3,6 +3,9 @@
  * out in one statement (a few, when there are very many), at once when somebody waits for it. A room
  * whose row belongs to a newer activation is told so and falls silent. When the database is away the
  * newest state of each room waits, so the backlog is bounded by the number of rooms.
+ *
+ * A room that stops here stays with the writer until it lives elsewhere: a crash of Postgres empties
+ * the table, and until then nobody else could write its row again.
  */
 import {
   Array,
@@ -16,7 +19,7 @@ import {
   Semaphore
 } from "effect"
 import { rooms } from "#rpc/limits"
-import { isRefused } from "#sql/database"
+import { brokenConstraint, isRefused } from "#sql/database"
 import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
 import { SnapshotCounts } from "../snapshot-counts.ts"
@@ -24,27 +27,32 @@ import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
 /** Those that are there now, by the statement; with those that come meanwhile there might be no end. */
-const byStatement = (actors: ReadonlySet<RoomActor>) =>
+const byStatement = (actors: Iterable<RoomActor>) =>
   Array.chunksOf(actors, rooms.snapshotsPerStatement)
 
 /** Writes what is to be remembered of rooms; who must not write any more is told so. */
 const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) =>
-  Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>) {
+  Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
-    const batch = actors.flatMap((actor) =>
-      actor.state === undefined || actor.state.closed !== null || actor.fenced
-        ? []
-        : [{ actor, changes: actor.taken(), row: toRow(actor.state, actor.epoch, nodeId, now) }]
-    )
+    const batch = actors.flatMap((actor) => {
+      const { epoch, id, since, state } = actor
+      if (state === undefined || state.closed !== null || actor.fenced) return []
+      const row = toRow(state, epoch, nodeId, now)
+      const snapshot = { ...row, code: hasCode ? row.code : id, since }
+      return [{ actor, changes: actor.taken(), snapshot }]
+    })
     if (batch.length === 0) return
-    const saved = yield* rows.save(batch.map(({ row }) => row))
+    const saved = yield* rows.save(batch.map(({ snapshot }) => snapshot))
     counts.wrote(saved.size)
     for (const { actor, changes } of batch) {
-      const fenced = !saved.has(actor.id)
-      if (fenced) counts.fenced += 1
-      else actor.saved(changes)
-      // Another activation has the row, or may have it from now on.
-      if (fenced || actor.retired) actor.fence()
+      const begun = saved.get(actor.id)
+      if (begun === undefined) {
+        counts.fenced += 1
+        actor.fence()
+      } else {
+        actor.since = Math.max(actor.since, begun)
+        actor.saved(changes)
+      }
     }
   })
 
@@ -62,10 +70,10 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
   const save = makeSave(rows, nodeId, counts)
 
   /** What fails stays dirty. */
-  const attempt = (batch: ReadonlyArray<RoomActor>) =>
+  const attempt = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>
     Effect.suspend(() => {
       for (const actor of batch) for (const set of [dirty, urgent]) set.delete(actor)
-      return Effect.tapError(save(batch), () =>
+      return Effect.tapError(save(batch, hasCode), () =>
         Effect.map(Clock.currentTimeMillis, (now) => {
           for (const actor of batch) dirty.add(actor)
           counts.failed(now)
@@ -73,19 +81,25 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
       )
     })
 
-  /** One that the database refuses, for a code that is another's by now, keeps no other from it. */
-  const saveBatch = (batch: ReadonlyArray<RoomActor>): ReturnType<typeof save> =>
-    Effect.catchIf(attempt(batch), isRefused, (error) =>
-      batch.length === 1
-        ? Effect.logWarning("The snapshot of a room was refused", error)
-        : Effect.forEach(Array.chunksOf(batch, Math.ceil(batch.length / 2)), saveBatch, {
-            discard: true
-          })
-    )
+  /**
+   * One that the database refuses keeps no other from it. A room whose code is another's by now, since
+   * a crash took its row away, is written without: nobody else comes in by it.
+   */
+  const saveBatch = (batch: ReadonlyArray<RoomActor>, hasCode = true): ReturnType<typeof save> =>
+    Effect.catchIf(attempt(batch, hasCode), isRefused, (error) => {
+      if (batch.length > 1) {
+        const halves = Array.chunksOf(batch, Math.ceil(batch.length / 2))
+        return Effect.forEach(halves, (half) => saveBatch(half), { discard: true })
+      }
+      if (hasCode && brokenConstraint(error) === "rooms_code") return saveBatch(batch, false)
+      return Effect.logWarning("The snapshot of a room was refused", error)
+    })
 
   /** Saves rooms that are dirty. */
   const saveAll = (from: Set<RoomActor>) =>
-    Effect.suspend(() => Effect.forEach(byStatement(from), saveBatch, { discard: true }))
+    Effect.suspend(() =>
+      Effect.forEach(byStatement(from), (batch) => saveBatch(batch), { discard: true })
+    )
 
   /** Removes the rows of rooms that are over; what fails is tried again. */
   const removeAll = Effect.gen(function* () {
@@ -94,12 +108,41 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
       for (const actor of batch) {
         over.delete(actor)
         actor.saved(actor.taken())
+        // Should there be a row again, another activation finds it.
+        actor.fence()
       }
     }
   }).pipe(warned)
 
   const flush = (from: Set<RoomActor>) => Effect.andThen(removeAll, saveAll(from))
   return { dirty, urgent, over, flush }
+}
+
+/** How often it is seen whether rooms that stopped here live elsewhere. */
+const lookMillis = 500
+
+/** Rooms that stopped here and live nowhere yet, by their ids. */
+const makeLeft = (rows: RoomRows["Service"], changed: (actor: RoomActor) => void) => {
+  const left = new Map<string, RoomActor>()
+
+  const forget = (actor: RoomActor): void => {
+    actor.fence()
+    if (left.get(actor.id) === actor) left.delete(actor.id)
+  }
+
+  /** A row that is missing is written again. */
+  const look = Effect.gen(function* () {
+    for (const actor of left.values()) if (actor.fenced) left.delete(actor.id)
+    for (const batch of byStatement(left.values())) {
+      const unclaimed = yield* rows.unclaimed(batch)
+      for (const actor of batch) {
+        const written = unclaimed.get(actor.id)
+        if (written === undefined) forget(actor)
+        else if (!written) changed(actor)
+      }
+    }
+  })
+  return { left, forget, look }
 }
 
 /** The write-behind of room snapshots. */
@@ -110,6 +153,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     const counts = new SnapshotCounts()
     const backlog = makeBacklog(rows, node.id, counts)
     const { dirty, over, urgent } = backlog
+    const { forget, left, look } = makeLeft(rows, (actor) => dirty.add(actor))
     const wanted = yield* Latch.make(false)
     /** One write at a time: a snapshot that is still under way must not come after the removal. */
     const writing = (yield* Semaphore.make(1)).withPermits(1)
@@ -130,6 +174,8 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       Effect.forkScoped
     )
 
+    yield* look.pipe(warned, Effect.repeat(Schedule.spaced(lookMillis)), Effect.forkScoped)
+
     return {
       counts,
       waiting: () => dirty.size,
@@ -142,17 +188,22 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
         urgent.add(actor)
         wanted.openUnsafe()
       },
-      /** Writes everything now, before a room moves: true, or it waits for the database. */
+      /** Writes everything now; what fails waits for the database. */
       flush: flush(dirty).pipe(
         Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
-        Effect.as(true),
         Effect.catchCause((cause) =>
-          Effect.as(
-            Effect.logWarning("The last snapshots of rooms could not be written yet", cause),
-            false
-          )
+          Effect.logWarning("The last snapshots of rooms could not be written yet", cause)
         )
       ),
+      /** The room stops here: its last state is kept until another activation has it. */
+      leave: (actor: RoomActor): void => {
+        if (actor.state?.closed === null && !actor.fenced) left.set(actor.id, actor)
+      },
+      /** The room lives here again. */
+      woken: (id: string): void => {
+        const last = left.get(id)
+        if (last !== undefined) forget(last)
+      },
       /** Forgets a room that is over. */
       remove: (actor: RoomActor): void => {
         dirty.delete(actor)

@@ -37,7 +37,9 @@ import { ClientProtocol } from "./transport.ts"
  * Intervals for hand-over within seconds. The lock of a runner that froze ends with its database
  * session after `shardLockExpiration`; entities stop well before another runner may start them. What
  * a runner does to its locks has to be done within a refresh interval, and takes two statements one
- * after the other: that is how slow the database may be without costing the runner its shards.
+ * after the other: that is how slow the database may be without costing the runner its shards. A runner
+ * that could not lock shards asks again after `entityMessagePollInterval` (no messages are stored here),
+ * before the new database session it has for that ends, too.
  */
 export const pace = {
   simulateRemoteSerialization: false,
@@ -47,6 +49,7 @@ export const pace = {
   shardLockRefreshInterval: 1600,
   shardLockExpiration: 5000,
   entityTerminationTimeout: 1500,
+  entityMessagePollInterval: 1000,
   sendRetryInterval: 50
 } as const
 

@@ -53,8 +53,11 @@ const backOffFactor = 1.5
 const backOffSteps = 8
 /** How long the entity may take to let the link in, before it is asked anew. */
 const answerMillis = 3000
-/** How long an entity that was there may be unknown, since its last state may still be on its way. */
-const goneMillis = 3000
+/**
+ * How long an entity that was there may be unknown, since its last state may still be on its way: for
+ * longer than a statement takes to fail that has no answer.
+ */
+const goneMillis = 8000
 /** How long commands wait for an entity that is nowhere. */
 const patienceMillis = 10_000
 

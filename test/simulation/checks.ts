@@ -10,7 +10,7 @@ import { roomView } from "#entities/room/model"
 import { rooms } from "#rpc/limits"
 import { claim, release } from "#src/realtime/place"
 import { checkRoom } from "../room-world.ts"
-import type { Outage } from "./faults.ts"
+import type { Cluster, Outage } from "./faults.ts"
 import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
 import type { RoomRecord, Told } from "./record.ts"
 import type { World } from "./world.ts"
@@ -66,6 +66,18 @@ const heardFrom = ({ index, told }: Entry, playerId: string): ReadonlyArray<stri
 
 const isLoss = (frame: string | undefined): boolean =>
   frame?.includes('"t":"room_closed"') === true && frame.includes('"reason":"lost"')
+
+/** Rooms are lost only where the database has lost them and a runner, too. */
+export const checkLosses = (
+  world: World,
+  ledger: Ledger,
+  { bereft, crashed }: Pick<Cluster, "bereft" | "crashed">
+): void => {
+  if (bereft && crashed) return
+  for (const { frames, playerId, roomId } of ledger.transcripts) {
+    if (frames.some(isLoss)) world.fault(`${playerId} hears that ${roomId} is lost`)
+  }
+}
 
 const begins = (whole: ReadonlyArray<string>, part: ReadonlyArray<string>): boolean =>
   part.every((frame, i) => frame === whole[i] || (i === part.length - 1 && isLoss(frame)))

@@ -23,6 +23,8 @@ export interface RealDatabase {
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<Exit.Exit<A, E>>
   /** Forgets all rooms and channels and begins the epochs anew. */
   readonly clear: () => Promise<void>
+  /** Forgets what a crash of Postgres takes away. */
+  readonly crash: () => Promise<void>
   readonly roomIds: () => Promise<ReadonlyArray<string>>
   readonly channelNames: () => Promise<ReadonlyArray<string>>
 }
@@ -65,6 +67,13 @@ export class Database {
     const parked = this.#parked
     this.#parked = []
     for (const go of parked) go()
+  }
+
+  /** The server dies and is there again after a while, without what is in unlogged tables. */
+  crash(millis: number): void {
+    this.turn("refusing")
+    const awaited = this.#real.crash()
+    this.#world.after(millis, () => this.turn("fine"), { awaited })
   }
 
   /** One process cannot reach the database, while others can. */
@@ -202,6 +211,7 @@ export class Database {
       nextEpoch: settled(rows.nextEpoch),
       insert: (row) => settled(rows.insert(row)),
       save: (batch) => this.#query(process, rows.save(batch)),
+      unclaimed: (left) => this.#query(process, rows.unclaimed(left)),
       remove: (over) => this.#query(process, rows.remove(over)),
       seatsOf: (environmentId, playerIds) => settled(rows.seatsOf(environmentId, playerIds)),
       findByCode: (environmentId, code) => settled(rows.findByCode(environmentId, code)),

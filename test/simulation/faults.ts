@@ -23,6 +23,10 @@ export class Cluster {
   readonly outages: Array<Outage> = []
   /** Nothing has happened yet. */
   calm = true
+  /** The database has lost what is not logged. */
+  crashed = false
+  /** A runner is gone, or was away for longer than its locks last: it may know of rooms no more. */
+  bereft = false
 
   constructor(world: World, chance: Chance, newChance: () => Chance, all: Surroundings) {
     this.world = world
@@ -54,7 +58,7 @@ export class Cluster {
     const runner = chance.pick(living)
     const other = chance.pick(living)
     if (runner === undefined || other === undefined) return this.start()
-    switch (chance.integer(0, 9)) {
+    switch (chance.integer(0, 11)) {
       case 0:
       case 1:
         return this.#kill(runner, chance.happens(0.3))
@@ -73,6 +77,9 @@ export class Cluster {
       case 8:
         return this.#isolate(runner)
       case 9:
+      case 10:
+        return this.#crash()
+      case 11:
         if (living.length < 4) this.start()
     }
   }
@@ -85,6 +92,7 @@ export class Cluster {
   }
 
   #kill(runner: Runner, silently: boolean): void {
+    this.bereft = true
     this.world.note(`${runner.name} ${silently ? "vanishes" : "is killed"}`)
     this.#outage(0)
     runner.kill(silently)
@@ -92,12 +100,14 @@ export class Cluster {
   }
 
   #stop(runner: Runner): void {
+    this.bereft = true
     this.world.note(`${runner.name} stops`)
     runner.stop()
     this.#replace()
   }
 
   #freeze(runner: Runner): void {
+    this.bereft = true
     const millis = this.#chance.happens(0.5)
       ? this.#chance.integer(100, 3000)
       : this.#chance.integer(4000, 12_000)
@@ -120,11 +130,22 @@ export class Cluster {
 
   /** The runner loses its database, and with it its locks, without anybody else noticing. */
   #isolate(runner: Runner): void {
+    this.bereft = true
     const millis = this.#chance.integer(3000, 10_000)
     this.world.note(`${runner.name} loses the database for ${millis}`)
     this.#outage(millis)
     this.#all.database.isolate(runner.process)
     this.world.after(millis, () => this.#all.database.rejoin(runner.process))
+  }
+
+  /** Postgres dies; what is in unlogged tables is gone. */
+  #crash(): void {
+    const millis = this.#chance.integer(50, 3000)
+    this.world.note(`the database crashes, and is back after ${millis}`)
+    this.#outage(millis)
+    this.crashed = true
+    this.#all.locks.crash()
+    this.#all.database.crash(millis)
   }
 
   #turn(): void {

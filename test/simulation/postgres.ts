@@ -32,17 +32,21 @@ export const openDatabase = Effect.fnUntraced(function* (
     )
     insert into environments (id, project_id, name, created_at)
     select ${environmentId}, id, 'production', now() from project`)
+  // A truncation takes longer than these few rows.
+  const emptied = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
   const ids = sql<{ readonly id: string }>`select id from rooms`
   const names = sql<{ readonly name: string }>`select name from channels order by name`
   return {
     rows: Context.get(context, RoomRows),
     channelRows: Context.get(context, ChannelRows),
     run,
+    crash: async () => {
+      await run(emptied)
+    },
     clear: async () => {
       await run(
-        // A truncation takes longer than these few rows.
         Effect.all([
-          sql`delete from rooms`,
+          emptied,
           sql`delete from channels`,
           sql`alter sequence entity_epochs restart with 1`
         ])

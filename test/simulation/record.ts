@@ -38,6 +38,7 @@ export class RoomRecord {
   readonly matched: Array<MatchedSeat> = []
   /** Every activation there has been, by room. */
   readonly activations = new Map<string, Array<Activation>>()
+  readonly #stopped = new Set<RoomActor>()
 
   add(process: Process, actor: RoomActor): void {
     const known = this.activations.get(actor.id) ?? []
@@ -59,6 +60,11 @@ export class RoomRecord {
     }
     const detach = actor.detach.bind(actor)
     actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
+  }
+
+  /** The activation has ended. */
+  stop(actor: RoomActor): void {
+    this.#stopped.add(actor)
   }
 
   /** Once a room has woken elsewhere, nothing that was before it says another word. */
@@ -83,32 +89,43 @@ export class RoomRecord {
     }
   }
 
-  /** Activations that may still speak: of living processes, and not fenced. */
+  /** Activations that may still speak: of living processes, neither fenced nor at their end. */
   speaking(): ReadonlyArray<Activation> {
     return Array.from(this.activations.values())
       .flat()
-      .filter(({ actor, process }) => process.state !== "dead" && !actor.fenced)
+      .filter(
+        ({ actor, process }) =>
+          process.state !== "dead" && !actor.fenced && !this.#stopped.has(actor)
+      )
   }
 }
 
 class RecordedActors extends Map<string, RoomActor> {
-  readonly #added: (actor: RoomActor) => void
+  readonly #process: Process
+  readonly #record: RoomRecord
 
-  constructor(added: (actor: RoomActor) => void) {
+  constructor(process: Process, record: RoomRecord) {
     super()
-    this.#added = added
+    this.#process = process
+    this.#record = record
   }
 
   override set(id: string, actor: RoomActor): this {
-    this.#added(actor)
+    this.#record.add(this.#process, actor)
     return super.set(id, actor)
+  }
+
+  override delete(id: string): boolean {
+    const actor = this.get(id)
+    if (actor !== undefined) this.#record.stop(actor)
+    return super.delete(id)
   }
 }
 
 /** The registry of a node's rooms, which notes what they tell. */
 export const recordedRooms = (process: Process, record: RoomRecord) =>
   Layer.sync(LocalRooms, () => ({
-    actors: new RecordedActors((actor) => record.add(process, actor)),
+    actors: new RecordedActors(process, record),
     deliver: () => undefined,
     deliverFar: () => undefined
   }))

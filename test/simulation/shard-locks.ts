@@ -61,6 +61,12 @@ export class ShardLocks {
     return undefined
   }
 
+  /** The server has died, and every session with it. */
+  crash(): void {
+    for (const session of this.#locks.values()) session.ended = true
+    this.#locks.clear()
+  }
+
   /** The list of runners, as a runner sees it. */
   #listOf(process: Process) {
     const { world } = process
@@ -91,12 +97,10 @@ export class ShardLocks {
   }
 
   /** Locks for a session what nobody has locked. */
-  #take(wanted: ReadonlyArray<ShardId.ShardId>, current: Session, taken: Set<string>): void {
+  #take(wanted: ReadonlyArray<ShardId.ShardId>, current: Session): void {
     for (const shard of wanted) {
       const id = shard.toString()
-      if (this.#holder(id) !== undefined) continue
-      this.#locks.set(id, current)
-      taken.add(id)
+      if (this.#holder(id) === undefined) this.#locks.set(id, current)
     }
   }
 
@@ -127,21 +131,25 @@ export class ShardLocks {
     let session: Session = { process, usedAt: world.now, ended: false }
     const statement = <A>(run: () => A) =>
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
-    /** On the session that holds the locks; one that has ended makes way for a new one. */
+    /** On the session that holds the locks; one that has ended or fails makes way for a new one. */
     const locked = <A>(run: (current: Session) => A) =>
       Effect.suspend(() => {
         const current = session
-        return Effect.flatMap(
-          statement(() => {
-            if (!this.#alive(current)) return undefined
-            current.usedAt = world.now
-            return { value: run(current) }
-          }),
-          (done) => {
-            if (done !== undefined) return Effect.succeed(done.value)
-            if (session === current) session = { process, usedAt: world.now, ended: false }
-            return Effect.fail(failed("The session has ended"))
-          }
+        const renew = Effect.sync(() => {
+          current.ended = true
+          if (session === current) session = { process, usedAt: world.now, ended: false }
+        })
+        return statement(() => {
+          if (!this.#alive(current)) return undefined
+          current.usedAt = world.now
+          return { value: run(current) }
+        }).pipe(
+          Effect.flatMap((done) =>
+            done === undefined
+              ? Effect.fail(failed("The session has ended"))
+              : Effect.succeed(done.value)
+          ),
+          Effect.onError(() => renew)
         )
       })
     const heldBy = (current: Session, shards: Iterable<ShardId.ShardId>) =>
@@ -151,19 +159,10 @@ export class ShardLocks {
       ...this.#listOf(process),
       acquire: (_, shards) => {
         const wanted = Array.from(shards)
-        const taken = new Set<string>()
-        const acquire = locked((current) => {
-          this.#take(wanted, current, taken)
+        return locked((current) => {
+          this.#take(wanted, current)
           return heldBy(current, wanted)
         })
-        // Without the answer the runner does not know of these locks: they end with their session.
-        const forget = Effect.sync(() => {
-          for (const id of taken) if (this.#locks.get(id) === session) this.#locks.delete(id)
-        })
-        return Effect.onError(
-          Effect.catch(acquire, () => acquire),
-          () => forget
-        )
       },
       refresh: (address, shards) => {
         const wanted = Array.from(shards)

@@ -6,6 +6,7 @@ import {
   checkAnswers,
   checkCalm,
   checkForgotten,
+  checkLosses,
   checkOwners,
   checkRooms,
   checkSessions,
@@ -153,6 +154,7 @@ const live = async (life: Life) => {
   checkAnswers(world, players, "none")
   checkTranscripts(world, record, ledger)
   checkForgotten(world, record, ledger)
+  checkLosses(world, ledger, cluster)
   checkChannelTranscripts(world, channels, ledger.channelTranscripts)
   if (cluster.calm) checkCalm(world, record, ledger)
   await aftermath(life)
