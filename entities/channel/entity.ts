@@ -178,9 +178,9 @@ export const ChannelLive = Channel.toLayer(
       Shut: () => Effect.map(active, (actor) => actor.close("feature_disabled")),
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
-          if (!actor.nodes.watches(payload.node, payload.watch))
-            return Effect.fail(new Unavailable())
-          actor.submit(payload.node, payload.inputs)
+          const { call, inputs, node, watch } = payload
+          if (!actor.nodes.watches(node, watch)) return Effect.fail(new Unavailable())
+          if (actor.nodes.attachments.takes(node, call)) actor.submit(node, inputs)
           return Effect.void
         }),
       Watch: ({ payload }) =>
@@ -188,7 +188,7 @@ export const ChannelLive = Channel.toLayer(
           Effect.flatMap(active, (actor) => {
             const { epoch, listeners, node, players, watch } = payload
             if (actor.state === undefined) return refusal(new ChannelNotFound())
-            if (!actor.nodes.admits(node, watch)) return refusal(new Unavailable())
+            if (!actor.nodes.attachments.admits(node, watch)) return refusal(new Unavailable())
             const queue = watchQueue({
               id: actor.id,
               epoch: actor.epoch,

@@ -3,6 +3,7 @@
  * An item for everyone goes into each node's batch once.
  */
 import { rooms } from "#rpc/limits"
+import { Attachments } from "../attachments.ts"
 import type { Watcher } from "../watch.ts"
 import type { ChannelItem } from "./protocol.ts"
 
@@ -13,23 +14,15 @@ export class Nodes {
     string,
     { readonly watcher: Watcher<ChannelItem>; batch: Array<ChannelItem> }
   >()
-  /** The last attachment of each node. */
-  readonly #attachments = new Map<string, number>()
+  readonly attachments = new Attachments()
   /** Nodes that do not watch (any more), and since when. */
   readonly #absent = new Map<string, number>()
   /** Connections that are out and could not be told so: their node does not watch. */
   readonly #out = new Set<string>()
 
-  /** Is this attachment of a node new? The cluster sends a call again when its connection breaks. */
-  admits(node: string, watch: number): boolean {
-    if ((this.#attachments.get(node) ?? 0) >= watch) return false
-    this.#attachments.set(node, watch)
-    return true
-  }
-
-  /** Is this the attachment that the node hears through? What an earlier one has sent comes too late. */
+  /** Is this the attachment that the node hears through? */
   watches(node: string, watch: number): boolean {
-    return this.has(node) && this.#attachments.get(node) === watch
+    return this.has(node) && this.attachments.isLast(node, watch)
   }
 
   has(node: string): boolean {
@@ -71,7 +64,7 @@ export class Nodes {
     if (gone.length === this.#absent.size) this.#out.clear()
     for (const [node] of gone) {
       this.#absent.delete(node)
-      this.#attachments.delete(node)
+      this.attachments.delete(node)
     }
     return gone.map(([node]) => node)
   }

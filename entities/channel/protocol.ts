@@ -168,6 +168,8 @@ export const Channel = Entity.make("Channel", [
       node: Schema.String,
       /** The attachment that this is from: what an earlier one has sent comes too late. */
       watch: Schema.Int,
+      /** Numbers the calls through it; the same number again is a call that was sent twice. */
+      call: Schema.Int,
       inputs: Schema.fromJsonString(Schema.Array(ChannelInput))
     },
     error: Unavailable

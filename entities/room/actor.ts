@@ -16,6 +16,7 @@ import {
   roomJoined,
   type RoomState
 } from "./model.ts"
+import { Attachments } from "../attachments.ts"
 import type { Watcher } from "../watch.ts"
 import type { RoomInput, RoomItem } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
@@ -59,8 +60,7 @@ export class RoomActor {
     string,
     { readonly watcher: Watcher<RoomItem>; batch: Array<RoomItem> }
   >()
-  /** The last attachment of each node. */
-  readonly #attachments = new Map<string, number>()
+  readonly attachments = new Attachments()
   /** Nodes with members that do not watch (any more), and since when. */
   readonly #absentNodes = new Map<string, number>()
 
@@ -74,21 +74,11 @@ export class RoomActor {
   }
 
   /**
-   * Is this attachment of a node new? The cluster sends a call again when its connection breaks, and
-   * what the node held back then is not what it holds now.
-   */
-  admits(node: string, watch: number): boolean {
-    if ((this.#attachments.get(node) ?? 0) >= watch) return false
-    this.#attachments.set(node, watch)
-    return true
-  }
-
-  /**
    * Does this attachment of the node hear what is told? A command of one that does not would go
    * without an answer, or come after what its node has said since.
    */
   watches(node: string, watch: number): boolean {
-    return this.#watchers.has(node) && this.#attachments.get(node) === watch
+    return this.#watchers.has(node) && this.attachments.isLast(node, watch)
   }
 
   /** The commands of one node in one turn. */

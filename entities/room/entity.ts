@@ -159,8 +159,9 @@ export const RoomLive = Room.toLayer(
         Effect.flatMap(active, (actor) => seatNewcomers(actor, payload.newcomers)),
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
-          if (!actor.watches(payload.node, payload.watch)) return Effect.fail(new Unavailable())
-          actor.submit(payload.node, payload.inputs)
+          const { call, inputs, node, watch } = payload
+          if (!actor.watches(node, watch)) return Effect.fail(new Unavailable())
+          if (actor.attachments.takes(node, call)) actor.submit(node, inputs)
           return Effect.void
         }),
       Watch: ({ payload }) =>
@@ -178,7 +179,7 @@ export const RoomLive = Room.toLayer(
               if (epoch > 0 && actor.state === undefined) actor.fence()
               return refusal(new RoomNotFound())
             }
-            if (!actor.admits(node, watch)) return refusal(new Unavailable())
+            if (!actor.attachments.admits(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
             const queue = watchQueue({
               id: actor.id,

@@ -144,6 +144,8 @@ export const Room = Entity.make("Room", [
       node: Schema.String,
       /** The attachment that this is from: what an earlier one has sent comes too late. */
       watch: Schema.Int,
+      /** Numbers the calls through it; the same number again is a call that was sent twice. */
+      call: Schema.Int,
       inputs: Schema.fromJsonString(Schema.Array(RoomInput))
     },
     error: Schema.Union([RoomNotFound, Unavailable])

@@ -92,9 +92,9 @@ export class ChannelLink {
           const actor = local.actors.get(id)
           return actor === undefined || actor.fenced ? undefined : actor
         },
-        input: (inputs) =>
+        input: (inputs, call) =>
           client(id)
-            .Input({ node, watch: this.#watch, inputs })
+            .Input({ node, watch: this.#watch, call, inputs })
             .pipe(Effect.mapError(() => new Unavailable())),
         watch: (epoch) => {
           const players = Array.from(

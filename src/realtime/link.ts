@@ -29,7 +29,11 @@ export interface LinkTarget<Command, Item> {
   readonly local: () =>
     | { submit(node: string, inputs: ReadonlyArray<Numbered<Command>>): void }
     | undefined
-  readonly input: (inputs: ReadonlyArray<Numbered<Command>>) => Effect.Effect<void, CodedError>
+  /** A call with commands; its number is greater than that of the call before. */
+  readonly input: (
+    inputs: ReadonlyArray<Numbered<Command>>,
+    call: number
+  ) => Effect.Effect<void, CodedError>
   /** Told with the epoch last heard, 0 at first. */
   readonly watch: (epoch: number) => Stream.Stream<Batch<Item>, CodedError>
   readonly receive: (items: ReadonlyArray<Item>) => void
@@ -57,8 +61,8 @@ const answerMillis = 3000
  * How long an entity that was there may be unknown, since its last state may still be on its way: for
  * longer than a statement takes to fail that has no answer.
  */
-const goneMillis = 8000
-/** How long commands wait for an entity that is nowhere. */
+const goneMillis = 6000
+/** How long commands wait for an entity that is nowhere; of one that may be gone they hear whether it is. */
 const patienceMillis = 10_000
 
 /** What says that the entity is no more. */
@@ -154,7 +158,7 @@ export class Link<Command, Item, Data> {
     this.#sending = true
     const call = (this.#call += 1)
     this.#run(
-      this.#target.input(batch).pipe(
+      this.#target.input(batch, call).pipe(
         Effect.catchCause((cause) =>
           Effect.map(Effect.logDebug("A batch did not reach its entity", cause), () => {
             if (call === this.#call) this.#detach()
@@ -234,7 +238,8 @@ export class Link<Command, Item, Data> {
           return this.#target.lost(gone)
         }
         this.#requeue()
-        if (now - heardAt > patienceMillis) this.#failAll(new Unavailable())
+        const patient = gone !== undefined || now - heardAt <= patienceMillis
+        if (!patient) this.#failAll(new Unavailable())
         yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts))
         attempts = Math.min(attempts + 1, backOffSteps)
       }

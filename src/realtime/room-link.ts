@@ -60,9 +60,9 @@ export class RoomLink implements RoomLine {
           const actor = local.actors.get(roomId)
           return actor === undefined || actor.fenced ? this.#overLine(lines) : actor
         },
-        input: (inputs) =>
+        input: (inputs, call) =>
           client(roomId)
-            .Input({ node, watch: this.#watch, inputs })
+            .Input({ node, watch: this.#watch, call, inputs })
             .pipe(Effect.mapError(() => new Unavailable())),
         watch: (epoch) => {
           this.#watch = surroundings.nextWatch()

@@ -64,8 +64,22 @@ const heardFrom = ({ index, told }: Entry, playerId: string): ReadonlyArray<stri
   return frames
 }
 
+const messageForm = /^\{"t":"(?:channel_)?message"/
+
 const isLoss = (frame: string | undefined): boolean =>
   frame?.includes('"t":"room_closed"') === true && frame.includes('"reason":"lost"')
+
+/** Nobody hears a message twice: each that a player sends is another. */
+export const checkDoubled = (
+  world: World,
+  transcripts: ReadonlyArray<{ readonly playerId: string; readonly frames: ReadonlyArray<string> }>
+): void => {
+  for (const { frames, playerId } of transcripts) {
+    const messages = frames.filter((frame) => messageForm.test(frame))
+    const twice = messages.find((frame, i) => messages.indexOf(frame) < i)
+    if (twice !== undefined) world.fault(`${playerId} hears twice: ${twice}`)
+  }
+}
 
 /** Rooms are lost only where the database has lost them and a runner, too. */
 export const checkLosses = (

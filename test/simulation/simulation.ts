@@ -5,6 +5,7 @@
 import {
   checkAnswers,
   checkCalm,
+  checkDoubled,
   checkForgotten,
   checkLosses,
   checkOwners,
@@ -155,6 +156,8 @@ const live = async (life: Life) => {
   checkTranscripts(world, record, ledger)
   checkForgotten(world, record, ledger)
   checkLosses(world, ledger, cluster)
+  checkDoubled(world, ledger.transcripts)
+  checkDoubled(world, ledger.channelTranscripts)
   checkChannelTranscripts(world, channels, ledger.channelTranscripts)
   if (cluster.calm) checkCalm(world, record, ledger)
   await aftermath(life)
