@@ -55,7 +55,9 @@ const OpenRow = Schema.Struct({ id: Schema.String, free: Schema.Int })
 const Claim = Schema.Struct({
   id: Schema.String,
   epoch: Schema.Number,
-  snapshot: Schema.NullOr(Schema.String)
+  snapshot: Schema.NullOr(Schema.String),
+  /** The epoch at which the table began, unless nothing has been written since. */
+  begun: Schema.NullOr(Schema.Number)
 })
 
 const IdRow = Schema.Struct({ id: Schema.String })
@@ -98,7 +100,8 @@ const writes = (sql: SqlClient.SqlClient) => {
           where rooms.id = locked.id and activation.id = locked.id
           returning rooms.id, rooms.snapshot
         )
-        select activation.id, activation.epoch::float8 as epoch, claimed.snapshot
+        select activation.id, activation.epoch::float8 as epoch, claimed.snapshot,
+          (select epoch::float8 from rooms_begun) as begun
         from activation left join claimed on claimed.id = activation.id`
     }),
     epoch: SqlSchema.findOne({

@@ -47,7 +47,7 @@ export class RoomActor {
   readonly id: string
   readonly epoch: number
   state: RoomState | undefined
-  /** An epoch after which the room had a row. */
+  /** An epoch after which the room had a row, or would have one if it lived. */
   since: number
   /** A newer activation owns the room: this one is deaf and dumb. */
   fenced = false
@@ -136,6 +136,7 @@ export class RoomActor {
   /** The room begins, with the seats it was opened with. */
   open(state: RoomState): void {
     this.state = state
+    this.since = this.epoch
     this.expectNodes()
   }
 

@@ -16,7 +16,7 @@ import { makeTimer, watchQueue } from "../watch.ts"
 import { RoomActor, type RoomPort } from "./actor.ts"
 import { type LineItems, RoomLines } from "./lines.ts"
 import { iso, type Newcomer, openRoom, type RoomState } from "./model.ts"
-import { type OpenRoom, type RoomItem, Room } from "./protocol.ts"
+import { type OpenRoom, type RoomItem, Room, RoomMissing } from "./protocol.ts"
 import { graceEnd, seat } from "./seats.ts"
 import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
@@ -39,10 +39,12 @@ const codeAttempts = 8
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const rows = yield* RoomRows
-  const { epoch, snapshot } = yield* rows.claim(id)
-  if (snapshot === null) return { epoch, state: undefined }
+  const { begun, epoch, snapshot } = yield* rows.claim(id)
+  if (snapshot === null) {
+    return { epoch, state: undefined, since: begun ?? Number.POSITIVE_INFINITY }
+  }
   const stored = yield* Effect.orDie(decodeSnapshot(snapshot))
-  return { epoch, state: fromStored(stored) }
+  return { epoch, state: fromStored(stored), since: epoch }
 })
 
 /** Brings the room of an id to life on this node, until the scope closes. */
@@ -52,7 +54,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const writer = yield* RoomWriter
   const lease = yield* Lease
   const lines = yield* RoomLines
-  const { epoch, state } = yield* wakeState(id)
+  const { epoch, since, state } = yield* wakeState(id)
   if (state !== undefined) writer.woken(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const port: RoomPort = {
@@ -65,6 +67,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     closed: () => writer.remove(actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, port)
+  actor.since = since
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
@@ -140,7 +143,7 @@ const held = Effect.fnUntraced(function* (
   }
 })
 
-const refusal = (error: RoomNotFound | Unavailable) => Effect.fail(error)
+const refusal = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)
 
 const isOpenIn = (actor: RoomActor, environmentId: string): boolean =>
   actor.state?.closed === null && actor.state.settings.environmentId === environmentId
@@ -175,9 +178,11 @@ export const RoomLive = Room.toLayer(
               lines.tell(address, told, lost)
             }
             if (!isOpenIn(actor, environmentId)) {
-              // Who has heard the room asks again for a while: its last state may yet be written.
-              if (epoch > 0 && actor.state === undefined) actor.fence()
-              return refusal(new RoomNotFound())
+              if (actor.state !== undefined || epoch === 0 || epoch >= actor.since) {
+                return refusal(new RoomNotFound())
+              }
+              actor.fence()
+              return refusal(new RoomMissing({ message: `${actor.id} has no row` }))
             }
             if (!actor.attachments.admits(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))

@@ -9,6 +9,11 @@ import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
 import { HeldSeat } from "#rpc/realtime"
 import { CloseReason, JsonMembers, RoomRef, SignalKind, Transport } from "#rpc/rooms"
 
+/** The room was there, and a crash may have taken its row away: its last state may yet be written. */
+export class RoomMissing extends Schema.TaggedError<RoomMissing>()("room_missing", {
+  message: Schema.String
+}) {}
+
 const Attachment = { node: Schema.String, connectionId: Schema.String }
 
 export const NewcomerSchema = Schema.Struct({
@@ -164,7 +169,7 @@ export const Room = Entity.make("Room", [
       present: Schema.Array(Present)
     },
     success: RoomBatch,
-    error: Schema.Union([RoomNotFound, Unavailable]),
+    error: Schema.Union([RoomMissing, RoomNotFound, Unavailable]),
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),
   /** Ends the room for its members. */

@@ -57,22 +57,18 @@ const backOffFactor = 1.5
 const backOffSteps = 8
 /** How long the entity may take to let the link in, before it is asked anew. */
 const answerMillis = 3000
-/**
- * How long an entity that was there may be unknown, since its last state may still be on its way: for
- * longer than a statement takes to fail that has no answer.
- */
-const goneMillis = 6000
+/** How long an entity may be missing: for longer than a statement takes to fail that has no answer. */
+const missingMillis = 6000
 /** How long commands wait for an entity that is nowhere; of one that may be gone they hear whether it is. */
 const patienceMillis = 10_000
 
 /** What says that the entity is no more. */
 const gone: ReadonlySet<string> = new Set(["room_not_found", "channel_not_found"])
+/** What says that it was there, and that its last state may still be on its way. */
+const missing = "room_missing"
 
-const notFound = (exit: Exit.Exit<void, CodedError>): CodedError | undefined => {
-  if (Exit.isSuccess(exit)) return undefined
-  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-  return error !== undefined && gone.has(error._tag) ? error : undefined
-}
+const errorOf = (exit: Exit.Exit<void, CodedError>): CodedError | undefined =>
+  Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
 
 export class Link<Command, Item, Data> {
   readonly #node: string
@@ -221,7 +217,7 @@ export class Link<Command, Item, Data> {
     return Effect.gen({ self: this }, function* () {
       let attempts = 0
       let heardAt = yield* Clock.currentTimeMillis
-      let goneAt: number | undefined
+      let missingAt: number | undefined
       while (!this.ended) {
         const exit = yield* Effect.exit(this.#watchOnce())
         const now = yield* Clock.currentTimeMillis
@@ -232,13 +228,14 @@ export class Link<Command, Item, Data> {
         this.#attached = false
         // What still comes, over a line, is of an attachment that is over.
         this.#moved = true
-        const gone = notFound(exit)
-        goneAt = gone === undefined ? undefined : (goneAt ?? now)
-        if (gone !== undefined && (this.#epoch === 0 || now - (goneAt ?? now) >= goneMillis)) {
-          return this.#target.lost(gone)
+        const error = errorOf(exit)
+        missingAt = error?._tag === missing ? (missingAt ?? now) : undefined
+        const given = missingAt !== undefined && now - missingAt >= missingMillis
+        if (error !== undefined && (given || gone.has(error._tag))) {
+          return this.#target.lost(error)
         }
         this.#requeue()
-        const patient = gone !== undefined || now - heardAt <= patienceMillis
+        const patient = missingAt !== undefined || now - heardAt <= patienceMillis
         if (!patient) this.#failAll(new Unavailable())
         yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts))
         attempts = Math.min(attempts + 1, backOffSteps)

@@ -86,7 +86,7 @@ export class RoomLink implements RoomLine {
         },
         receive: (items) => this.#receive(items),
         repeatable: (command) => command.t !== "send" && command.t !== "signal",
-        lost: (error) => this.#lost(error)
+        lost: () => this.#lost()
       }
     })
   }
@@ -169,7 +169,7 @@ export class RoomLink implements RoomLine {
           })
           break
         case "end":
-          this.#lost(new RoomNotFound(), false)
+          this.#lost(false)
           return
       }
     }
@@ -218,7 +218,7 @@ export class RoomLink implements RoomLine {
   }
 
   /** The room is no more: closed, as its members have been told, or lost, as they are told now. */
-  #lost(error: CodedError, tell = true): void {
+  #lost(tell = true): void {
     const members = Array.from(this.#members.values())
     this.#members.clear()
     const closed = Frame.of({ t: "room_closed", roomId: this.roomId, reason: "lost" })
@@ -226,10 +226,10 @@ export class RoomLink implements RoomLine {
       if (tell) member.push(closed)
       member.unseated(this.roomId)
     }
-    this.#link.end(error)
+    this.#link.end(new RoomNotFound())
     this.#ended(this)
   }
 }
 
 const coded = (error: CodedError): CodedError =>
-  error._tag === "room_not_found" ? error : new Unavailable()
+  error._tag === "room_not_found" || error._tag === "room_missing" ? error : new Unavailable()
