@@ -3,8 +3,37 @@
  * of all rooms that have members on both, one batch a turn. The `Watch` stream of a remote room is
  * then only the sign of life.
  */
-import { Context, Schema } from "effect"
+import { Context, Predicate, Schema } from "effect"
 import { RoomInput, RoomItem } from "./protocol.ts"
+
+const { isObject, isString } = Predicate
+
+/** A list whose elements are mostly plain; what is not plainly one is the schema's to decide. */
+const listOf = <A>(schema: Schema.Codec<A>, isPlain: (value: unknown) => boolean) => {
+  const isOne = Schema.is(schema)
+  return Schema.declare(
+    (value): value is ReadonlyArray<A> =>
+      Array.isArray(value) && value.every((element) => isPlain(element) || isOne(element))
+  )
+}
+
+/** Most of what a line carries is an event. A schema takes many times as long to say so. */
+const isEvent = (value: unknown): boolean =>
+  isObject(value) &&
+  value["k"] === "event" &&
+  isString(value["frame"]) &&
+  (value["to"] === null || (Array.isArray(value["to"]) && value["to"].every(isString))) &&
+  (value["except"] === null || isString(value["except"]))
+
+/** The same of a message to all others, the other way. */
+const isSend = (value: unknown): boolean =>
+  isObject(value) &&
+  Number.isSafeInteger(value["seq"]) &&
+  isObject(value["command"]) &&
+  value["command"]["t"] === "send" &&
+  isString(value["command"]["playerId"]) &&
+  isString(value["command"]["type"]) &&
+  !Object.hasOwn(value["command"], "to")
 
 /** A node's commands for a room. */
 export const LineInputs = Schema.Struct({
@@ -12,7 +41,7 @@ export const LineInputs = Schema.Struct({
   node: Schema.String,
   /** The attachment that this is from: what an earlier one has sent comes too late. */
   watch: Schema.Int,
-  inputs: Schema.Array(RoomInput)
+  inputs: listOf(RoomInput, isSend)
 })
 export type LineInputs = typeof LineInputs.Type
 
@@ -23,7 +52,7 @@ export const LineItems = Schema.Struct({
   /** The attachment that this is for: what is meant for an earlier one comes too late. */
   watch: Schema.Int,
   from: Schema.String,
-  items: Schema.Array(RoomItem)
+  items: listOf(RoomItem, isEvent)
 })
 export type LineItems = typeof LineItems.Type
 

@@ -1,0 +1,74 @@
+/** What is told of a line's freight by hand is what the schemas of commands and items tell. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as fc from "fast-check"
+import { LineInputs, LineItems } from "#entities/room/lines"
+import { RoomInput, RoomItem } from "#entities/room/protocol"
+
+/** Mostly right, now and then anything at all. */
+const mostly = (right: fc.Arbitrary<unknown>) =>
+  fc.oneof({ weight: 9, arbitrary: right }, { weight: 1, arbitrary: fc.jsonValue() })
+
+const listed = mostly(fc.array(fc.string(), { maxLength: 3 }))
+
+const item = fc.record(
+  {
+    k: mostly(fc.constantFrom("event", "event", "exit", "end")),
+    to: fc.oneof(fc.constant(null), listed),
+    except: fc.oneof(fc.constant(null), mostly(fc.string())),
+    frame: mostly(fc.string()),
+    player: mostly(fc.string())
+  },
+  { requiredKeys: ["k"] }
+)
+
+const input = fc.record(
+  {
+    seq: mostly(fc.integer()),
+    command: mostly(
+      fc.record(
+        {
+          t: mostly(fc.constantFrom("send", "send", "lock", "setState")),
+          playerId: mostly(fc.string()),
+          type: mostly(fc.string()),
+          data: fc.jsonValue(),
+          to: listed,
+          locked: fc.boolean(),
+          patch: fc.jsonValue()
+        },
+        { requiredKeys: ["t", "playerId"] }
+      )
+    )
+  },
+  { requiredKeys: ["command"] }
+)
+
+/** As they come over a line. */
+const carried = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+describe("the freight of a line", () => {
+  it("is taken and refused as its schemas say", () => {
+    const isItems = Schema.is(LineItems)
+    const isInputs = Schema.is(LineInputs)
+    const [areItems, areInputs] = [
+      Schema.is(Schema.Array(RoomItem)),
+      Schema.is(Schema.Array(RoomInput))
+    ]
+    const seen = { items: new Set<boolean>(), inputs: new Set<boolean>() }
+    fc.assert(
+      fc.property(
+        fc.array(item, { maxLength: 3 }).map(carried),
+        fc.array(input, { maxLength: 3 }).map(carried),
+        (items, inputs) => {
+          const head = { room: "rm_1", watch: 1 }
+          assert.strictEqual(isItems({ ...head, epoch: 1, from: "h|1", items }), areItems(items))
+          assert.strictEqual(isInputs({ ...head, node: "nod_1", inputs }), areInputs(inputs))
+          seen.items.add(areItems(items))
+          seen.inputs.add(areInputs(inputs))
+        }
+      ),
+      { numRuns: 3000 }
+    )
+    assert.deepStrictEqual([seen.items.size, seen.inputs.size], [2, 2])
+  })
+})
