@@ -35,6 +35,7 @@ const others = [
   "project_members",
   "projects",
   "provider_credentials",
+  "rooms_begun",
   "signing_keys",
   "webhook_secrets"
 ]

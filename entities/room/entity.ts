@@ -145,8 +145,19 @@ const held = Effect.fnUntraced(function* (
 
 const refusal = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)
 
-const isOpenIn = (actor: RoomActor, environmentId: string): boolean =>
-  actor.state?.closed === null && actor.state.settings.environmentId === environmentId
+/** Why the room cannot be watched by those who have last heard it at that epoch, if so. */
+const absence = (actor: RoomActor, environmentId: string, heardEpoch: number) => {
+  const { since, state } = actor
+  if (state !== undefined) {
+    if (state.settings.environmentId !== environmentId) return new RoomNotFound()
+    if (state.closed === null) return undefined
+    // Until its row is removed it might wake once more: nobody is told yet that it is over.
+    return heardEpoch === 0 ? new RoomNotFound() : new Unavailable()
+  }
+  if (heardEpoch === 0 || heardEpoch >= since) return new RoomNotFound()
+  actor.fence()
+  return new RoomMissing({ message: "The room has no row." })
+}
 
 /** The room's behaviour. */
 export const RoomLive = Room.toLayer(
@@ -177,13 +188,8 @@ export const RoomLive = Room.toLayer(
               const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
               lines.tell(address, told, lost)
             }
-            if (!isOpenIn(actor, environmentId)) {
-              if (actor.state !== undefined || epoch === 0 || epoch >= actor.since) {
-                return refusal(new RoomNotFound())
-              }
-              actor.fence()
-              return refusal(new RoomMissing({ message: `${actor.id} has no row` }))
-            }
+            const absent = absence(actor, environmentId, epoch)
+            if (absent !== undefined) return refusal(absent)
             if (!actor.attachments.admits(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
             const queue = watchQueue({

@@ -82,11 +82,7 @@ export const checkDoubled = (
 }
 
 /** Rooms are lost only where the database has lost them and a runner, too. */
-export const checkLosses = (
-  world: World,
-  ledger: Ledger,
-  { bereft, crashed }: Pick<Cluster, "bereft" | "crashed">
-): void => {
+export const checkLosses = (world: World, ledger: Ledger, { bereft, crashed }: Losses): void => {
   if (bereft && crashed) return
   for (const { frames, playerId, roomId } of ledger.transcripts) {
     if (frames.some(isLoss)) world.fault(`${playerId} hears that ${roomId} is lost`)
@@ -231,11 +227,20 @@ export const checkWrites = (
   }
 }
 
+type Losses = Pick<Cluster, "bereft" | "crashed">
+
 /**
  * What a room that wakes has forgotten: no leave that was acknowledged, and of acknowledged writes not
- * more than those of the promised second, whatever has happened.
+ * more than those of the promised second, whatever has happened to runners or to the database. Where
+ * both were lost the room may wake from what another runner knows, or not at all.
  */
-export const checkForgotten = (world: World, record: RoomRecord, ledger: Ledger): void => {
+export const checkForgotten = (
+  world: World,
+  record: RoomRecord,
+  ledger: Ledger,
+  { bereft, crashed }: Losses
+): void => {
+  if (bereft && crashed) return
   for (const [id, activations] of record.activations) {
     for (const [index, { wokenAt, wokenFrom: state }] of activations.entries()) {
       if (state === undefined) continue

@@ -154,7 +154,7 @@ const live = async (life: Life) => {
   await world.pass(9000)
   checkAnswers(world, players, "none")
   checkTranscripts(world, record, ledger)
-  checkForgotten(world, record, ledger)
+  checkForgotten(world, record, ledger, cluster)
   checkLosses(world, ledger, cluster)
   checkDoubled(world, ledger.transcripts)
   checkDoubled(world, ledger.channelTranscripts)
