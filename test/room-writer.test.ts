@@ -165,6 +165,24 @@ describe("the writer of rooms", () => {
     }
   )
 
+  it.effect("writes rooms again whose rows are missing when they stop with their runner", () => {
+    const saves: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.sync(() => {
+        saves.push(...rows.map(({ id }) => id))
+        return written(saves)
+      })
+    const unclaimed: Unclaimed = (left) =>
+      Effect.succeed(new Map(left.map(({ id }) => [id, false])))
+    return Effect.gen(function* () {
+      yield* Effect.provide(
+        Effect.map(RoomWriter, (writer) => writer.leave(room())),
+        writing(save, unclaimed)
+      )
+      assert.deepStrictEqual(saves, ["rm_1"])
+    })
+  })
+
   it.effect("writes a room whose code is another's by now without it", () => {
     const codes: Array<string> = []
     const save: Save = (rows) =>

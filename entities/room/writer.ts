@@ -175,6 +175,8 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     )
 
     yield* look.pipe(warned, Effect.repeat(Schedule.spaced(lookMillis)), Effect.forkScoped)
+    // Rooms that did not change since a crash have no row when they stop with their runner.
+    yield* Effect.addFinalizer(() => warned(Effect.andThen(look, flush(dirty))))
 
     return {
       counts,
