@@ -64,8 +64,11 @@ export const isPlayerGone = (failure: unknown): boolean =>
 export const isEnvironmentGone = (failure: unknown): boolean =>
   brokenConstraint(failure)?.endsWith("_environment_id_fkey") === true
 
-/** SQLSTATEs of data that does not fit, broken constraints and transactions that had to give way. */
-const refusedForm = /^(?:22|23|40)/
+/**
+ * SQLSTATEs of a row that comes twice, of data that does not fit, broken constraints and transactions
+ * that had to give way.
+ */
+const refusedForm = /^(?:21|22|23|40)/
 
 /** Whether the database has refused a statement for what it says: then nothing of it was done. */
 export const isRefused = (failure: unknown): boolean =>

@@ -73,6 +73,9 @@ const columns = (sql: SqlClient.SqlClient) =>
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
     "dueAt" timestamptz, members text[], snapshot text, since bigint`)
 
+/** More than rooms that wake or open while a replica is behind. */
+const epochsLeapt = 10_000
+
 /** The statements that write rows; a batch is one JSON parameter, so the text never varies. */
 const writes = (sql: SqlClient.SqlClient) => {
   const rows = (json: string) => sql`
@@ -119,11 +122,14 @@ const writes = (sql: SqlClient.SqlClient) => {
     save: SqlSchema.findAll({
       Request: Schema.Array(Snapshot),
       Result: Schema.Struct({ id: Schema.String, begun: Schema.Number }),
-      // Who finds no beginning while another writes it has come after the same crash.
+      // Who finds no beginning while another writes it has come after the same crash. A replica that
+      // took over may not know of the last epochs that were given: those to come are far above them.
       execute: (batch) => sql`
         with begun as materialized (
-          insert into rooms_begun (epoch) select nextval('entity_epochs')
-          where not exists (select from rooms_begun) on conflict do nothing returning epoch
+          insert into rooms_begun (epoch)
+          select max(nextval('entity_epochs')) from generate_series(1, ${epochsLeapt})
+          where not exists (select from rooms_begun) having count(*) > 0
+          on conflict do nothing returning epoch
         ),
         beginning as materialized (
           select coalesce((select epoch from begun), (select epoch from rooms_begun)) as epoch
@@ -146,7 +152,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
     Request: Schema.Array(Schema.Struct({ id: Schema.String, epoch: Schema.Number })),
     Result: Schema.Struct({ id: Schema.String, written: Schema.Boolean }),
     execute: (left) => sql`
-      select own.id, rooms.id is not null as written
+      select own.id, coalesce(rooms.epoch = own.epoch, false) as written
       from unnest(${left.map(({ id }) => id)}::text[],
         ${left.map(({ epoch }) => epoch)}::float8[]) as own(id, epoch)
       left join rooms on rooms.id = own.id
@@ -257,7 +263,7 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
         ),
       /**
        * Of activations that have ended, those that no newer one follows yet; `written` says whether
-       * the room's row is there.
+       * the room's row is theirs, and not missing or written by an older one after a crash.
        */
       unclaimed: (left: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
         Effect.map(

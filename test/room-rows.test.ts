@@ -4,7 +4,7 @@ import { Context, Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { toRow } from "#entities/room/snapshot"
-import { poolLayer } from "#sql/database"
+import { isRefused, poolLayer } from "#sql/database"
 import { RoomRows } from "#sql/rooms"
 import { pause } from "#src/testing/socket-client"
 import { proxyTo } from "./http/raw.ts"
@@ -13,6 +13,17 @@ import { emptyRoom, start } from "./room-world.ts"
 
 const row = toRow(emptyRoom(), 1, "nod_1", start)
 const snapshot = { ...row, since: row.epoch }
+
+/** The rows, and a crash that empties what is not logged. */
+const database = Effect.gen(function* () {
+  const url = yield* SharedDatabase
+  const services = yield* Layer.build(
+    RoomRows.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
+  )
+  const sql = Context.get(services, SqlClient.SqlClient)
+  const crash = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
+  return { crash, rows: Context.get(services, RoomRows), sql }
+})
 
 layer(SharedDatabase.layer)("a snapshot", (it) => {
   it.effect("that gets no answer fails in time, and the next goes another way", () =>
@@ -41,13 +52,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
 
   it.effect("whose row is missing is written once after a crash, and at no other time", () =>
     Effect.gen(function* () {
-      const url = yield* SharedDatabase
-      const services = yield* Layer.build(
-        RoomRows.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
-      )
-      const rows = Context.get(services, RoomRows)
-      const sql = Context.get(services, SqlClient.SqlClient)
-      const crash = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
+      const { crash, rows } = yield* database
       const epoch = yield* rows.nextEpoch
       const own = { ...snapshot, epoch, since: epoch }
       yield* rows.insert(own)
@@ -65,6 +70,34 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
       yield* crash
       assert.strictEqual((yield* rows.save([{ ...own, since: begun ?? 0 }])).size, 1)
       yield* rows.remove([own])
+    })
+  )
+  it.effect("of an older activation, written after a crash, makes way for the newest", () =>
+    Effect.gen(function* () {
+      const { crash, rows } = yield* database
+      const older = { ...snapshot, epoch: yield* rows.nextEpoch, since: 0 }
+      const newer = { ...snapshot, epoch: yield* rows.nextEpoch, since: 0 }
+      yield* crash
+      yield* rows.save([older])
+      const left = yield* rows.unclaimed([newer])
+      assert.deepStrictEqual(left, new Map([[row.id, false]]))
+      assert.isTrue(isRefused(yield* Effect.flip(rows.save([older, newer]))))
+      yield* rows.save([newer])
+      assert.strictEqual((yield* rows.save([older])).size, 0)
+      yield* rows.remove([newer])
+    })
+  )
+
+  it.effect("is written to a replica that took over before it knew of the last epochs", () =>
+    Effect.gen(function* () {
+      const { crash, rows, sql } = yield* database
+      const epoch = yield* rows.nextEpoch
+      yield* crash
+      yield* sql`select setval('entity_epochs', greatest(1, ${epoch}::bigint - 100))`
+      assert.strictEqual((yield* rows.save([{ ...snapshot, epoch, since: epoch }])).size, 1)
+      const claimed = yield* rows.claim(row.id)
+      assert.isAbove(claimed.epoch, epoch)
+      yield* rows.remove([claimed])
     })
   )
 })
