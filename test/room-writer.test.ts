@@ -165,6 +165,35 @@ describe("the writer of rooms", () => {
     }
   )
 
+  it.effect("writes all rooms that live here after a crash, once", () => {
+    const saves: Array<string> = []
+    let begun = 1
+    const save: Save = (rows) =>
+      Effect.sync(() => {
+        saves.push(...rows.map(({ id }) => id))
+        return new Map(rows.map(({ id }) => [id, begun]))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const [changing, idle, gone] = [room("rm_1"), room("rm_2"), room("rm_3")]
+      writer.changed(changing)
+      yield* writer.flush
+      for (const actor of [changing, idle, gone]) writer.enter(actor)
+      gone.fence()
+      writer.leave(gone)
+      saves.length = 0
+      writer.changed(changing)
+      yield* writer.flush
+      begun = 2
+      writer.changed(changing)
+      yield* writer.flush
+      assert.deepStrictEqual(saves, ["rm_1", "rm_1"])
+      yield* TestClock.adjust("1 seconds")
+      assert.deepStrictEqual(saves.slice(2), ["rm_1", "rm_2"])
+      assert.strictEqual(idle.since, 2)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
   it.effect("writes rooms again whose rows are missing when they stop with their runner", () => {
     const saves: Array<string> = []
     const save: Save = (rows) =>

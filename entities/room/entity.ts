@@ -55,7 +55,6 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const lease = yield* Lease
   const lines = yield* RoomLines
   const { epoch, since, state } = yield* wakeState(id)
-  if (state !== undefined) writer.woken(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const port: RoomPort = {
     now: () => clock.currentTimeMillisUnsafe(),
@@ -71,6 +70,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
+      writer.enter(actor)
       actor.expectNodes()
     }),
     () =>

@@ -4,8 +4,9 @@
  * whose row belongs to a newer activation is told so and falls silent. When the database is away the
  * newest state of each room waits, so the backlog is bounded by the number of rooms.
  *
- * A room that stops here stays with the writer until it lives elsewhere: a crash of Postgres empties
- * the table, and until then nobody else could write its row again.
+ * A crash of Postgres empties the table. Whoever writes first after it learns so, and writes all rooms
+ * that live here. A room that stops here stays with the writer until it lives elsewhere: until then
+ * nobody else could write its row again.
  */
 import {
   Array,
@@ -30,7 +31,10 @@ import { toRow } from "./snapshot.ts"
 const byStatement = (actors: Iterable<RoomActor>) =>
   Array.chunksOf(actors, rooms.snapshotsPerStatement)
 
-/** Writes what is to be remembered of rooms; who must not write any more is told so. */
+/**
+ * Writes what is to be remembered of rooms; who must not write any more is told so. Answers the epoch at
+ * which the table began, or 0.
+ */
 const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) =>
   Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
@@ -41,7 +45,7 @@ const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCou
       const snapshot = { ...row, code: hasCode ? row.code : id, since }
       return [{ actor, changes: actor.taken(), snapshot }]
     })
-    if (batch.length === 0) return
+    if (batch.length === 0) return 0
     const saved = yield* rows.save(batch.map(({ snapshot }) => snapshot))
     counts.wrote(saved.size)
     for (const { actor, changes } of batch) {
@@ -54,6 +58,7 @@ const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCou
         actor.saved(changes)
       }
     }
+    return Math.max(0, ...saved.values())
   })
 
 const warned = Effect.catchCause((cause: Cause.Cause<unknown>) =>
@@ -67,7 +72,16 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
   const urgent = new Set<RoomActor>()
   /** Rooms that are over, and have a row yet. */
   const over = new Set<RoomActor>()
-  const save = makeSave(rows, nodeId, counts)
+  const living = new Set<RoomActor>()
+  let newest = 0
+  const write = makeSave(rows, nodeId, counts)
+
+  /** A table that began anew lacks those that have not changed since. */
+  const save = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>
+    Effect.map(write(batch, hasCode), (begun) => {
+      if (begun > newest) for (const actor of living) dirty.add(actor)
+      newest = Math.max(newest, begun)
+    })
 
   /** What fails stays dirty. */
   const attempt = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>
@@ -115,7 +129,7 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
   }).pipe(warned)
 
   const flush = (from: Set<RoomActor>) => Effect.andThen(removeAll, saveAll(from))
-  return { dirty, urgent, over, flush }
+  return { dirty, urgent, over, living, flush }
 }
 
 /** How often it is seen whether rooms that stopped here live elsewhere. */
@@ -152,7 +166,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
     const node = yield* ThisNode
     const counts = new SnapshotCounts()
     const backlog = makeBacklog(rows, node.id, counts)
-    const { dirty, over, urgent } = backlog
+    const { dirty, living, over, urgent } = backlog
     const { forget, left, look } = makeLeft(rows, (actor) => dirty.add(actor))
     const wanted = yield* Latch.make(false)
     /** One write at a time: a snapshot that is still under way must not come after the removal. */
@@ -199,12 +213,14 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/Roo
       ),
       /** The room stops here: its last state is kept until another activation has it. */
       leave: (actor: RoomActor): void => {
+        living.delete(actor)
         if (actor.state?.closed === null && !actor.fenced) left.set(actor.id, actor)
       },
-      /** The room lives here again. */
-      woken: (id: string): void => {
-        const last = left.get(id)
-        if (last !== undefined) forget(last)
+      /** The room lives here; as long as it has no state, its last is kept. */
+      enter: (actor: RoomActor): void => {
+        living.add(actor)
+        const last = left.get(actor.id)
+        if (last !== undefined && actor.state !== undefined) forget(last)
       },
       /** Forgets a room that is over. */
       remove: (actor: RoomActor): void => {
