@@ -5,7 +5,7 @@
  */
 import { Context, Effect, type Scope, ScopedRef, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 
 export interface Ownership {
   /** Are the shards surely still this process's? */

@@ -4,7 +4,7 @@
  * is only the sign of life.
  */
 import { Cause, Clock, Effect, FiberHandle, Queue, type Scope } from "effect"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { LocalActors } from "./local-actors.ts"
 

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import type { EnvironmentConfig } from "./config/document.ts"
-import { AgeChangeNotAllowed, NotFound, wire } from "./errors.ts"
+import { AgeChangeNotAllowed, NotFound, wire } from "./errors/codes.ts"
 import { ages as limits } from "./limits.ts"
 
 /** Under 13, under 18, and everybody else; the strictest first. */

@@ -11,10 +11,10 @@ import {
   FeaturesApi,
   ProjectConfigApi,
   ProjectFeaturesApi
-} from "./config.ts"
+} from "./config/api.ts"
 import { IdentitiesApi } from "./identities.ts"
 import { NewsApi } from "./news.ts"
-import { ProjectProvidersApi, ProvidersApi } from "./oauth.ts"
+import { ProjectProvidersApi, ProvidersApi } from "./oauth/api.ts"
 import { EmailApi, OwnEmailApi } from "./email.ts"
 import { SignInApi } from "./oauth/sign-in.ts"
 import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"

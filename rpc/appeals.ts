@@ -13,11 +13,11 @@ import {
   SanctionInactive,
   SessionRevoked,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { SanctionId } from "./ids.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
-import { proseUpTo } from "./prose.ts"
+import { proseUpTo } from "./text.ts"
 
 export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type

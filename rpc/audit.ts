@@ -8,7 +8,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { EnvironmentName } from "./auth.ts"
 import { http } from "./limits.ts"
-import { memberParams, underMember } from "./operating.ts"
+import { memberParams, underMember } from "./mounts.ts"
 
 export const ActorKind = Schema.Literals(["developer", "key", "system"])
 

@@ -24,7 +24,7 @@ import {
   Unavailable,
   UnsupportedMediaType,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import type {
   DeveloperId,
   DeveloperSessionId,

@@ -26,7 +26,7 @@ import {
   VoiceInUse,
   VoiceTooLarge,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { channels as limits } from "./limits.ts"
 import { frameFaults, MessageData } from "./rooms.ts"
 

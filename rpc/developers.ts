@@ -16,7 +16,7 @@ import {
   NotFound,
   SignupsClosed,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { DeveloperId } from "./ids.ts"
 import { developers } from "./limits.ts"
 

@@ -21,7 +21,7 @@ import {
   PlayerBanned,
   SessionRevoked,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { email as limits, sessions } from "./limits.ts"
 import { DisplayName, Player } from "./players.ts"
 import { RefreshToken, Session } from "./sessions.ts"

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
-import { InvalidRefreshToken, LastLoginMethod, NotFound, wire } from "./errors.ts"
+import { InvalidRefreshToken, LastLoginMethod, NotFound, wire } from "./errors/codes.ts"
 import { Player } from "./players.ts"
 import { RefreshToken } from "./sessions.ts"
 

@@ -3,7 +3,7 @@
  * caller can meet, each once, with its unit in the name.
  */
 
-export { type Throttle, throttles } from "./limits/throttles.ts"
+export { type Throttle, throttles } from "./throttles.ts"
 
 const KiB = 1024
 const MiB = 1024 * KiB

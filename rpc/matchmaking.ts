@@ -12,7 +12,7 @@ import {
   MatchCancelled,
   ModeNotFound,
   NotMatching
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { frameFaults, RoomRef } from "./rooms.ts"
 
 /** Wait for a match; the reply comes when seated, after `room_joined`. */

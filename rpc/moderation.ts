@@ -13,11 +13,11 @@ import {
   PlayerNotFound,
   TokenExpired,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
 import { http, moderation } from "./limits.ts"
-import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
-import { proseUpTo } from "./prose.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
+import { proseUpTo } from "./text.ts"
 
 /** A player after a ban or its end. `revokedSessions` counts the sessions that this ban has ended. */
 export const BanResult = Schema.Struct({

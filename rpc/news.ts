@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
-import { NotFound, wire } from "./errors.ts"
+import { NotFound, wire } from "./errors/codes.ts"
 
 const enabled = Schema.Boolean
 

@@ -6,7 +6,13 @@
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { NotInRoom, P2pOnly, PayloadTooLarge, PlayerNotInRoom, TurnUnavailable } from "./errors.ts"
+import {
+  NotInRoom,
+  P2pOnly,
+  PayloadTooLarge,
+  PlayerNotInRoom,
+  TurnUnavailable
+} from "./errors/codes.ts"
 import { frameFaults, MessageData, SignalKind } from "./rooms.ts"
 
 /**

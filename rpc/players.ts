@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
-import { NotFound, wire } from "./errors.ts"
+import { NotFound, wire } from "./errors/codes.ts"
 import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
 

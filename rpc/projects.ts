@@ -13,11 +13,11 @@ import {
   TooManyKeys,
   TooManyProjects,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { KeyId, PlayerId, ProjectId } from "./ids.ts"
 import { http, projects } from "./limits.ts"
 import { OperatorSanction } from "./moderation.ts"
-import { memberParams, projectParams, underMember, underProject } from "./operating.ts"
+import { memberParams, projectParams, underMember, underProject } from "./mounts.ts"
 import { Identity } from "./players.ts"
 import { PublicRoom } from "./rooms.ts"
 import { SaveItem } from "./saves.ts"

@@ -19,7 +19,7 @@ import {
   TokenExpired,
   Unauthorized,
   Unavailable
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
 import { PeerFrames } from "./peers.ts"

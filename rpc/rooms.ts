@@ -31,7 +31,7 @@ import {
   Unauthorized,
   Unavailable,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { isDeeper } from "./json.ts"
 import { http, rooms } from "./limits.ts"
 

@@ -16,7 +16,7 @@ import {
   TooManySaves,
   VersionConflict,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { saves } from "./limits.ts"
 
 /** The name of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first a letter or digit. */

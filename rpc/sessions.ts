@@ -6,7 +6,13 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { PublishableKey, Requests } from "./auth.ts"
-import { InvalidRefreshToken, PlayerBanned, RefreshRace, SessionRevoked, wire } from "./errors.ts"
+import {
+  InvalidRefreshToken,
+  PlayerBanned,
+  RefreshRace,
+  SessionRevoked,
+  wire
+} from "./errors/codes.ts"
 import { DisplayName, Player } from "./players.ts"
 
 /** A signed-in player and its tokens; `expiresIn` is the access token's life in seconds. */

@@ -14,9 +14,9 @@ import {
   InvalidIdempotencyKey,
   NotFound,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { stats } from "./limits.ts"
-import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 
 /** A stat's value for all time, today, this week (from Monday) and this month. */
 export const PeriodValues = Schema.Struct({

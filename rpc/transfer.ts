@@ -19,7 +19,7 @@ import {
   SessionRevoked,
   ShareInAppBrowserDisabled,
   wire
-} from "./errors.ts"
+} from "./errors/codes.ts"
 import { transfer as limits } from "./limits.ts"
 import { Session } from "./sessions.ts"
 

@@ -4,11 +4,11 @@
  */
 import { Context, Data, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { LastLoginMethod } from "#rpc/errors"
+import { LastLoginMethod } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Method } from "#rpc/identities"
 import { answered, brokenConstraint, settled } from "./database.ts"
-import { PlayerRow, playerColumns } from "./players.ts"
+import { PlayerRow, playerColumns } from "./players/repository.ts"
 
 /** The key of an identity: `subject` is an address in lower case, or the provider's id of a person. */
 const Key = Schema.Struct({

@@ -11,7 +11,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { attempted, isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./gather.ts"
+import { gatherWrites } from "./batching.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
 export const RoomRow = Schema.Struct({

@@ -8,7 +8,7 @@ import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
 import { brokenConstraint, isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./gather.ts"
+import { gatherWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

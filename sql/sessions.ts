@@ -9,9 +9,9 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { answered, settled } from "./database.ts"
-import { gather } from "./gather.ts"
+import { gather } from "./batching.ts"
 import { IdentityRow, linking } from "./identities.ts"
-import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
+import { NewPlayer, PlayerRow, playerColumns } from "./players/repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

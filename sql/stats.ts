@@ -8,7 +8,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { stats as limits } from "#rpc/limits"
 import { isPlayerGone, isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./gather.ts"
+import { gatherWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

@@ -20,7 +20,7 @@ import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import type { ConfigPushed } from "#rpc/config"
+import type { ConfigPushed } from "#rpc/config/api"
 import { changedPaths } from "#rpc/config/changes"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
 import type { FeatureName } from "#rpc/config/features"
@@ -31,7 +31,7 @@ import {
   type InvalidConfig,
   NotFound,
   PayloadTooLarge
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"

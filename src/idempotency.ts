@@ -6,7 +6,11 @@
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { IdempotencyInProgress, IdempotencyKeyReused, InvalidIdempotencyKey } from "#rpc/errors"
+import {
+  IdempotencyInProgress,
+  IdempotencyKeyReused,
+  InvalidIdempotencyKey
+} from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { http, idempotency } from "#rpc/limits"
 import { IdempotencyRows, type KeptAnswer } from "#sql/idempotency"

@@ -5,7 +5,7 @@
 import { Clock, Effect, Metric } from "effect"
 import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import { findMode } from "#rpc/config/multiplayer"
-import { MatchCancelled, ModeNotFound, NotMatching, Unavailable } from "#rpc/errors"
+import { MatchCancelled, ModeNotFound, NotMatching, Unavailable } from "#rpc/errors/codes"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { Configs } from "./config.ts"
 import type { PlayerConnection } from "./realtime/connection.ts"

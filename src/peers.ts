@@ -5,7 +5,7 @@
  */
 import { createHmac } from "node:crypto"
 import { Clock, Context, DateTime, Effect, Layer, Redacted } from "effect"
-import { NotInRoom, TurnUnavailable } from "#rpc/errors"
+import { NotInRoom, TurnUnavailable } from "#rpc/errors/codes"
 import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import type { PlayerConnection } from "./realtime/connection.ts"

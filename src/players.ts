@@ -3,9 +3,9 @@ import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
-import { NotFound } from "#rpc/errors"
+import { NotFound } from "#rpc/errors/codes"
 import { normalizeDisplayName, type Player } from "#rpc/players"
-import { type PlayerRow, PlayerRows } from "#sql/players"
+import { type PlayerRow, PlayerRows } from "#sql/players/repository"
 import { Standings } from "./moderation/standings.ts"
 
 /** A player as its own client sees it. */

@@ -17,7 +17,7 @@ import {
   PayloadTooLarge,
   ResumeExpired,
   RoomNotFound
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { rooms as limits, throttles as guesses } from "#rpc/limits"
 import type { JsonMembers, PublicRoom } from "#rpc/rooms"

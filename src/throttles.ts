@@ -4,7 +4,7 @@
  * does not cost a statement a request; nor does one who was refused and comes again too soon.
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
-import { RateLimited } from "#rpc/errors"
+import { RateLimited } from "#rpc/errors/codes"
 import { caches, type Throttle } from "#rpc/limits"
 import { ThrottleRows } from "#sql/throttles"
 import { Settings } from "./settings.ts"

@@ -13,7 +13,7 @@ import {
   type EnvironmentCaller,
   type PlayerCaller
 } from "#rpc/auth"
-import { InvalidCode, NotFound, ShareInAppBrowserDisabled } from "#rpc/errors"
+import { InvalidCode, NotFound, ShareInAppBrowserDisabled } from "#rpc/errors/codes"
 import { readableCode } from "#rpc/ids"
 import { sessions as lives, throttles as paces, transfer as limits } from "#rpc/limits"
 import { InAppBrowserGate } from "#rpc/transfer"

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as fc from "fast-check"
 import { type AgeBand, type AgeSignal, ageBandOf, bandOfSignal } from "#rpc/ages"
-import { at, guest, type TestPlayer, type TestTarget } from "#src/testing/players"
+import { at, guest, type TestPlayer, type TestTarget } from "#testing/players"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 import { codeOf, operate, play } from "./moderation/calls.ts"
 

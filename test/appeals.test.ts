@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { at, guest, type TestPlayer, type TestTarget } from "#src/testing/players"
+import { at, guest, type TestPlayer, type TestTarget } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 import {
   ask,

@@ -10,8 +10,8 @@ import { SqlClient } from "effect/sql"
 import type { AuditAction } from "#rpc/audit"
 import { poolLayer } from "#sql/database"
 import { type Endpoint, endpoints } from "#src/http/authorization"
-import { TestApp, TestDatabase } from "#src/testing/app"
-import { at, guest, request } from "#src/testing/players"
+import { TestApp, TestDatabase } from "#testing/app"
+import { at, guest, request } from "#testing/players"
 import {
   makeAppeal,
   makeKey,

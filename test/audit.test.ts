@@ -4,10 +4,10 @@ import { DateTime, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { CurrentActor } from "#rpc/auth"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { AuditRows } from "#sql/audit"
 import { Audit, type AuditEvent } from "#src/audit"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import {
   addressOfNode,
   makeDeveloper,

@@ -15,8 +15,8 @@ import {
   isCaller,
   refusal
 } from "#src/http/authorization"
-import { TestApp } from "#src/testing/app"
-import { type Answer, at, configure, guest, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { type Answer, at, configure, guest, request } from "#testing/players"
 import {
   everything,
   makeAppeal,

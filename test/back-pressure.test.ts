@@ -8,8 +8,8 @@ import { Effect } from "effect"
 import { socket as limits } from "#rpc/limits"
 import { FrameBucket } from "#src/realtime/bucket"
 import { Frame, Outbox, Sent } from "#src/realtime/outbox"
-import { TestApp } from "#src/testing/app"
-import { at, newPlayer } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, newPlayer } from "#testing/players"
 import { AppLive } from "./service.ts"
 
 /** Takes everything and lets go of nothing, as a socket whose other side does not read. */

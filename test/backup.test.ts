@@ -10,8 +10,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect } from "effect"
-import { at, type Answer, configure, guest, request, type TestTarget } from "#src/testing/players"
-import { startRunner } from "#src/testing/runners"
+import { at, type Answer, configure, guest, request, type TestTarget } from "#testing/players"
+import { startRunner } from "#testing/runners"
 import { programs, runClient, startServer } from "./backup/debian-postgres.ts"
 
 const folder = (prefix: string) =>

@@ -6,7 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestConsole } from "effect/testing"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 import { crowd, endures, patienceMillis, serviceWith } from "./broken/neighbours.ts"
 import { answersIn, type Heard, openWire, openWires } from "./broken/wire.ts"
 

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"
 import { locate } from "#src/http/address"
-import { type Answer, at, request } from "#src/testing/players"
+import { type Answer, at, request } from "#testing/players"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves" }).pipe(

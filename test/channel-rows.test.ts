@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { ChannelRows } from "#sql/channels"
 import { poolLayer } from "#sql/database"
-import { TestDatabase } from "#src/testing/app"
+import { TestDatabase } from "#testing/app"
 import { DatabaseLive } from "./service.ts"
 
 const Rows = Layer.unwrap(

@@ -6,7 +6,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { ChannelActor } from "#entities/channel/actor"
-import type { ChannelPort } from "#entities/channel/port"
+import type { ChannelPort } from "#entities/channel/runtime"
 import {
   type ChannelState,
   membersOf,

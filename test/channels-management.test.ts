@@ -1,8 +1,8 @@
 /** Channels by the server's hand (spec section 4.5), features, ages, and what lasts. */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, configure, goOnline, guest, newPlayer, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
 import { anonymous, code, manage, member, moderate, uniqueName } from "./channels/calls.ts"
 import { AppLive, DatabaseLive } from "./service.ts"
 

@@ -1,8 +1,8 @@
 /** Realtime channels over the real service: raw frames and HTTP, as a client sends them (spec 4.5). */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, newPlayer, type OnlinePlayer } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, newPlayer, type OnlinePlayer } from "#testing/players"
 import { AppLive } from "./service.ts"
 import {
   anonymous,

@@ -4,8 +4,8 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { changedPaths } from "#rpc/config/changes"
 import { jsonPath } from "#rpc/config/paths"
-import { diffLines } from "#src/cli/diff"
-import { parseConfig, validateConfig } from "#src/cli/document"
+import { diffLines } from "#cli/diff"
+import { parseConfig, validateConfig } from "#cli/document"
 
 const parsed = (text: string) => Result.getOrThrow(parseConfig(text))
 

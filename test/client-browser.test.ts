@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
-import type { Client, MailLink, ProviderSignIn } from "#src/client/client"
+import type { Client, MailLink, ProviderSignIn } from "#client/client"
 import { Chromium, installed, newVisitor } from "./client/chromium.ts"
 import { GamePages } from "./client/game-pages.ts"
 import { SignInAppLive } from "./client/sign-in-app.ts"

@@ -9,9 +9,9 @@ import {
   createClient,
   isError,
   memoryStorage
-} from "#src/client/client"
-import { applyChannelEvent, viewOf } from "#src/client/channel-view"
-import { TestApp } from "#src/testing/app"
+} from "#client/client"
+import { applyChannelEvent, viewOf } from "#client/channel-view"
+import { TestApp } from "#testing/app"
 import { manage, uniqueName } from "./channels/calls.ts"
 import { refuse, reply, type ScriptedSocket, scriptedService } from "./client/scripted-service.ts"
 import { call, rejection } from "./client/waits.ts"

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { WebSocket } from "ws"
-import { isError } from "#src/client/client"
+import { isError } from "#client/client"
 import { refusal } from "./client/fake-auth.ts"
 import {
   heartbeat,

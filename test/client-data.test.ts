@@ -1,9 +1,9 @@
 /** The typed client's saves, stats and definitions, against the real service. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Client, createClient, isError, memoryStorage } from "#src/client/client"
-import { TestApp } from "#src/testing/app"
-import { configure } from "#src/testing/players"
+import { type Client, createClient, isError, memoryStorage } from "#client/client"
+import { TestApp } from "#testing/app"
+import { configure } from "#testing/players"
 import { rejection } from "./client/waits.ts"
 import { AppLive } from "./service.ts"
 

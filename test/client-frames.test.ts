@@ -1,13 +1,13 @@
 /** The client's frames: derived from the definitions, bounded, and tolerant of newer services. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { AlreadyInRoom, RoomFull } from "#rpc/errors"
+import { AlreadyInRoom, RoomFull } from "#rpc/errors/codes"
 import { closeCodes } from "#rpc/realtime"
 import { create, join, leave, send, setState } from "#rpc/rooms"
-import { ServiceError } from "#src/client/errors"
-import { decodeFrame, encodeFrame, readReply } from "#src/client/frames"
-import { makePendingReplies } from "#src/client/pending"
-import { afterClose } from "#src/client/reconnect"
+import { ServiceError } from "#client/errors"
+import { decodeFrame, encodeFrame, readReply } from "#client/frames"
+import { makePendingReplies } from "#client/pending"
+import { afterClose } from "#client/reconnect"
 
 const textOf = (encoded: ReturnType<typeof encodeFrame>): unknown =>
   JSON.parse(Result.getOrThrow(encoded))

@@ -7,9 +7,9 @@ import {
   createClient,
   isError,
   memoryStorage
-} from "#src/client/client"
-import { TestApp } from "#src/testing/app"
-import { configure, request } from "#src/testing/players"
+} from "#client/client"
+import { TestApp } from "#testing/app"
+import { configure, request } from "#testing/players"
 import { rejection } from "./client/waits.ts"
 import { AppLive } from "./service.ts"
 

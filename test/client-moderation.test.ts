@@ -1,8 +1,8 @@
 /** A ban as the typed client meets it, against the real service: no way back, and an appeal. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { createClient, isError, memoryStorage } from "#src/client/client"
-import { TestApp } from "#src/testing/app"
+import { createClient, isError, memoryStorage } from "#client/client"
+import { TestApp } from "#testing/app"
 import { listen, rejection } from "./client/waits.ts"
 import { ban, unban } from "./moderation/calls.ts"
 import { AppLive } from "./service.ts"

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { isError } from "#src/client/client"
+import { isError } from "#client/client"
 import {
   joined,
   lookMillis,

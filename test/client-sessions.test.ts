@@ -9,7 +9,7 @@ import {
   memoryStorage,
   NetworkError,
   type SessionStorage
-} from "#src/client/client"
+} from "#client/client"
 import { FakeAuth, refusal } from "./client/fake-auth.ts"
 import { rejection } from "./client/waits.ts"
 

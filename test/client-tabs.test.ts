@@ -5,13 +5,7 @@
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  type Client,
-  type ClientOptions,
-  isError,
-  makeClient,
-  memoryStorage
-} from "#src/client/client"
+import { type Client, type ClientOptions, isError, makeClient, memoryStorage } from "#client/client"
 import { FakeAuth } from "./client/fake-auth.ts"
 import { scriptedService, seated } from "./client/scripted-service.ts"
 import { call, rejection } from "./client/waits.ts"

@@ -8,8 +8,8 @@ import {
   createClient,
   isError,
   memoryStorage
-} from "#src/client/client"
-import { TestApp } from "#src/testing/app"
+} from "#client/client"
+import { TestApp } from "#testing/app"
 import { listen, rejection, until } from "./client/waits.ts"
 import { AppLive } from "./service.ts"
 

@@ -11,7 +11,7 @@ import {
 import { inject } from "vitest"
 import { poolLayer } from "#sql/database"
 import { LockSession, LockSessionLive } from "#src/cluster/lock-session"
-import { cloneDatabase } from "#src/testing/database"
+import { cloneDatabase } from "#testing/database"
 
 /** A runner's storage, on connections of its own. */
 const storageOf = (url: Redacted.Redacted, address: RunnerAddress.RunnerAddress) =>

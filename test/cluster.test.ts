@@ -6,16 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
-import { TestDatabase } from "#src/testing/app"
+import { TestDatabase } from "#testing/app"
 import { DatabaseLive } from "./service.ts"
-import {
-  at,
-  authenticate,
-  newPlayer,
-  type OnlinePlayer,
-  type TestTarget
-} from "#src/testing/players"
-import { type Runner, startCluster } from "#src/testing/runners"
+import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from "#testing/players"
+import { type Runner, startCluster } from "#testing/runners"
 
 /** A room's row, once it is as wanted. */
 const rowOf = <A>(

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Configs } from "#src/config"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import {
   addressOfNode,
   configure,

@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { codeOf, type GamePlayer, newGame } from "./data/players.ts"
 import { nodeWith, SharedDatabase } from "./http/stack.ts"
 

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { migrate, poolLayer } from "#sql/database"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { SharedDatabase } from "./http/stack.ts"
 
 const files = readdirSync(new URL("../sql/migrations", import.meta.url)).toSorted()

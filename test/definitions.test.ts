@@ -1,7 +1,7 @@
 /** What an environment shows of its config (spec sections 4.3 and 4.7, decisions 3.5.4-5). */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import { codeOf, newGame } from "./data/players.ts"
 import { configure, nodeWith, SharedDatabase } from "./http/stack.ts"
 

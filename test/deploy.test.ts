@@ -7,7 +7,7 @@ import { BlockList, isIPv6 } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { parse, parseAllDocuments } from "yaml"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { Settings } from "#src/settings"
 import { variables } from "#src/settings/variables"
 

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { DeveloperSessions } from "#src/developers/sessions"
-import { type Answer, at, request } from "#src/testing/players"
+import { type Answer, at, request } from "#testing/players"
 import {
   addressOfNode,
   makeDeveloper,

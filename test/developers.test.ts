@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { type Answer, at, request } from "#src/testing/players"
+import { type Answer, at, request } from "#testing/players"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "./http/stack.ts"
 
 const on = (env: Readonly<Record<string, string>>) =>

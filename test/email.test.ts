@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Kdf } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { configure } from "./http/stack.ts"
 import { codeOf, makeWorld, NodeLive, password, withEmail } from "./email/world.ts"
 

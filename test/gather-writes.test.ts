@@ -1,7 +1,7 @@
 /** Writes that arrive together are one statement, an owner is in it once, and everybody is answered. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { gatherWrites } from "#sql/gather"
+import { gatherWrites } from "#sql/batching"
 
 interface Write {
   readonly owner: string

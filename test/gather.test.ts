@@ -1,7 +1,7 @@
 /** Look-ups that arrive together are one statement, and everybody gets an answer. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { gather } from "#sql/gather"
+import { gather } from "#sql/batching"
 
 /** A table in which each id has itself, and the statements that read it. */
 const makeTable = Effect.gen(function* () {

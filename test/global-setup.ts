@@ -10,7 +10,7 @@ declare module "vitest" {
 }
 
 // Loaded by Node itself: the loader that vitest gives to this file lacks `import.meta.resolve`.
-const { testServer }: typeof import("#src/testing/database") = createRequire(import.meta.url)(
+const { testServer }: typeof import("#testing/database") = createRequire(import.meta.url)(
   "../src/testing/database.ts"
 )
 

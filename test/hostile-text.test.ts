@@ -1,8 +1,8 @@
 /** A NUL, which no text of the database holds: refused in words wherever it comes in. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { TestApp } from "#src/testing/app"
-import { guest, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { guest, request } from "#testing/players"
 import { makeWorld } from "./operating/world.ts"
 import { DatabaseLive } from "./service.ts"
 

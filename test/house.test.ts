@@ -135,7 +135,7 @@ describe("imports", () => {
 
   it("show whether they leave the room", () => {
     refuses(
-      importForms(source("src/rooms.ts", `import { Rooms } from "../sql/rooms.ts"`)),
+      importForms(source("src/rooms.ts", `import { Rooms } from "#sql/rooms"`)),
       "src/rooms.ts:1 import another room as #room/name, not ../sql/rooms.ts"
     )
     refuses(
@@ -219,7 +219,7 @@ describe("language", () => {
   })
 
   it("means the same on every machine", () => {
-    const path = ["", "work", "main"].join("/")
+    const path = ["", "work", "main"].join("../../../")
     refuses(
       machinePaths(file("README.md", `\nRun it in ${path}.`)),
       `README.md:2 ${path.slice(0, 6)} is a path of one machine`

@@ -5,7 +5,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { TestClock } from "effect/testing"
 import { HttpServerHandle } from "#src/http/server"
-import { type Answer, at, request } from "#src/testing/players"
+import { type Answer, at, request } from "#testing/players"
 import { proxyTo } from "./http/raw.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 

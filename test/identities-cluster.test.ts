@@ -4,9 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { TestDatabase } from "#src/testing/app"
-import { configure, goOnline, guest, newPlayer } from "#src/testing/players"
-import { startCluster } from "#src/testing/runners"
+import { TestDatabase } from "#testing/app"
+import { configure, goOnline, guest, newPlayer } from "#testing/players"
+import { startCluster } from "#testing/runners"
 import { anotherDevice, inAppBrowser, logout } from "./identities/devices.ts"
 import { codeOf, play, refresh } from "./moderation/calls.ts"
 import { DatabaseLive } from "./service.ts"

@@ -3,8 +3,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { PlayerId } from "#rpc/ids"
 import { IdentityRows } from "#sql/identities"
-import { TestApp } from "#src/testing/app"
-import { at, configure, goOnline, guest, newPlayer } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, newPlayer } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 import {
   anotherDevice,

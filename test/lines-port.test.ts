@@ -7,7 +7,7 @@ import { SocketServer } from "effect/socket"
 import { rooms } from "#rpc/limits"
 import { portLayer } from "#src/cluster/port"
 import { type Wire, type WireEvents, Wires } from "#src/cluster/wires"
-import { freePort } from "#src/testing/runners"
+import { freePort } from "#testing/runners"
 
 const preamble = "runner-line-1\n"
 

@@ -1,9 +1,9 @@
 /** Matchmaking through the public interface (spec section 4.4, decisions 3.8). */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 import { AppLive } from "./service.ts"
-import { at, configure, newPlayer } from "#src/testing/players"
+import { at, configure, newPlayer } from "#testing/players"
 
 const modes = {
   version: 1,

@@ -4,9 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { TestDatabase } from "#src/testing/app"
-import { at, authenticate, newPlayer } from "#src/testing/players"
-import { startCluster } from "#src/testing/runners"
+import { TestDatabase } from "#testing/app"
+import { at, authenticate, newPlayer } from "#testing/players"
+import { startCluster } from "#testing/runners"
 import { manage } from "./channels/calls.ts"
 import { ban, codeOf, play, unban } from "./moderation/calls.ts"
 import { DatabaseLive } from "./service.ts"

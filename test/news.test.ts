@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { at, guest, request, type TestPlayer, type TestTarget } from "#src/testing/players"
+import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 import { codeOf, play } from "./moderation/calls.ts"
 

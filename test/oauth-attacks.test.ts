@@ -7,7 +7,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { generateKeyPair, SignJWT, UnsecuredJWT } from "jose"
 import { SqlClient } from "effect/sql"
-import { at, guest, request } from "#src/testing/players"
+import { at, guest, request } from "#testing/players"
 import { codeOf } from "./developers/asking.ts"
 import { addressOfNode, type Tenant } from "./http/stack.ts"
 import {

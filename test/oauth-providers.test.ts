@@ -3,9 +3,9 @@ import { generateKeyPairSync } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { ProviderRows } from "#sql/oauth"
+import { ProviderRows } from "#sql/oauth/providers"
 import { Providers } from "#src/oauth/providers"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import {
   addressOfNode,
   configure,

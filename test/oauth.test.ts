@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { at, guest, request } from "#src/testing/players"
+import { at, guest, request } from "#testing/players"
 import { codeOf } from "./developers/asking.ts"
 import { addressOfNode, configure, type Tenant } from "./http/stack.ts"
 import { logout, unlink } from "./identities/devices.ts"

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { openapiText } from "#src/http/openapi"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 
 const committed = readFileSync(new URL("../rpc/openapi.json", import.meta.url), "utf8")
 const document: unknown = JSON.parse(committed)

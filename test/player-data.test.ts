@@ -6,7 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { playerTables } from "#sql/players/tables"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 import {
   at,
   authenticate,
@@ -15,7 +15,7 @@ import {
   guest,
   newPlayer,
   type OnlinePlayer
-} from "#src/testing/players"
+} from "#testing/players"
 import { manage, uniqueName } from "./channels/calls.ts"
 import { appWithSql, inAppBrowser, link, transferCode } from "./identities/devices.ts"
 import { ban, codeOf, lastSanction, operate, play, refresh, unban } from "./moderation/calls.ts"

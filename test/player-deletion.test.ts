@@ -1,8 +1,8 @@
 /** A player deletes itself (spec sections 3, 4.1 and 5, rule 13; decisions 3.2.12). */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, configure, goOnline, guest, newPlayer, type TestPlayer } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, newPlayer, type TestPlayer } from "#testing/players"
 import {
   anotherDevice,
   appWithSql,

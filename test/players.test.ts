@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { at, guest, request, type TestTarget } from "#src/testing/players"
+import { at, guest, request, type TestTarget } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase, type Tenant } from "./http/stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -6,7 +6,7 @@ import { HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { projects as limits } from "#rpc/limits"
 import { Usage } from "#src/projects/usage"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import { ask, codeOf } from "./developers/asking.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "./http/stack.ts"
 

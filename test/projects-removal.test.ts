@@ -2,8 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
-import { TestApp, TestDatabase } from "#src/testing/app"
-import { at, configure, goOnline, guest, request, type TestTarget } from "#src/testing/players"
+import { TestApp, TestDatabase } from "#testing/app"
+import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
 import { codeOf } from "./developers/asking.ts"
 import { DatabaseLive } from "./service.ts"
 

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { newId, PlayerId } from "#rpc/ids"
 import { Usage } from "#src/projects/usage"
-import { at, guest, request, type TestPlayer, type TestTarget } from "#src/testing/players"
+import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { ask, codeOf } from "./developers/asking.ts"
 import {
   addressOfNode,

@@ -5,9 +5,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { socket as limits, throttles } from "#rpc/limits"
-import { TestApp } from "#src/testing/app"
-import { at, guest, newPlayer, request } from "#src/testing/players"
-import { connectSocket } from "#src/testing/socket-client"
+import { TestApp } from "#testing/app"
+import { at, guest, newPlayer, request } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
 import { AppLive, DatabaseLive } from "./service.ts"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a hasty client", (it) => {

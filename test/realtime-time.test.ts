@@ -12,7 +12,7 @@ import { Listener } from "#src/realtime/listener"
 import { Frame } from "#src/realtime/outbox"
 import { Heard, RealtimeSocket } from "#src/realtime/socket"
 import { EventTurn } from "#src/realtime/turn"
-import { connectSocket } from "#src/testing/socket-client"
+import { connectSocket } from "#testing/socket-client"
 
 const none = "0".repeat(26)
 const fail = (): never => assert.fail("no frame was sent")

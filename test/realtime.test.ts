@@ -2,10 +2,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rooms } from "#rpc/limits"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 import { AppLive } from "./service.ts"
-import { at, configure, goOnline, guest, newPlayer, request } from "#src/testing/players"
-import { connectSocket } from "#src/testing/socket-client"
+import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
   it.effect("welcome tells who one is and the service's time", () =>

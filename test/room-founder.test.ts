@@ -6,8 +6,8 @@ import { assert, layer } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
-import { TestApp, TestDatabase } from "#src/testing/app"
-import { newPlayer } from "#src/testing/players"
+import { TestApp, TestDatabase } from "#testing/app"
+import { newPlayer } from "#testing/players"
 import { DatabaseLive } from "./service.ts"
 
 const Live = Layer.provideMerge(TestApp.layerWith(), DatabaseLive)

@@ -1,9 +1,9 @@
 /** Rooms through the public interface: raw HTTP and raw WebSocket (spec sections 4.4 and 6). */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 import { AppLive } from "./service.ts"
-import { at, configure, newPlayer, request } from "#src/testing/players"
+import { at, configure, newPlayer, request } from "#testing/players"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("the creator gets room_joined before the reply and is host", () =>

@@ -4,11 +4,11 @@ import { Deferred, Effect, Layer, Queue, Stream } from "effect"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { RealtimeRpcs, type ServerEvent } from "#rpc/realtime"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 import { logout } from "./identities/devices.ts"
 import { ban } from "./moderation/calls.ts"
 import { AppLive } from "./service.ts"
-import { at, guest, newPlayer } from "#src/testing/players"
+import { at, guest, newPlayer } from "#testing/players"
 
 /** A client of its own connection, with the events it is told. */
 const connect = Effect.fnUntraced(function* (url: string, headers: Record<string, string>) {

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as fc from "fast-check"
 import { parseSaveBody } from "#src/saves/body"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { newGame } from "./data/players.ts"
 import { nodeWith, SharedDatabase } from "./http/stack.ts"
 

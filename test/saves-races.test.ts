@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { type Ask, codeOf, newGame } from "./data/players.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "./http/stack.ts"
 

@@ -7,7 +7,7 @@ import { poolLayer } from "#sql/database"
 import { Configs } from "#src/config"
 import { Environments } from "#src/projects"
 import { SeedLive } from "#src/seed"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { coreOfNode, SharedDatabase } from "./http/stack.ts"
 
 type Env = Readonly<Record<string, string>>

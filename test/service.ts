@@ -1,7 +1,7 @@
 /** The service for tests of this repository, on the Postgres that the global setup started. */
 import { Layer, Redacted } from "effect"
 import { inject } from "vitest"
-import { TestApp, TestDatabase } from "#src/testing/app"
+import { TestApp, TestDatabase } from "#testing/app"
 
 /** A database of the test file's own. */
 export const DatabaseLive = Layer.suspend(() =>

@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import { codeOf, newGame } from "./data/players.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "./http/stack.ts"
 

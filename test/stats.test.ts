@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 import { codeOf, detailsOf, type GamePlayer, newGame } from "./data/players.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "./http/stack.ts"
 

@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { type Throttle, throttles as limits } from "#rpc/limits"
-import { at, request } from "#src/testing/players"
+import { at, request } from "#testing/players"
 import { Throttles } from "#src/throttles"
 import { addressOfNode, coreOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 

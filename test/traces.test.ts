@@ -2,8 +2,8 @@
 import { createServer, type Server } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Predicate } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, configure, guest, newPlayer, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, newPlayer, request } from "#testing/players"
 import { DatabaseLive } from "./service.ts"
 
 interface Span {

@@ -2,8 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { TestApp } from "#src/testing/app"
-import { at, guest, newPlayer, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, guest, newPlayer, request } from "#testing/players"
 import { AppLive } from "./service.ts"
 
 layer(AppLive, { timeout: "60 seconds" })("on virtual time", (it) => {

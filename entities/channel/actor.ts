@@ -15,7 +15,7 @@ import {
   toWire,
   type VoiceInUse,
   type VoiceTooLarge
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import type { Watcher } from "../watch.ts"
@@ -31,8 +31,8 @@ import {
   reportOf
 } from "./model.ts"
 import { moderate } from "./moderation.ts"
-import { Nodes } from "./nodes.ts"
-import type { ChannelPort } from "./port.ts"
+import { Nodes } from "./watchers.ts"
+import type { ChannelPort } from "./runtime.ts"
 import { Presence } from "./presence.ts"
 import type { ChannelInput, ChannelItem, GatewayCommand, Present } from "./protocol.ts"
 import { refreshMillis } from "./snapshot.ts"

@@ -9,7 +9,7 @@ import {
   ChannelFull,
   PlayerRequired,
   Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { ChannelCloseReason, ChannelLeaveReason } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import {

@@ -14,7 +14,7 @@ import type {
   PlayerRequired,
   SendForbidden,
   Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type {
   ChannelCloseReason,
   ChannelEvent,

@@ -1,6 +1,6 @@
 /** Acts of moderation on a channel's players: lists, mutes, kicks, bans (spec section 4.5). Pure. */
 import { Result } from "effect"
-import { ChannelListFull } from "#rpc/errors"
+import { ChannelListFull } from "#rpc/errors/codes"
 import { channels as limits } from "#rpc/limits"
 import { remove } from "./membership.ts"
 import {

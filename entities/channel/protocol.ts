@@ -13,7 +13,7 @@ import {
   Unavailable,
   VoiceInUse,
   VoiceTooLarge
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import {
   ChannelChanges,
   ChannelJoin,

@@ -1,6 +1,6 @@
 /** How a channel is set up and changed by the server API, and what its voice may be. Pure. */
 import { Result } from "effect"
-import { VoiceInUse, VoiceTooLarge } from "#rpc/errors"
+import { VoiceInUse, VoiceTooLarge } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelVoice } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelState, Lists, Terms } from "./model.ts"

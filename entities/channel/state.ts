@@ -14,7 +14,7 @@ import {
   SendForbidden,
   type VoiceInUse,
   type VoiceTooLarge
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels"
 import {
   disconnect,

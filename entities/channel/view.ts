@@ -5,7 +5,7 @@
  */
 import { HashMap } from "effect"
 import type { ChannelEvent } from "#rpc/channels"
-import type { CodedError } from "#rpc/errors"
+import type { CodedError } from "#rpc/errors/codes"
 import type { Attachment, ChannelState, Member } from "./model.ts"
 import { memberOf, membersOf, playerView, selfOf, settingsView } from "./model.ts"
 import type { ChannelItem, Present } from "./protocol.ts"

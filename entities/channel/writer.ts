@@ -5,7 +5,7 @@
  * number.
  */
 import { Clock, Context, Effect, Layer, Schedule, Semaphore } from "effect"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
 import { ThisNode } from "../local-actors.ts"

@@ -6,7 +6,7 @@
 import { Clock, Context, Effect, Layer, Metric, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { matchmaking } from "#rpc/limits"
 import { RoomRows } from "#sql/rooms"

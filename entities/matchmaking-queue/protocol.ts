@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { NewcomerSchema, OpenRoom } from "../room/protocol.ts"
 
 /** How rooms of the mode are opened, and when; those of the newest config count. */

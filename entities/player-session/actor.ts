@@ -6,7 +6,7 @@
  * bucket that may no longer judge ends its watches, and is never asked again.
  */
 import { Result } from "effect"
-import { toWire, Unauthorized, Unavailable } from "#rpc/errors"
+import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import { playerSessions as limits } from "#rpc/limits"
 import type { Watcher } from "../watch.ts"
 import type { PlayerSessionCommand, Present, SessionInput, SessionItem } from "./protocol.ts"

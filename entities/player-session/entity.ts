@@ -5,8 +5,8 @@
  */
 import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
 import { Entity } from "effect/cluster"
-import { Unavailable } from "#rpc/errors"
-import { type Find, gather } from "#sql/gather"
+import { Unavailable } from "#rpc/errors/codes"
+import { type Find, gather } from "#sql/batching"
 import { RoomRows } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"

@@ -5,7 +5,7 @@
 import { Hash, Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { playerSessions } from "#rpc/limits"
 
 const PlaceSchema = Schema.Union([

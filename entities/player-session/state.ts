@@ -4,7 +4,7 @@
  * never in two rooms nor matched twice, whatever gateways and queues believe (decisions 3.6.8, 3.8.3).
  */
 import { Result } from "effect"
-import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors"
+import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors/codes"
 
 export type Place =
   | { readonly k: "none" }

@@ -4,7 +4,7 @@
  * JSON once, whoever hears it.
  */
 import { Result } from "effect"
-import { NotInRoom, RoomNotFound, toWire } from "#rpc/errors"
+import { NotInRoom, RoomNotFound, toWire } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonMembers, RoomEvent } from "#rpc/rooms"
 import {
@@ -22,7 +22,7 @@ import type { RoomInput, RoomItem } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
-import { Unsaved } from "./unsaved.ts"
+import { Unsaved } from "./pending-writes.ts"
 
 /** What the actor asks of its surroundings. */
 export interface RoomPort {

@@ -5,7 +5,7 @@
  */
 import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
 import { Entity } from "effect/cluster"
-import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
+import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { readableCode } from "#rpc/ids"
 import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"

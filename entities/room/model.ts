@@ -15,7 +15,7 @@ import type {
   RoomLocked,
   StateTooLarge,
   Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type {
   CloseReason,
   JsonMembers,

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors"
+import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { HeldSeat } from "#rpc/realtime"
 import { CloseReason, JsonMembers, RoomRef, SignalKind, Transport } from "#rpc/rooms"
 

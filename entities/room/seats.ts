@@ -10,7 +10,7 @@ import {
   RoomFull,
   RoomLocked,
   Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { LeaveReason, RoomEvent } from "#rpc/rooms"
 import {

@@ -4,7 +4,7 @@
  * taken out of what is passed on, whatever the client put in: the other side never learns it.
  */
 import { Result } from "effect"
-import { P2pOnly, PlayerNotInRoom } from "#rpc/errors"
+import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"
 import type { JsonMembers, RoomEvent } from "#rpc/rooms"
 import {
   type Decision,

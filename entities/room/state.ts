@@ -7,7 +7,7 @@
  * the order in which the state changed.
  */
 import { Result } from "effect"
-import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors"
+import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { CloseReason, RoomEvent } from "#rpc/rooms"
 import {

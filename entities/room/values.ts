@@ -4,7 +4,7 @@
  * reach a prototype; sizes are kept beside the values, so that a patch costs what it touches.
  */
 import { Result } from "effect"
-import { StateTooLarge } from "#rpc/errors"
+import { StateTooLarge } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { JsonMembers } from "#rpc/rooms"
 

@@ -4,7 +4,7 @@
  * path. A rule between fields is checked once those fields are right for themselves.
  */
 import { Result, Schema, SchemaIssue } from "effect"
-import { InvalidConfig, type Issue } from "../errors.ts"
+import { InvalidConfig, type Issue } from "../errors/codes.ts"
 import { Auth } from "./auth.ts"
 import { Features } from "./features.ts"
 import { choice, optional, section, string, toggle, withDefault } from "./fields.ts"

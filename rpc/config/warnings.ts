@@ -3,7 +3,7 @@
  * and answers with these (decisions 3.5.1, 3.5.3, 3.12.4).
  */
 import { Schema } from "effect"
-import type { Issue } from "../errors.ts"
+import type { Issue } from "../errors/codes.ts"
 import { EnvironmentConfig } from "./document.ts"
 
 const Raw = Schema.toEncoded(EnvironmentConfig)

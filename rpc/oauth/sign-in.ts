@@ -22,7 +22,7 @@ import {
   SessionRevoked,
   Unauthorized,
   wire
-} from "../errors.ts"
+} from "../errors/codes.ts"
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { Session } from "../sessions.ts"

@@ -4,7 +4,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
 import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
 import { settled } from "../database.ts"
-import { ProjectRow } from "../projects.ts"
+import { ProjectRow } from "./repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

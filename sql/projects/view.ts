@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { settled } from "../database.ts"
-import { PlayerRow, playerColumns } from "../players.ts"
+import { PlayerRow, playerColumns } from "../players/repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

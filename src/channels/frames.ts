@@ -19,7 +19,7 @@ import {
   RateLimited,
   SendForbidden,
   TooManyChannels
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"

@@ -8,7 +8,7 @@ import { Result, type Schema } from "effect"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
 import { memberPath } from "#rpc/config/paths"
 import { configWarnings } from "#rpc/config/warnings"
-import type { Issue } from "#rpc/errors"
+import type { Issue } from "#rpc/errors/codes"
 import { config as limits } from "#rpc/limits"
 import type { Placed } from "./failures.ts"
 

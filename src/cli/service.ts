@@ -10,9 +10,9 @@ import {
   HttpClientRequest,
   type HttpClientResponse
 } from "effect/http"
-import { ConfigPushed, FeatureState } from "#rpc/config"
+import { ConfigPushed, FeatureState } from "#rpc/config/api"
 import { memberPath } from "#rpc/config/paths"
-import { Issue } from "#rpc/errors"
+import { Issue } from "#rpc/errors/codes"
 import { type ExitCode, exitCodes, Failure } from "./failures.ts"
 import { during } from "./output.ts"
 import type { Target } from "./target.ts"

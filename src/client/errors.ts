@@ -4,7 +4,7 @@
  * here are for what the service cannot say: that it was not reached, or not understood.
  */
 import { Data, SchemaIssue, type Schema } from "effect"
-import type { Issue } from "#rpc/errors"
+import type { Issue } from "#rpc/errors/codes"
 import type { SignInError } from "#rpc/oauth/sign-in"
 
 /** An error whose code this version of the client does not know: the service is newer. */

@@ -4,7 +4,7 @@
  */
 import { Option, Predicate, Result, Schema } from "effect"
 import type { RpcGroup } from "effect/rpc"
-import { InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors"
+import { InvalidFrame, PayloadTooLarge, UnknownType } from "#rpc/errors/codes"
 import { socket } from "#rpc/limits"
 import { type ClientFrames, Reply, ServerEvent } from "#rpc/realtime"
 import { issuesOf, ServiceError } from "./errors.ts"

@@ -9,7 +9,7 @@ import {
   channelSend,
   type Moderation
 } from "#rpc/channels"
-import { NotInChannel } from "#rpc/errors"
+import { NotInChannel } from "#rpc/errors/codes"
 import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
 import type { Unsubscribe } from "./emitter.ts"

@@ -3,7 +3,7 @@
  * turns what a member does into frames.
  */
 import type { Effect } from "effect"
-import { NotInRoom } from "#rpc/errors"
+import { NotInRoom } from "#rpc/errors/codes"
 import { iceServers, signal } from "#rpc/peers"
 import {
   type JsonMembers,

@@ -3,7 +3,7 @@
  * in, which is resumed after a drop without the game's doing.
  */
 import { Effect, Schedule } from "effect"
-import { MatchCancelled } from "#rpc/errors"
+import { MatchCancelled } from "#rpc/errors/codes"
 import { cancelMatch, quickMatch } from "#rpc/matchmaking"
 import type { ServerEvent } from "#rpc/realtime"
 import { create, join, type PublicRoom, resume, RoomEvent, type RoomRef } from "#rpc/rooms"

@@ -5,7 +5,7 @@
  * service has ended signs the player out.
  */
 import { Effect, Equal, Schedule, Semaphore } from "effect"
-import type { RefreshRace } from "#rpc/errors"
+import type { RefreshRace } from "#rpc/errors/codes"
 import { sessions } from "#rpc/limits"
 import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"

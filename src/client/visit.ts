@@ -3,7 +3,7 @@
  * this page. Ends with the code and the verifier that make a session.
  */
 import { Effect, Schema } from "effect"
-import { IdentityAlreadyLinked } from "#rpc/errors"
+import { IdentityAlreadyLinked } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { SignInError, type SignInMode } from "#rpc/oauth/sign-in"
 import { OAuthFailed, type PopupClosed, type TimedOut } from "./errors.ts"

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config/auth"
-import { InvalidRequest } from "#rpc/errors"
+import { InvalidRequest } from "#rpc/errors/codes"
 import { Configs } from "../config.ts"
 import { Settings } from "../settings.ts"
 

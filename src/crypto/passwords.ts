@@ -9,7 +9,7 @@ import { timingSafeEqual } from "node:crypto"
 import { NodeCrypto } from "@effect/platform-node"
 import { Context, Effect, Layer, Option, Semaphore } from "effect"
 import { Kdf, SecureRandom } from "effect/crypto"
-import { Unavailable } from "#rpc/errors"
+import { Unavailable } from "#rpc/errors/codes"
 import { passwords as limits } from "#rpc/limits"
 
 /** OWASP's least: 19 MiB, two passes, one lane. */

@@ -23,7 +23,7 @@ import {
   SignupsClosed,
   Unauthorized,
   type Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { type DeveloperRow, DeveloperRows } from "#sql/developers"
 import { Passwords } from "../crypto/passwords.ts"

@@ -5,7 +5,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { DeveloperCaller } from "#rpc/auth"
-import { Unauthorized } from "#rpc/errors"
+import { Unauthorized } from "#rpc/errors/codes"
 import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import { DeveloperRows } from "#sql/developers"

@@ -19,12 +19,12 @@ import {
   type PlayerBanned,
   type SessionRevoked,
   type Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
-import { PlayerRows } from "#sql/players"
+import { PlayerRows } from "#sql/players/repository"
 import { Passwords } from "../crypto/passwords.ts"
 import { makeTransaction } from "../database.ts"
 import { type MailOrder, Mails } from "../mail/outbox.ts"

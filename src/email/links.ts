@@ -12,12 +12,12 @@ import {
   type PlayerBanned,
   type RateLimited,
   type Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
 import { IdentityRows } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
-import { PlayerRows } from "#sql/players"
+import { PlayerRows } from "#sql/players/repository"
 import { Passwords } from "../crypto/passwords.ts"
 import { makeTransaction } from "../database.ts"
 import { Mails } from "../mail/outbox.ts"

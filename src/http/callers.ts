@@ -28,7 +28,7 @@ import {
   InvalidKey,
   SecretKeyRequired,
   Unauthorized
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
 import { Configs } from "../config.ts"
 import { Standings } from "../moderation/standings.ts"

@@ -17,7 +17,7 @@ import {
   toWire,
   Unavailable,
   UpgradeRequired
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { http as limits } from "#rpc/limits"
 import { isUnreachable } from "#sql/database"
 import { methodsOf, routeOf } from "./methods.ts"

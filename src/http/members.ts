@@ -16,10 +16,10 @@ import {
   EnvironmentName,
   ProjectMember
 } from "#rpc/auth"
-import { NotFound } from "#rpc/errors"
+import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
-import { MemberRows } from "#sql/projects"
+import { MemberRows } from "#sql/projects/repository"
 import { DeveloperSessions } from "../developers/sessions.ts"
 import { Throttles } from "../throttles.ts"
 import { throttled } from "./throttled.ts"

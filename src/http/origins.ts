@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config/document"
 import { originAllowed } from "#rpc/config/origins"
-import { OriginNotAllowed } from "#rpc/errors"
+import { OriginNotAllowed } from "#rpc/errors/codes"
 import { Configs } from "../config.ts"
 import { Settings } from "../settings.ts"
 

@@ -7,7 +7,7 @@ import type { HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { Requests } from "#rpc/auth"
 import { jsonPath } from "#rpc/config/paths"
-import { InvalidJson, InvalidRequest, UnsupportedMediaType } from "#rpc/errors"
+import { InvalidJson, InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 

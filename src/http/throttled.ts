@@ -1,7 +1,7 @@
 /** Throttles as HTTP shows them: 429 `rate_limited` with `Retry-After` (decisions 3.1.6, 3.1.14). */
 import { Cause, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
-import { RateLimited, Unavailable } from "#rpc/errors"
+import { RateLimited, Unavailable } from "#rpc/errors/codes"
 import type { Throttle } from "#rpc/limits"
 import type { Throttles } from "../throttles.ts"
 

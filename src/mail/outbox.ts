@@ -11,7 +11,7 @@
 import { Clock, Context, DateTime, Effect, Layer, Option, Queue, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { MailUnavailable, type RateLimited } from "#rpc/errors"
+import { MailUnavailable, type RateLimited } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import { mail as limits, throttles as paces } from "#rpc/limits"
 import { IdentityRows } from "#sql/identities"

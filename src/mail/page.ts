@@ -6,7 +6,7 @@
 import { DateTime, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isLoopback } from "#rpc/config/origins"
-import { NotFound } from "#rpc/errors"
+import { NotFound } from "#rpc/errors/codes"
 import { clientAddress } from "../http/address.ts"
 import { errorResponse } from "../http/errors.ts"
 import { Settings } from "../settings.ts"

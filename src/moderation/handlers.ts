@@ -9,10 +9,16 @@ import { Api } from "#rpc/api"
 import { AppealId } from "#rpc/ids"
 import type { AppealStatus } from "#rpc/appeals"
 import { CurrentActor, CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { NotFound, InvalidRequest, InvalidToken, PlayerNotFound, TokenExpired } from "#rpc/errors"
+import {
+  NotFound,
+  InvalidRequest,
+  InvalidToken,
+  PlayerNotFound,
+  TokenExpired
+} from "#rpc/errors/codes"
 import { http as pages, throttles as paces } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
-import { PlayerRows } from "#sql/players"
+import { PlayerRows } from "#sql/players/repository"
 import { Audit } from "../audit.ts"
 import { Configs } from "../config.ts"
 import { clientAddress } from "../http/address.ts"

@@ -1,7 +1,7 @@
 /** The player that an operator's path names, in the environment of the request. */
 import { Effect, Schema } from "effect"
 import { CurrentEnvironment } from "#rpc/auth"
-import { PlayerNotFound } from "#rpc/errors"
+import { PlayerNotFound } from "#rpc/errors/codes"
 import { PlayerId } from "#rpc/ids"
 
 const isPlayerId = Schema.is(PlayerId)

@@ -6,7 +6,7 @@
  * and never open when the ban is over.
  */
 import { DateTime, Result } from "effect"
-import { AlreadyAppealed, AlreadyResolved, SanctionInactive } from "#rpc/errors"
+import { AlreadyAppealed, AlreadyResolved, SanctionInactive } from "#rpc/errors/codes"
 import type { AppealId } from "#rpc/ids"
 import type { SanctionRow } from "#sql/moderation"
 

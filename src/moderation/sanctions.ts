@@ -13,7 +13,7 @@ import {
   NotFound,
   PlayerNotFound,
   type SanctionInactive
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRows } from "#sql/moderation"

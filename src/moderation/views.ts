@@ -1,7 +1,7 @@
 /** Bans and appeals as they are told: to the player, to operators (spec section 2.1, decisions 3.3). */
 import { DateTime } from "effect"
 import type { Sanction } from "#rpc/appeals"
-import { PlayerBanned } from "#rpc/errors"
+import { PlayerBanned } from "#rpc/errors/codes"
 import type { PlayerId } from "#rpc/ids"
 import type { AppealItem, BanResult, OperatorSanction } from "#rpc/moderation"
 import type { SanctionRow } from "#sql/moderation"

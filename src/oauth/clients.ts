@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import * as oauth from "oauth4webapi"
-import type { InvalidToken } from "#rpc/errors"
+import type { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import type { ProviderReturn } from "#rpc/oauth/sign-in"

@@ -10,7 +10,7 @@ import {
   type PlayerBanned,
   PlayerNotFound,
   type SessionRevoked
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { ProviderSession, SignInError } from "#rpc/oauth/sign-in"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
 import { makeTransaction } from "../database.ts"

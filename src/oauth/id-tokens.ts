@@ -5,7 +5,7 @@
  */
 import { DateTime, Effect } from "effect"
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type RemoteJWKSet } from "jose"
-import { InvalidToken } from "#rpc/errors"
+import { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import { type Asking, ProviderError, signedBy } from "./asking.ts"

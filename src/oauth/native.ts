@@ -14,7 +14,7 @@ import {
   ProviderNotConfigured,
   type SessionRevoked,
   Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
 import { ProviderClients } from "./clients.ts"
 import { Entrance } from "./entrance.ts"

@@ -18,7 +18,7 @@ import {
   type ProviderDisabled,
   ProviderNotConfigured,
   type SessionRevoked
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import {

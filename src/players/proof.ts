@@ -4,7 +4,7 @@
  * open session. What is wrong is never said; only wrong proofs count against the pace.
  */
 import { Effect } from "effect"
-import { InvalidCredentials } from "#rpc/errors"
+import { InvalidCredentials } from "#rpc/errors/codes"
 import { throttles as paces } from "#rpc/limits"
 import type { DeletionProof } from "#rpc/player-data"
 import { IdentityRows } from "#sql/identities"

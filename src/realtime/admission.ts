@@ -5,7 +5,7 @@
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { EnvironmentCaller, KeyCaller, PlayerCaller } from "#rpc/auth"
-import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors"
+import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors/codes"
 import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"

@@ -1,7 +1,7 @@
 /** How a frame is answered: a refusal at once, an effect when it is done. */
 import { Cause, Context, Effect, Option, References } from "effect"
 import { jsonBytes } from "#entities/room/values"
-import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors"
+import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
 import type { Answered } from "./link.ts"
 

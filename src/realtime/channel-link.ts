@@ -5,7 +5,7 @@
 import { Effect, Stream } from "effect"
 import type { LocalChannels } from "#entities/channel/entity"
 import type { Channel, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
-import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors"
+import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { FrameBucket } from "./bucket.ts"
 import { type Answered, Link } from "./link.ts"

@@ -5,7 +5,7 @@
 import { type DateTime, type Effect, Fiber, Semaphore } from "effect"
 import { nowhere, type Place } from "#entities/player-session/state"
 import type { AgeBand } from "#rpc/ages"
-import { type CodedError, toWire } from "#rpc/errors"
+import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
 import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"

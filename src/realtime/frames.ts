@@ -4,7 +4,7 @@
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
-import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors"
+import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors/codes"
 import { isDeeper } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
 import {

@@ -6,7 +6,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { PlayerCommand } from "#entities/room/protocol"
-import { type CodedError, NotInRoom } from "#rpc/errors"
+import { type CodedError, NotInRoom } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { JsonMembers } from "#rpc/rooms"
 import type { RoomRows } from "#sql/rooms"

@@ -5,7 +5,7 @@
  * when doing them twice does no harm, and answered `unavailable` when it might.
  */
 import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
-import { type CodedError, Unavailable } from "#rpc/errors"
+import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { Batch } from "#entities/watch"
 import type { EventTurn } from "./turn.ts"

@@ -3,7 +3,7 @@
  * to everyone, and listens.
  */
 import { type Effect, Fiber } from "effect"
-import { type CodedError, toWire } from "#rpc/errors"
+import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { Warn } from "#rpc/realtime"
 import type { ChannelSeat, ChannelSubscriber } from "./channel-link.ts"

@@ -9,7 +9,7 @@ import type {
   QueueCommand,
   QueueItem
 } from "#entities/matchmaking-queue/protocol"
-import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors"
+import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors/codes"
 import { Link } from "./link.ts"
 import type { LinkSurroundings } from "./room-link.ts"
 

@@ -16,7 +16,7 @@ import {
   TokenExpired,
   Unauthorized,
   Unavailable
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import {
   channelCreate,

@@ -12,7 +12,7 @@ import type {
   SessionInput,
   SessionItem
 } from "#entities/player-session/protocol"
-import { type CodedError, Unavailable } from "#rpc/errors"
+import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { closeCodes } from "#rpc/realtime"
 import type { PlayerConnection } from "./connection.ts"
 import { Link } from "./link.ts"

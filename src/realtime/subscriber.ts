@@ -1,7 +1,7 @@
 /** A connection as rooms and queues see it, whichever door it came through. */
 import type { Effect } from "effect"
 import type { PlayerCommand } from "#entities/room/protocol"
-import type { CodedError } from "#rpc/errors"
+import type { CodedError } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
 import type { Answered } from "./link.ts"
 import type { Frame } from "./outbox.ts"

@@ -10,7 +10,7 @@ import {
   type HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
-import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from "#rpc/errors"
+import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from "#rpc/errors/codes"
 import { saves as limits } from "#rpc/limits"
 import { SavePut } from "#rpc/saves"
 import { invalidRequest } from "../http/requests.ts"

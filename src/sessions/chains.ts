@@ -13,7 +13,7 @@ import {
   type PlayerNotFound,
   RefreshRace,
   SessionRevoked
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { sessions as limits } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"

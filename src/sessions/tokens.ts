@@ -17,7 +17,7 @@ import {
   SignJWT
 } from "jose"
 import type { PlayerCaller } from "#rpc/auth"
-import { TokenExpired, Unauthorized } from "#rpc/errors"
+import { TokenExpired, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { caches, sessions as limits } from "#rpc/limits"
 import { AccessClaims } from "#rpc/sessions"

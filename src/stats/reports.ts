@@ -4,7 +4,7 @@
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
-import { NotFound, type RateLimited } from "#rpc/errors"
+import { NotFound, type RateLimited } from "#rpc/errors/codes"
 import { stats as limits } from "#rpc/limits"
 import type { PeriodValues, Rejection, StatsReported } from "#rpc/stats"
 import { StatRows } from "#sql/stats"

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { Effect, Schedule } from "effect"
-import { freePort } from "#src/testing/runners"
+import { freePort } from "#testing/runners"
 
 const execute = promisify(execFile)
 

@@ -13,9 +13,9 @@ import { NodeServices } from "@effect/platform-node"
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { cloneDatabase, testServer } from "#src/testing/database"
-import { guest, type TestTarget } from "#src/testing/players"
-import { type Runner, startCluster } from "#src/testing/runners"
+import { cloneDatabase, testServer } from "#testing/database"
+import { guest, type TestTarget } from "#testing/players"
+import { type Runner, startCluster } from "#testing/runners"
 import { ObservedRoom, type Outcome, type Seat } from "./recovery/observed-room.ts"
 
 /** What is done to the runner, and for how long it stays frozen. */

@@ -8,9 +8,9 @@ import { assert } from "@effect/vitest"
 import { Clock, Config, Effect, Layer, Scope } from "effect"
 import { TestClock, TestConsole } from "effect/testing"
 import { HttpBounds } from "#src/http/server"
-import { TestApp } from "#src/testing/app"
-import { at, newPlayer, request } from "#src/testing/players"
-import { pause } from "#src/testing/socket-client"
+import { TestApp } from "#testing/app"
+import { at, newPlayer, request } from "#testing/players"
+import { pause } from "#testing/socket-client"
 import { DatabaseLive } from "../service.ts"
 
 const roundMillis = 20

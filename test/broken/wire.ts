@@ -1,7 +1,7 @@
 /** Connections of clients that keep to nothing: bytes as they come, halves that are never closed. */
 import { connect, type Socket } from "node:net"
 import { Deferred, Effect, type Scope } from "effect"
-import { pause } from "#src/testing/socket-client"
+import { pause } from "#testing/socket-client"
 
 /** A TCP connection that its client never closes. */
 export class Wire {

@@ -2,8 +2,8 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { at, type OnlinePlayer, request, type TestTarget } from "#src/testing/players"
-import { connectSocket, type HeardFrame } from "#src/testing/socket-client"
+import { at, type OnlinePlayer, request, type TestTarget } from "#testing/players"
+import { connectSocket, type HeardFrame } from "#testing/socket-client"
 
 /** The code of a refusal; undefined when it is none. */
 export const code = (reply: HeardFrame): unknown => at(reply, "error", "code")

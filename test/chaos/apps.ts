@@ -1,7 +1,7 @@
 /** What an app under load is, and how it is kept going. */
 import { setTimeout as delay } from "node:timers/promises"
-import { createClient, type Client, memoryStorage } from "#src/client/client"
-import type { TestTarget } from "#src/testing/players"
+import { createClient, type Client, memoryStorage } from "#client/client"
+import type { TestTarget } from "#testing/players"
 import { isPassing, type Journal, type Kind } from "./journal.ts"
 
 export interface App {

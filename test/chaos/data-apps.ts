@@ -2,7 +2,7 @@
  * Apps that save games and count kills, through the typed client: each knows exactly what was
  * acknowledged, and holds the service to it. A call without an answer may have been carried out.
  */
-import { type Client, isError } from "#src/client/client"
+import { type Client, isError } from "#client/client"
 import type { App } from "./apps.ts"
 import type { Journal } from "./journal.ts"
 

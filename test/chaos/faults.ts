@@ -1,7 +1,7 @@
 /** What is done to the world, one after the other. */
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
-import type { RunnerError } from "#src/testing/runners"
+import type { RunnerError } from "#testing/runners"
 import type { FaultProxy } from "./fault-proxy.ts"
 import type { Place, World } from "./world.ts"
 

@@ -3,7 +3,7 @@
  * and what must never happen.
  */
 
-import { isError } from "#src/client/client"
+import { isError } from "#client/client"
 
 /** What an app does over and over. */
 export type Kind = "rooms" | "matches" | "channels" | "saves" | "stats"

@@ -4,8 +4,8 @@
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
-import type { Client, Room } from "#src/client/client"
-import type { TestTarget } from "#src/testing/players"
+import type { Client, Room } from "#client/client"
+import type { TestTarget } from "#testing/players"
 import { type App, appClient, drive, insist } from "./apps.ts"
 import { Counter, Saver } from "./data-apps.ts"
 import type { Journal } from "./journal.ts"

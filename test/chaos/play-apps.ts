@@ -3,7 +3,7 @@
  * who look for one match after the other, members of a channel. None of them does anything about a lost
  * connection but to call again what has failed.
  */
-import { type Channel, type Client, isError, type Room } from "#src/client/client"
+import { type Channel, type Client, isError, type Room } from "#client/client"
 import type { App } from "./apps.ts"
 import type { Journal } from "./journal.ts"
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer } from "effect"
 import { createViteServer } from "vitest/node"
-import { TestApp } from "#src/testing/app"
+import { TestApp } from "#testing/app"
 
 const game = (options: object) => `<!doctype html>
 <title>Game</title>

@@ -4,8 +4,8 @@
  */
 import { createServer } from "node:net"
 import { Context, Effect, Layer } from "effect"
-import { TestApp } from "#src/testing/app"
-import { configure, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { configure, request } from "#testing/players"
 import { startProvider, type TestProvider } from "../oauth/provider.ts"
 import { DatabaseLive } from "../service.ts"
 

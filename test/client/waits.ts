@@ -1,6 +1,6 @@
 /** Waiting on what a client does: its calls, its events, its state. */
 import { Effect } from "effect"
-import type { Client, Room, RoomEvents } from "#src/client/client"
+import type { Client, Room, RoomEvents } from "#client/client"
 
 /** A call under way; joining it fails with what the call rejects with. */
 export const call = <A>(ask: () => Promise<A>) =>

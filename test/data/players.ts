@@ -1,13 +1,6 @@
 /** Players of a node with their game data, as tests ask for it: `yield* newGame(config)`. */
 import { Effect } from "effect"
-import {
-  type Answer,
-  at,
-  guest,
-  request,
-  type TestPlayer,
-  type TestTarget
-} from "#src/testing/players"
+import { type Answer, at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { addressOfNode, configure, makeTenants, type Tenant } from "../http/stack.ts"
 
 /** What a player asks: method, path, body; headers beside its own. */

@@ -1,6 +1,6 @@
 /** Requests of developers in tests. */
 import { Effect } from "effect"
-import { type Answer, at, request } from "#src/testing/players"
+import { type Answer, at, request } from "#testing/players"
 import { addressOfNode } from "../http/stack.ts"
 
 /** The code of a refusal, or `ok`. */

@@ -3,7 +3,7 @@
  * this process, a project with `emailLogin`, and requests of its players.
  */
 import { Effect, Layer } from "effect"
-import { at, guest, request } from "#src/testing/players"
+import { at, guest, request } from "#testing/players"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "../http/stack.ts"
 import type { Tenant } from "../http/stack.ts"
 import { Inbox } from "./inbox.ts"

@@ -12,7 +12,7 @@ import {
   PayloadTooLarge,
   UpgradeRequired,
   wire
-} from "#rpc/errors"
+} from "#rpc/errors/codes"
 import { configJsonSchema } from "#rpc/config/json-schema"
 import { type Access, endpoints as matrix } from "#src/http/authorization"
 import { Shape } from "./shapes.ts"

@@ -1,6 +1,6 @@
 /** A storm of frames over many sockets, of players that meet in the same rooms and channels. */
 import { Effect } from "effect"
-import { guest, type TestTarget } from "#src/testing/players"
+import { guest, type TestTarget } from "#testing/players"
 import { Chance } from "../simulation/random.ts"
 import type { Findings } from "./findings.ts"
 import { Session } from "./session.ts"

@@ -1,7 +1,7 @@
 /** Client frames: as the definitions want them, with one thing wrong, or as no client would send them. */
 import { Result, Schema } from "effect"
 import type { Rpc } from "effect/rpc"
-import { InvalidFrame, RateLimited, Unauthorized, UnknownType } from "#rpc/errors"
+import { InvalidFrame, RateLimited, Unauthorized, UnknownType } from "#rpc/errors/codes"
 import { ClientFrames, closeCodes, Reply, ServerEvent } from "#rpc/realtime"
 import type { Chance } from "../simulation/random.ts"
 import { deep, text, value } from "./hostile.ts"

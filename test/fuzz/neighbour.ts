@@ -1,6 +1,6 @@
 /** Three players who play on, in a room of another project, whatever goes on around them. */
 import { Effect, Schedule } from "effect"
-import { at, newPlayer, type OnlinePlayer, request, type TestTarget } from "#src/testing/players"
+import { at, newPlayer, type OnlinePlayer, request, type TestTarget } from "#testing/players"
 import type { Findings } from "./findings.ts"
 
 const speakMillis = 50

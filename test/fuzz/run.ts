@@ -5,8 +5,8 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Schedule } from "effect"
-import { request } from "#src/testing/players"
-import type { Runner } from "#src/testing/runners"
+import { request } from "#testing/players"
+import type { Runner } from "#testing/runners"
 import { vitalsOf } from "../chaos/vitals.ts"
 import { Findings } from "./findings.ts"
 import { FrameStorm } from "./frame-storm.ts"

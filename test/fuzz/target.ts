@@ -4,8 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Redacted } from "effect"
-import { cloneDatabase, testServer } from "#src/testing/database"
-import { startRunner } from "#src/testing/runners"
+import { cloneDatabase, testServer } from "#testing/database"
+import { startRunner } from "#testing/runners"
 
 const reporter = fileURLToPath(new URL("../chaos/vitals-reporter.ts", import.meta.url))
 

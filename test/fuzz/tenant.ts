@@ -3,7 +3,7 @@
  * something in each store, so that requests about real things go deep.
  */
 import { Effect } from "effect"
-import { type Answer, configure, guest, request, type TestTarget } from "#src/testing/players"
+import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
 import { featureTable } from "#rpc/config/features"
 import { makeAppeal, text } from "../operating/world.ts"
 import type { Chance } from "../simulation/random.ts"

@@ -22,7 +22,7 @@ import { HttpServerHandle } from "#src/http/server"
 import { Environments, type PlainKeys } from "#src/projects"
 import { Settings } from "#src/settings"
 import { Readiness } from "#src/system"
-import { cloneDatabase } from "#src/testing/database"
+import { cloneDatabase } from "#testing/database"
 
 type Env = Readonly<Record<string, string>>
 

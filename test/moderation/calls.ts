@@ -1,7 +1,7 @@
 /** What the tests of moderation ask of a service: the operator's calls, a player's own. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Answer, at, request, type TestPlayer, type TestTarget } from "#src/testing/players"
+import { type Answer, at, request, type TestPlayer, type TestTarget } from "#testing/players"
 
 /** The code of a refusal; `ok` when it is none. */
 export const codeOf = ({ body }: Pick<Answer, "body">): unknown => at(body, "error", "code") ?? "ok"

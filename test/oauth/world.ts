@@ -6,7 +6,7 @@ import { hash } from "node:crypto"
 import { Context, Effect, Layer, Logger, Record, References } from "effect"
 import type { Provider as Name } from "#rpc/identities"
 import { Provider } from "#rpc/identities"
-import { type Answer, at, request } from "#src/testing/players"
+import { type Answer, at, request } from "#testing/players"
 import {
   addressOfNode,
   configure,

@@ -4,8 +4,8 @@
  */
 import { Effect } from "effect"
 import { featureTable } from "#rpc/config/features"
-import { TestApp } from "#src/testing/app"
-import { type Answer, at, configure, guest, request, type TestTarget } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
 
 type Headers = Readonly<Record<string, string>>
 

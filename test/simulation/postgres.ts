@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
 import { ChannelRows } from "#sql/channels"
 import { RoomRows } from "#sql/rooms"
-import { cloneDatabase } from "#src/testing/database"
+import { cloneDatabase } from "#testing/database"
 import type { RealDatabase } from "./database.ts"
 import { environmentId } from "./runner.ts"
 

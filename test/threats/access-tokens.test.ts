@@ -1,9 +1,9 @@
 /** Forged access tokens at both doors (ASVS 9.1 and 9.2): none is accepted, all are told the same. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, configure, guest, request } from "#src/testing/players"
-import { connectSocket } from "#src/testing/socket-client"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, request } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
 import {
   type Forged,
   misissue,

@@ -9,15 +9,8 @@ import { type AgeBand, ageBandOf } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { AgeRows } from "#sql/ages"
 import { poolLayer } from "#sql/database"
-import { TestApp, TestDatabase } from "#src/testing/app"
-import {
-  at,
-  configure,
-  guest,
-  newPlayer,
-  type TestPlayer,
-  type TestTarget
-} from "#src/testing/players"
+import { TestApp, TestDatabase } from "#testing/app"
+import { at, configure, guest, newPlayer, type TestPlayer, type TestTarget } from "#testing/players"
 import { anotherDevice, inAppBrowser, link } from "../identities/devices.ts"
 import { codeOf, play, refresh } from "../moderation/calls.ts"
 import { DatabaseLive } from "../service.ts"

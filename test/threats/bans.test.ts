@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
-import { TestDatabase } from "#src/testing/app"
+import { TestDatabase } from "#testing/app"
 import {
   at,
   authenticate,
@@ -15,8 +15,8 @@ import {
   guest,
   type TestPlayer,
   type TestTarget
-} from "#src/testing/players"
-import { startCluster } from "#src/testing/runners"
+} from "#testing/players"
+import { startCluster } from "#testing/runners"
 import { ban, codeOf, lastSanction, play, refresh } from "../moderation/calls.ts"
 import { DatabaseLive } from "../service.ts"
 

@@ -4,9 +4,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, newPlayer, type OnlinePlayer, request, type TestTarget } from "#src/testing/players"
-import type { SocketClient } from "#src/testing/socket-client"
+import { TestApp } from "#testing/app"
+import { at, newPlayer, type OnlinePlayer, request, type TestTarget } from "#testing/players"
+import type { SocketClient } from "#testing/socket-client"
 import { anonymous, code, manage, uniqueName } from "../channels/calls.ts"
 import { AppLive } from "../service.ts"
 

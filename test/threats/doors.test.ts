@@ -4,9 +4,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, configure, goOnline, guest, request, type TestTarget } from "#src/testing/players"
-import { connectSocket } from "#src/testing/socket-client"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
 import { everything, makeWorld, text } from "../operating/world.ts"
 import { misissue, partsOf, signingKey } from "./forger.ts"
 import { Exposed, live } from "./world.ts"

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { type Answer, guest, request } from "#src/testing/players"
+import { type Answer, guest, request } from "#testing/players"
 import { ask as developerAsk } from "../developers/asking.ts"
 import { Inbox } from "../email/inbox.ts"
 import { callsOf, withEmail } from "../email/world.ts"

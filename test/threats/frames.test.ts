@@ -2,8 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { channels, rooms, socket as sockets } from "#rpc/limits"
-import { TestApp } from "#src/testing/app"
-import { at, configure, newPlayer } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, configure, newPlayer } from "#testing/players"
 import { AppLive } from "../service.ts"
 
 /** JSON of so many bytes, of one and of two bytes a character. */

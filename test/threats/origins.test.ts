@@ -5,9 +5,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { WebSocket } from "ws"
-import { TestApp } from "#src/testing/app"
-import { at, configure, guest, request } from "#src/testing/players"
-import { connectSocket } from "#src/testing/socket-client"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, request } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
 import { Exposed, live } from "./world.ts"
 
 const allowed = [

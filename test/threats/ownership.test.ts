@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Endpoint, endpoints } from "#src/http/authorization"
-import { type Answer, at, configure, guest, request, type TestTarget } from "#src/testing/players"
+import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
 import {
   everything,
   makeAppeal,

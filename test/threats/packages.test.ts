@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { at } from "#src/testing/players"
+import { at } from "#testing/players"
 
 const read = (path: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"))

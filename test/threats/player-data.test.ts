@@ -7,7 +7,7 @@ import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { playerTables } from "#sql/players/tables"
 import { poolLayer } from "#sql/database"
-import { TestDatabase } from "#src/testing/app"
+import { TestDatabase } from "#testing/app"
 import {
   at,
   configure,
@@ -16,8 +16,8 @@ import {
   type OnlinePlayer,
   request,
   type TestTarget
-} from "#src/testing/players"
-import { startCluster } from "#src/testing/runners"
+} from "#testing/players"
+import { startCluster } from "#testing/runners"
 import { manage } from "../channels/calls.ts"
 import { inAppBrowser, link, transferCode } from "../identities/devices.ts"
 import { ask, ban, lastSanction, operate, play, unban } from "../moderation/calls.ts"

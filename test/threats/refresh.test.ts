@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { type Answer, at, guest, type TestTarget } from "#src/testing/players"
+import { type Answer, at, guest, type TestTarget } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../http/stack.ts"
 import { codeOf, refresh } from "../moderation/calls.ts"
 import { figure } from "./sizes.ts"

@@ -4,8 +4,8 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestApp } from "#src/testing/app"
-import { at, configure, guest, request } from "#src/testing/players"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, request } from "#testing/players"
 import { Exposed, live } from "./world.ts"
 
 const entries = [

@@ -5,8 +5,8 @@
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Clock, Config, Effect, Layer } from "effect"
-import { TestApp, TestDatabase } from "#src/testing/app"
-import { configure, guest, request } from "#src/testing/players"
+import { TestApp, TestDatabase } from "#testing/app"
+import { configure, guest, request } from "#testing/players"
 import { withEmail } from "../email/world.ts"
 import { makeProject, signUp } from "../operating/world.ts"
 

@@ -3,7 +3,7 @@
  * of passwords, in their order. Two requests that do the same take the same time, on any machine.
  */
 import { Context, Effect, Layer, Option, Tracer } from "effect"
-import type { Answer } from "#src/testing/players"
+import type { Answer } from "#testing/players"
 
 type Headers = Readonly<Record<string, string>>
 

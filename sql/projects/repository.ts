@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
 import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { settled } from "../database.ts"
 
 export const ProjectRow = Schema.Struct({
   id: ProjectId,

@@ -4,8 +4,8 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
 import { Method } from "#rpc/identities"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "./database.ts"
-import { gather } from "./gather.ts"
+import { settled } from "../database.ts"
+import { gather } from "../batching.ts"
 
 /** A player as it is made. */
 export const NewPlayer = Schema.Struct({

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { Provider } from "#rpc/identities"
 import { EnvironmentId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { settled } from "../database.ts"
 
 const Key = Schema.Struct({ environmentId: EnvironmentId, provider: Provider })
 

@@ -4,9 +4,9 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Provider } from "./identities.ts"
-import { oauth as limits } from "./limits.ts"
-import { keyParams, type MountParams, projectParams, underKey, underProject } from "./operating.ts"
+import { Provider } from "../identities.ts"
+import { oauth as limits } from "../limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 
 /** Those that take the id and secret of an OAuth client. */
 const ClientProvider = Schema.Literals(["google", "discord", "x"])

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { settled } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

@@ -1,0 +1,11 @@
+/** Every error code of the interface, once (spec section 7): the one door to `./errors/`. */
+export * from "./accounts.ts"
+export * from "./callers.ts"
+export * from "./channels.ts"
+export * from "./config.ts"
+export * from "./moderation.ts"
+export * from "./modules.ts"
+export * from "./projects.ts"
+export * from "./realtime.ts"
+export * from "./requests.ts"
+export { toWire, wire, type CodedError, type WireError } from "./wire.ts"
