@@ -17,9 +17,9 @@ import { Unavailable } from "#rpc/errors/codes"
 import { newId, type ProjectId } from "#rpc/ids"
 import { audit as limits, http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRows } from "#sql/audit"
-import { sweepDaily } from "./database.ts"
-import { clientAddress } from "./http/address.ts"
-import { Settings } from "./settings.ts"
+import { sweepDaily } from "#server/platform/database"
+import { clientAddress } from "#server/platform/client-address"
+import { Settings } from "#server/platform/settings/settings"
 
 /** A change as it is told to the log. */
 export interface AuditEvent {

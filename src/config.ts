@@ -36,8 +36,8 @@ import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
 import { Audit, type AuditEvent } from "./audit.ts"
-import { Invalidation } from "./invalidation.ts"
-import { Settings } from "./settings.ts"
+import { Invalidation } from "#server/platform/invalidation"
+import { Settings } from "#server/platform/settings/settings"
 
 /** The config of an environment as it is in force; version 0 is the empty one of a new environment. */
 export interface CurrentConfig {

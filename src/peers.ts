@@ -10,7 +10,7 @@ import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import { askRoom } from "./rooms.ts"
-import { Settings } from "./settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 const isTurn = (url: string): boolean => /^turns?:/i.test(url)
 

@@ -11,9 +11,9 @@ import { InvalidKey } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
 import { MemberRows, ProjectRows } from "#sql/projects/repository"
-import { Invalidation } from "./invalidation.ts"
+import { Invalidation } from "#server/platform/invalidation"
 import { Usage } from "./projects/usage.ts"
-import { randomSecret, sha256 } from "./secrets.ts"
+import { randomSecret, sha256 } from "#server/platform/secrets"
 
 const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
 

@@ -26,7 +26,7 @@ import { Configs } from "./config.ts"
 import type { PlayerConnection } from "./realtime/connection.ts"
 import type { FramePayload } from "./realtime/frames.ts"
 import { Hub } from "./realtime/hub.ts"
-import { Throttles } from "./throttles.ts"
+import { Throttles } from "#server/platform/throttles"
 import { awaited, claim, doubt, release } from "./realtime/place.ts"
 import type { RoomLine } from "./realtime/subscriber.ts"
 

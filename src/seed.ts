@@ -12,10 +12,10 @@ import { newId } from "#rpc/ids"
 import { DeveloperRows } from "#sql/developers"
 import { ProjectRows } from "#sql/projects/repository"
 import { Configs } from "./config.ts"
-import { Passwords } from "./crypto/passwords.ts"
+import { Passwords } from "#server/platform/passwords"
 import { Environments } from "./projects.ts"
-import { randomSecret } from "./secrets.ts"
-import { Settings } from "./settings.ts"
+import { randomSecret } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
 

@@ -19,14 +19,14 @@ import { sessions as lives, throttles as paces, transfer as limits } from "#rpc/
 import { InAppBrowserGate } from "#rpc/transfer"
 import { IdentityRows } from "#sql/identities"
 import { Configs } from "./config.ts"
-import { makeTransaction } from "./database.ts"
-import { clientAddress } from "./http/address.ts"
-import { throttled } from "./http/throttled.ts"
+import { makeTransaction } from "#server/platform/database"
+import { clientAddress } from "#server/platform/client-address"
+import { throttled } from "#server/platform/throttled-requests"
 import { Standings } from "./moderation/standings.ts"
 import { Sessions } from "./sessions/chains.ts"
-import { SingleUseCodes } from "./sessions/codes.ts"
-import { Settings } from "./settings.ts"
-import { Throttles } from "./throttles.ts"
+import { SingleUseCodes } from "#server/platform/single-use-codes"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
 
 /** Answers only while the environment has the tool turned on. */
 export const InAppBrowserGateLive = Layer.effect(

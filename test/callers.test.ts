@@ -2,7 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"
-import { locate } from "#src/http/address"
+import { locate } from "#server/platform/client-address"
 import { type Answer, at, request } from "#testing/players"
 import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 

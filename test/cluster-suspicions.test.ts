@@ -5,7 +5,7 @@ import { Runner, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/clu
 import { TestClock } from "effect/testing"
 import { Hearing, NeighbourWatch } from "#src/cluster/health"
 import { outOf, Suspicions, SuspicionsLive } from "#src/cluster/suspicions"
-import { type Change, Invalidation } from "#src/invalidation"
+import { type Change, Invalidation } from "#server/platform/invalidation"
 
 const suspicions = (text: string) =>
   text.split(" ").map((pair) => {

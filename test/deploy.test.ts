@@ -8,8 +8,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { parse, parseAllDocuments } from "yaml"
 import { at } from "#testing/players"
-import { Settings } from "#src/settings"
-import { variables } from "#src/settings/variables"
+import { Settings } from "#server/platform/settings/settings"
+import { variables } from "#server/platform/settings/variables"
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), "utf8")
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { rooms, socket } from "#rpc/limits"
 import { answer, beat, Carried, Line } from "#src/cluster/line"
 import type { WireEvents } from "#src/cluster/wires"
-import { EventTurn } from "#src/realtime/turn"
+import { EventTurn } from "#server/platform/flush"
 
 const { coalesceMillis } = socket
 

@@ -15,7 +15,7 @@ import {
   type OutgoingPost,
   type OutgoingRequest,
   type Resolve
-} from "#src/outgoing"
+} from "#server/platform/outgoing"
 import { certified } from "./data/certificate.ts"
 
 /** Addresses that are not in the internet, in the forms in which they are written. */

@@ -21,7 +21,7 @@ import {
 } from "effect"
 import { ChildProcess } from "effect/process"
 import { SqlClient } from "effect/sql"
-import { embeddedPostgres } from "#src/postgres/embedded"
+import { embeddedPostgres } from "#server/platform/postgres/embedded"
 
 const isRoot = process.getuid?.() === 0
 const root = new URL("..", import.meta.url)
@@ -67,7 +67,7 @@ const spawnNode = Effect.fnUntraced(function* (program: string, argument: string
 const serviceProgram = `
   import { NodeRuntime, NodeServices } from "@effect/platform-node"
   import { Console, Effect, Redacted } from "effect"
-  import { embeddedPostgres } from "#src/postgres/embedded"
+  import { embeddedPostgres } from "#server/platform/postgres/embedded"
   embeddedPostgres({ dataDir: process.argv[1] }).pipe(
     Effect.flatMap((url) => Console.log(Redacted.value(url))),
     Effect.andThen(Effect.never),

@@ -1,7 +1,7 @@
 /** The README keeps up: every setting is in its table. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { variables } from "#src/settings/variables"
+import { variables } from "#server/platform/settings/variables"
 
 describe("the README", () => {
   const text = readFileSync(new URL("../README.md", import.meta.url), "utf8")

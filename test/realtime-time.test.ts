@@ -9,9 +9,9 @@ import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { Listener } from "#src/realtime/listener"
-import { Frame } from "#src/realtime/outbox"
+import { Frame } from "#server/platform/outbox"
 import { Heard, RealtimeSocket } from "#src/realtime/socket"
-import { EventTurn } from "#src/realtime/turn"
+import { EventTurn } from "#server/platform/flush"
 import { connectSocket } from "#testing/socket-client"
 
 const none = "0".repeat(26)

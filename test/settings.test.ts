@@ -1,8 +1,8 @@
 /** The environment of a process, read once and refused as a whole when it is wrong (design 7). */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
-import { Settings } from "#src/settings"
-import { variables } from "#src/settings/variables"
+import { Settings } from "#server/platform/settings/settings"
+import { variables } from "#server/platform/settings/variables"
 
 const read = (env: Readonly<Record<string, string>>) =>
   Effect.service(Settings).pipe(

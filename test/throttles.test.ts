@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { type Throttle, throttles as limits } from "#rpc/limits"
 import { at, request } from "#testing/players"
-import { Throttles } from "#src/throttles"
+import { Throttles } from "#server/platform/throttles"
 import { addressOfNode, coreOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"
 
 const on = { SVC_THROTTLES: "on" }

@@ -25,7 +25,7 @@ import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
 import { Configs } from "../config.ts"
 import { answerWith, oversized, refuse } from "../realtime/answering.ts"
-import { FrameBucket } from "../realtime/bucket.ts"
+import { FrameBucket } from "#server/platform/token-bucket"
 import { ChannelHub } from "../realtime/channel-hub.ts"
 import type { ChannelSubscriber } from "../realtime/channel-link.ts"
 import type { PlayerConnection } from "../realtime/connection.ts"
@@ -33,7 +33,7 @@ import type { FrameHandlers, FramePayload } from "../realtime/frames.ts"
 import type { Answered } from "../realtime/link.ts"
 import type { Listener } from "../realtime/listener.ts"
 import { answered } from "../realtime/place.ts"
-import { Throttles } from "../throttles.ts"
+import { Throttles } from "#server/platform/throttles"
 
 /** What the effects behind the frames stand on. */
 export type ChannelServices =

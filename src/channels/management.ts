@@ -11,8 +11,8 @@ import { channels as limits, throttles as paces } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
 import { Audit } from "../audit.ts"
 import { Configs } from "../config.ts"
-import { throttled } from "../http/throttled.ts"
-import { Throttles } from "../throttles.ts"
+import { throttled } from "#server/platform/throttled-requests"
+import { Throttles } from "#server/platform/throttles"
 import { voiceOffered } from "./frames.ts"
 
 type Client = ReturnType<Effect.Success<typeof Channel.client>>

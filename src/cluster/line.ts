@@ -9,7 +9,7 @@
 import { Option, Schema } from "effect"
 import { LineInputs, LineItems } from "#entities/room/lines"
 import { rooms } from "#rpc/limits"
-import type { EventTurn } from "../realtime/turn.ts"
+import type { EventTurn } from "#server/platform/flush"
 import type { Wire, WireEvents } from "./wires.ts"
 
 /** Heartbeats, and their answers. Everything else is JSON. */

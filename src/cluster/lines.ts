@@ -4,7 +4,7 @@ import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { readings } from "../observability/metrics.ts"
-import { NodeTurn } from "../realtime/turn.ts"
+import { NodeTurn } from "#server/platform/flush"
 import { answer, beat, Carried, Freight, type Heard, Line } from "./line.ts"
 import { type Wire, type WireEvents, Wires } from "./wires.ts"
 

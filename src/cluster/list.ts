@@ -5,7 +5,7 @@
  */
 import { Clock, Effect, Layer } from "effect"
 import { RunnerStorage } from "effect/cluster"
-import { Invalidation } from "../invalidation.ts"
+import { Invalidation } from "#server/platform/invalidation"
 
 const keepMillis = 1000
 const publishMillis = 500

@@ -6,7 +6,7 @@
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type RunnerAddress, ShardingConfig } from "effect/cluster"
-import { Invalidation } from "../invalidation.ts"
+import { Invalidation } from "#server/platform/invalidation"
 
 /** One runner does not hear another. */
 export interface Suspicion {

@@ -11,7 +11,7 @@ import type { FeatureState } from "#rpc/config/api"
 import { publicConfig } from "#rpc/config/definitions"
 import { featureTable } from "#rpc/config/features"
 import { Configs, type CurrentConfig, etagOf, namesVersion } from "../config.ts"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 /** The definitions of a config as they are answered, made once for each version. */
 const definitionsText = Function.memoize(({ config, version }: CurrentConfig): string =>

@@ -4,7 +4,7 @@ import type { EnvironmentCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config/auth"
 import { InvalidRequest } from "#rpc/errors/codes"
 import { Configs } from "../config.ts"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 /** Refuses an address that an environment does not allow; `path` is where it stands in the request. */
 export const makeReturnAddresses = Effect.gen(function* () {

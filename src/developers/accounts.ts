@@ -26,10 +26,10 @@ import {
 } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { type DeveloperRow, DeveloperRows } from "#sql/developers"
-import { Passwords } from "../crypto/passwords.ts"
-import { makeTransaction } from "../database.ts"
-import { sha256 } from "../secrets.ts"
-import { Settings } from "../settings.ts"
+import { Passwords } from "#server/platform/passwords"
+import { makeTransaction } from "#server/platform/database"
+import { sha256 } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 import { DeveloperSessions } from "./sessions.ts"
 
 type SignupError = SignupsClosed | EmailTaken | InvalidInviteCode | InviteCodeUsed | Unavailable

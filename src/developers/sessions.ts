@@ -9,8 +9,8 @@ import { Unauthorized } from "#rpc/errors/codes"
 import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
 import { DeveloperRows } from "#sql/developers"
-import { sweepDaily } from "../database.ts"
-import { randomSecret, sha256 } from "../secrets.ts"
+import { sweepDaily } from "#server/platform/database"
+import { randomSecret, sha256 } from "#server/platform/secrets"
 
 const tokenForm = /^kds_[A-Za-z0-9_-]{43}$/
 

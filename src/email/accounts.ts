@@ -25,12 +25,12 @@ import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
 import { PlayerRows } from "#sql/players/repository"
-import { Passwords } from "../crypto/passwords.ts"
-import { makeTransaction } from "../database.ts"
-import { type MailOrder, Mails } from "../mail/outbox.ts"
+import { Passwords } from "#server/platform/passwords"
+import { makeTransaction } from "#server/platform/database"
+import { type MailOrder, Mails } from "#server/platform/mail/outbox"
 import { playerView } from "../players.ts"
 import { Sessions } from "../sessions/chains.ts"
-import { SingleUseCodes } from "../sessions/codes.ts"
+import { SingleUseCodes } from "#server/platform/single-use-codes"
 
 /** Where the link of a verification leads. */
 export type LinkTarget = Pick<MailOrder, "key" | "redirectUrl">

@@ -35,11 +35,11 @@ import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
 import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
-import { Settings } from "../settings.ts"
-import { Throttles } from "../throttles.ts"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
 import { MembersLive } from "./members.ts"
 import { Origins } from "./origins.ts"
-import { throttled } from "./throttled.ts"
+import { throttled } from "#server/platform/throttled-requests"
 
 /** The environment of a publishable key, for a page that may use it. */
 const makeByPublishableKey = Effect.gen(function* () {

@@ -21,8 +21,8 @@ import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
 import { MemberRows } from "#sql/projects/repository"
 import { DeveloperSessions } from "../developers/sessions.ts"
-import { Throttles } from "../throttles.ts"
-import { throttled } from "./throttled.ts"
+import { Throttles } from "#server/platform/throttles"
+import { throttled } from "#server/platform/throttled-requests"
 
 const isProjectId = Schema.is(ProjectId)
 const isEnvironmentName = Schema.is(EnvironmentName)

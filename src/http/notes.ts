@@ -1,7 +1,7 @@
 /** What is noted of every request: how long its answer took, and a line in the log where that is wanted. */
 import { Clock, Effect, Metric } from "effect"
 import type { HttpServerRequest } from "effect/http"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 import { routeOf } from "./methods.ts"
 
 const nanosPerSecond = 1e9

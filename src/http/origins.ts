@@ -8,7 +8,7 @@ import type { EnvironmentConfig } from "#rpc/config/document"
 import { originAllowed } from "#rpc/config/origins"
 import { OriginNotAllowed } from "#rpc/errors/codes"
 import { Configs } from "../config.ts"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 /** Origins whose answer is remembered for one version of a config. */
 const rememberedMax = 1000

@@ -9,7 +9,7 @@ import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 import { paths } from "./methods.ts"
 import { letGo, refuse } from "./refusal.ts"
 

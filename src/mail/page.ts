@@ -7,11 +7,11 @@ import { DateTime, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isLoopback } from "#rpc/config/origins"
 import { NotFound } from "#rpc/errors/codes"
-import { clientAddress } from "../http/address.ts"
+import { clientAddress } from "#server/platform/client-address"
 import { errorResponse } from "../http/errors.ts"
-import { Settings } from "../settings.ts"
-import { escapeHtml } from "./letters.ts"
-import { devMailPath, type KeptMail, Mails } from "./outbox.ts"
+import { Settings } from "#server/platform/settings/settings"
+import { escapeHtml } from "#server/platform/mail/templates"
+import { devMailPath, type KeptMail, Mails } from "#server/platform/mail/outbox"
 
 /** The mails bring their style in attributes; of anything else they bring nothing. */
 const policy =

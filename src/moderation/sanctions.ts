@@ -17,7 +17,7 @@ import {
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRows } from "#sql/moderation"
-import { Invalidation } from "../invalidation.ts"
+import { Invalidation } from "#server/platform/invalidation"
 import { appeal, ban, lift, resolve } from "./rules.ts"
 import { Standings } from "./standings.ts"
 import { appealItem, banResult, sanctionView } from "./views.ts"

@@ -11,7 +11,7 @@ import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
 import { gather } from "#sql/batching"
 import { SanctionRows, type StandingRow } from "#sql/moderation"
-import { Invalidation } from "../invalidation.ts"
+import { Invalidation } from "#server/platform/invalidation"
 import { isActive } from "./rules.ts"
 import { bannedBy } from "./views.ts"
 

@@ -13,7 +13,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ProviderSession, SignInError } from "#rpc/oauth/sign-in"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
-import { makeTransaction } from "../database.ts"
+import { makeTransaction } from "#server/platform/database"
 import { Standings } from "../moderation/standings.ts"
 import { Sessions } from "../sessions/chains.ts"
 import { displayNameOf, type Person } from "./people.ts"

@@ -15,8 +15,8 @@ import { AppleCredentials, ClientCredentials, type ProviderState } from "#rpc/oa
 import { ProviderRows } from "#sql/oauth/providers"
 import { Audit } from "../audit.ts"
 import { Configs } from "../config.ts"
-import { Secrets } from "../secrets.ts"
-import { Settings } from "../settings.ts"
+import { Secrets } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 
 const Credentials = Schema.Union([AppleCredentials, ClientCredentials])
 export type Credentials = typeof Credentials.Type

@@ -4,7 +4,7 @@
  * paths are asked there, by `http` and at private addresses too.
  */
 import type { Provider } from "#rpc/identities"
-import type { Reach } from "../outgoing.ts"
+import type { Reach } from "#server/platform/outgoing"
 
 interface Shape {
   readonly authorize: string

@@ -29,7 +29,7 @@ import {
   type StartRequest
 } from "#rpc/oauth/sign-in"
 import { makeReturnAddresses } from "../config/return-addresses.ts"
-import { randomSecret, sha256 } from "../secrets.ts"
+import { randomSecret, sha256 } from "#server/platform/secrets"
 import { ProviderClients } from "./clients.ts"
 import { Entrance } from "./entrance.ts"
 import { ProviderGrants } from "./grants.ts"

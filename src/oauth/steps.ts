@@ -8,8 +8,8 @@ import type { Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { oauth as limits, sessions } from "#rpc/limits"
 import { StepRows } from "#sql/oauth/flows"
-import { sweepHourly } from "../database.ts"
-import { randomSecret, Secrets, sha256 } from "../secrets.ts"
+import { sweepHourly } from "#server/platform/database"
+import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
 import { Person } from "./people.ts"
 
 /** What the start leaves for the return from the provider. */

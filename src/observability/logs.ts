@@ -7,7 +7,7 @@
  * message) is blotted out of every line.
  */
 import { Cause, Effect, Formatter, Layer, Logger, References } from "effect"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 /** Keys and tokens of ours, JWTs, what follows `Bearer` or `Basic`, and passwords of URLs. */
 const secrets = new RegExp(

@@ -14,7 +14,7 @@ import { PrometheusMetrics } from "effect/observability"
 import { NotFound, Unauthorized } from "#rpc/errors/codes"
 import { errorResponse } from "../http/errors.ts"
 import { paths } from "../http/methods.ts"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 type Registry = Metric.MetricRegistry
 

@@ -10,7 +10,7 @@ import { ConfigProvider, Effect, Layer, Option, References, Tracer } from "effec
 import { FetchHttpClient, HttpMiddleware, UrlParams } from "effect/http"
 import { OtlpSerialization, OtlpTracer } from "effect/observability"
 import { paths, routeOf } from "../http/methods.ts"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 
 type Traces = NonNullable<Settings["Service"]["traces"]>
 

@@ -8,11 +8,11 @@ import { InvalidCredentials } from "#rpc/errors/codes"
 import { throttles as paces } from "#rpc/limits"
 import type { DeletionProof } from "#rpc/player-data"
 import { IdentityRows } from "#sql/identities"
-import { Passwords } from "../crypto/passwords.ts"
-import { guarded } from "../http/throttled.ts"
+import { Passwords } from "#server/platform/passwords"
+import { guarded } from "#server/platform/throttled-requests"
 import type { PlayerRef } from "../moderation/sanctions.ts"
 import { Sessions } from "../sessions/chains.ts"
-import { Throttles } from "../throttles.ts"
+import { Throttles } from "#server/platform/throttles"
 
 /** Fails unless the proof is the player's. */
 export const makeProve = Effect.gen(function* () {

@@ -9,7 +9,7 @@ import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { EnvironmentId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { type LiveReport, LiveRows } from "#sql/projects/live"
-import { sweepDaily } from "../database.ts"
+import { sweepDaily } from "#server/platform/database"
 import { Gateway } from "../realtime/gateway.ts"
 
 type Document = LiveReport["document"]

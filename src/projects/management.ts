@@ -14,8 +14,8 @@ import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projec
 import type { ProjectRow } from "#sql/projects/repository"
 import { type ListedKey, ManagementRows } from "#sql/projects/management"
 import { Audit } from "../audit.ts"
-import { sweepDaily } from "../database.ts"
-import { Invalidation } from "../invalidation.ts"
+import { sweepDaily } from "#server/platform/database"
+import { Invalidation } from "#server/platform/invalidation"
 import { type CreatedProject, Environments } from "../projects.ts"
 import { isReservedName } from "./names.ts"
 

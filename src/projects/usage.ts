@@ -7,7 +7,7 @@ import { Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { UsageRows } from "#sql/projects/usage"
-import { sweepDaily } from "../database.ts"
+import { sweepDaily } from "#server/platform/database"
 
 /** How long a day may still be counted: clocks of nodes differ. */
 const keptDays = 2

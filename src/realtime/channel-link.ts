@@ -7,9 +7,9 @@ import type { LocalChannels } from "#entities/channel/entity"
 import type { Channel, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
 import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import type { FrameBucket } from "./bucket.ts"
+import type { FrameBucket } from "#server/platform/token-bucket"
 import { type Answered, Link } from "./link.ts"
-import { Frame } from "./outbox.ts"
+import { Frame } from "#server/platform/outbox"
 import type { LinkSurroundings } from "./room-link.ts"
 
 export type ChannelClient = Effect.Success<typeof Channel.client>

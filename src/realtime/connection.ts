@@ -9,7 +9,7 @@ import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
 import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
-import { Frame } from "./outbox.ts"
+import { Frame } from "#server/platform/outbox"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
 
 /** Where a connection's frames go: a socket, or the events stream of native RPC. */

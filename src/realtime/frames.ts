@@ -20,7 +20,7 @@ import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
 import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
 import type { PlayerConnection } from "./connection.ts"
 import type { Answer, Answered } from "./link.ts"
-import { Frame } from "./outbox.ts"
+import { Frame } from "#server/platform/outbox"
 
 /** Every frame as its `Rpc`. */
 export type FrameRpc = RpcGroup.Rpcs<typeof ClientFrames>

@@ -13,12 +13,12 @@ import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { ListenerFrames } from "../channels/frames.ts"
 import { Suspicions } from "../cluster/suspicions.ts"
 import { Configs } from "../config.ts"
-import { addressOf } from "../http/address.ts"
+import { addressOf } from "#server/platform/client-address"
 import { paths } from "../http/methods.ts"
 import { refuse } from "../http/refusal.ts"
 import { HttpServerHandle, webSocketBounds } from "../http/server.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
-import { Settings } from "../settings.ts"
+import { Settings } from "#server/platform/settings/settings"
 import {
   admit,
   type AdmissionServices,
@@ -31,7 +31,7 @@ import { traced } from "./answering.ts"
 import { Frames } from "./handlers.ts"
 import { Hub } from "./hub.ts"
 import { Listener } from "./listener.ts"
-import { Frame } from "./outbox.ts"
+import { Frame } from "#server/platform/outbox"
 import { type Admitted, Heard, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
 const drainMillis = 1500

@@ -15,7 +15,7 @@ import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
 import type { PlayerConnection } from "./connection.ts"
-import { EventTurn, NodeTurn, TurnTimers } from "./turn.ts"
+import { EventTurn, NodeTurn, TurnTimers } from "#server/platform/flush"
 
 /** The node's turn, and fibers that end with it. */
 const makeSurroundings = Effect.fnUntraced(function* (node: string) {

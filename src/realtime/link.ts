@@ -8,7 +8,7 @@ import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { Batch } from "#entities/watch"
-import type { EventTurn } from "./turn.ts"
+import type { EventTurn } from "#server/platform/flush"
 
 /** The outcome of a command. */
 export type Answer<Data> =

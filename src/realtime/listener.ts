@@ -7,7 +7,7 @@ import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { Warn } from "#rpc/realtime"
 import type { ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
-import { Frame } from "./outbox.ts"
+import { Frame } from "#server/platform/outbox"
 
 export class Listener implements ChannelSubscriber {
   readonly connectionId: string

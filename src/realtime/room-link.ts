@@ -9,9 +9,9 @@ import type { LineItems, RoomLines } from "#entities/room/lines"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
 import { type Answered, Link } from "./link.ts"
-import { Frame } from "./outbox.ts"
+import { Frame } from "#server/platform/outbox"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
-import type { EventTurn } from "./turn.ts"
+import type { EventTurn } from "#server/platform/flush"
 
 export type RoomClient = Effect.Success<typeof Room.client>
 type Command = RoomInput["command"]

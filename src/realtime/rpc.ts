@@ -32,7 +32,7 @@ import { create, join, leave, lock, resume, send, setMyState, setState } from "#
 import { Configs } from "../config.ts"
 import { paths } from "../http/methods.ts"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
-import { FrameBucket } from "./bucket.ts"
+import { FrameBucket } from "#server/platform/token-bucket"
 import type { Door, PlayerConnection } from "./connection.ts"
 import type { FrameData, FrameHandlers, FramePayload, FrameRpc, FrameType } from "./frames.ts"
 import { Frames } from "./handlers.ts"
@@ -40,7 +40,7 @@ import { Hub } from "./hub.ts"
 import type { Answered } from "./link.ts"
 import { NativeSockets } from "./native.ts"
 import { type Offers, withheld } from "./offers.ts"
-import type { Frame } from "./outbox.ts"
+import type { Frame } from "#server/platform/outbox"
 
 type EventError = FeatureDisabled | PlayerBanned | TokenExpired | Unauthorized | Unavailable
 

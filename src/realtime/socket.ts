@@ -10,7 +10,7 @@ import type { PlayerCaller } from "#rpc/auth"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
-import { FrameBucket } from "./bucket.ts"
+import { FrameBucket } from "#server/platform/token-bucket"
 import type { Door, PlayerConnection } from "./connection.ts"
 import {
   type Broken,
@@ -23,7 +23,7 @@ import {
 } from "./frames.ts"
 import type { Listener } from "./listener.ts"
 import { type Offers, withheld } from "./offers.ts"
-import { Frame, Outbox, pingFrame, type Turn } from "./outbox.ts"
+import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
 
 /** An admitted socket, as the gateway found it. */
 export interface Admitted {

@@ -11,10 +11,10 @@ import { NotFound, SaveNotFound, TooManySaves, VersionConflict } from "#rpc/erro
 import { throttles as paces } from "#rpc/limits"
 import type { SaveItem } from "#rpc/saves"
 import { type SaveItemRow, type SaveOwner, SaveRows } from "#sql/saves"
-import { sweepHourly } from "../database.ts"
-import { throttled } from "../http/throttled.ts"
-import { Settings } from "../settings.ts"
-import { Throttles } from "../throttles.ts"
+import { sweepHourly } from "#server/platform/database"
+import { throttled } from "#server/platform/throttled-requests"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
 import { makeReadSaveBody } from "./body.ts"
 
 const viewOf = ({ key, size, updatedAt, version }: SaveItemRow): SaveItem => ({

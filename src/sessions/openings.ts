@@ -12,7 +12,7 @@ import { SessionRows } from "#sql/sessions"
 import { standingOf } from "../moderation/standings.ts"
 import { playerView } from "../players.ts"
 import { Usage } from "../projects/usage.ts"
-import { Secrets } from "../secrets.ts"
+import { Secrets } from "#server/platform/secrets"
 import { newRefreshToken } from "./refresh-tokens.ts"
 import { AccessTokens } from "./tokens.ts"
 

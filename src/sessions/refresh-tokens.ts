@@ -5,7 +5,7 @@
  */
 import { Effect, Schema } from "effect"
 import { SessionId } from "#rpc/ids"
-import { randomSecret, type Secrets, sha256 } from "../secrets.ts"
+import { randomSecret, type Secrets, sha256 } from "#server/platform/secrets"
 
 const form = /^rt_([0-9A-Z]{26})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{22})$/
 

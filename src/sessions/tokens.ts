@@ -22,8 +22,8 @@ import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { caches, sessions as limits } from "#rpc/limits"
 import { AccessClaims } from "#rpc/sessions"
 import { type SigningKeyRow, SigningKeyRows } from "#sql/sessions"
-import { type SecretError, Secrets, sha256 } from "../secrets.ts"
-import { Settings } from "../settings.ts"
+import { type SecretError, Secrets, sha256 } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 import { VerifiedTokens } from "./verified.ts"
 
 /** Whom a token is for. */

@@ -9,8 +9,8 @@ import { SqlClient } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
 import { WebhookSecretRows } from "#sql/stats"
-import { Invalidation } from "../invalidation.ts"
-import { randomSecret, Secrets } from "../secrets.ts"
+import { Invalidation } from "#server/platform/invalidation"
+import { randomSecret, Secrets } from "#server/platform/secrets"
 
 const prefix = "whsec_"
 

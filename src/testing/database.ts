@@ -7,7 +7,7 @@ import { PgConnection } from "@effect/sql-pg"
 import { Effect, FileSystem, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { migrate, poolLayer } from "#sql/database"
-import { embeddedPostgres } from "../postgres/embedded.ts"
+import { embeddedPostgres } from "#server/platform/postgres/embedded"
 
 const template = "svc_template"
 

@@ -20,7 +20,7 @@ import { DeveloperSessions } from "#src/developers/sessions"
 import { CoreLive, Routes, serveHttp } from "#src/http/app"
 import { HttpServerHandle } from "#src/http/server"
 import { Environments, type PlainKeys } from "#src/projects"
-import { Settings } from "#src/settings"
+import { Settings } from "#server/platform/settings/settings"
 import { Readiness } from "#src/system"
 import { cloneDatabase } from "#testing/database"
 

@@ -12,7 +12,7 @@ import {
   ClusterError,
   MachineId
 } from "effect/cluster"
-import type { Change, Invalidation } from "#src/invalidation"
+import type { Change, Invalidation } from "#server/platform/invalidation"
 import type { Database } from "./database.ts"
 import type { Process } from "./world.ts"
 

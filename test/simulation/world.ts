@@ -19,7 +19,7 @@ import {
   Scheduler
 } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { TurnTimers } from "#src/realtime/turn"
+import { TurnTimers } from "#server/platform/flush"
 import type { Chance } from "./random.ts"
 
 type Task = () => void

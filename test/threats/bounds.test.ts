@@ -11,7 +11,7 @@ import type { SessionItem } from "#entities/player-session/protocol"
 import { nowhere } from "#entities/player-session/state"
 import { outgoing, playerSessions, stats } from "#rpc/limits"
 import { StatRows } from "#sql/stats"
-import { Outgoing } from "#src/outgoing"
+import { Outgoing } from "#server/platform/outgoing"
 import { newGame } from "../data/players.ts"
 import { nodeWith, SharedDatabase } from "../http/stack.ts"
 

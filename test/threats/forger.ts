@@ -15,8 +15,8 @@ import { NodeServices } from "@effect/platform-node"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { Secrets } from "#src/secrets"
-import { Settings } from "#src/settings"
+import { Secrets } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 
 /** Of the service under attack. */
 export const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString("base64")

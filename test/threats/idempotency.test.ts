@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Idempotency } from "#src/idempotency"
+import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
 import { IdempotencyRows } from "#sql/idempotency"
 import { type Ask, codeOf, newGame } from "../data/players.ts"

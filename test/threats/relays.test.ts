@@ -12,7 +12,7 @@ import { Clock, ConfigProvider, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { turn } from "#rpc/limits"
 import { Relays } from "#src/peers"
-import { Settings } from "#src/settings"
+import { Settings } from "#server/platform/settings/settings"
 
 const secret = "shared-with-the-turn-server"
 const shipped = fileURLToPath(new URL("../../.deploy/turnserver.conf", import.meta.url))

@@ -9,8 +9,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { NodeServices } from "@effect/platform-node"
-import { Secrets } from "#src/secrets"
-import { Settings } from "#src/settings"
+import { Secrets } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
 
 const newKey = () => randomBytes(32).toString("base64")
 

@@ -7,7 +7,7 @@ import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effe
 import { RateLimited } from "#rpc/errors/codes"
 import { caches, type Throttle } from "#rpc/limits"
 import { ThrottleRows } from "#sql/throttles"
-import { Settings } from "./settings.ts"
+import { Settings } from "./settings/settings.ts"
 
 const leaseShare = 20
 /** A lease that is not spent by then is given up, so that idle nodes do not hold tokens for good. */

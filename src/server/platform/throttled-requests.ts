@@ -3,7 +3,7 @@ import { Cause, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import { RateLimited, Unavailable } from "#rpc/errors/codes"
 import type { Throttle } from "#rpc/limits"
-import type { Throttles } from "../throttles.ts"
+import type { Throttles } from "./throttles.ts"
 
 /** A refusal tells the client when to come again. */
 export const tellWhenToRetry = <A, E, R>(taken: Effect.Effect<A, E, R>) =>

@@ -4,7 +4,7 @@ import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { databaseLayer } from "#sql/database"
 import { embeddedPostgres } from "./postgres/embedded.ts"
-import { Settings } from "./settings.ts"
+import { Settings } from "./settings/settings.ts"
 
 /** A migrated database. The embedded one is left before the process ends. */
 export const DatabaseLive = Layer.unwrap(

@@ -11,7 +11,7 @@
 import { createHmac, hash, timingSafeEqual } from "node:crypto"
 import { Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
 import { Aead, SecureRandom } from "effect/crypto"
-import { Settings } from "./settings.ts"
+import { Settings } from "./settings/settings.ts"
 
 /** A stored secret cannot be opened: it was sealed under another master key, or changed. */
 export class SecretError extends Schema.TaggedError<SecretError>()("SecretError", {

@@ -6,7 +6,7 @@ import { Data, Effect, Predicate, Redacted } from "effect"
 import { createTransport } from "nodemailer"
 import type { MailId } from "#rpc/ids"
 import { mail as limits } from "#rpc/limits"
-import type { Letter } from "./letters.ts"
+import type { Letter } from "./templates.ts"
 
 /** A mail with its addresses. */
 export interface Mail extends Letter {

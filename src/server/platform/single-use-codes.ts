@@ -6,8 +6,8 @@ import { Context, DateTime, Effect, Layer, type Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { type CodePurpose, CodeRows } from "#sql/single-use-codes"
-import { sweepDaily } from "../database.ts"
-import { randomSecret, sha256 } from "../secrets.ts"
+import { sweepDaily } from "./database.ts"
+import { randomSecret, sha256 } from "./secrets.ts"
 
 /** A code to be. */
 interface Issue {

@@ -19,10 +19,10 @@ import { type ClaimedMail, type MailPurpose, MailRows } from "#sql/mail"
 import { sweepHourly } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { Secrets, sha256 } from "../secrets.ts"
-import { SingleUseCodes } from "../sessions/codes.ts"
-import { Settings } from "../settings.ts"
+import { SingleUseCodes } from "../single-use-codes.ts"
+import { Settings } from "../settings/settings.ts"
 import { Throttles } from "../throttles.ts"
-import { letterOf, linkSeconds } from "./letters.ts"
+import { letterOf, linkSeconds } from "./templates.ts"
 import { type Mail, makeSmtp, NotSent } from "./transport.ts"
 
 /**

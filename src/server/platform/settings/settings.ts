@@ -19,7 +19,7 @@ import { type FeatureName, featureTable } from "#rpc/config/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { developers, turn } from "#rpc/limits"
-import { metricsTokenMinCharacters, type Variable, variables } from "./settings/variables.ts"
+import { metricsTokenMinCharacters, type Variable, variables } from "./variables.ts"
 
 /** The environment is not one that the service can run in; the message says what to mend. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
@@ -283,7 +283,9 @@ export class Settings extends Context.Service<
           ? new SettingsError({ message: error.message })
           : new SettingsError({
               message: format(error.issue)
-                .issues.map(({ path = [], message }) => `${path.map(String).join(".")}: ${message}`)
+                .issues.map(
+                  ({ path = [], message }) => `${path.map(String).join("../../..")}: ${message}`
+                )
                 .join("; ")
             })
       )
