@@ -2,8 +2,8 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config/json-schema"
-import { authorizationText } from "./http/authorization.ts"
-import { openapiText } from "./http/openapi.ts"
+import { authorizationText } from "#server/http/authorization"
+import { openapiText } from "#server/http/openapi"
 
 const generate = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem

@@ -9,7 +9,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import type { AuditAction } from "#rpc/audit"
 import { poolLayer } from "#sql/database"
-import { type Endpoint, endpoints } from "#src/http/authorization"
+import { type Endpoint, endpoints } from "#server/http/authorization"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, guest, request } from "#testing/players"
 import {

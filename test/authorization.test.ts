@@ -14,7 +14,7 @@ import {
   endpoints,
   isCaller,
   refusal
-} from "#src/http/authorization"
+} from "#server/http/authorization"
 import { TestApp } from "#testing/app"
 import { type Answer, at, configure, guest, request } from "#testing/players"
 import {

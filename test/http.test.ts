@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
-import { HttpServerHandle } from "#src/http/server"
+import { HttpServerHandle } from "#server/http/server"
 import { type Answer, at, request } from "#testing/players"
 import { sendRaw } from "./http/raw.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "./http/stack.ts"

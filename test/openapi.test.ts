@@ -1,7 +1,7 @@
 /** The committed OpenAPI document: up to date, and true to spec sections 4, 5 and 7. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { openapiText } from "#src/http/openapi"
+import { openapiText } from "#server/http/openapi"
 import { at } from "#testing/players"
 
 const committed = readFileSync(new URL("../rpc/openapi.json", import.meta.url), "utf8")

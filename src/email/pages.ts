@@ -13,7 +13,7 @@ import { Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { sessions as limits } from "#rpc/limits"
 import type { MailPurpose } from "#sql/mail"
-import { paths } from "../http/methods.ts"
+import { paths } from "#server/http/routes"
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0; }

@@ -12,8 +12,8 @@ import { constVoid } from "effect/Function"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { NotFound, Unauthorized } from "#rpc/errors/codes"
-import { errorResponse } from "../http/errors.ts"
-import { paths } from "../http/methods.ts"
+import { errorResponse } from "#server/http/errors"
+import { paths } from "#server/http/routes"
 import { Settings } from "#server/platform/settings/settings"
 
 type Registry = Metric.MetricRegistry

@@ -9,7 +9,7 @@
 import { ConfigProvider, Effect, Layer, Option, References, Tracer } from "effect"
 import { FetchHttpClient, HttpMiddleware, UrlParams } from "effect/http"
 import { OtlpSerialization, OtlpTracer } from "effect/observability"
-import { paths, routeOf } from "../http/methods.ts"
+import { paths, routeOf } from "#server/http/routes"
 import { Settings } from "#server/platform/settings/settings"
 
 type Traces = NonNullable<Settings["Service"]["traces"]>

@@ -11,8 +11,8 @@ import { Socket } from "effect/socket"
 import { Unauthorized, Unavailable } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
-import { errorResponse } from "../http/errors.ts"
-import { HttpServerHandle } from "../http/server.ts"
+import { errorResponse } from "#server/http/errors"
+import { HttpServerHandle } from "#server/http/server"
 
 const second = 1000
 

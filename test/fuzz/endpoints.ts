@@ -14,7 +14,7 @@ import {
   wire
 } from "#rpc/errors/codes"
 import { configJsonSchema } from "#rpc/config/json-schema"
-import { type Access, endpoints as matrix } from "#src/http/authorization"
+import { type Access, endpoints as matrix } from "#server/http/authorization"
 import { Shape } from "./shapes.ts"
 
 /** What an endpoint takes beside its body. */

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { type Endpoint, endpoints } from "#src/http/authorization"
+import { type Endpoint, endpoints } from "#server/http/authorization"
 import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
 import {
   everything,

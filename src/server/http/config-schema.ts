@@ -4,7 +4,7 @@
  */
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { configJsonSchemaText } from "#rpc/config/json-schema"
-import { paths } from "./methods.ts"
+import { paths } from "./routes.ts"
 
 const maxAgeSeconds = 3600
 

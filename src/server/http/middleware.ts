@@ -13,7 +13,7 @@ import {
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
 import { answerFailure, malformed } from "./errors.ts"
-import { makeNotes } from "./notes.ts"
+import { makeNotes } from "./access-log.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 

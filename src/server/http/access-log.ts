@@ -2,7 +2,7 @@
 import { Clock, Effect, Metric } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Settings } from "#server/platform/settings/settings"
-import { routeOf } from "./methods.ts"
+import { routeOf } from "./routes.ts"
 
 const nanosPerSecond = 1e9
 const nanosPerMilli = 1e6

@@ -20,7 +20,7 @@ import {
 } from "#rpc/errors/codes"
 import { http as limits } from "#rpc/limits"
 import { isUnreachable } from "#sql/database"
-import { methodsOf, routeOf } from "./methods.ts"
+import { methodsOf, routeOf } from "./routes.ts"
 
 const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
 

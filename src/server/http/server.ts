@@ -10,8 +10,8 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { Settings } from "#server/platform/settings/settings"
-import { paths } from "./methods.ts"
-import { letGo, refuse } from "./refusal.ts"
+import { paths } from "./routes.ts"
+import { letGo, refuse } from "./raw-response.ts"
 
 /** Takes an upgrade request: the socket is the handler's from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
