@@ -19,7 +19,7 @@ import {
   ShardingConfig
 } from "effect/cluster"
 import { Lease, type Ownership } from "#entities/lease"
-import { readings } from "../observability/metrics.ts"
+import { readings } from "#server/telemetry/metrics"
 import { Doubt } from "./doubt.ts"
 import { LockSession } from "./lock-session.ts"
 
