@@ -1,9 +1,9 @@
 /** When a runner may act as the owner of its shards, and who looks after whom. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { pace } from "#src/cluster/cluster"
-import { Doubt } from "#src/cluster/doubt"
-import { neighboursOf } from "#src/cluster/health"
+import { pace } from "#server/cluster/cluster"
+import { Doubt } from "#server/cluster/pause-detector"
+import { neighboursOf } from "#server/cluster/health"
 
 const doubting = () => {
   const clock = { now: 1_000_000 }

@@ -10,7 +10,7 @@ import {
 } from "effect/cluster"
 import { inject } from "vitest"
 import { poolLayer } from "#sql/database"
-import { LockSession, LockSessionLive } from "#src/cluster/lock-session"
+import { LockSession, LockSessionLive } from "#server/cluster/lock-session"
 import { cloneDatabase } from "#testing/database"
 
 /** A runner's storage, on connections of its own. */

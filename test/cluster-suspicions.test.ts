@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import { TestClock } from "effect/testing"
-import { Hearing, NeighbourWatch } from "#src/cluster/health"
-import { outOf, Suspicions, SuspicionsLive } from "#src/cluster/suspicions"
+import { Hearing, NeighbourWatch } from "#server/cluster/health"
+import { outOf, Suspicions, SuspicionsLive } from "#server/cluster/membership"
 import { type Change, Invalidation } from "#server/platform/invalidation"
 
 const suspicions = (text: string) =>

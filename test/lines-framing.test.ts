@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
-import { encodeFrame, FrameReader, OversizedFrame } from "#src/cluster/framing"
+import { encodeFrame, FrameReader, OversizedFrame } from "#server/cluster/framing"
 
 const texts = fc.array(fc.string({ unit: "binary", maxLength: 200 }), { maxLength: 20 })
 

@@ -8,7 +8,7 @@ import { Runners, type RunnerAddress } from "effect/cluster"
 import { NetAddress } from "effect/net"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
-import { type Wire, type WireEvents, Wires } from "#src/cluster/wires"
+import { type Wire, type WireEvents, Wires } from "#server/cluster/runner-transport"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
 

@@ -9,7 +9,7 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SocketServer } from "effect/socket"
 import { rooms } from "#rpc/limits"
 import { encodeFrame, FrameReader } from "./framing.ts"
-import { type Wire, type WireEvents, Wires } from "./wires.ts"
+import { type Wire, type WireEvents, Wires } from "./runner-transport.ts"
 
 /** Also the version of what follows; no RPC message begins like this. */
 const preamble = Buffer.from("runner-line-1\n")

@@ -10,7 +10,7 @@ import { Option, Schema } from "effect"
 import { LineInputs, LineItems } from "#entities/room/lines"
 import { rooms } from "#rpc/limits"
 import type { EventTurn } from "#server/platform/flush"
-import type { Wire, WireEvents } from "./wires.ts"
+import type { Wire, WireEvents } from "./runner-transport.ts"
 
 /** Heartbeats, and their answers. Everything else is JSON. */
 export const beat = "?"

@@ -13,8 +13,8 @@ import {
   RunnerStorage,
   ShardingConfig
 } from "effect/cluster"
-import { Neighbours } from "./lines.ts"
-import { Suspicions } from "./suspicions.ts"
+import { Neighbours } from "./runner-links.ts"
+import { Suspicions } from "./membership.ts"
 
 const watchMillis = 200
 const watched = 2

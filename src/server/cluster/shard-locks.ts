@@ -20,7 +20,7 @@ import {
 } from "effect/cluster"
 import { Lease, type Ownership } from "#entities/lease"
 import { readings } from "#server/telemetry/metrics"
-import { Doubt } from "./doubt.ts"
+import { Doubt } from "./pause-detector.ts"
 import { LockSession } from "./lock-session.ts"
 
 const retryMillis = 30

@@ -5,8 +5,8 @@ import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { readings } from "#server/telemetry/metrics"
 import { NodeTurn } from "#server/platform/flush"
-import { answer, beat, Carried, Freight, type Heard, Line } from "./line.ts"
-import { type Wire, type WireEvents, Wires } from "./wires.ts"
+import { answer, beat, Carried, Freight, type Heard, Line } from "./runner-link.ts"
+import { type Wire, type WireEvents, Wires } from "./runner-transport.ts"
 
 const beatMillis = 400
 
