@@ -8,7 +8,7 @@ import { Clock, Context, DateTime, Effect, Layer, Redacted } from "effect"
 import { NotInRoom, TurnUnavailable } from "#rpc/errors/codes"
 import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
-import type { PlayerConnection } from "./realtime/connection.ts"
+import type { PlayerConnection } from "#server/links/player-connection"
 import { askRoom } from "./rooms.ts"
 import { Settings } from "#server/platform/settings/settings"
 

@@ -23,12 +23,12 @@ import { rooms as limits, throttles as guesses } from "#rpc/limits"
 import type { JsonMembers, PublicRoom } from "#rpc/rooms"
 import { RoomRows } from "#sql/rooms"
 import { Configs } from "./config.ts"
-import type { PlayerConnection } from "./realtime/connection.ts"
-import type { FramePayload } from "./realtime/frames.ts"
-import { Hub } from "./realtime/hub.ts"
+import type { PlayerConnection } from "#server/links/player-connection"
+import type { FramePayload } from "#server/links/frames"
+import { Hub } from "#server/links/hub"
 import { Throttles } from "#server/platform/throttles"
-import { awaited, claim, doubt, release } from "./realtime/place.ts"
-import type { RoomLine } from "./realtime/subscriber.ts"
+import { awaited, claim, doubt, release } from "#server/links/reservations"
+import type { RoomLine } from "#server/links/subscriber"
 
 /** How a room of a mode is opened. */
 export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({

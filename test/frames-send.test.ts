@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
 import { send } from "#rpc/rooms"
-import { issuesOf, sendPayload } from "#src/realtime/frames"
+import { issuesOf, sendPayload } from "#server/links/frames"
 
 const decode = Schema.decodeUnknownResult(send.payloadSchema, { errors: "all" })
 

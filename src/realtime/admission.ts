@@ -15,10 +15,10 @@ import { Standings } from "../moderation/standings.ts"
 import { Environments } from "../projects.ts"
 import { Usage } from "../projects/usage.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
-import { type Door, PlayerConnection } from "./connection.ts"
-import { Hub } from "./hub.ts"
+import { type Door, PlayerConnection } from "#server/links/player-connection"
+import { Hub } from "#server/links/hub"
 import type { Offers } from "./offers.ts"
-import { peek, release } from "./place.ts"
+import { peek, release } from "#server/links/reservations"
 import { followAge } from "./player-changes.ts"
 
 /** What a connection shows of itself. */

@@ -9,8 +9,8 @@ import { LocalRooms } from "#entities/room/entity"
 import type { EnvironmentId } from "#rpc/ids"
 import { Configs } from "../config.ts"
 import { followModes } from "../matchmaking.ts"
-import { ChannelHub } from "./channel-hub.ts"
-import { Hub } from "./hub.ts"
+import { ChannelHub } from "#server/links/channel-hub"
+import { Hub } from "#server/links/hub"
 import { followAge } from "./player-changes.ts"
 
 /** Closes the rooms that live here, and those that players of this node are in, wherever they live. */

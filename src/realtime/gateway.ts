@@ -27,10 +27,10 @@ import {
   sessionNow,
   welcome
 } from "./admission.ts"
-import { traced } from "./answering.ts"
+import { traced } from "#server/links/answering"
 import { Frames } from "./handlers.ts"
-import { Hub } from "./hub.ts"
-import { Listener } from "./listener.ts"
+import { Hub } from "#server/links/hub"
+import { Listener } from "#server/links/listener"
 import { Frame } from "#server/platform/outbox"
 import { type Admitted, Heard, RealtimeSocket, type SocketGateway } from "./socket.ts"
 

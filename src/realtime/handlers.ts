@@ -16,11 +16,11 @@ import { cancelMatch, quickMatch } from "../matchmaking.ts"
 import { iceServersOf, type Relays } from "../peers.ts"
 import type { Throttles } from "#server/platform/throttles"
 import { createRoom, joinRoom, leaveRoom, resumeRoom } from "../rooms.ts"
-import { answerWith, oversized, refuse } from "./answering.ts"
-import type { PlayerConnection } from "./connection.ts"
-import type { FrameHandlers } from "./frames.ts"
-import type { Hub } from "./hub.ts"
-import type { Answered } from "./link.ts"
+import { answerWith, oversized, refuse } from "#server/links/answering"
+import type { PlayerConnection } from "#server/links/player-connection"
+import type { FrameHandlers } from "#server/links/frames"
+import type { Hub } from "#server/links/hub"
+import type { Answered } from "#server/links/entity-link"
 
 /** What the effects behind the frames stand on. */
 type FrameServices =

@@ -17,8 +17,8 @@ import { setOpenChat } from "../channels/frames.ts"
 import { Configs } from "../config.ts"
 import { type Standing, Standings } from "../moderation/standings.ts"
 import { Sessions } from "../sessions/chains.ts"
-import type { PlayerConnection } from "./connection.ts"
-import { Hub } from "./hub.ts"
+import type { PlayerConnection } from "#server/links/player-connection"
+import { Hub } from "#server/links/hub"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)

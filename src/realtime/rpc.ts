@@ -33,11 +33,17 @@ import { Configs } from "../config.ts"
 import { paths } from "#server/http/routes"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
 import { FrameBucket } from "#server/platform/token-bucket"
-import type { Door, PlayerConnection } from "./connection.ts"
-import type { FrameData, FrameHandlers, FramePayload, FrameRpc, FrameType } from "./frames.ts"
+import type { Door, PlayerConnection } from "#server/links/player-connection"
+import type {
+  FrameData,
+  FrameHandlers,
+  FramePayload,
+  FrameRpc,
+  FrameType
+} from "#server/links/frames"
 import { Frames } from "./handlers.ts"
-import { Hub } from "./hub.ts"
-import type { Answered } from "./link.ts"
+import { Hub } from "#server/links/hub"
+import type { Answered } from "#server/links/entity-link"
 import { NativeSockets } from "./native.ts"
 import { type Offers, withheld } from "./offers.ts"
 import type { Frame } from "#server/platform/outbox"

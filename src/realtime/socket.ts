@@ -11,7 +11,7 @@ import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
 import { FrameBucket } from "#server/platform/token-bucket"
-import type { Door, PlayerConnection } from "./connection.ts"
+import type { Door, PlayerConnection } from "#server/links/player-connection"
 import {
   type Broken,
   dispatch,
@@ -20,8 +20,8 @@ import {
   parseFrame,
   replyFrame,
   warnFrame
-} from "./frames.ts"
-import type { Listener } from "./listener.ts"
+} from "#server/links/frames"
+import type { Listener } from "#server/links/listener"
 import { type Offers, withheld } from "./offers.ts"
 import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
 

@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import type { ChannelReport, ModerateOp } from "#rpc/channels"
-import { ChannelHub } from "#src/realtime/channel-hub"
+import { ChannelHub } from "#server/links/channel-hub"
 import type { Chance } from "./random.ts"
 import { environmentId, type Runner } from "./runner.ts"
 import type { World } from "./world.ts"

@@ -3,7 +3,7 @@ import type { Effect } from "effect"
 import type { PlayerCommand } from "#entities/room/protocol"
 import type { CodedError } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
-import type { Answered } from "./link.ts"
+import type { Answered } from "./entity-link.ts"
 import type { Frame } from "#server/platform/outbox"
 
 /** The line to the room a connection is in. */

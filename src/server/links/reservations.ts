@@ -8,7 +8,7 @@ import { Cause, Effect, Fiber, Option, Schedule } from "effect"
 import type { PlayerSessionCommand } from "#entities/player-session/protocol"
 import { nowhere, type Place, samePlace } from "#entities/player-session/state"
 import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors/codes"
-import type { PlayerConnection } from "./connection.ts"
+import type { PlayerConnection } from "./player-connection.ts"
 import { Hub } from "./hub.ts"
 
 const clusterErrors: ReadonlySet<string> = new Set([

@@ -8,7 +8,7 @@ import type { Channel, ChannelItem, GatewayCommand } from "#entities/channel/pro
 import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { FrameBucket } from "#server/platform/token-bucket"
-import { type Answered, Link } from "./link.ts"
+import { type Answered, Link } from "./entity-link.ts"
 import { Frame } from "#server/platform/outbox"
 import type { LinkSurroundings } from "./room-link.ts"
 

@@ -10,7 +10,7 @@ import type {
   QueueItem
 } from "#entities/matchmaking-queue/protocol"
 import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors/codes"
-import { Link } from "./link.ts"
+import { Link } from "./entity-link.ts"
 import type { LinkSurroundings } from "./room-link.ts"
 
 export type QueueClient = Effect.Success<typeof MatchmakingQueue.client>

@@ -14,8 +14,8 @@ import type {
 } from "#entities/player-session/protocol"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { closeCodes } from "#rpc/realtime"
-import type { PlayerConnection } from "./connection.ts"
-import { Link } from "./link.ts"
+import type { PlayerConnection } from "./player-connection.ts"
+import { Link } from "./entity-link.ts"
 import type { LinkSurroundings } from "./room-link.ts"
 
 export type SessionsClient = Effect.Success<typeof PlayerSessions.client>

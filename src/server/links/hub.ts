@@ -14,7 +14,7 @@ import { ThisNode } from "#entities/local-actors"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
-import type { PlayerConnection } from "./connection.ts"
+import type { PlayerConnection } from "./player-connection.ts"
 import { EventTurn, NodeTurn, TurnTimers } from "#server/platform/flush"
 
 /** The node's turn, and fibers that end with it. */

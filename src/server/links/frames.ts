@@ -18,8 +18,8 @@ import { quickMatch } from "#rpc/matchmaking"
 import { signal } from "#rpc/peers"
 import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
 import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
-import type { PlayerConnection } from "./connection.ts"
-import type { Answer, Answered } from "./link.ts"
+import type { PlayerConnection } from "./player-connection.ts"
+import type { Answer, Answered } from "./entity-link.ts"
 import { Frame } from "#server/platform/outbox"
 
 /** Every frame as its `Rpc`. */
@@ -120,7 +120,7 @@ export const issuesOf = (error: Schema.SchemaError) =>
   formatIssues(error.issue).issues.map((issue) => ({
     path: (issue.path ?? [])
       .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-      .join("."),
+      .join("../../realtime"),
     message: issue.message
   }))
 

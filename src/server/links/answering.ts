@@ -3,7 +3,7 @@ import { Cause, Context, Effect, Option, References } from "effect"
 import { jsonBytes } from "#entities/room/values"
 import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
-import type { Answered } from "./link.ts"
+import type { Answered } from "./entity-link.ts"
 
 /** A connection that can be warned. */
 interface Warned {
