@@ -10,7 +10,7 @@ import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { Listener } from "#server/links/listener"
 import { Frame } from "#server/platform/outbox"
-import { Heard, RealtimeSocket } from "#src/realtime/socket"
+import { Heard, RealtimeSocket } from "#server/gateway/socket"
 import { EventTurn } from "#server/platform/flush"
 import { connectSocket } from "#testing/socket-client"
 

@@ -10,7 +10,7 @@ import { EnvironmentId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { type LiveReport, LiveRows } from "#sql/projects/live"
 import { sweepDaily } from "#server/platform/database"
-import { Gateway } from "../../realtime/gateway.ts"
+import { Gateway } from "#server/gateway/gateway"
 
 type Document = LiveReport["document"]
 

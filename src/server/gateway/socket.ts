@@ -22,7 +22,7 @@ import {
   warnFrame
 } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
-import { type Offers, withheld } from "./offers.ts"
+import { type Offers, withheld } from "./enabled-features.ts"
 import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
 
 /** An admitted socket, as the gateway found it. */

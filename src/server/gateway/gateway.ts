@@ -10,14 +10,14 @@ import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/err
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
-import { ListenerFrames } from "../channels/frames.ts"
+import { ListenerFrames } from "../../channels/frames.ts"
 import { Suspicions } from "#server/cluster/membership"
-import { Configs } from "../config.ts"
+import { Configs } from "../../config.ts"
 import { addressOf } from "#server/platform/client-address"
 import { paths } from "#server/http/routes"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
-import { AccessTokens } from "../sessions/tokens.ts"
+import { AccessTokens } from "../../sessions/tokens.ts"
 import { Settings } from "#server/platform/settings/settings"
 import {
   admit,
@@ -28,7 +28,7 @@ import {
   welcome
 } from "./admission.ts"
 import { traced } from "#server/links/answering"
-import { Frames } from "./handlers.ts"
+import { Frames } from "./frame-handlers.ts"
 import { Hub } from "#server/links/hub"
 import { Listener } from "#server/links/listener"
 import { Frame } from "#server/platform/outbox"

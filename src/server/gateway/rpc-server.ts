@@ -29,7 +29,7 @@ import { cancelMatch, quickMatch } from "#rpc/matchmaking"
 import { iceServers, signal } from "#rpc/peers"
 import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
-import { Configs } from "../config.ts"
+import { Configs } from "../../config.ts"
 import { paths } from "#server/http/routes"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
 import { FrameBucket } from "#server/platform/token-bucket"
@@ -41,11 +41,11 @@ import type {
   FrameRpc,
   FrameType
 } from "#server/links/frames"
-import { Frames } from "./handlers.ts"
+import { Frames } from "./frame-handlers.ts"
 import { Hub } from "#server/links/hub"
 import type { Answered } from "#server/links/entity-link"
-import { NativeSockets } from "./native.ts"
-import { type Offers, withheld } from "./offers.ts"
+import { NativeSockets } from "./rpc-sockets.ts"
+import { type Offers, withheld } from "./enabled-features.ts"
 import type { Frame } from "#server/platform/outbox"
 
 type EventError = FeatureDisabled | PlayerBanned | TokenExpired | Unauthorized | Unavailable
