@@ -5,7 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { createLocalJWKSet, jwtVerify } from "jose"
 import { newId } from "#rpc/ids"
-import { AccessTokens, type PublicJwk, type TokenSubject } from "#src/sessions/tokens"
+import { AccessTokens, type PublicJwk, type TokenSubject } from "#server/features/sessions/tokens"
 import { coreOfNode, SharedDatabase } from "./http/stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { CurrentActor } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
 import { AuditRows } from "#sql/audit"
-import { Audit, type AuditEvent } from "#src/audit"
+import { Audit, type AuditEvent } from "#server/features/audit/service"
 import { at, request } from "#testing/players"
 import {
   addressOfNode,

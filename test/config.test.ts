@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { Configs } from "#src/config"
+import { Configs } from "#server/features/config/service"
 import { at, request } from "#testing/players"
 import {
   addressOfNode,

@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { DeveloperSessions } from "#src/developers/sessions"
+import { DeveloperSessions } from "#server/features/developers/sessions"
 import { type Answer, at, request } from "#testing/players"
 import {
   addressOfNode,

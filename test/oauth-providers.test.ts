@@ -4,7 +4,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProviderRows } from "#sql/oauth/providers"
-import { Providers } from "#src/oauth/providers"
+import { Providers } from "#server/features/oauth/providers"
 import { at, request } from "#testing/players"
 import {
   addressOfNode,

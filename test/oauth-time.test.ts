@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { throttles } from "#rpc/limits"
-import { displayNameOf, nameOfAppleUser, personOfClaims } from "#src/oauth/people"
+import { displayNameOf, nameOfAppleUser, personOfClaims } from "#server/features/oauth/profiles"
 import { codeOf } from "./developers/asking.ts"
 import {
   begin,

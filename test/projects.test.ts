@@ -3,8 +3,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import { newId } from "#rpc/ids"
-import { Configs } from "#src/config"
-import { Environments } from "#src/projects"
+import { Configs } from "#server/features/config/service"
+import { Environments } from "#server/features/projects/environments"
 import { configure, coreOfNode, makeTenants, SharedDatabase } from "./http/stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -2,7 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as fc from "fast-check"
-import { parseSaveBody } from "#src/saves/body"
+import { parseSaveBody } from "#server/features/saves/body"
 import { at } from "#testing/players"
 import { newGame } from "./data/players.ts"
 import { nodeWith, SharedDatabase } from "./http/stack.ts"

@@ -4,8 +4,8 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import type { EnvironmentId } from "#rpc/ids"
-import { Sessions } from "#src/sessions/chains"
-import { AccessTokens } from "#src/sessions/tokens"
+import { Sessions } from "#server/features/sessions/service"
+import { AccessTokens } from "#server/features/sessions/tokens"
 import { coreOfNode, makeTenants, SharedDatabase } from "./http/stack.ts"
 
 const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))

@@ -3,8 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Result } from "effect"
 import * as fc from "fast-check"
 import { decodeConfig } from "#rpc/config/document"
-import { makePeriods, type Periods, periodsAt } from "#src/stats/periods"
-import { checkValues, rulesOf } from "#src/stats/rules"
+import { makePeriods, type Periods, periodsAt } from "#server/features/stats/periods"
+import { checkValues, rulesOf } from "#server/features/stats/rules"
 
 const at = (iso: string): number => DateTime.toEpochMillis(DateTime.makeUnsafe(iso))
 

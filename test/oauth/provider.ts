@@ -27,7 +27,7 @@ import {
   Provider
 } from "oidc-provider"
 import type { Provider as Name } from "#rpc/identities"
-import { shapeOf } from "#src/oauth/shapes"
+import { shapeOf } from "#server/features/oauth/definitions"
 
 /** A person with an account at the provider, by the id that is typed into its page. */
 export interface Account {

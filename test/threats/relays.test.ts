@@ -11,7 +11,7 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, ConfigProvider, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { turn } from "#rpc/limits"
-import { Relays } from "#src/peers"
+import { Relays } from "#server/features/peers/frames"
 import { Settings } from "#server/platform/settings/settings"
 
 const secret = "shared-with-the-turn-server"

@@ -10,14 +10,14 @@ import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/err
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
-import { ListenerFrames } from "../../channels/frames.ts"
+import { ListenerFrames } from "#server/features/channels/frames"
 import { Suspicions } from "#server/cluster/membership"
-import { Configs } from "../../config.ts"
+import { Configs } from "#server/features/config/service"
 import { addressOf } from "#server/platform/client-address"
 import { paths } from "#server/http/routes"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
-import { AccessTokens } from "../../sessions/tokens.ts"
+import { AccessTokens } from "#server/features/sessions/tokens"
 import { Settings } from "#server/platform/settings/settings"
 import {
   admit,

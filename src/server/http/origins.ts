@@ -7,7 +7,7 @@ import type { EnvironmentCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config/document"
 import { originAllowed } from "#rpc/config/origins"
 import { OriginNotAllowed } from "#rpc/errors/codes"
-import { Configs } from "../../config.ts"
+import { Configs } from "#server/features/config/service"
 import { Settings } from "#server/platform/settings/settings"
 
 /** Origins whose answer is remembered for one version of a config. */

@@ -1,0 +1,113 @@
+/** `/v1/developers` and `/v1/platform/info` (spec section 4.9). */
+import { Effect, Layer } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import manifest from "../../../../package.json" with { type: "json" }
+import { Api } from "#rpc/api"
+import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
+import { normalizeEmail } from "#rpc/email"
+import { throttles as limits } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { guarded, throttled } from "#server/platform/throttled-requests"
+import { sha256 } from "#server/platform/secrets"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
+import { DeveloperAccounts } from "./service.ts"
+import { DeveloperSessions } from "./sessions.ts"
+
+/** What amounts of money are in, once there are any. */
+const currency = "usd"
+
+const AccessHttp = HttpApiBuilder.group(
+  Api,
+  "developerAccess",
+  Effect.fn(function* (handlers) {
+    const accounts = yield* DeveloperAccounts
+    const throttles = yield* Throttles
+    const { trustedProxies } = yield* Settings
+    const addressOf = (request: HttpServerRequest.HttpServerRequest) =>
+      clientAddress(request, trustedProxies)
+    return handlers.handleAll({
+      signup: Effect.fnUntraced(function* ({ payload, request }) {
+        const key = `developer-signup:${addressOf(request)}`
+        yield* throttled(throttles, limits.signupPerAddress, key)
+        return yield* accounts.signup(payload)
+      }),
+      login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
+        const from = `developer-login:${addressOf(request)}`
+        const account = sha256(normalizeEmail(email))
+        const guard = guarded(throttles, [
+          [limits.loginPerAddress, from],
+          [limits.loginPerAccount, `${from}:${account}`],
+          [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
+        ])
+        return yield* guard(accounts.login(email, password))
+      })
+    })
+  })
+)
+
+const AccountHttp = HttpApiBuilder.group(
+  Api,
+  "developers",
+  Effect.fn(function* (handlers) {
+    const accounts = yield* DeveloperAccounts
+    const sessions = yield* DeveloperSessions
+    const throttles = yield* Throttles
+    /** A stolen session must not find the password out by trying. */
+    const guardOf = ({ developerId }: DeveloperCaller) =>
+      guarded(throttles, [[limits.loginPerAccount, `developer-proof:${developerId}`]])
+    return handlers.handleAll({
+      logout: Effect.fnUntraced(function* () {
+        const { sessionId } = yield* CurrentDeveloper
+        yield* sessions.end(sessionId)
+        return {}
+      }),
+      me: Effect.fnUntraced(function* () {
+        return { developer: yield* accounts.me(yield* CurrentDeveloper) }
+      }),
+      password: Effect.fnUntraced(function* ({ payload }) {
+        const caller = yield* CurrentDeveloper
+        const { currentPassword: password, newPassword, reauthToken } = payload
+        const change = accounts.setPassword(caller, { password, reauthToken }, newPassword)
+        return { developer: yield* guardOf(caller)(change) }
+      }),
+      identities: Effect.fnUntraced(function* () {
+        return { identities: yield* accounts.identities(yield* CurrentDeveloper) }
+      }),
+      unlink: Effect.fnUntraced(function* ({ params, payload }) {
+        const caller = yield* CurrentDeveloper
+        const remove = accounts.unlink(caller, params.provider, payload)
+        return { identities: yield* guardOf(caller)(remove) }
+      })
+    })
+  })
+)
+
+const PlatformHttp = HttpApiBuilder.group(
+  Api,
+  "platform",
+  Effect.fn(function* (handlers) {
+    const accounts = yield* DeveloperAccounts
+    const { features } = yield* Settings
+    return handlers.handle(
+      "info",
+      Effect.fnUntraced(function* () {
+        return {
+          name: manifest.name,
+          version: manifest.version,
+          oauthProviders: [],
+          signups: yield* accounts.signups,
+          billing: { enabled: false, currency },
+          hostingDomain: null,
+          features: Array.from(features)
+        }
+      })
+    )
+  })
+)
+
+/** The groups `developerAccess`, `developers` and `platform`. */
+export const DevelopersHttp = Layer.mergeAll(AccessHttp, AccountHttp, PlatformHttp).pipe(
+  Layer.provide(DeveloperAccounts.layer)
+)

@@ -1,0 +1,234 @@
+/**
+ * Moderation over HTTP: bans, appeals and age groups for operators (spec section 4.8), the player's own
+ * sanctions and appeals (spec section 4.2).
+ */
+import { Effect, Layer, Option, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ageProfileOf, type AgeBand } from "#rpc/ages"
+import { Api } from "#rpc/api"
+import { AppealId } from "#rpc/ids"
+import type { AppealStatus } from "#rpc/appeals"
+import { CurrentActor, CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import {
+  NotFound,
+  InvalidRequest,
+  InvalidToken,
+  PlayerNotFound,
+  TokenExpired
+} from "#rpc/errors/codes"
+import { http as pages, throttles as paces } from "#rpc/limits"
+import type { AppealItem, Ban } from "#rpc/moderation"
+import { PlayerRows } from "#sql/players/repository"
+import { Audit } from "../audit/service.ts"
+import { Configs } from "../config/service.ts"
+import { clientAddress } from "#server/platform/client-address"
+import { throttled } from "#server/platform/throttled-requests"
+import { Sessions } from "../sessions/service.ts"
+import { AccessTokens } from "../sessions/tokens.ts"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
+import { playerRef } from "./player-ref.ts"
+import { Sanctions } from "./sanctions.ts"
+import { Standings } from "../players/status-cache.ts"
+
+type PlayerParams = { readonly params: { readonly playerId: string } }
+
+const makeBans = Effect.gen(function* () {
+  const audit = yield* Audit
+  const sanctions = yield* Sanctions
+  return {
+    ban: Effect.fnUntraced(function* ({
+      params,
+      payload
+    }: PlayerParams & { readonly payload: Ban }) {
+      const { kind } = yield* CurrentActor
+      if (payload.durationHours !== undefined && kind !== "key") {
+        const message = "Only a secret key can end a ban after a time"
+        const issues = [{ path: "durationHours", message }]
+        return yield* new InvalidRequest({ details: { issues } })
+      }
+      const environment = yield* CurrentEnvironment
+      // Why is told with the ban: the log outlives the player.
+      const ban = sanctions.ban(yield* playerRef(params.playerId), payload)
+      return yield* audit.recorded(environment, ban, ({ player }) => ({
+        action: "player.ban",
+        target: { kind: "player", id: player.id },
+        details: { expiresAt: player.banExpiresAt }
+      }))
+    }),
+    unban: Effect.fnUntraced(function* ({ params }: PlayerParams) {
+      const environment = yield* CurrentEnvironment
+      const player = yield* playerRef(params.playerId)
+      const unban = Effect.gen(function* () {
+        const bans = yield* sanctions.list(player)
+        return { lifted: bans.find(({ active }) => active), result: yield* sanctions.unban(player) }
+      })
+      const { result } = yield* audit.recorded(environment, unban, ({ lifted }) =>
+        lifted === undefined
+          ? undefined
+          : {
+              action: "player.unban",
+              target: { kind: "player", id: player.playerId },
+              details: { sanctionId: lifted.id }
+            }
+      )
+      return result
+    })
+  }
+})
+
+const makePlayers = Effect.gen(function* () {
+  const audit = yield* Audit
+  const configs = yield* Configs
+  const players = yield* PlayerRows
+  const standings = yield* Standings
+  const tokens = yield* AccessTokens
+  return {
+    age: Effect.fnUntraced(function* ({
+      params,
+      payload
+    }: PlayerParams & { readonly payload: { readonly band: AgeBand } }) {
+      const { environmentId, playerId } = yield* playerRef(params.playerId)
+      const before = Option.getOrUndefined(yield* players.find(environmentId, playerId))
+      if (before === undefined) return yield* new PlayerNotFound()
+      const change = Effect.gen(function* () {
+        const after = yield* players.declareAge(environmentId, playerId, payload.band)
+        if (Option.isNone(after)) return yield* new PlayerNotFound()
+        yield* standings.changed(environmentId, playerId)
+      })
+      yield* audit.recorded(yield* CurrentEnvironment, change, () => ({
+        action: "player.age",
+        target: { kind: "player", id: playerId },
+        details: { before: before.declaredAgeBand, after: payload.band }
+      }))
+      const { audience } = (yield* configs.current(environmentId)).config
+      return ageProfileOf(audience, payload.band)
+    }),
+    verifyToken: Effect.fnUntraced(function* ({
+      payload
+    }: {
+      readonly payload: { readonly token: string }
+    }) {
+      const { environmentId } = yield* CurrentEnvironment
+      const caller = yield* Effect.catchTag(tokens.identify(payload.token), "unauthorized", () =>
+        Effect.fail(new InvalidToken())
+      )
+      if (caller.environmentId !== environmentId) return yield* new TokenExpired()
+      const { playerId } = caller
+      const found = yield* players.find(environmentId, playerId)
+      if (Option.isNone(found)) return yield* new PlayerNotFound()
+      const standing = yield* standings.of(environmentId, playerId)
+      const banned = standing?.banned !== undefined
+      return { player: { id: playerId, displayName: found.value.displayName, banned } }
+    })
+  }
+})
+
+const isAppealId = Schema.is(AppealId)
+
+/** Where a page of appeals ends. */
+const cursorOf = ({ id, status }: AppealItem): string => `${status === "open" ? 0 : 1}${id}`
+
+const afterCursor = (cursor: string | undefined) =>
+  cursor === undefined ? null : { closed: cursor.startsWith("1"), appealId: cursor.slice(1) }
+
+interface ListQuery {
+  readonly status?: AppealStatus
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+interface Resolving {
+  readonly params: { readonly appealId: string }
+  readonly payload: { readonly accept: boolean; readonly response?: string }
+}
+
+const makeAppeals = Effect.gen(function* () {
+  const audit = yield* Audit
+  const sanctions = yield* Sanctions
+  return {
+    appeals: Effect.fnUntraced(function* ({ query }: { readonly query: ListQuery }) {
+      const { environmentId } = yield* CurrentEnvironment
+      const { cursor, limit = pages.pageDefault, status = null } = query
+      const after = afterCursor(cursor)
+      const page = { environmentId, status, after, limit: limit + 1 }
+      const found = yield* sanctions.appeals(page)
+      const appeals = found.slice(0, limit)
+      const last = found.length > limit ? appeals.at(-1) : undefined
+      return { appeals, nextCursor: last === undefined ? null : cursorOf(last) }
+    }),
+    resolve: Effect.fnUntraced(function* ({ params: { appealId }, payload }: Resolving) {
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
+      const { accept, response } = payload
+      if (!isAppealId(appealId)) return yield* new NotFound()
+      const resolve = sanctions.resolve({ environmentId, appealId, accept, response })
+      const appeal = yield* audit.recorded(environment, resolve, ({ player, sanctionId }) => ({
+        action: "appeal.resolve",
+        target: { kind: "appeal", id: appealId },
+        details: { accept, playerId: player.id, sanctionId }
+      }))
+      return { appeal }
+    })
+  }
+})
+
+const makeModeration = Effect.gen(function* () {
+  return { ...(yield* makeBans), ...(yield* makePlayers), ...(yield* makeAppeals) }
+})
+
+const SanctionsHttp = HttpApiBuilder.group(
+  Api,
+  "sanctions",
+  Effect.fn(function* (handlers) {
+    const sanctions = yield* Sanctions
+    const throttles = yield* Throttles
+    return handlers.handleAll({
+      list: Effect.fnUntraced(function* () {
+        return { sanctions: yield* sanctions.list(yield* CurrentPlayer) }
+      }),
+      appeal: Effect.fnUntraced(function* ({ params: { sanctionId }, payload: { message } }) {
+        const { environmentId, playerId } = yield* CurrentPlayer
+        yield* throttled(throttles, paces.appeals, `appeal:${playerId}`)
+        const appealing = { environmentId, playerId, sanctionId, message }
+        return { sanction: yield* sanctions.appeal(appealing) }
+      })
+    })
+  })
+)
+
+const AppealsHttp = HttpApiBuilder.group(
+  Api,
+  "appeals",
+  Effect.fn(function* (handlers) {
+    const sanctions = yield* Sanctions
+    const sessions = yield* Sessions
+    const throttles = yield* Throttles
+    const { trustedProxies } = yield* Settings
+    return handlers.handle(
+      "appeal",
+      Effect.fnUntraced(function* ({ payload, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { message, refreshToken } = payload
+        const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
+        yield* throttled(throttles, paces.appeals, `appeal:${environmentId}:${whose}`)
+        const { playerId, ...revoked } = yield* sessions.appellant(environmentId, refreshToken)
+        const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
+        const appealing = { environmentId, playerId, sanctionId, message }
+        return { sanction: yield* sanctions.appeal(appealing) }
+      })
+    )
+  })
+)
+
+/** The groups `moderation`, `projectModeration`, `sanctions` and `appeals`. */
+export const ModerationHttp = Layer.mergeAll(
+  SanctionsHttp,
+  AppealsHttp,
+  HttpApiBuilder.group(Api, "moderation", (handlers) =>
+    Effect.map(makeModeration, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectModeration", (handlers) =>
+    Effect.map(makeModeration, (all) => handlers.handleAll(all))
+  )
+)

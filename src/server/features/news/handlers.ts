@@ -1,0 +1,38 @@
+/** News by mail (spec section 2.2, decisions 3.2.14): who may be asked, and what was chosen. */
+import { DateTime, Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import { newsOffered } from "#rpc/config/definitions"
+import { NotFound } from "#rpc/errors/codes"
+import { NewsRows } from "#sql/news"
+import { makeAgeProfile } from "../ages/handlers.ts"
+import { Configs } from "../config/service.ts"
+
+/** `GET` and `PUT /v1/news/opt-in`. */
+export const NewsHttp = HttpApiBuilder.group(
+  Api,
+  "news",
+  Effect.fn(function* (handlers) {
+    const configs = yield* Configs
+    const profileOf = yield* makeAgeProfile
+    const rows = yield* NewsRows
+    const offered = Effect.gen(function* () {
+      const { environmentId } = yield* CurrentEnvironment
+      return newsOffered((yield* configs.current(environmentId)).config)
+    })
+    return handlers.handleAll({
+      enabled: Effect.fnUntraced(function* () {
+        return { enabled: yield* offered }
+      }),
+      choose: Effect.fnUntraced(function* ({ payload: { optIn } }) {
+        const { environmentId, playerId } = yield* CurrentPlayer
+        const { capabilities } = yield* profileOf(environmentId, playerId)
+        if (!((yield* offered) && capabilities.news)) return { enabled: false, optIn: false }
+        const chosenAt = yield* DateTime.now
+        const chosen = yield* rows.choose({ environmentId, playerId, optIn, chosenAt })
+        return chosen ? { enabled: true, optIn } : yield* new NotFound()
+      })
+    })
+  })
+)

@@ -1,0 +1,141 @@
+/**
+ * What one step of an external sign-in leaves for the next (spec section 3): whoever has the secret of
+ * a step takes it, once and in time. What a step carries is sealed, and bound to its secret.
+ */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+import type { Provider } from "#rpc/identities"
+import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import { oauth as limits, sessions } from "#rpc/limits"
+import { StepRows } from "#sql/oauth/flows"
+import { sweepHourly } from "#server/platform/database"
+import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
+import { Person } from "./profiles.ts"
+
+/** What the start leaves for the return from the provider. */
+const Departure = Schema.Struct({
+  redirectUrl: Schema.String,
+  /** The client's, which it meets with its verifier at the exchange. */
+  challenge: Schema.String,
+  /** Our own towards the provider. */
+  nonce: Schema.String,
+  verifier: Schema.String
+})
+export type Departure = typeof Departure.Type
+
+/** What the return leaves for the exchange. */
+const Arrival = Schema.Struct({
+  challenge: Schema.String,
+  person: Person,
+  grantSealed: Schema.NullOr(Schema.String)
+})
+export type Arrival = typeof Arrival.Type
+
+/**
+ * Whose sign-in it is; with `playerId`, to whom the identity is to be linked, as long as the session
+ * that has asked for it is open.
+ */
+export interface Whose {
+  readonly environmentId: EnvironmentId
+  readonly provider: Provider
+  readonly playerId: PlayerId | null
+  readonly sessionId: string | null
+}
+
+/** A step that was taken. */
+export interface Taken<A> extends Whose {
+  readonly carried: A
+  readonly isLate: boolean
+}
+
+/** The steps of external sign-ins. */
+export class SignInSteps extends Context.Service<
+  SignInSteps,
+  {
+    /** Remembers a start under the secret that the provider is to bring back. */
+    readonly depart: (whose: Whose, state: string, departure: Departure) => Effect.Effect<void>
+    readonly return: (
+      provider: Provider,
+      state: string
+    ) => Effect.Effect<Option.Option<Taken<Departure>>>
+    /** Remembers who has returned, under a new code. */
+    readonly arrive: (whose: Whose, arrival: Arrival) => Effect.Effect<string>
+    readonly exchange: (
+      environmentId: EnvironmentId,
+      code: string
+    ) => Effect.Effect<Option.Option<Taken<Arrival>>>
+    /** Whether something (an id token) was not used before; it is remembered until it ends. */
+    readonly use: (whose: Whose, what: string, until: DateTime.Utc) => Effect.Effect<boolean>
+  }
+>()("src/oauth/steps/SignInSteps") {
+  static readonly layer = Layer.effect(
+    SignInSteps,
+    Effect.gen(function* () {
+      const rows = yield* StepRows
+      const random = yield* SecureRandom.SecureRandom
+      const departures = yield* makeKept(Departure, limits.stateSeconds)
+      const arrivals = yield* makeKept(Arrival, sessions.oauthCodeSeconds)
+      yield* sweepHourly("Steps of sign-ins", rows.sweep)
+      return SignInSteps.of({
+        depart: (whose, state, departure) => departures.put(whose, `state/${state}`, departure),
+        return: (provider, state) => departures.take(`state/${state}`, provider),
+        arrive: Effect.fnUntraced(
+          function* (whose, arrival) {
+            const code = yield* randomSecret
+            yield* arrivals.put(whose, `code/${whose.environmentId}/${code}`, arrival)
+            return code
+          },
+          Effect.provideService(SecureRandom.SecureRandom, random)
+        ),
+        exchange: (environmentId, code) => arrivals.take(`code/${environmentId}/${code}`, null),
+        use: ({ environmentId, provider }, what, expiresAt) => {
+          const hash = sha256(`use/${environmentId}/${provider}/${what}`)
+          return rows.put({ hash, environmentId, provider, playerId: null, sealed: "", expiresAt })
+        }
+      })
+    })
+  )
+}
+
+/** Puts and takes one kind of step. */
+const makeKept = Effect.fnUntraced(function* <A extends object, I>(
+  schema: Schema.Codec<A, I>,
+  seconds: number
+) {
+  const rows = yield* StepRows
+  const secrets = yield* Secrets
+  const text = Schema.fromJsonString(
+    Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
+  )
+  const encode = Schema.encodeEffect(text)
+  const decode = Schema.decodeEffect(text)
+  const purposeOf = (hash: string) => `sign-in step ${hash}`
+
+  const put = Effect.fnUntraced(function* (
+    { sessionId, ...whose }: Whose,
+    key: string,
+    carried: A
+  ) {
+    const hash = sha256(key)
+    const plain = yield* Effect.orDie(encode({ carried, sessionId }))
+    const sealed = yield* secrets.seal(plain, purposeOf(hash))
+    const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
+    yield* rows.put({ ...whose, hash, sealed, expiresAt })
+  })
+
+  const take = Effect.fnUntraced(function* (key: string, provider: Provider | null) {
+    const found = yield* rows.take(sha256(key), provider)
+    if (Option.isNone(found)) return Option.none<Taken<A>>()
+    const { environmentId, expiresAt, hash, playerId, sealed } = found.value
+    const opened = yield* Effect.orDie(secrets.open(sealed, purposeOf(hash)))
+    return Option.some<Taken<A>>({
+      environmentId,
+      provider: found.value.provider,
+      playerId,
+      ...(yield* Effect.orDie(decode(opened))),
+      isLate: DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+    })
+  })
+
+  return { put, take }
+})

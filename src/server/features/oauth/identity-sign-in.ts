@@ -1,0 +1,147 @@
+/**
+ * How a person who has signed in at a provider becomes a player (spec section 3): the player of the
+ * identity, a new one, or, to link, the player of the access token, whose session must still be open.
+ * Accounts are never merged by email. A player is held while it gets in, so that nobody does by an
+ * identity that was unlinked, or is linked by who was signed out, at the same moment.
+ */
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import {
+  IdentityAlreadyLinked,
+  type PlayerBanned,
+  PlayerNotFound,
+  type SessionRevoked
+} from "#rpc/errors/codes"
+import type { ProviderSession, SignInError } from "#rpc/oauth/sign-in"
+import { IdentityRows, type NewIdentity } from "#sql/identities"
+import { makeTransaction } from "#server/platform/database"
+import { Standings } from "../players/status-cache.ts"
+import { Sessions } from "../sessions/service.ts"
+import { displayNameOf, type Person } from "./profiles.ts"
+import type { Whose } from "./flow-store.ts"
+
+/** A person, and the sealed permission that came with it. */
+export interface Entering {
+  readonly person: Person
+  readonly grantSealed: string | null
+}
+
+const second = new IdentityAlreadyLinked({
+  message: "This player has another identity of this provider."
+})
+
+/** Lets people in. */
+export class Entrance extends Context.Service<
+  Entrance,
+  {
+    /** Why a person would not get in, as far as it can be told; nothing is changed. */
+    readonly foresee: (whose: Whose, person: Person) => Effect.Effect<SignInError | undefined>
+    /** The session of the player that the person is, from now on if need be. */
+    readonly enter: (
+      whose: Whose,
+      entering: Entering
+    ) => Effect.Effect<
+      ProviderSession,
+      IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
+    >
+  }
+>()("src/oauth/entrance/Entrance") {
+  static readonly layer = Layer.effect(
+    Entrance,
+    Effect.gen(function* () {
+      return Entrance.of({ foresee: yield* makeForesee, enter: yield* makeEnter })
+    })
+  )
+}
+
+const makeForesee = Effect.gen(function* () {
+  const identities = yield* IdentityRows
+  const standings = yield* Standings
+  return Effect.fn("Entrance.foresee")(function* (
+    { environmentId, playerId, provider }: Whose,
+    { subject }: Person
+  ) {
+    const found = yield* identities.find({ environmentId, provider, subject })
+    const owner = Option.map(found, (row) => row.playerId)
+    const whom = playerId ?? Option.getOrUndefined(owner)
+    if (whom === undefined) return undefined
+    const standing = yield* standings.of(environmentId, whom)
+    if (standing?.banned !== undefined) return "player_banned"
+    if (playerId === null) return undefined
+    if (Option.isSome(owner)) {
+      return owner.value === playerId ? undefined : "identity_already_linked"
+    }
+    const own = yield* identities.ofPlayer({ environmentId, playerId })
+    return own.some((row) => row.provider === provider) ? "identity_already_linked" : undefined
+  })
+})
+
+const makeEnter = Effect.gen(function* () {
+  const identities = yield* IdentityRows
+  const sessions = yield* Sessions
+  const standings = yield* Standings
+
+  const transaction = yield* makeTransaction
+
+  /** Signs the player in whose identity it is, and keeps what the provider tells now. */
+  const known = Effect.fnUntraced(function* ({ environmentId }: Whose, identity: NewIdentity) {
+    const key = { ...identity, environmentId }
+    const owner = yield* identities.find(key)
+    if (Option.isNone(owner)) return Option.none()
+    const { playerId } = owner.value
+    yield* identities.hold({ environmentId, playerId })
+    const still = yield* identities.renew(key)
+    if (!Option.exists(still, (row) => row.playerId === playerId)) return Option.none()
+    return Option.some(yield* sessions.signIn(environmentId, playerId))
+  }, transaction)
+
+  const signIn = Effect.fnUntraced(function* (
+    whose: Whose,
+    identity: NewIdentity,
+    displayName: string | undefined
+  ) {
+    const session = yield* known(whose, identity)
+    if (Option.isSome(session)) return session.value
+    return yield* sessions.signUp(whose.environmentId, { displayName, identity }).pipe(
+      // The same person has come in by two doors at once.
+      Effect.catchTag("NotLinked", () =>
+        Effect.flatMap(known(whose, identity), (first) =>
+          Option.isSome(first) ? Effect.succeed(first.value) : Effect.fail(new PlayerNotFound())
+        )
+      )
+    )
+  })
+
+  const link = Effect.fnUntraced(function* (
+    { environmentId, sessionId }: Whose,
+    identity: NewIdentity,
+    playerId: NonNullable<Whose["playerId"]>
+  ) {
+    yield* standings.check(environmentId, playerId)
+    yield* sessions.hold(environmentId, playerId, sessionId ?? "")
+    const linkedAt = yield* DateTime.now
+    const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
+      Effect.map(Option.isSome),
+      Effect.catchTag("NotLinked", () =>
+        Effect.gen(function* () {
+          const owner = yield* identities.find({ ...identity, environmentId })
+          if (Option.isNone(owner)) return yield* second
+          if (owner.value.playerId !== playerId) return yield* new IdentityAlreadyLinked()
+          return Option.isSome(yield* identities.renew({ ...identity, environmentId }))
+        })
+      )
+    )
+    if (!linked) return yield* new PlayerNotFound()
+    return yield* sessions.signIn(environmentId, playerId)
+  }, transaction)
+
+  return Effect.fn("Entrance.enter")(function* (whose: Whose, { grantSealed, person }: Entering) {
+    const { playerId, provider } = whose
+    const { name, ...told } = person
+    const identity: NewIdentity = { ...told, provider, passwordHash: null, grantSealed }
+    const session =
+      playerId === null
+        ? yield* signIn(whose, identity, displayNameOf(name))
+        : yield* link(whose, identity, playerId)
+    return { ...session, provider, linked: playerId !== null }
+  })
+})

@@ -1,0 +1,140 @@
+/**
+ * What has to be known of a player at every step: that it exists, its name, its ban, its age group. A
+ * look-up in memory on a warm node. A change is told to all nodes the moment it is committed; a ban that ends by
+ * itself is over by the clock, without anybody telling.
+ */
+import { Cache, Context, DateTime, Effect, Layer, PubSub, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import type { AgeBand } from "#rpc/ages"
+import type { PlayerBanned } from "#rpc/errors/codes"
+import type { EnvironmentId, PlayerId } from "#rpc/ids"
+import { caches } from "#rpc/limits"
+import { gather } from "#sql/batching"
+import { SanctionRows, type StandingRow } from "#sql/moderation"
+import { Invalidation } from "#server/platform/invalidation"
+import { isActive } from "../moderation/rules.ts"
+import { bannedBy } from "../moderation/views.ts"
+
+/** A player as the service treats it. */
+export interface Standing {
+  readonly displayName: string
+  readonly declaredAgeBand: AgeBand | null
+  /** What a banned player is told. */
+  readonly banned: PlayerBanned | undefined
+}
+
+/** The second line of defence behind the invalidation: nothing is believed for longer. */
+const trust = "60 seconds"
+
+/** Changes that wait for a slow consumer; beyond it, everybody may have changed. */
+const changesCapacity = 4096
+
+/** A player who has changed, or possibly all of them. */
+export type ChangedPlayer = { readonly environmentId: string; readonly playerId: string } | "all"
+
+const changeOf = (id: string): ChangedPlayer => {
+  const [environmentId = "", playerId = ""] = id.split("/")
+  return { environmentId, playerId }
+}
+
+const keyOf = (environmentId: string, playerId: string): string => `${environmentId}/${playerId}`
+
+/** The standings of players. */
+export class Standings extends Context.Service<
+  Standings,
+  {
+    /** Undefined when the environment has no such player. */
+    readonly of: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId
+    ) => Effect.Effect<Standing | undefined>
+    /** Refuses a player who is banned. */
+    readonly check: (
+      environmentId: EnvironmentId,
+      playerId: PlayerId
+    ) => Effect.Effect<void, PlayerBanned>
+    /** A player has changed: this node and all others look anew, in a transaction at its commit. */
+    readonly changed: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
+    /** Players who may have changed, on whichever node; `of` is new by then. */
+    readonly changes: Stream.Stream<ChangedPlayer>
+  }
+>()("src/moderation/Standings") {
+  static readonly layer = Layer.effect(
+    Standings,
+    Effect.gen(function* () {
+      const invalidation = yield* Invalidation
+      const sql = yield* SqlClient.SqlClient
+      const { cached, changes } = yield* currentStandings
+      const of = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
+        const row = yield* Cache.get(cached, keyOf(environmentId, playerId))
+        return row === undefined ? undefined : standingOf(row, yield* DateTime.now)
+      })
+      return Standings.of({
+        of,
+        check: (environmentId, playerId) =>
+          Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) => {
+            if (row === undefined || row.sanctionId === null) return Effect.void
+            return Effect.flatMap(DateTime.now, (now) => {
+              const { banned } = standingOf(row, now)
+              return banned === undefined ? Effect.void : Effect.fail(banned)
+            })
+          }),
+        changed: (environmentId, playerId) => {
+          const id = keyOf(environmentId, playerId)
+          const forget = sql.afterCommit(Cache.invalidate(cached, id))
+          return Effect.andThen(forget, invalidation.publish({ kind: "player", id }))
+        },
+        changes
+      })
+    })
+  )
+}
+
+/** The standing of a row, at a time. */
+export const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
+  const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
+  const banned =
+    sanctionId !== null && isActive({ expiresAt, liftedAt: null }, now)
+      ? bannedBy({ id: sanctionId, expiresAt, note })
+      : undefined
+  return { displayName, declaredAgeBand, banned }
+}
+
+/** The rows of players as they are now, and the players who change. */
+const currentStandings = Effect.gen(function* () {
+  const rows = yield* SanctionRows
+  const invalidation = yield* Invalidation
+  const changes = yield* PubSub.dropping<ChangedPlayer>(changesCapacity)
+  let missed = false
+  const tell = (changed: ChangedPlayer) =>
+    Effect.map(PubSub.publish(changes, changed), (taken) => {
+      missed ||= !taken
+    })
+  const find = yield* gather((environmentId, playerIds) =>
+    Effect.map(
+      rows.standings(environmentId, playerIds),
+      (found): ReadonlyMap<string, StandingRow> => new Map(found.map((row) => [row.playerId, row]))
+    )
+  )
+  const cached = yield* Cache.make({
+    capacity: caches.standings,
+    timeToLive: trust,
+    lookup: Effect.fnUntraced(function* (key: string) {
+      const [environmentId = "", playerId = ""] = key.split("/")
+      return (yield* find(environmentId, [playerId])).get(playerId)
+    })
+  })
+  yield* invalidation.hear(({ id, kind }) => {
+    if (kind === "player") {
+      return Effect.andThen(Cache.invalidate(cached, id), tell(changeOf(id)))
+    }
+    if (kind !== "everything") return Effect.void
+    return Effect.andThen(Cache.invalidateAll(cached), tell("all"))
+  })
+  const told = Stream.map(Stream.fromPubSub(changes), (changed): ChangedPlayer => {
+    if (!missed) return changed
+    missed = false
+    return "all"
+  })
+  return { cached, changes: told }
+})

@@ -1,0 +1,112 @@
+/** `/v1/projects` and the views of an environment (spec section 4.9). */
+import { Effect, Layer } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
+import { throttles as paces } from "#rpc/limits"
+import { Audit } from "../audit/service.ts"
+import { throttled } from "#server/platform/throttled-requests"
+import { Throttles } from "#server/platform/throttles"
+import { Projects } from "./management.ts"
+import { ProjectViews } from "./view.ts"
+
+const ProjectsGroup = HttpApiBuilder.group(
+  Api,
+  "projects",
+  Effect.fn(function* (handlers) {
+    const projects = yield* Projects
+    return handlers.handleAll({
+      list: Effect.fnUntraced(function* () {
+        const { developerId } = yield* CurrentDeveloper
+        return { projects: yield* projects.list(developerId) }
+      }),
+      create: Effect.fnUntraced(function* ({ payload }) {
+        const { developerId } = yield* CurrentDeveloper
+        return yield* projects.create(developerId, payload.name)
+      })
+    })
+  })
+)
+
+const ProjectGroup = HttpApiBuilder.group(
+  Api,
+  "project",
+  Effect.fn(function* (handlers) {
+    const audit = yield* Audit
+    const projects = yield* Projects
+    const throttles = yield* Throttles
+    return handlers.handleAll({
+      get: Effect.fnUntraced(function* () {
+        const { projectId } = yield* CurrentProject
+        return { project: yield* projects.find(projectId) }
+      }),
+      rename: Effect.fnUntraced(function* ({ payload: { name } }) {
+        const { projectId } = yield* CurrentProject
+        if (yield* projects.isNewName(projectId, name)) {
+          yield* throttled(throttles, paces.projectRenames, `rename:${projectId}`)
+        }
+        const rename = projects.rename(projectId, name)
+        return yield* audit.recorded({ projectId }, rename, ({ changed, previousName, project }) =>
+          changed
+            ? {
+                action: "project.rename",
+                target: { kind: "project", id: projectId },
+                details: { before: previousName, after: project.name }
+              }
+            : undefined
+        )
+      }),
+      delete: Effect.fnUntraced(function* () {
+        const { projectId } = yield* CurrentProject
+        yield* projects.remove(projectId)
+        return { deleted: true as const }
+      }),
+      revokeKey: Effect.fnUntraced(function* ({ params }) {
+        const { projectId } = yield* CurrentProject
+        return { key: yield* projects.revokeKey(projectId, params.keyId) }
+      })
+    })
+  })
+)
+
+const ViewGroup = HttpApiBuilder.group(
+  Api,
+  "projectView",
+  Effect.fn(function* (handlers) {
+    const audit = yield* Audit
+    const projects = yield* Projects
+    const views = yield* ProjectViews
+    return handlers.handleAll({
+      createKey: Effect.fnUntraced(function* ({ payload }) {
+        const environment = yield* CurrentEnvironment
+        const created = projects.createKey(environment.environmentId, payload.kind)
+        return yield* audit.recorded(environment, created, ({ key: { id, kind, prefix } }) => ({
+          action: "key.create",
+          target: { kind: "key", id },
+          details: { kind, prefix }
+        }))
+      }),
+      overview: Effect.fnUntraced(function* () {
+        return yield* views.overview(yield* CurrentEnvironment)
+      }),
+      players: Effect.fnUntraced(function* ({ query }) {
+        const { environmentId } = yield* CurrentEnvironment
+        return yield* views.players(environmentId, query)
+      }),
+      player: Effect.fnUntraced(function* ({ params }) {
+        const { environmentId } = yield* CurrentEnvironment
+        return { player: yield* views.player(environmentId, params.playerId) }
+      }),
+      realtime: Effect.fnUntraced(function* () {
+        const { environmentId } = yield* CurrentEnvironment
+        return yield* views.realtime(environmentId)
+      })
+    })
+  })
+)
+
+/** The groups `projects`, `project` and `projectView`. */
+export const ProjectsHttp = Layer.mergeAll(ProjectsGroup, ProjectGroup, ViewGroup).pipe(
+  Layer.provide(ProjectViews.layer),
+  Layer.provide(Projects.layer)
+)

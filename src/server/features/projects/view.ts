@@ -1,0 +1,294 @@
+/**
+ * What a project's members see of an environment (spec section 4.9, decisions 3.13.4-5): its players,
+ * its days, and what is alive on all nodes, as each of them has last said.
+ */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import type { EnvironmentCaller } from "#rpc/auth"
+import { ageProfileOf } from "#rpc/ages"
+import { Email, normalizeEmail } from "#rpc/email"
+import { PlayerNotFound } from "#rpc/errors/codes"
+import { type EnvironmentId, PlayerId } from "#rpc/ids"
+import { http as pages, projects as limits } from "#rpc/limits"
+import type { ListedPlayer, LiveView, Overview, PlayerDetail } from "#rpc/projects"
+import { IdentityRows } from "#sql/identities"
+import { SanctionRows } from "#sql/moderation"
+import { type LiveReport, LiveRows } from "#sql/projects/live"
+import { type LiveRoom, type SeenPlayer, ViewRows } from "#sql/projects/view"
+import { SaveRows } from "#sql/saves"
+import { StatRows } from "#sql/stats"
+import { Configs } from "../config/service.ts"
+import { standingOf } from "../players/status-cache.ts"
+import { banView, operatorView } from "../moderation/views.ts"
+import { playerView } from "../players/handlers.ts"
+import { Projects } from "./management.ts"
+
+const isPlayerId = Schema.is(PlayerId)
+const isEmail = Schema.is(Email)
+
+/** Behind every player's id. */
+const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
+
+/** What players are looked for by. */
+export interface PlayerSearch {
+  readonly q?: string
+  readonly cursor?: string
+  readonly limit?: number
+}
+
+interface PageOfPlayers {
+  readonly players: ReadonlyArray<ListedPlayer>
+  readonly nextCursor: string | null
+}
+
+export class ProjectViews extends Context.Service<
+  ProjectViews,
+  {
+    readonly overview: (environment: EnvironmentCaller) => Effect.Effect<Overview>
+    /** Players by id, by email or by what the name begins with, the newest first. */
+    readonly players: (
+      environmentId: EnvironmentId,
+      search: PlayerSearch
+    ) => Effect.Effect<PageOfPlayers>
+    readonly player: (
+      environmentId: EnvironmentId,
+      playerId: string
+    ) => Effect.Effect<PlayerDetail, PlayerNotFound>
+    readonly realtime: (environmentId: EnvironmentId) => Effect.Effect<LiveView>
+  }
+>()("src/projects/view/ProjectViews") {
+  static readonly layer = Layer.effect(
+    ProjectViews,
+    Effect.gen(function* () {
+      return ProjectViews.of({
+        ...(yield* makeDetail),
+        ...(yield* makeLists),
+        overview: yield* makeOverview,
+        realtime: yield* makeRealtime
+      })
+    })
+  )
+}
+
+const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
+  const { createdAt, displayName, id, identities, isGuest } = playerView(row)
+  const lastSeenAt = DateTime.formatIso(row.lastSeenAt)
+  return { id, displayName, isGuest, createdAt, lastSeenAt, banned, identities }
+}
+
+/** The position of a player in a list by name. */
+const cursorOf = (id: PlayerId, name: string) => `${id}.${Buffer.from(name).toString("base64url")}`
+
+/** The position that a cursor names; one of a list by time has no name. */
+const positionOf = (cursor: string) => {
+  const [id = "", name = ""] = cursor.split(".")
+  // What is no text of ours at least is one that Postgres takes.
+  const text = Buffer.from(name, "base64url").toString("utf8").replaceAll("\0", "")
+  return { id: PlayerId.make(id), name: text }
+}
+
+/** The address that a player signs in with, else one that a provider knows. */
+const makeEmailOf = Effect.map(IdentityRows, (rows) =>
+  Effect.fnUntraced(function* (owner: Parameters<typeof rows.ofPlayer>[0]) {
+    const all = yield* rows.ofPlayer(owner)
+    const known = all.filter(({ email }) => email !== null)
+    const one = known.find(({ provider }) => provider === "email") ?? known[0]
+    return { email: one?.email ?? null, emailVerified: one?.emailVerified ?? false }
+  })
+)
+
+/** Players with their bans, as a list shows them. */
+const makeListed = Effect.map(SanctionRows, (sanctions) =>
+  Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    players: ReadonlyArray<SeenPlayer>
+  ): Effect.fn.Return<ReadonlyArray<ListedPlayer>> {
+    const now = yield* DateTime.now
+    const ids = players.map(({ id }) => id)
+    const standings = yield* sanctions.standings(environmentId, ids)
+    const banned = new Set(
+      standings
+        .filter((row) => standingOf(row, now).banned !== undefined)
+        .map(({ playerId }) => playerId)
+    )
+    return players.map((player) => listView(player, banned.has(player.id)))
+  })
+)
+
+/** A page of what was found, which is one more than the page when there is a next one. */
+const makePageOf = Effect.map(
+  makeListed,
+  (listed) =>
+    <Row extends SeenPlayer>(
+      environmentId: EnvironmentId,
+      found: ReadonlyArray<Row>,
+      limit: number,
+      cursor: (last: Row) => string
+    ): Effect.Effect<PageOfPlayers> => {
+      const page = found.slice(0, limit)
+      const last = page.at(-1)
+      const nextCursor = found.length > limit && last !== undefined ? cursor(last) : null
+      return Effect.map(listed(environmentId, page), (players) => ({ players, nextCursor }))
+    }
+)
+
+const makeFindPlayer = Effect.map(ViewRows, (rows) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
+    if (!isPlayerId(playerId)) return Option.none()
+    return yield* rows.player({ environmentId, playerId })
+  })
+)
+
+const makeLists = Effect.gen(function* () {
+  const rows = yield* ViewRows
+  const find = yield* makeFindPlayer
+  const pageOf = yield* makePageOf
+  const newest = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    { cursor, limit = pages.pageDefault }: PlayerSearch
+  ) {
+    const before = cursor === undefined ? lastId : positionOf(cursor).id
+    const found = yield* rows.newest({ environmentId, before, limit: limit + 1 })
+    return yield* pageOf(environmentId, found, limit, ({ id }) => id)
+  })
+  const named = Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    prefix: string,
+    { cursor, limit = pages.pageDefault }: PlayerSearch
+  ) {
+    const after = cursor === undefined ? { id: "", name: "" } : positionOf(cursor)
+    const found = yield* rows.named({ environmentId, prefix, after, limit: limit + 1 })
+    return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
+  })
+  const exactly = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
+    if (isEmail(q)) return yield* rows.mailed({ environmentId, email: normalizeEmail(q) })
+    return Option.toArray(yield* find(environmentId, q))
+  })
+  return {
+    players: Effect.fn("ProjectViews.players")(function* (
+      environmentId: EnvironmentId,
+      wanted: PlayerSearch
+    ) {
+      const q = (wanted.q ?? "").trim().normalize("NFC")
+      if (q === "") return yield* newest(environmentId, wanted)
+      const exact = yield* exactly(environmentId, q)
+      if (exact.length === 0) return yield* named(environmentId, q, wanted)
+      return yield* pageOf(environmentId, exact, exact.length, ({ id }) => id)
+    })
+  }
+})
+
+const makeDetail = Effect.gen(function* () {
+  const configs = yield* Configs
+  const rows = yield* ViewRows
+  const find = yield* makeFindPlayer
+  const emailOf = yield* makeEmailOf
+  const sanctions = yield* SanctionRows
+  const saves = yield* SaveRows
+  const stats = yield* StatRows
+  return {
+    player: Effect.fn("ProjectViews.player")(function* (
+      environmentId: EnvironmentId,
+      given: string
+    ) {
+      const found = yield* find(environmentId, given)
+      if (Option.isNone(found)) return yield* new PlayerNotFound()
+      const { id: playerId } = found.value
+      const owner = { environmentId, playerId }
+      const totals = yield* stats.totals(environmentId, playerId)
+      const now = yield* DateTime.now
+      const sessions = yield* rows.sessions({ ...owner, now })
+      const bans = yield* sanctions.ofPlayer(owner)
+      const ban = banView(bans[0], now)
+      const { audience } = (yield* configs.current(environmentId)).config
+      return {
+        ...listView(found.value, ban.banned),
+        ...ban,
+        ...(yield* emailOf(owner)),
+        age: ageProfileOf(audience, found.value.declaredAgeBand),
+        sanctions: bans.map((row) => operatorView(row, now)),
+        saves: (yield* saves.list(owner)).map(({ updatedAt, ...save }) => ({
+          ...save,
+          updatedAt: DateTime.formatIso(updatedAt)
+        })),
+        stats: Object.fromEntries(totals.map(({ stat, total }) => [stat, total])),
+        sessions: sessions.map(({ createdAt, id, rotatedAt }) => ({
+          id,
+          createdAt: DateTime.formatIso(createdAt),
+          lastUsedAt: DateTime.formatIso(rotatedAt),
+          userAgent: null
+        }))
+      }
+    })
+  }
+})
+
+/** What the nodes have said lately. */
+const makeReports = Effect.map(LiveRows, (rows) =>
+  Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+    const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })
+    return yield* rows.read({ environmentId, since })
+  })
+)
+
+const connectionsOf = (reports: ReadonlyArray<LiveReport>): number =>
+  reports.reduce((sum, { connections }) => sum + connections, 0)
+
+const makeOverview = Effect.gen(function* () {
+  const rows = yield* ViewRows
+  const configs = yield* Configs
+  const projects = yield* Projects
+  const reportsOf = yield* makeReports
+  return Effect.fn("ProjectViews.overview")(function* (environment: EnvironmentCaller) {
+    const { environmentId, name, projectId } = environment
+    const now = yield* DateTime.now
+    const days = Array.from({ length: limits.activeDays }, (_, i) =>
+      DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: limits.activeDays - 1 - i }))
+    )
+    const actives = yield* rows.actives(environmentId, days[0] ?? "")
+    const counts = new Map(actives.map(({ count, date }) => [date, count]))
+    return {
+      players: yield* rows.totals(environmentId),
+      dailyActives: days.map((date) => ({ date, count: counts.get(date) ?? 0 })),
+      configVersion: (yield* configs.current(environmentId)).version,
+      keys: yield* projects.keys(projectId, name),
+      online: connectionsOf(yield* reportsOf(environmentId))
+    }
+  })
+})
+
+const roomView = ({ createdAt, ...room }: LiveRoom): LiveView["rooms"][number] => ({
+  ...room,
+  createdAt: DateTime.formatIso(createdAt)
+})
+
+/** The queues of all nodes: while one moves, two may know it. */
+const queuesOf = (reports: ReadonlyArray<LiveReport>): LiveView["queues"] => {
+  const waiting = new Map<string, number>()
+  for (const { document } of reports) {
+    for (const queue of document.queues) {
+      waiting.set(queue.mode, Math.max(queue.waiting, waiting.get(queue.mode) ?? 0))
+    }
+  }
+  return Array.from(waiting, ([mode, tickets]) => ({ mode, waiting: tickets }))
+}
+
+const makeRealtime = Effect.gen(function* () {
+  const rows = yield* ViewRows
+  const reportsOf = yield* makeReports
+  return Effect.fn("ProjectViews.realtime")(function* (environmentId: EnvironmentId) {
+    const rooms = yield* rows.rooms(environmentId, limits.liveMax + 1)
+    const reports = yield* reportsOf(environmentId)
+    const channels = reports.flatMap(({ document }) => document.channels)
+    const truncated =
+      rooms.length > limits.liveMax ||
+      channels.length > limits.liveMax ||
+      reports.some(({ document }) => document.truncated)
+    return {
+      rooms: rooms.slice(0, limits.liveMax).map(roomView),
+      queues: queuesOf(reports),
+      channels: channels.slice(0, limits.liveMax),
+      connections: connectionsOf(reports),
+      truncated
+    }
+  })
+})

@@ -1,0 +1,43 @@
+/** `POST /v1/auth/guest`, `/refresh` and `/logout` (spec section 4.1). */
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment } from "#rpc/auth"
+import { throttles as limits } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { throttled } from "#server/platform/throttled-requests"
+import { Settings } from "#server/platform/settings/settings"
+import { Throttles } from "#server/platform/throttles"
+import { Sessions } from "./service.ts"
+
+export const SessionsHttp = HttpApiBuilder.group(
+  Api,
+  "sessions",
+  Effect.fn(function* (handlers) {
+    const sessions = yield* Sessions
+    const throttles = yield* Throttles
+    const { trustedProxies } = yield* Settings
+    return handlers.handleAll({
+      guest: Effect.fnUntraced(function* ({ payload, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const address = clientAddress(request, trustedProxies)
+        const key = `guest:${environmentId}:${address}`
+        yield* throttled(throttles, limits.guestPerAddress, key)
+        return yield* sessions.openGuest(environmentId, payload.displayName)
+      }),
+      refresh: Effect.fnUntraced(function* ({ payload, request }) {
+        const { environmentId } = yield* CurrentEnvironment
+        const { refreshToken } = payload
+        // A made-up token must not use up the bucket of somebody's session.
+        const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
+        yield* throttled(throttles, limits.refreshPerSession, `refresh:${environmentId}:${whose}`)
+        return yield* sessions.refresh(environmentId, refreshToken)
+      }),
+      logout: Effect.fnUntraced(function* ({ payload }) {
+        const { environmentId } = yield* CurrentEnvironment
+        yield* sessions.logout(environmentId, payload.refreshToken)
+        return {}
+      })
+    })
+  })
+)

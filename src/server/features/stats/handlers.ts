@@ -1,0 +1,74 @@
+/** `/v1/stats` and the webhook's secret (spec sections 4.3 and 4.8). */
+import { Effect, Layer } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "#rpc/api"
+import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import { StatsReported } from "#rpc/stats"
+import { Audit } from "../audit/service.ts"
+import { tellWhenToRetry } from "#server/platform/throttled-requests"
+import { Idempotency } from "#server/platform/idempotency"
+import { StatReports } from "./reports.ts"
+import { WebhookSecrets } from "./webhook-secrets.ts"
+
+const StatsGroup = HttpApiBuilder.group(
+  Api,
+  "stats",
+  Effect.fn(function* (handlers) {
+    const reports = yield* StatReports
+    const idempotency = yield* Idempotency
+    return handlers.handleAll({
+      read: Effect.fnUntraced(function* () {
+        return { stats: yield* reports.totals(yield* CurrentPlayer) }
+      }),
+      report: Effect.fnUntraced(function* ({ headers, payload }) {
+        const environment = yield* CurrentEnvironment
+        const player = yield* CurrentPlayer
+        const submitted = { environment, player, values: payload.stats }
+        yield* tellWhenToRetry(reports.pace(submitted))
+        const key = headers["idempotency-key"]
+        const prepare = reports.prepare(submitted)
+        if (key === undefined) {
+          const stored = yield* yield* prepare
+          // As it is: an answer of 64 stats is not worth another look at each number.
+          return HttpServerResponse.jsonUnsafe(stored)
+        }
+        const { environmentId, playerId } = player
+        const request = { environmentId, caller: playerId, path: "POST /v1/stats", key }
+        return yield* idempotency.once({ ...request, body: payload }, StatsReported, prepare)
+      })
+    })
+  })
+)
+
+const makeIntegrity = Effect.gen(function* () {
+  const audit = yield* Audit
+  const secrets = yield* WebhookSecrets
+  const answer = (secret: string) => ({ secret })
+  return {
+    webhookSecret: () =>
+      Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
+        Effect.map(secrets.current(environmentId), answer)
+      ),
+    rotateWebhookSecret: Effect.fnUntraced(function* () {
+      const environment = yield* CurrentEnvironment
+      const { environmentId } = environment
+      const rotated = audit.recorded(environment, secrets.rotate(environmentId), () => ({
+        action: "webhookSecret.rotate",
+        target: { kind: "environment", id: environmentId }
+      }))
+      return answer(yield* rotated)
+    })
+  }
+})
+
+/** The groups `stats`, `integrity` and `projectIntegrity`. */
+export const StatsHttp = Layer.mergeAll(
+  StatsGroup,
+  HttpApiBuilder.group(Api, "integrity", (handlers) =>
+    Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
+  ),
+  HttpApiBuilder.group(Api, "projectIntegrity", (handlers) =>
+    Effect.map(makeIntegrity, (all) => handlers.handleAll(all))
+  )
+)

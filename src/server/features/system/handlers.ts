@@ -1,0 +1,56 @@
+/** What operators, load balancers and other servers ask of the process itself (design section 7). */
+import { Context, Effect, Exit, Layer } from "effect"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
+import { SqlClient } from "effect/sql"
+import { ThisNode } from "#entities/local-actors"
+import { Api } from "#rpc/api"
+import { settled } from "#sql/database"
+import { AccessTokens } from "../sessions/tokens.ts"
+
+/** What readiness depends on beside the database. */
+export class Readiness extends Context.Service<
+  Readiness,
+  {
+    /** The shards of the cluster have owners. */
+    readonly shards: Effect.Effect<boolean>
+    /** The process is on its way out and takes nothing new. */
+    readonly draining: Effect.Effect<boolean>
+  }
+>()("src/system/Readiness") {
+  /** For a process without a cluster. */
+  static readonly always = Layer.succeed(
+    Readiness,
+    Readiness.of({ shards: Effect.succeed(true), draining: Effect.succeed(false) })
+  )
+}
+
+const keySetMaxAgeSeconds = 600
+
+/** `GET /healthz`, `/readyz` and `/.well-known/jwks.json`. */
+export const SystemHttp = HttpApiBuilder.group(
+  Api,
+  "system",
+  Effect.fn(function* (handlers) {
+    const sql = yield* SqlClient.SqlClient
+    const readiness = yield* Readiness
+    const { id: node } = yield* ThisNode
+    const { jwks } = yield* AccessTokens
+    const keySet = HttpApiSchema.withHeaders({
+      body: jwks,
+      headers: { "cache-control": `public, max-age=${keySetMaxAgeSeconds}` }
+    })
+    const database = Effect.map(Effect.exit(settled(sql`select 1`)), Exit.isSuccess)
+    return handlers.handleAll({
+      health: () => Effect.succeed({ status: "ok" as const }),
+      ready: Effect.fnUntraced(function* () {
+        const state = yield* Effect.all(
+          { database, shards: readiness.shards, draining: readiness.draining },
+          { concurrency: "unbounded" }
+        )
+        const ready = state.database && state.shards && !state.draining
+        return ready ? { node, ready: true, ...state } : { node, ready: false, ...state }
+      }),
+      jwks: () => Effect.succeed(keySet)
+    })
+  })
+)
