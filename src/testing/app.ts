@@ -18,7 +18,7 @@ import {
 } from "effect"
 import { HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
-import { ServiceLive } from "../service.ts"
+import { ServiceLive } from "#server/service"
 import { cloneDatabase, testServer } from "./database.ts"
 import { pause } from "./socket-client.ts"
 import { authenticate, type OnlinePlayer, type TestPlayer, type TestTarget } from "./players.ts"

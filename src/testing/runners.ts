@@ -29,7 +29,7 @@ export interface Runner {
   readonly output: () => string
 }
 
-const main = fileURLToPath(new URL("../main.ts", import.meta.url))
+const main = fileURLToPath(new URL("../server/main.ts", import.meta.url))
 const outputMax = 64 * 1024
 const startPatience = { times: 400, schedule: Schedule.spaced(50) } as const
 

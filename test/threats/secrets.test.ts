@@ -116,7 +116,7 @@ describe("a sealed secret", () => {
   )
 })
 
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+const main = fileURLToPath(new URL("../../src/server/main.ts", import.meta.url))
 
 describe("a process in production without a master key", () => {
   it.live("does not start, says why, and tells nothing else", () =>

@@ -12,7 +12,7 @@ import { call } from "../many/service.ts"
 import { freePort, launchServer, type RunningServer } from "../process.ts"
 import { startPeer } from "../servers/peer-packages.ts"
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+const main = fileURLToPath(new URL("../../../src/server/main.ts", import.meta.url))
 
 /** Eight stats that sum, and the most reports that a player may send. */
 const config = {

@@ -13,7 +13,7 @@ import { LoadSocket, type SocketEvents, type SocketProtocol } from "../load/sock
 import { freePort, launchServer, type RunningServer } from "../process.ts"
 import { inFlight } from "./pace.ts"
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+const main = fileURLToPath(new URL("../../../src/server/main.ts", import.meta.url))
 
 const DevKeys = Schema.fromJsonString(
   Schema.Struct({

@@ -13,7 +13,7 @@ import { LoadSocket } from "../load/socket.ts"
 import { freePort, launchServer, type RunningServer } from "../process.ts"
 import type { Peer, Player, RoomPlan } from "./peer.ts"
 
-const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+const main = fileURLToPath(new URL("../../../src/server/main.ts", import.meta.url))
 const mode = "bench"
 
 const config = {

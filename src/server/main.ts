@@ -3,7 +3,7 @@ import { NodeRuntime } from "@effect/platform-node"
 import { Console, Data, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { ServiceLive } from "./service.ts"
-import { Settings } from "#server/platform/settings/settings"
+import { Settings } from "./platform/settings/settings.ts"
 
 const Greeting = Layer.effectDiscard(
   Effect.gen(function* () {

@@ -2,14 +2,14 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { configJsonSchemaText } from "#rpc/config/json-schema"
-import { authorizationText } from "#server/http/authorization"
-import { openapiText } from "#server/http/openapi"
+import { authorizationText } from "./http/authorization.ts"
+import { openapiText } from "./http/openapi.ts"
 
 const generate = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const write = Effect.fnUntraced(function* (file: string, text: string) {
-    const target = yield* path.fromFileUrl(new URL(`../rpc/${file}`, import.meta.url))
+    const target = yield* path.fromFileUrl(new URL(`../../rpc/${file}`, import.meta.url))
     yield* fs.writeFileString(target, text)
   })
   yield* write("authorization.md", authorizationText())
