@@ -1,7 +1,7 @@
 /** The client's live view of a room: a pure function of the snapshot and the events after it. */
 import { assert, describe, it } from "@effect/vitest"
 import type { RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
-import { applyEvent } from "#client/view"
+import { applyEvent } from "#client/room-reducer"
 
 const player = (id: string): RoomPlayer => ({
   id,

@@ -11,7 +11,7 @@ import { answer, Json, styled, warn } from "./output.ts"
 import { pull } from "./pull.ts"
 import { push } from "./push.ts"
 import { readConfig } from "./service.ts"
-import { lastSight, remember } from "./sight.ts"
+import { lastSight, remember } from "./sync-state.ts"
 import { nameOf, resolveTarget } from "./target.ts"
 
 const out = styled("stdout")

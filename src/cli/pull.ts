@@ -13,7 +13,7 @@ import { exitCodes, Failure } from "./failures.ts"
 import { readText, writeText } from "./files.ts"
 import { answer } from "./output.ts"
 import { readConfig } from "./service.ts"
-import { digestOf, lastSight, remember } from "./sight.ts"
+import { digestOf, lastSight, remember } from "./sync-state.ts"
 import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 /** The config of an environment with `$schema` first. */

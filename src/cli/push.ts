@@ -16,7 +16,7 @@ import {
   readConfig,
   readFeatures
 } from "./service.ts"
-import { digestOf, lastSight, remember } from "./sight.ts"
+import { digestOf, lastSight, remember } from "./sync-state.ts"
 import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 interface PushOptions {

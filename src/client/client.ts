@@ -56,7 +56,7 @@ export type { Identities } from "./identities.ts"
 export type { News } from "./news.ts"
 export type { OAuth, ProviderSignIn, StartOptions } from "./oauth.ts"
 export type { Players } from "./players.ts"
-export { returnToOpener } from "./return.ts"
+export { returnToOpener } from "./oauth-callback.ts"
 export type {
   ConfirmedChanges,
   Room,
@@ -72,7 +72,7 @@ export type { ReportOptions, Stats } from "./stats.ts"
 export type { WebSocketClass, WebSocketLike } from "./socket.ts"
 export { memoryStorage, type SessionStorage } from "./storage.ts"
 export type { Transfer } from "./transfer.ts"
-export type { ProviderOptions } from "./visit.ts"
+export type { ProviderOptions } from "./oauth-redirect.ts"
 
 export interface ClientOptions {
   /** Where the service is, without a path of the interface: `https://api.example.com`. */

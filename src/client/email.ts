@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Player } from "#rpc/players"
 import type { Credentials, Http, MailOptions, Profile } from "./http.ts"
-import { takeFragment } from "./return.ts"
+import { takeFragment } from "./oauth-callback.ts"
 import type { Tokens } from "./tokens.ts"
 
 /** The link of a mail that has led to this page. */

@@ -14,7 +14,7 @@ import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import type { Frame, FramePayload } from "./frames.ts"
-import { HeldEmitter } from "./held.ts"
+import { HeldEmitter } from "./buffered-emitter.ts"
 import type { RoomHost } from "./live-room.ts"
 
 const message = (channel: string, type: string, data: unknown) => ({

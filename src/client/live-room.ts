@@ -18,7 +18,7 @@ import {
 import type { Connection } from "./connection.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
-import { HeldEmitter } from "./held.ts"
+import { HeldEmitter } from "./buffered-emitter.ts"
 import type {
   ConfirmedChanges,
   Room,
@@ -28,7 +28,7 @@ import type {
   SendOptions,
   ServiceEvents
 } from "./room.ts"
-import { applyEvent } from "./view.ts"
+import { applyEvent } from "./room-reducer.ts"
 
 /** What a room needs of the client. */
 export interface RoomHost {

@@ -17,7 +17,7 @@ import {
   type Start,
   type Started,
   visit
-} from "./visit.ts"
+} from "./oauth-redirect.ts"
 
 /** Who was signed in, by whom; `linked`: the provider was added to the player that was signed in. */
 export interface ProviderSignIn {

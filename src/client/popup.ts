@@ -5,7 +5,7 @@
  */
 import { Effect, Option, Schedule, Schema } from "effect"
 import { PopupBlocked, PopupClosed, TimedOut } from "./errors.ts"
-import { channelOf, popupParameter, type ProviderAnswer } from "./return.ts"
+import { channelOf, popupParameter, type ProviderAnswer } from "./oauth-callback.ts"
 
 export interface Popup {
   /** The address to return to, which tells the page there of its popup. */

@@ -9,7 +9,7 @@ import { SignInError, type SignInMode } from "#rpc/oauth/sign-in"
 import { OAuthFailed, type PopupClosed, type TimedOut } from "./errors.ts"
 import { randomText } from "./pkce.ts"
 import { openPopup } from "./popup.ts"
-import { type ProviderAnswer, returnToOpener, takeAnswer } from "./return.ts"
+import { type ProviderAnswer, returnToOpener, takeAnswer } from "./oauth-callback.ts"
 
 export interface ProviderOptions {
   /**
