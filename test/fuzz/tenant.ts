@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
 import { featureTable } from "#rpc/config/features"
-import { makeAppeal, text } from "../operating/world.ts"
+import { makeAppeal, text } from "../support/operator-harness.ts"
 import type { Chance } from "../simulation/random.ts"
 import { Suggestions } from "./suggestions.ts"
 

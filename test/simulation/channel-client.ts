@@ -5,7 +5,7 @@
  */
 import type { ChannelEvent } from "#rpc/channels"
 import type { Reply } from "#rpc/realtime"
-import { follow, type View } from "../channel-world.ts"
+import { follow, type View } from "../support/channel-harness.ts"
 import type { ChannelRules, Sentence } from "./channel-rules.ts"
 import type { World } from "./world.ts"
 

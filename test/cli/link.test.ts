@@ -1,0 +1,203 @@
+/** Which service and key `svc` works with, what it keeps of them, and how it says that it cannot. */
+import { mkdir, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { vi } from "vitest"
+import { at, request } from "#testing/players"
+import { freePort } from "#testing/runners"
+import { fakeService } from "../support/cli/fake-service.ts"
+import { makeFolder } from "../support/cli/svc.ts"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../support/http/stack.ts"
+
+// Every run of the command is a process that starts anew.
+vi.setConfig({ testTimeout: 60_000 })
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const json = (text: string): unknown => JSON.parse(text)
+
+layer(Node)("svc link and login", (it) => {
+  it.effect("link the folder, keep the key outside of it, and forget it again", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      yield* configure(development, { audience: "kids" })
+      const folder = yield* makeFolder()
+      const linked = yield* folder.svc(`link ${url}/ --project duel`)
+      assert.strictEqual(linked.code, 0)
+      assert.deepStrictEqual(json(yield* folder.read("svc.link.json")), { url, project: "duel" })
+
+      const before = yield* folder.svc("config pull -")
+      assert.strictEqual(before.code, 3)
+      assert.match(before.stderr, /svc login --env development/)
+      const login = yield* folder.svc("login --key -", { stdin: `${development.secretKey}\n` })
+      assert.strictEqual(login.code, 0)
+      assert.notInclude(login.stdout + login.stderr, development.secretKey)
+      assert.include(yield* folder.read("user/credentials.json"), development.secretKey)
+      const { mode } = yield* Effect.promise(() =>
+        stat(join(folder.path, "user", "credentials.json"))
+      )
+      assert.strictEqual(mode & 0o777, 0o600)
+
+      const pulled = yield* folder.svc("config pull -")
+      assert.deepStrictEqual(json(pulled.stdout), { audience: "kids" })
+      yield* folder.svc("logout")
+      assert.notInclude(yield* folder.read("user/credentials.json"), development.secretKey)
+      assert.strictEqual((yield* folder.svc("config pull -")).code, 3)
+    })
+  )
+
+  it.effect("keep the keys of the environments apart", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development, production } = yield* makeTenants
+      yield* configure(production, { audience: "kids" })
+      const folder = yield* makeFolder()
+      yield* folder.write("svc.link.json", { url, project: "duel" })
+      yield* folder.svc("login --key -", { stdin: development.secretKey })
+      const same = yield* folder.svc("login --env production --key -", {
+        stdin: development.secretKey
+      })
+      assert.strictEqual(same.code, 2)
+      assert.match(same.stderr, /the key of development/)
+      yield* folder.svc("login --env production --key -", { stdin: production.secretKey })
+      const other = yield* folder.svc("config pull - --env production")
+      assert.deepStrictEqual(json(other.stdout), { audience: "kids" })
+    })
+  )
+
+  it.effect("store no key that the service refuses", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      const folder = yield* makeFolder()
+      yield* folder.svc(`link ${url}`)
+      const unknown = yield* folder.svc("login --key -", { stdin: "sk_nobody" })
+      assert.strictEqual(unknown.code, 3)
+      assert.match(unknown.stderr, /invalid_key[^]*The key is that of svc login/)
+      const publishable = yield* folder.svc("login --key -", { stdin: development.publishableKey })
+      assert.strictEqual(publishable.code, 2)
+      const shown = yield* folder.svc(`login --key ${development.secretKey}`)
+      assert.strictEqual(shown.code, 2)
+      assert.match(shown.stderr, /standard input/)
+      const asked = yield* folder.svc("login")
+      assert.strictEqual(asked.code, 2)
+      assert.match(asked.stderr, /no terminal/)
+      assert.strictEqual((yield* folder.svc("config pull -")).code, 3)
+    })
+  )
+
+  it.effect("are not needed in CI, nor beside a service on this machine", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development, production } = yield* makeTenants
+      yield* configure(development, { audience: "mixed" })
+      const ci = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
+      const read = yield* ci.svc("config pull -")
+      assert.deepStrictEqual(json(read.stdout), { audience: "mixed" })
+      // No folder chooses where a key out of the environment goes.
+      yield* ci.write("svc.link.json", { url, project: "duel" })
+      assert.strictEqual((yield* ci.svc("config pull -", { env: { SVC_URL: "" } })).code, 2)
+      const laptop = yield* makeFolder({ SVC_DATA_DIR: "user" })
+      yield* Effect.promise(() => mkdir(join(laptop.path, "user")))
+      const keys = { baseUrl: url, project: "prj_1", development, production }
+      yield* laptop.write("user/dev-keys.json", keys)
+      const found = yield* laptop.svc("config pull -", { cwd: "user" })
+      assert.deepStrictEqual(json(found.stdout), { audience: "mixed" })
+    })
+  )
+
+  it.effect("lists features in a table, and as JSON", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      yield* configure(development, { features: { saves: true } })
+      const folder = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
+      const text = yield* folder.svc("features --env production")
+      assert.deepStrictEqual([text.code, text.stderr], [0, ""])
+      const rows = text.stdout.split("\n").map((line) => line.trim().split(/ {2,}/))
+      const rowOf = (key: string) => rows.find(([first]) => first === key)
+      assert.deepStrictEqual(rows[0], ["FEATURE", "STATE", "SWITCH", "TITLE"])
+      assert.deepStrictEqual(rowOf("saves"), ["saves", "on", "features.saves", "Cloud saves"])
+      assert.deepStrictEqual(rowOf("stats"), ["stats", "off", "features.stats", "Stats"])
+      const functions = ["functions", "not offered", "an endpoint of its own", "Functions"]
+      assert.deepStrictEqual(rowOf("functions"), functions)
+      const machine = yield* folder.svc("features --json")
+      const answer = yield* request(`${url}/v1/admin/features`, {
+        headers: { "x-svc-key": development.secretKey }
+      })
+      assert.deepStrictEqual(at(json(machine.stdout), "features"), at(answer.body, "features"))
+    })
+  )
+})
+
+describe("svc", () => {
+  it.effect("says what to do in a folder that is linked to nothing", () =>
+    Effect.gen(function* () {
+      const folder = yield* makeFolder()
+      const run = yield* folder.svc("features")
+      assert.deepStrictEqual([run.code, run.stdout], [2, ""])
+      assert.match(run.stderr, /svc link/)
+      const machine = yield* folder.svc("features --json")
+      assert.strictEqual(at(json(machine.stderr), "error", "code"), "usage")
+    })
+  )
+
+  it.effect("tells a service that is not there, or is another, from a refusal", () =>
+    Effect.gen(function* () {
+      const elsewhere = yield* fakeService({
+        "GET /v1/config": { status: 302, headers: { location: "http://127.0.0.1:1/stolen" } },
+        "GET /v1/admin/features": { body: "hello" }
+      })
+      const there = yield* makeFolder({ SVC_URL: elsewhere.url, SVC_SECRET_KEY: "sk_1" })
+      const redirected = yield* there.svc("config pull -")
+      assert.strictEqual(redirected.code, 4)
+      assert.match(redirected.stderr, /redirects to/)
+      assert.strictEqual((yield* there.svc("features")).code, 4)
+      assert.strictEqual((yield* there.svc("link")).code, 4)
+      const nobody = yield* makeFolder({
+        SVC_URL: `http://127.0.0.1:${yield* freePort}`,
+        SVC_SECRET_KEY: "sk_1"
+      })
+      const refused = yield* nobody.svc("config pull -")
+      assert.strictEqual(refused.code, 4)
+      assert.match(refused.stderr, /nothing listens there/)
+      const wrong = yield* nobody.svc("config pull -", { env: { SVC_URL: "play.example.com" } })
+      assert.strictEqual(wrong.code, 2)
+    })
+  )
+
+  it.effect("refuses a command line that it cannot read, on standard error, with 2", () =>
+    Effect.gen(function* () {
+      const folder = yield* makeFolder()
+      for (const args of ["config psh", "config push --env prod", "features --frobnicate"]) {
+        const run = yield* folder.svc(args)
+        assert.deepStrictEqual([run.code, run.stdout], [2, ""], args)
+        assert.match(run.stderr, /--help/)
+      }
+      const help = yield* folder.svc("--help")
+      assert.strictEqual(help.code, 0)
+      assert.match(help.stdout, /EXIT CODES/)
+      assert.match((yield* folder.svc("--completions bash")).stdout, /svc/)
+    })
+  )
+
+  it.effect("hands over to the Node of the package under one that cannot run it", () =>
+    Effect.gen(function* () {
+      const folder = yield* makeFolder()
+      const old = yield* folder.svc("--version", { node: ["--no-experimental-strip-types"] })
+      assert.match(old.stdout, /^svc v\d+\.\d+\.\d+\n$/)
+      const failed = yield* folder.svc("config validate", {
+        node: ["--no-experimental-strip-types"]
+      })
+      assert.strictEqual(failed.code, 2)
+    })
+  )
+})

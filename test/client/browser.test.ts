@@ -1,0 +1,253 @@
+/**
+ * The typed client in real pages: sign-in with a real OpenID provider by a popup and by leaving the
+ * page, links of mails, and two tabs that share one session (spec section 5, rules 4 and 9).
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, type Scope } from "effect"
+import type { BrowserContext, Page } from "playwright-core"
+import type { Client, MailLink, ProviderSignIn } from "#client/client"
+import { Chromium, installed, newVisitor } from "../support/client/chromium.ts"
+import { GamePages } from "../support/client/game-pages.ts"
+import { SignInAppLive } from "../support/client/sign-in-app.ts"
+
+declare global {
+  /** What the pages of the game leave for the test. */
+  interface Window {
+    readonly client: Client
+    readonly mail: MailLink | null
+    readonly returned: Promise<ProviderSignIn | null>
+    readonly signingIn: Promise<ProviderSignIn>
+  }
+}
+
+const inAppBrowser =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+  "Mobile/15E148 Twitter for iPhone/11.20"
+
+const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
+
+const opened = Effect.fnUntraced(function* (visitor: BrowserContext, path = "/") {
+  const { url } = yield* GamePages
+  const page = yield* ask(() => visitor.newPage())
+  yield* ask(() => page.goto(url + path))
+  yield* ask(() => page.waitForFunction(() => document.title === "Ready"))
+  return page
+})
+
+/** The popup that a click on the page's button opens. */
+const clicked = (visitor: BrowserContext, page: Page) =>
+  ask(async () => {
+    const popup = visitor.waitForEvent("page")
+    await page.click("button")
+    return popup
+  })
+
+/** At the provider's page, as this account. */
+const consent = (page: Page, account: string) =>
+  ask(async () => {
+    await page.fill("input", account)
+    await page.click("#continue")
+  })
+
+/** How the sign-in that was begun ends: by a player, or by an error. */
+const outcome = (page: Page) =>
+  ask(() =>
+    page.evaluate(() =>
+      window.signingIn.then(
+        ({ linked, player, provider }) => ({ id: player.id, linked, provider }),
+        (error: { readonly _tag: string; readonly reason?: string }) => ({
+          error: error._tag,
+          ...(error.reason === undefined ? {} : { reason: error.reason })
+        })
+      )
+    )
+  )
+
+const signIn = Effect.fnUntraced(function* (visitor: BrowserContext, page: Page, account: string) {
+  const popup = yield* clicked(visitor, page)
+  const gone = popup.waitForEvent("close")
+  yield* consent(popup, account)
+  const signedIn = yield* outcome(page)
+  yield* ask(() => gone)
+  return "id" in signedIn ? signedIn : assert.fail(JSON.stringify(signedIn))
+})
+
+const playerOf = (page: Page) =>
+  ask(() => page.evaluate(() => window.client.sessions.player?.id ?? null))
+
+/** Waits until a tab shows this player, or none. */
+const shows = (page: Page, id: string | null) =>
+  ask(() => page.waitForFunction((id) => (window.client.sessions.player?.id ?? null) === id, id))
+
+/** The stored access token is as good as over; the page starts again with it. */
+const expired = (page: Page) =>
+  ask(async () => {
+    await page.evaluate(() => {
+      for (const [name, text] of Object.entries(localStorage)) {
+        localStorage.setItem(name, JSON.stringify({ ...JSON.parse(text), expiresAt: 0 }))
+      }
+    })
+    await page.reload()
+    await page.waitForFunction(() => document.title === "Ready")
+  })
+
+/** Two tabs want a token at once: the refresh of one goes on when the other stands in line. */
+const inTurn = (visitor: BrowserContext, [one, two]: readonly [Page, Page]) =>
+  ask(async () => {
+    const asked = Promise.withResolvers<void>()
+    const inLine = Promise.withResolvers<void>()
+    await visitor.route("**/v1/auth/refresh", async (route) => {
+      asked.resolve()
+      await inLine.promise
+      await route.continue()
+    })
+    const token = (page: Page) => page.evaluate(() => window.client.sessions.accessToken())
+    const tokens = Promise.all([token(one), token(two)])
+    await asked.promise
+    const waiting = async () => (await navigator.locks.query()).pending?.length ?? 0
+    while ((await one.evaluate(waiting)) === 0) continue
+    inLine.resolve()
+    return tokens
+  })
+
+const BrowserLive = Layer.mergeAll(Chromium.layer, GamePages.layer).pipe(
+  Layer.provide(SignInAppLive)
+)
+
+layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
+  "a page in Chromium (needs it: apt-get install chromium)",
+  (it) => {
+    const test = (
+      name: string,
+      run: () => Effect.Effect<void, never, Chromium | GamePages | Scope.Scope>
+    ) => it.effect.skipIf(!installed)(name, run, 120_000)
+
+    test("signs in through a popup, which closes", () =>
+      Effect.gen(function* () {
+        const visitor = yield* newVisitor()
+        const page = yield* opened(visitor)
+        const { url } = yield* GamePages
+        const { id, linked, provider } = yield* signIn(visitor, page, "ada")
+        assert.deepStrictEqual([linked, provider], [false, "google"])
+        assert.strictEqual(yield* playerOf(page), id)
+        assert.strictEqual(page.url(), `${url}/`)
+        const again = yield* newVisitor()
+        const elsewhere = yield* opened(again)
+        assert.strictEqual((yield* signIn(again, elsewhere, "ada")).id, id)
+      }))
+
+    test("links a provider to its guest through a popup that was cut off from it", () =>
+      Effect.gen(function* () {
+        const visitor = yield* newVisitor()
+        const page = yield* opened(visitor, "/isolated")
+        const guest = yield* ask(() =>
+          page.evaluate(async () => {
+            // The player looks at the popup, not at this page.
+            document.hasFocus = () => false
+            const begin = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
+            Object.assign(window, { begin })
+            return (await window.client.sessions.guest()).id
+          })
+        )
+        const popup = yield* clicked(visitor, page)
+        yield* ask(() => popup.waitForSelector("#continue"))
+        assert.isNull(yield* ask(() => popup.evaluate(() => window.opener)))
+        yield* consent(popup, "bob")
+        const linked = yield* outcome(page)
+        assert.deepStrictEqual(linked, { id: guest, linked: true, provider: "google" })
+      }))
+
+    test("says what became of a popup: declined, closed, blocked", () =>
+      Effect.gen(function* () {
+        const visitor = yield* newVisitor()
+        const page = yield* opened(visitor)
+        const declined = yield* clicked(visitor, page)
+        yield* ask(() => declined.click("#cancel"))
+        assert.deepStrictEqual(yield* outcome(page), {
+          error: "oauth_failed",
+          reason: "access_denied"
+        })
+        const closed = yield* clicked(visitor, page)
+        yield* ask(() => closed.waitForSelector("#continue"))
+        yield* ask(() => closed.close())
+        assert.deepStrictEqual(yield* outcome(page), { error: "popup_closed" })
+        yield* ask(() =>
+          page.evaluate(() => {
+            window.open = () => null
+          })
+        )
+        yield* ask(() => page.click("button"))
+        assert.deepStrictEqual(yield* outcome(page), { error: "popup_blocked" })
+        assert.isNull(yield* playerOf(page))
+      }))
+
+    test("signs in by leaving, as in the in-app browser of X, and is told on its return, once", () =>
+      Effect.gen(function* () {
+        const { url } = yield* GamePages
+        const visitor = yield* newVisitor({ userAgent: inAppBrowser })
+        const page = yield* opened(visitor, "/?level=3")
+        yield* ask(() =>
+          page.evaluate(() => {
+            void window.client.oauth.signIn("google")
+          })
+        )
+        yield* ask(() => page.waitForSelector("#continue"))
+        yield* consent(page, "cleo")
+        yield* ask(() => page.waitForFunction(() => document.title === "Ready"))
+        const result = yield* ask(() => page.evaluate(() => window.returned))
+        assert.deepStrictEqual([result?.provider, result?.linked], ["google", false])
+        assert.strictEqual(yield* playerOf(page), result?.player.id)
+        assert.strictEqual(page.url(), `${url}/?level=3`)
+        yield* ask(() => page.reload())
+        yield* ask(() => page.waitForFunction(() => document.title === "Ready"))
+        assert.isNull(yield* ask(() => page.evaluate(() => window.returned)))
+        assert.strictEqual(
+          yield* ask(() => page.evaluate(async () => (await window.client.sessions.resume())?.id)),
+          result?.player.id
+        )
+      }))
+
+    test("takes the token of a mail out of its address", () =>
+      Effect.gen(function* () {
+        const { url } = yield* GamePages
+        const visitor = yield* newVisitor()
+        const page = yield* opened(visitor, "/?from=mail#svc_reset=abc-123")
+        assert.deepStrictEqual(yield* ask(() => page.evaluate(() => window.mail)), {
+          purpose: "reset",
+          token: "abc-123"
+        })
+        assert.strictEqual(page.url(), `${url}/?from=mail`)
+      }))
+
+    test("shares its session with another tab: one refresh, one player, one sign-out", () =>
+      Effect.gen(function* () {
+        const visitor = yield* newVisitor()
+        const one = yield* opened(visitor)
+        const two = yield* opened(visitor)
+        const { id } = yield* signIn(visitor, one, "dora")
+        yield* shows(two, id)
+        yield* expired(one)
+        yield* expired(two)
+        const refreshes: Array<number> = []
+        visitor.on("response", (response) => {
+          if (response.url().endsWith("/v1/auth/refresh")) refreshes.push(response.status())
+        })
+        const tokens = yield* inTurn(visitor, [one, two])
+        assert.strictEqual(tokens[0], tokens[1])
+        // The next in line may not see yet what the first has stored: it is told of the race then.
+        assert.deepStrictEqual(
+          refreshes.filter((status) => status !== 409),
+          [200]
+        )
+        for (const page of [one, two]) {
+          const me = yield* ask(() => page.evaluate(() => window.client.players.me()))
+          assert.strictEqual(me.id, id)
+          yield* ask(() => page.evaluate(() => window.client.ping()))
+        }
+        const next = yield* signIn(visitor, two, "eve")
+        yield* shows(one, next.id)
+        yield* ask(() => one.evaluate(() => window.client.sessions.logout()))
+        yield* shows(two, null)
+      }))
+  }
+)

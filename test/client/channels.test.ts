@@ -1,0 +1,222 @@
+/** The typed client's channels (spec section 4.5): the real service, and a scripted one for drops. */
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { WebSocket } from "ws"
+import type { ChannelEvent } from "#rpc/channels"
+import {
+  type Channel,
+  type ChannelEvents,
+  createClient,
+  isError,
+  memoryStorage
+} from "#client/client"
+import { applyChannelEvent, viewOf } from "#client/channel-view"
+import { TestApp } from "#testing/app"
+import { manage, uniqueName } from "../support/channel-calls.ts"
+import {
+  refuse,
+  reply,
+  type ScriptedSocket,
+  scriptedService
+} from "../support/client/scripted-service.ts"
+import { call, rejection } from "../support/client/waits.ts"
+import { AppLive } from "../support/service.ts"
+
+const ask = <A>(promise: () => Promise<A>) => Effect.promise(promise)
+
+/** The events of a channel from now on, and the first of them. */
+const listen = <Name extends keyof ChannelEvents>(channel: Channel, name: Name) => {
+  const heard: Array<ChannelEvents[Name]> = []
+  let hears: (event: ChannelEvents[Name]) => void = () => undefined
+  channel.on(name, (event) => {
+    heard.push(event)
+    hears(event)
+  })
+  const next = Effect.callback<ChannelEvents[Name]>((resume) => {
+    const [first] = heard
+    if (first !== undefined) return resume(Effect.succeed(first))
+    hears = (event) => resume(Effect.succeed(event))
+  })
+  return { heard, next }
+}
+
+/** Waits until the view of a channel is as expected. */
+const until = (channel: Channel, expected: () => boolean) =>
+  Effect.callback<void>((resume) => {
+    if (expected()) return resume(Effect.void)
+    const stop = channel.on("change", () => {
+      if (expected()) resume(Effect.void)
+    })
+    return Effect.sync(stop)
+  })
+
+const player = (id: string) => ({ id, displayName: id, joinedAt: "2026-11-20T21:00:00.000Z" })
+
+/** A channel as the service tells it. */
+const joined = (members: ReadonlyArray<string> = [], name = "lobby") =>
+  ({
+    t: "channel_joined",
+    channel: {
+      name,
+      managed: true,
+      ownerId: null,
+      join: "anyone",
+      send: "anyone",
+      open: false,
+      maxMembers: 100,
+      voice: null,
+      createdAt: "2026-11-20T21:00:00.000Z"
+    },
+    members: members.map(player),
+    voice: null,
+    canSend: true,
+    mutedUntil: null
+  }) as const satisfies ChannelEvent
+
+describe("the view of a channel", () => {
+  const ids = (events: ReadonlyArray<ChannelEvent>) =>
+    events.reduce(applyChannelEvent, viewOf(joined(["ann", "ben"]))).members.map(({ id }) => id)
+
+  it("follows those who come and go, one by one and together", () => {
+    const channel = "lobby"
+    assert.deepStrictEqual(
+      ids([
+        { t: "channel_player_joined", channel, player: player("cat") },
+        { t: "channel_player_left", channel, playerId: "ann", reason: "left" },
+        {
+          t: "channel_players",
+          channel,
+          joined: [player("ann"), player("cat")],
+          left: [
+            { playerId: "ben", reason: "timeout" },
+            { playerId: "nobody", reason: "left" }
+          ]
+        }
+      ]),
+      ["ann", "cat"]
+    )
+    assert.deepStrictEqual(ids([joined(["zoe"])]), ["zoe"])
+  })
+})
+
+const newPlayer = Effect.fnUntraced(function* (displayName: string) {
+  const { publishableKey: key, url: baseUrl } = yield* TestApp
+  const sockets: Array<WebSocket> = []
+  class CuttableSocket extends WebSocket {
+    constructor(url: string) {
+      super(url)
+      sockets.push(this)
+    }
+  }
+  const options = { baseUrl, key, storage: memoryStorage(), WebSocket: CuttableSocket }
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() => createClient(options)),
+    (made) => Effect.sync(() => made.close())
+  )
+  yield* ask(() => client.sessions.guest({ displayName }))
+  const cut = Effect.sync(() => {
+    for (const socket of sockets) socket.terminate()
+  })
+  return { client, cut }
+})
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client channels", (it) => {
+  it.effect("come in, talk, moderate and go", () =>
+    Effect.gen(function* () {
+      const { client: ada } = yield* newPlayer("Ada")
+      const { client: bob } = yield* newPlayer("Bob")
+      const mine = yield* ask(() => ada.channels.create({ maxMembers: 2 }))
+      assert.isTrue(mine.isOwner)
+      const his = yield* ask(() => bob.channels.join(mine.name))
+      assert.deepStrictEqual(
+        his.members.map(({ displayName }) => displayName),
+        ["Ada", "Bob"]
+      )
+      const messages = listen(mine, "channel_message")
+      his.send("chat", "hello")
+      assert.deepInclude(yield* messages.next, { type: "chat", data: "hello" })
+      const [, second] = his.members
+      const playerId = second?.id ?? ""
+      yield* ask(() => mine.moderate({ op: "mute", playerId }))
+      yield* until(his, () => !his.canSend)
+      assert.isTrue(isError(yield* rejection(() => his.confirmed.send("chat", "?")), "muted"))
+      const notOwner = yield* rejection(() => his.moderate({ op: "kick", playerId }))
+      assert.isTrue(isError(notOwner, "owner_only"))
+      const closed = listen(his, "closed")
+      yield* ask(() => mine.moderate({ op: "kick", playerId }))
+      assert.deepStrictEqual(yield* closed.next, { reason: "kicked" })
+      assert.deepStrictEqual(bob.channels.current, [])
+      const again = yield* ask(() => bob.channels.join(mine.name))
+      yield* ask(() => again.leave())
+      assert.deepStrictEqual(again.closed, { reason: "left" })
+      assert.isTrue(isError(yield* rejection(() => again.confirmed.send("x")), "not_in_channel"))
+      const nowhere = yield* rejection(() => bob.channels.join("../nowhere"))
+      assert.isTrue(isError(nowhere, "channel_not_found"))
+    })
+  )
+
+  it.effect("are joined again after a drop, and nobody notices", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, {})
+      const { client: ada } = yield* newPlayer("Ada")
+      const { client: bob, cut } = yield* newPlayer("Bob")
+      const one = yield* ask(() => ada.channels.join(name))
+      const two = yield* ask(() => bob.channels.join(name))
+      yield* until(one, () => one.members.length === 2)
+      const changes = listen(one, "channel_player_left")
+      const back = listen(two, "reconnected")
+      yield* cut
+      yield* back.next
+      const messages = listen(one, "channel_message")
+      yield* ask(() => two.confirmed.send("chat", "back"))
+      assert.deepInclude(yield* messages.next, { data: "back" })
+      assert.isEmpty(changes.heard)
+    })
+  )
+})
+
+describe("a lost connection", () => {
+  const inLobby = Effect.fnUntraced(function* () {
+    const service = yield* scriptedService
+    const client = yield* service.client()
+    const joining = yield* call(() => client.channels.join("../lobby"))
+    const socket = yield* service.socket
+    yield* socket.next
+    yield* socket.welcome()
+    const frame = yield* socket.next
+    assert.deepStrictEqual([frame["t"], frame["channel"]], ["channelJoin", "lobby"])
+    yield* socket.say(joined(["ann"]), reply(frame, { channel: "lobby" }))
+    return { channel: yield* Fiber.join(joining), client, service, socket }
+  })
+
+  const rejoin = Effect.fnUntraced(function* (socket: ScriptedSocket) {
+    yield* socket.next
+    yield* socket.welcome()
+    return yield* socket.next
+  })
+
+  it.effect("ends a channel that is there no more", () =>
+    Effect.gen(function* () {
+      const { channel, client, service, socket } = yield* inLobby()
+      const closed = listen(channel, "closed")
+      yield* socket.close(1012, "draining")
+      const next = yield* service.socket
+      const frame = yield* rejoin(next)
+      assert.deepStrictEqual([frame["t"], frame["channel"]], ["channelJoin", "lobby"])
+      yield* next.say(refuse(frame, "channel_not_found"))
+      assert.deepStrictEqual(yield* closed.next, { reason: "channel_not_found" })
+      assert.deepStrictEqual(client.channels.current, [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("that nothing reopens ends every channel", () =>
+    Effect.gen(function* () {
+      const { channel, socket } = yield* inLobby()
+      const closed = listen(channel, "closed")
+      yield* socket.close(4004, "replaced")
+      assert.deepInclude(yield* closed.next, { reason: "replaced", code: 4004 })
+    }).pipe(Effect.scoped)
+  )
+})

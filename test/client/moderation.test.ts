@@ -1,0 +1,43 @@
+/** A ban as the typed client meets it, against the real service: no way back, and an appeal. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { createClient, isError, memoryStorage } from "#client/client"
+import { TestApp } from "#testing/app"
+import { listen, rejection } from "../support/client/waits.ts"
+import { ban, unban } from "../support/moderation-calls.ts"
+import { AppLive } from "../support/service.ts"
+
+const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
+
+const details = (error: unknown) =>
+  isError(error, "player_banned") ? error.details : assert.fail(String(error))
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a banned client", (it) => {
+  it.effect("is closed for good, told why, and appeals", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const storage = memoryStorage()
+      const client = yield* Effect.acquireRelease(
+        Effect.sync(() => createClient({ baseUrl: app.url, key: app.publishableKey, storage })),
+        (open) => Effect.sync(() => open.close())
+      )
+      const player = yield* ask(() => client.sessions.guest({ displayName: "Ada" }))
+      const room = yield* ask(() => client.rooms.create({ mode: "default" }))
+      const closed = yield* listen(room, "closed")
+      yield* ban(app, player.id, { publicNote: "Rest." })
+      assert.deepStrictEqual(yield* Fiber.join(closed), { code: 4003, reason: "player_banned" })
+      const write = yield* rejection(() => client.players.update({ displayName: "B" }))
+      const { sanctionId } = details(write)
+      assert.deepStrictEqual(details(write), { sanctionId, expiresAt: null, note: "Rest." })
+      const call = yield* rejection(() => client.rooms.create({ mode: "default" }))
+      assert.isTrue(isError(call, "disconnected") && call.code === 4003, String(call))
+      const sanction = yield* ask(() => client.sessions.appeal("I am rested."))
+      assert.strictEqual(sanction.id, sanctionId)
+      const again = yield* rejection(() => client.sessions.appeal("Really."))
+      assert.isTrue(isError(again, "already_appealed"))
+      yield* unban(app, player.id)
+      const late = yield* rejection(() => client.sessions.appeal("Thanks."))
+      assert.isTrue(isError(late, "sanction_inactive"))
+    })
+  )
+})

@@ -1,0 +1,174 @@
+/**
+ * The client's rooms against a scripted service: waiting for a match, and a room's life from the
+ * seat to its end (spec section 4.4, decisions 3.7 and 3.8).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { isError } from "#client/client"
+import {
+  joined,
+  lookMillis,
+  refuse,
+  reply,
+  type ScriptedService,
+  scriptedService,
+  seat,
+  seated,
+  stillThere
+} from "../support/client/scripted-service.ts"
+import { call, listen } from "../support/client/waits.ts"
+
+describe("a wait for a match", () => {
+  const waiting = Effect.fnUntraced(function* (service: ScriptedService) {
+    const client = yield* service.client()
+    const abort = new AbortController()
+    const matching = yield* call(() => client.rooms.quickMatch("default", { signal: abort.signal }))
+    const socket = yield* service.socket
+    yield* socket.next
+    yield* socket.welcome()
+    const ticket = yield* socket.next
+    assert.deepStrictEqual([ticket["t"], ticket["mode"]], ["quickMatch", "default"])
+    return { abort, client, matching, socket, ticket }
+  })
+
+  it.effect("takes as long as it takes", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, matching, socket, ticket } = yield* waiting(service)
+      for (let millis = 0; millis < 15_000; millis += lookMillis) {
+        yield* TestClock.adjust(lookMillis)
+        yield* stillThere(client, socket)
+      }
+      yield* socket.say(joined(), reply(ticket, seat))
+      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is cancelled by its signal", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { abort, matching, socket } = yield* waiting(service)
+      abort.abort()
+      const cancel = yield* socket.next
+      assert.strictEqual(cancel["t"], "cancelMatch")
+      yield* socket.say(reply(cancel, { cancelled: true }))
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(matching)), "match_cancelled"))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gives the room when the match was made before it was cancelled", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { abort, matching, socket, ticket } = yield* waiting(service)
+      abort.abort()
+      const cancel = yield* socket.next
+      yield* socket.say(reply(cancel, { cancelled: false }), joined(), reply(ticket, seat))
+      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("outlives a drop, and takes the seat that was found meanwhile", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { matching, socket } = yield* waiting(service)
+      yield* socket.close(1012, "draining")
+      const next = yield* service.socket
+      yield* next.next
+      yield* next.welcome()
+      const again = yield* next.next
+      assert.strictEqual(again["t"], "quickMatch")
+      yield* next.say(refuse(again, "already_in_room", { roomId: "rm_1" }))
+      const resume = yield* next.next
+      assert.strictEqual(resume["t"], "resume")
+      yield* next.say(joined({}, true), reply(resume, seat))
+      assert.strictEqual((yield* Fiber.join(matching)).id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends when another tab takes the player over", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, matching, socket } = yield* waiting(service)
+      yield* socket.close(4004, "replaced")
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(matching)), "disconnected"))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(client.status, "closed")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the room of the client", () => {
+  it.effect("is made whole by a new snapshot when an event could not be read", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { room, socket } = yield* seated(service, { state: { round: 1 } })
+      yield* socket.say({ t: "player_left", playerId: "bob", reason: "kicked" })
+      const join = yield* socket.next
+      assert.deepStrictEqual([join["t"], join["roomId"]], ["join", "rm_1"])
+      const changed = yield* listen(room, "change")
+      yield* socket.say(joined({ state: { round: 2 } }), reply(join, seat))
+      yield* Fiber.join(changed)
+      assert.deepStrictEqual(room.state, { round: 2 })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("speaks for itself only: a room that was left sends nothing into the next", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const leaving = yield* call(() => room.leave())
+      yield* socket.say(reply(yield* socket.next))
+      yield* Fiber.join(leaving)
+      assert.deepStrictEqual(room.closed, { reason: "left" })
+      const joining = yield* call(() => client.rooms.join({ code: "ABCD" }))
+      const join = yield* socket.next
+      yield* socket.say(joined({ id: "rm_2" }), reply(join, { ...seat, roomId: "rm_2" }))
+      const next = yield* Fiber.join(joining)
+      room.send("old")
+      next.send("new")
+      assert.deepStrictEqual(yield* socket.next, { t: "send", type: "new" })
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is resumed by a new page, if a seat is held", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const client = yield* service.client()
+      const resuming = yield* call(() => client.rooms.resume())
+      const socket = yield* service.socket
+      yield* socket.next
+      yield* socket.welcome({
+        rooms: [{ ...seat, mode: "default", graceUntil: "2026-11-20T21:00:30.000Z" }]
+      })
+      const resume = yield* socket.next
+      yield* socket.say(joined({}, true), reply(resume, seat))
+      assert.strictEqual((yield* Fiber.join(resuming))?.id, "rm_1")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends with the sign-in of another player, on a socket of its own", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room } = yield* seated(service)
+      yield* Effect.promise(() => client.sessions.guest({ displayName: "Bob" }))
+      assert.strictEqual(room.closed?.reason, "signed_out")
+      assert.strictEqual(client.status, "closed")
+      yield* call(() => client.ping())
+      const next = yield* service.socket
+      assert.strictEqual((yield* next.next)["token"], "access-2")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("ends when the client is closed, with every call that waits", () =>
+    Effect.gen(function* () {
+      const service = yield* scriptedService
+      const { client, room, socket } = yield* seated(service)
+      const locking = yield* call(() => room.lock())
+      yield* socket.next
+      client.close()
+      assert.isTrue(isError(yield* Effect.flip(Fiber.join(locking)), "disconnected"))
+      assert.deepStrictEqual(room.closed, { code: 1000, reason: "closed" })
+    }).pipe(Effect.scoped)
+  )
+})

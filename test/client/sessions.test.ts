@@ -1,0 +1,300 @@
+/** The client's session: kept, renewed in time and once, shared between tabs, and ended. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  type ClientOptions,
+  isError,
+  makeClient,
+  memoryStorage,
+  NetworkError,
+  type SessionStorage
+} from "#client/client"
+import { FakeAuth, refusal } from "../support/client/fake-auth.ts"
+import { rejection } from "../support/client/waits.ts"
+
+const guest = "POST /v1/auth/guest"
+const refresh = "POST /v1/auth/refresh"
+const me = "GET /v1/players/me"
+
+const newTab = (auth: FakeAuth, options: Partial<ClientOptions> = {}) =>
+  makeClient({ baseUrl: "http://service.test", key: "pk_test", fetch: auth.fetch, ...options })
+
+const inStorage = (storage: SessionStorage) =>
+  Effect.promise(async () => String(await storage.getItem("player-backend:pk_test")))
+
+/** Lets the clock run for as long as something takes. */
+const asTimePasses = <A, E>(effect: Effect.Effect<A, E>) =>
+  Effect.raceFirst(
+    effect,
+    Effect.forever(Effect.andThen(TestClock.adjust("250 millis"), Effect.yieldNow))
+  )
+
+describe("the session", () => {
+  it.effect("starts with a guest on the first call, and stays that guest on later visits", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const first = yield* newTab(auth, { storage })
+      const player = yield* Effect.promise(() => first.players.me())
+      const second = yield* newTab(auth, { storage })
+      const resumed = yield* Effect.promise(() => second.sessions.ensure())
+      assert.strictEqual(resumed.id, player.id)
+      assert.strictEqual(second.sessions.player?.id, player.id)
+      assert.deepStrictEqual(auth.requests, [guest, me])
+    })
+  )
+
+  it.effect("is the same guest for calls that come at once", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => Promise.all([client.players.me(), client.players.me()]))
+      assert.strictEqual(auth.count(guest), 1)
+    })
+  )
+
+  it.effect("begins only when asked for, if guests are not created by themselves", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth, { autoGuest: false })
+      assert.isTrue(isError(yield* rejection(() => client.players.me()), "signed_out"))
+      assert.isNull(yield* Effect.promise(() => client.sessions.resume()))
+      assert.deepStrictEqual(auth.requests, [])
+      const { displayName } = yield* Effect.promise(() =>
+        client.sessions.guest({ displayName: "Ada" })
+      )
+      assert.strictEqual(displayName, "Ada")
+    })
+  )
+
+  it.effect("is renewed shortly before its access token ends, once for all calls", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => client.sessions.ensure())
+      yield* TestClock.adjust("13 minutes")
+      yield* Effect.promise(() => client.players.me())
+      assert.strictEqual(auth.count(refresh), 0)
+      yield* TestClock.adjust("1 minute")
+      yield* Effect.promise(() => Promise.all([client.players.me(), client.sessions.accessToken()]))
+      assert.strictEqual(auth.count(refresh), 1)
+    })
+  )
+
+  it.effect("is renewed when the service calls its token expired, and the call repeated once", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => client.sessions.ensure())
+      auth.expireAccess()
+      yield* Effect.promise(() => client.players.me())
+      assert.deepStrictEqual(auth.requests, [guest, me, refresh, me])
+      auth.expireAccess()
+      auth.instead(me, () => refusal(401, "token_expired"))
+      auth.instead(me, () => refusal(401, "token_expired"))
+      assert.isTrue(isError(yield* rejection(() => client.players.me()), "token_expired"))
+      assert.strictEqual(auth.count(me), 4)
+    })
+  )
+})
+
+describe("two tabs", () => {
+  it.effect("renew one session once", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const one = yield* newTab(auth, { storage })
+      const two = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => one.sessions.ensure())
+      yield* Effect.promise(() => two.sessions.ensure())
+      yield* TestClock.adjust("14 minutes")
+      const tokens = yield* Effect.promise(() =>
+        Promise.all([one.sessions.accessToken(), two.sessions.accessToken()])
+      )
+      assert.strictEqual(auth.count(refresh), 1)
+      assert.strictEqual(tokens[0], tokens[1])
+    })
+  )
+
+  it.effect("that race: the second takes the tokens which the first has stored", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const client = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => client.sessions.ensure())
+      const stored = JSON.parse(yield* inStorage(storage))
+      const others = { ...stored, ...auth.issue(), expiresAt: 60 * 60_000 }
+      const race = auth.hold(refresh, () => refusal(409, "refresh_race"))
+      yield* TestClock.adjust("14 minutes")
+      const token = yield* Effect.forkChild(Effect.promise(() => client.sessions.accessToken()))
+      yield* Effect.promise(() => race.asked)
+      race.release()
+      yield* Effect.promise(async () =>
+        storage.setItem("player-backend:pk_test", JSON.stringify(others))
+      )
+      assert.strictEqual(yield* asTimePasses(Fiber.join(token)), others.accessToken)
+      assert.strictEqual(auth.count(refresh), 1)
+    })
+  )
+
+  it.effect("that race: a loser that finds no tokens in time fails, and stays signed in", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => client.sessions.ensure())
+      auth.instead(refresh, () => refusal(409, "refresh_race"))
+      auth.expireAccess()
+      const asked = yield* Effect.forkChild(rejection(() => client.players.me()))
+      assert.isTrue(isError(yield* asTimePasses(Fiber.join(asked)), "refresh_race"))
+      assert.isNotNull(client.sessions.player)
+    })
+  )
+
+  it.effect("sign out together", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const one = yield* newTab(auth, { storage })
+      const two = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => one.sessions.ensure())
+      yield* Effect.promise(() => two.sessions.ensure())
+      yield* Effect.promise(() => one.sessions.logout())
+      yield* TestClock.adjust("14 minutes")
+      assert.isTrue(isError(yield* rejection(() => two.players.me()), "signed_out"))
+      assert.isNull(two.sessions.player)
+    })
+  )
+})
+
+describe("the end of a session", () => {
+  it.effect("signs the player out, and makes no new guest unasked", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => client.sessions.ensure())
+      const heard: Array<string | undefined> = []
+      client.sessions.onChange((player) => heard.push(player?.displayName))
+      const details = { sanctionId: "snc_1", expiresAt: null, note: "Rest." }
+      for (const code of ["session_revoked", "player_banned"]) {
+        auth.instead(refresh, () => refusal(401, code, details))
+        auth.expireAccess()
+        const error = yield* rejection(() => client.players.me())
+        assert.strictEqual(Reflect.get(Object(error), "_tag"), code)
+        if (isError(error, "player_banned")) assert.deepStrictEqual(error.details, details)
+        assert.isTrue(isError(yield* rejection(() => client.players.me()), "signed_out"))
+        assert.isNull(client.sessions.player)
+        yield* Effect.promise(() => client.sessions.ensure({ displayName: "Bob" }))
+      }
+      assert.deepStrictEqual(heard, [undefined, "Bob", undefined, "Bob"])
+    })
+  )
+
+  it.effect("is found by the next visit, which starts anew", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      const first = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => first.sessions.ensure())
+      yield* TestClock.adjust("14 minutes")
+      auth.instead(refresh, () => refusal(401, "invalid_refresh_token"))
+      const client = yield* newTab(auth, { storage })
+      assert.isNull(yield* Effect.promise(() => client.sessions.resume()))
+      const player = yield* Effect.promise(() => client.sessions.ensure({ displayName: "Bob" }))
+      assert.strictEqual(player.displayName, "Bob")
+      assert.strictEqual(auth.count(refresh), 1)
+    })
+  )
+
+  it.effect("is not brought about by a service that cannot be reached", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      yield* Effect.promise(() => client.sessions.ensure())
+      auth.instead(refresh, () => Promise.reject(new TypeError("offline")))
+      auth.expireAccess()
+      assert.instanceOf(yield* rejection(() => client.players.me()), NetworkError)
+      yield* Effect.promise(() => client.players.me())
+      assert.strictEqual(auth.count(guest), 1)
+    })
+  )
+})
+
+describe("errors over HTTP", () => {
+  it.effect("are those of the definitions, or carry the code that the client does not know", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      auth.instead(guest, () => refusal(429, "rate_limited", { retryAfterSeconds: 7 }))
+      const limited = yield* rejection(() => client.sessions.guest())
+      assert(isError(limited, "rate_limited"))
+      assert.strictEqual(limited.details.retryAfterSeconds, 7)
+      auth.instead(guest, () => refusal(418, "teapot"))
+      const unknown = yield* rejection(() => client.sessions.guest())
+      assert(isError(unknown, "service_error"))
+      assert.strictEqual(unknown.code, "teapot")
+      auth.instead(
+        guest,
+        () => new Response("{}", { headers: { "content-type": "application/json" } })
+      )
+      const unreadable = yield* rejection(() => client.sessions.guest())
+      assert(isError(unreadable, "service_error"))
+      assert.strictEqual(unreadable.code, "unreadable_answer")
+      assert.isTrue(
+        isError(
+          yield* rejection(() => client.sessions.guest({ displayName: " " })),
+          "invalid_request"
+        )
+      )
+    })
+  )
+
+  it.effect("include the silence of the service", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = yield* newTab(auth)
+      auth.instead(guest, () => new Promise(() => undefined))
+      const asked = yield* Effect.forkChild(rejection(() => client.sessions.guest()))
+      yield* TestClock.adjust("10 seconds")
+      assert.isTrue(isError(yield* Fiber.join(asked), "timed_out"))
+    })
+  )
+})
+
+describe("the storage", () => {
+  it.effect("may fail: the session then lives as long as the client", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const broken = (): never => {
+        throw new Error("quota")
+      }
+      const storage = { getItem: broken, setItem: broken, removeItem: broken }
+      const client = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => client.sessions.ensure())
+      yield* TestClock.adjust("14 minutes")
+      yield* Effect.promise(() => client.players.me())
+      assert.deepStrictEqual(auth.requests, [guest, refresh, me])
+    })
+  )
+
+  it.effect("with something else in it is as good as empty", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const storage = memoryStorage()
+      yield* Effect.promise(async () => storage.setItem("player-backend:pk_test", '{"old":1}'))
+      const client = yield* newTab(auth, { storage })
+      yield* Effect.promise(() => client.sessions.ensure())
+      assert.deepStrictEqual(auth.requests, [guest])
+    })
+  )
+})
+
+describe("a client", () => {
+  it.effect("says at once what is wrong with its options", () =>
+    Effect.sync(() => {
+      const make = (options: ClientOptions) => () => Effect.runSync(makeClient(options))
+      assert.throws(make({ baseUrl: "localhost:8080", key: "pk_1" }), TypeError, "baseUrl")
+      assert.throws(make({ baseUrl: "http://service.test", key: "sk_1" }), TypeError, "publishable")
+    })
+  )
+})

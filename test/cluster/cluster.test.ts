@@ -1,0 +1,154 @@
+/**
+ * Two runner processes on one Postgres: the room is alive on one of them, its players on both, and it
+ * outlives the runner it is on (design section 5).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted, Schedule } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { TestDatabase } from "#testing/app"
+import { DatabaseLive } from "../support/service.ts"
+import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from "#testing/players"
+import { type Runner, startCluster } from "#testing/runners"
+
+/** A room's row, once it is as wanted. */
+const rowOf = <A>(
+  url: string,
+  roomId: unknown,
+  read: (row: { readonly node: string; readonly snapshot: string }) => A | undefined
+) =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.make({ url: Redacted.make(url) })
+    const rows = yield* sql<{ node: string; snapshot: string }>`
+      select node, snapshot from rooms where id = ${String(roomId)}`
+    const [row] = rows
+    const found = row === undefined ? undefined : read(row)
+    return found ?? (yield* Effect.fail("The room's row is not as wanted"))
+  }).pipe(
+    Effect.scoped,
+    Effect.retry({ times: 100, schedule: Schedule.spaced(50) }),
+    Effect.provide(Reactivity.layer),
+    Effect.orDie
+  )
+
+const targetOf = (target: TestTarget, runner: Runner): TestTarget => ({
+  ...target,
+  url: runner.url
+})
+
+/** Two players of a room, each on another runner, and the runners in the room's view. */
+const twoPlayers = Effect.gen(function* () {
+  const database = yield* TestDatabase
+  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
+  const [first, second] = runners
+  if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
+  const ada = yield* newPlayer(targetOf(target, first), "Ada")
+  const bob = yield* newPlayer(targetOf(target, second), "Bob")
+  const [one, two] = yield* Effect.all(
+    [
+      ada.socket.ask({ t: "quickMatch", mode: "default" }),
+      bob.socket.ask({ t: "quickMatch", mode: "default" })
+    ],
+    { concurrency: 2 }
+  )
+  assert.strictEqual(at(one, "data", "roomId"), at(two, "data", "roomId"))
+  const roomId = at(one, "data", "roomId")
+  yield* ada.socket.ask({ t: "setState", patch: { score: 7 } })
+  const owner = yield* rowOf(database.url, roomId, (row) =>
+    row.snapshot.includes('"score":7')
+      ? runners.find((runner) => runner.node === row.node)
+      : undefined
+  )
+  const far = owner === first ? bob : ada
+  const near = owner === first ? ada : bob
+  return { roomId, owner, near, far, target, runners }
+})
+
+const hears = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
+  Effect.gen(function* () {
+    yield* from.socket.say({ t: "send", type, data: { n: 1 } })
+    const message = yield* to.socket.next("message", (frame) => frame["type"] === type)
+    assert.strictEqual(message["from"], from.id)
+  })
+
+/** The same while the room may be on its way: what is said in between may be lost, so it is repeated. */
+const getsThrough = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
+  Effect.raceFirst(
+    to.socket.next("message", (frame) => frame["type"] === type),
+    Effect.forever(Effect.delay(from.socket.say({ t: "send", type }), "100 millis"))
+  )
+
+describe("two runners", { timeout: 90_000 }, () => {
+  it.live("players on both runners share a room", () =>
+    Effect.gen(function* () {
+      const { far, near } = yield* twoPlayers
+      yield* hears(near, far, "there")
+      yield* hears(far, near, "back")
+      yield* far.socket.ask({ t: "setState", patch: { turn: far.id } })
+      yield* near.socket.next("state", (frame) => at(frame, "patch", "turn") === far.id)
+      yield* far.socket.ask({ t: "leave" })
+      const left = yield* near.socket.next("player_left")
+      assert.strictEqual(left["playerId"], far.id)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("when the room's runner is killed the room wakes elsewhere and both go on", () =>
+    Effect.gen(function* () {
+      const { far, near, owner, roomId, runners, target } = yield* twoPlayers
+      yield* owner.kill
+      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(woken, "room", "id"), roomId)
+      assert.deepStrictEqual(at(woken, "room", "state"), { score: 7 })
+      const survivor = runners.find((runner) => runner !== owner)
+      if (survivor === undefined) return yield* Effect.die("No survivor")
+      const back = yield* authenticate(targetOf(target, survivor), near)
+      const welcome = yield* back.socket.next("welcome")
+      assert.strictEqual(at(welcome, "rooms", 0, "roomId"), roomId)
+      const resumed = yield* back.socket.ask({ t: "resume", roomId })
+      assert.strictEqual(at(resumed, "ok"), true)
+      yield* hears(back, far, "again")
+      yield* hears(far, back, "and again")
+      const joins = far.socket.heard.filter((frame) => frame.t === "player_joined")
+      assert.isAtMost(joins.length, 1)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("a graceful stop hands the room over with nothing lost", () =>
+    Effect.gen(function* () {
+      const { far, near, owner } = yield* twoPlayers
+      yield* near.socket.ask({ t: "setState", patch: { last: "word" } })
+      yield* Effect.forkChild(owner.stop)
+      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(woken, "room", "state", "last"), "word")
+      const closed = yield* near.socket.closed
+      assert.strictEqual(closed.code, 1012)
+      const still = yield* far.socket.ask({ t: "setState", patch: { next: 1 } })
+      assert.strictEqual(at(still, "ok"), true)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("a frozen runner that goes on is no longer the owner of its rooms", () =>
+    Effect.gen(function* () {
+      const { far, near, owner, roomId, target } = yield* twoPlayers
+      yield* owner.signal("SIGSTOP")
+      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(woken, "room", "id"), roomId)
+      yield* far.socket.ask({ t: "setState", patch: { score: 8 } })
+      yield* far.socket.next("player_disconnected")
+      // What waits in the frozen runner's sockets is the first thing that it reads.
+      yield* near.socket.say({ t: "setState", rid: "late", patch: { late: true } })
+      yield* owner.signal("SIGCONT")
+      const rejoined = yield* near.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(rejoined, "room", "state", "score"), 8)
+      const late = yield* near.socket.next("reply", (frame) => frame["rid"] === "late")
+      assert.strictEqual(at(late, "ok"), true)
+      yield* getsThrough(near, far, "again")
+      yield* getsThrough(far, near, "and again")
+      // Whoever comes now sees what both were granted: there is one room.
+      const cleo = yield* newPlayer(target, "Cleo")
+      yield* cleo.socket.ask({ t: "join", roomId })
+      const joined = yield* cleo.socket.next("room_joined")
+      assert.deepStrictEqual(at(joined, "room", "state"), { score: 8, late: true })
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+})

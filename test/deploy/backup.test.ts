@@ -1,0 +1,147 @@
+/**
+ * What the README says of backups, tried: dump, wipe, restore, and everything is there. The embedded
+ * database is copied while it stands still; one of your own is dumped with `pg_dump`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { execFile } from "node:child_process"
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect } from "effect"
+import { at, type Answer, configure, guest, request, type TestTarget } from "#testing/players"
+import { startRunner } from "#testing/runners"
+import { programs, runClient, startServer } from "../support/debian-postgres.ts"
+
+const folder = (prefix: string) =>
+  Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), prefix))),
+    (made) => Effect.promise(() => rm(made, { recursive: true, force: true }))
+  )
+
+const copied = promisify(execFile)
+const modules = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
+
+const masterKey = Buffer.alloc(32, 5).toString("base64")
+
+const targetOf = (dataDir: string, url: string) =>
+  Effect.promise(async (): Promise<TestTarget> => {
+    const keys: unknown = JSON.parse(await readFile(join(dataDir, "dev-keys.json"), "utf8"))
+    const own = at(keys, "development")
+    return {
+      url,
+      publishableKey: String(at(own, "publishableKey")),
+      secretKey: String(at(own, "secretKey"))
+    }
+  })
+
+const ok = (answer: Answer): unknown => {
+  assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+  return answer.body
+}
+
+const config = {
+  version: 1,
+  features: { saves: true, stats: true, multiplayer: true },
+  stats: [{ key: "kills" }]
+}
+
+/** A player with a save and a stat, and a stored secret of the environment. */
+const play = Effect.fnUntraced(function* (target: TestTarget) {
+  yield* configure(target, config)
+  const player = yield* guest(target, "Ada")
+  const headers = {
+    "x-svc-key": target.publishableKey,
+    authorization: `Bearer ${player.accessToken}`
+  }
+  const ask = (method: string, path: string, body?: unknown) =>
+    Effect.map(request(`${target.url}${path}`, { method, headers, body }), ok)
+  yield* ask("PUT", "/v1/saves/slot", { data: { level: 4 } })
+  yield* ask("POST", "/v1/stats", { stats: { kills: 7 } })
+  return { player, headers }
+})
+
+/** What the service knows of them, and what it must open to know it. */
+const remembered = Effect.fnUntraced(function* (
+  target: TestTarget,
+  headers: Readonly<Record<string, string>>
+) {
+  const read = (path: string, as: Readonly<Record<string, string>>) =>
+    Effect.map(request(`${target.url}${path}`, { headers: as }), ok)
+  const server = { "x-svc-key": target.secretKey }
+  return {
+    me: yield* read("/v1/players/me", headers),
+    save: yield* read("/v1/saves/slot", headers),
+    stats: yield* read("/v1/stats", headers),
+    config: yield* read("/v1/config", server),
+    secret: yield* read("/v1/admin/integrity/webhook-secret", server)
+  }
+})
+
+/** Plays, lets `lose` lose and restore the database, and finds everything again. */
+const survives = Effect.fnUntraced(function* (
+  options: Parameters<typeof startRunner>[0],
+  lose: Effect.Effect<unknown>
+) {
+  const { before, headers, player } = yield* Effect.gen(function* () {
+    const runner = yield* startRunner(options)
+    const target = yield* targetOf(options.dataDir, runner.url)
+    const played = yield* play(target)
+    const known = yield* remembered(target, played.headers)
+    yield* runner.stop
+    return { ...played, before: known }
+  }).pipe(Effect.scoped)
+  yield* lose
+  const runner = yield* startRunner(options)
+  const target = yield* targetOf(options.dataDir, runner.url)
+  assert.deepStrictEqual(yield* remembered(target, headers), before)
+  const { refreshToken } = player
+  const key = { "x-svc-key": target.publishableKey }
+  ok(yield* request(`${target.url}/v1/auth/refresh`, { headers: key, body: { refreshToken } }))
+})
+
+describe("a backup", { timeout: 120_000 }, () => {
+  it.live("of the data directory, copied while the service is down, brings everything back", () =>
+    Effect.gen(function* () {
+      const home = yield* folder("svc-")
+      // Started by root, Postgres runs as somebody who must get there.
+      yield* Effect.promise(() => chmod(home, 0o755))
+      const dataDir = join(home, "data")
+      const copy = join(home, "copy")
+      yield* survives(
+        { databaseUrl: "", dataDir, env: { PATH: `${modules}:/usr/bin:/bin` } },
+        Effect.promise(async () => {
+          await copied("cp", ["-aL", dataDir, copy])
+          await rm(dataDir, { recursive: true })
+          await copied("cp", ["-a", copy, dataDir])
+        })
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.skipIf(programs === undefined)("made with pg_dump brings everything back", () =>
+    Effect.gen(function* () {
+      const bin = programs ?? ""
+      const server = yield* startServer(bin)
+      const url = `${server}/svc`
+      const dump = join(yield* folder("dump-"), "svc.dump")
+      const sql = (statement: string) =>
+        runClient(bin, "psql", `${server}/postgres`, "-c", statement)
+      yield* sql("create database svc")
+      const env = { SVC_MASTER_KEY: masterKey }
+      const dataDir = yield* folder("svc-")
+      yield* survives(
+        { databaseUrl: url, dataDir, env },
+        Effect.gen(function* () {
+          const without = ["--no-unlogged-table-data", "--exclude-table-data=cluster_*"]
+          yield* runClient(bin, "pg_dump", "--format=custom", ...without, `--file=${dump}`, url)
+          yield* sql("drop database svc with (force)")
+          yield* sql("create database svc")
+          const how = ["--no-owner", "--exit-on-error", "--single-transaction"]
+          yield* runClient(bin, "pg_restore", ...how, `--dbname=${url}`, dump)
+        })
+      )
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,216 @@
+/**
+ * The files that deploy the service say what the service understands: settings that exist, ports that
+ * agree, paths that are there, time enough for a graceful stop. What needs Docker is not tried here.
+ */
+import { existsSync, readFileSync } from "node:fs"
+import { BlockList, isIPv6 } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { parse, parseAllDocuments } from "yaml"
+import { at } from "#testing/players"
+import { Settings } from "#server/platform/settings/settings"
+import { variables } from "#server/platform/settings/variables"
+
+const read = (path: string): string =>
+  readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
+
+const compose: unknown = parse(read("compose.yaml"), { merge: true })
+const manifests: ReadonlyArray<unknown> = parseAllDocuments(read(".deploy/kubernetes.yaml")).map(
+  (document) => {
+    assert.deepStrictEqual(document.errors, [])
+    return document.toJS()
+  }
+)
+const manifest = (kind: string): unknown => {
+  const found = manifests.filter((each) => at(each, "kind") === kind)
+  assert.lengthOf(found, 1, kind)
+  return found[0]
+}
+const dockerfile = read("Dockerfile")
+const turnserver = read(".deploy/turnserver.conf").split("\n")
+
+const list = (value: unknown): ReadonlyArray<unknown> => {
+  assert.isTrue(Array.isArray(value), JSON.stringify(value))
+  return Array.isArray(value) ? value : []
+}
+
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(typeof value === "object" && value !== null ? Object.entries(value) : [])
+
+const pod = at(manifest("Deployment"), "spec", "template", "spec")
+const container = at(pod, "containers", 0)
+const composed = ["runner-1", "runner-2", "runner-3"].map((name) =>
+  record(at(compose, "services", name))
+)
+
+/** The variables of a list of `name` and `value`. */
+const namesIn = (env: unknown) => list(env).map((each) => String(at(each, "name")))
+const valueOf = (env: unknown, name: string) =>
+  at(
+    list(env).find((each) => at(each, "name") === name),
+    "value"
+  )
+
+const known = (names: ReadonlyArray<string>) => {
+  for (const name of names) assert.property(variables, name)
+}
+
+/** The settings as a runner of a deployment would read them. */
+const settings = (env: Readonly<Record<string, unknown>>) =>
+  Settings.pipe(
+    Effect.provide(
+      Settings.layer.pipe(
+        Layer.provide(
+          ConfigProvider.layer(
+            ConfigProvider.fromEnv({
+              env: {
+                ...Object.fromEntries(
+                  Object.entries(env).map(([name, value]) => [
+                    name,
+                    // What compose takes from its own environment.
+                    String(value).replaceAll(/\$\{[^}]+\}/g, "placeholder.example")
+                  ])
+                ),
+                NODE_ENV: "production",
+                SVC_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+                SVC_TURN_SECRET: "a secret of 16 or more",
+                SVC_BASE_URL: "https://play.example.com"
+              }
+            })
+          )
+        )
+      )
+    )
+  )
+
+describe("the image", () => {
+  it("runs the Node that the project is tested with, as nobody in particular", () => {
+    const packages: unknown = JSON.parse(read("package.json"))
+    const node = String(at(packages, "dependencies", "node"))
+    const bases = Array.from(dockerfile.matchAll(/^FROM (\S+)/gm), ([, base]) => base)
+    assert.lengthOf(bases, 2)
+    for (const base of bases) assert.strictEqual(base, `node:${node}-bookworm-slim`)
+    assert.match(dockerfile, /^USER node$/m)
+    assert.match(dockerfile, /npm ci --omit=dev /)
+  })
+
+  it("holds every folder that the service imports, and asks for its health", () => {
+    const ignored = read(".dockerignore").split("\n")
+    for (const [, folder = ""] of dockerfile.matchAll(/^COPY (?!--)(\w+) \1$/gm)) {
+      assert.isTrue(existsSync(new URL(`../../${folder}`, import.meta.url)), folder)
+      assert.include(ignored, `!${folder}`)
+    }
+    for (const room of ["rpc", "sql", "entities", "src"]) {
+      assert.match(dockerfile, new RegExp(`^COPY ${room} ${room}$`, "m"))
+    }
+    assert.match(dockerfile, /^HEALTHCHECK [\s\S]*\/healthz/m)
+    const [, env = ""] = /^ENV (.*)$/m.exec(dockerfile) ?? []
+    known(env.split(" ").map((pair) => pair.split("=")[0] ?? ""))
+    assert.include(env, `PORT=${variables.PORT.default}`)
+  })
+})
+
+describe("compose.yaml", () => {
+  it.effect("starts three runners whose settings the service takes", () =>
+    Effect.forEach(
+      composed,
+      Effect.fnUntraced(function* ({ environment, ports }) {
+        const env = record(environment)
+        known(Object.keys(env))
+        const { production, runner, turn } = yield* settings(env)
+        assert.isTrue(production)
+        assert.isDefined(runner)
+        assert.isNotEmpty(turn.urls)
+        assert.match(String(list(ports)[0]), /^127\.0\.0\.1:808[123]:8080$/)
+      })
+    )
+  )
+
+  it("lets them know each other by their own names", () => {
+    const hosts = composed.map(({ environment }) => at(environment, "SVC_RUNNER_HOST"))
+    assert.deepStrictEqual(hosts, ["runner-1", "runner-2", "runner-3"])
+  })
+
+  it("gives them the time to stop", () => {
+    for (const { stop_grace_period: grace } of composed) assert.strictEqual(grace, "30s")
+  })
+})
+
+describe("the Kubernetes manifests", () => {
+  it.effect("give settings that the service takes, the pod's own address among them", () =>
+    Effect.gen(function* () {
+      const env = at(container, "env")
+      known(namesIn(env))
+      const own = list(env).find((each) => at(each, "name") === "SVC_RUNNER_HOST")
+      assert.strictEqual(at(own, "valueFrom", "fieldRef", "fieldPath"), "status.podIP")
+      const { runner } = yield* settings(
+        Object.fromEntries(namesIn(env).map((name) => [name, valueOf(env, name) ?? "10.0.0.1"]))
+      )
+      const ports = new Map(
+        list(at(container, "ports")).map((port) => [at(port, "name"), at(port, "containerPort")])
+      )
+      assert.strictEqual(ports.get("runner"), runner?.port)
+      assert.strictEqual(ports.get("http"), Number(variables.PORT.default))
+      assert.match(
+        dockerfile,
+        new RegExp(`^EXPOSE ${ports.get("http")} ${ports.get("runner")}$`, "m")
+      )
+    })
+  )
+
+  it("probe what the service answers, and leave time for a graceful stop", () => {
+    const path = (probe: string) => at(container, probe, "httpGet", "path")
+    assert.strictEqual(path("livenessProbe"), "/healthz")
+    assert.strictEqual(path("startupProbe"), "/healthz")
+    assert.strictEqual(path("readinessProbe"), "/readyz")
+    const [command, seconds] = list(at(container, "lifecycle", "preStop", "exec", "command"))
+    assert.strictEqual(command, "sleep")
+    // `src/main.ts` gives up after 20 seconds.
+    assert.isAbove(Number(at(pod, "terminationGracePeriodSeconds")), 20 + Number(seconds))
+  })
+
+  it("keep the runners apart, enough of them up, and strangers off the runner port", () => {
+    const own = at(manifest("Deployment"), "spec", "selector")
+    assert.deepStrictEqual(at(manifest("PodDisruptionBudget"), "spec", "selector"), own)
+    const anti = at(
+      pod,
+      "affinity",
+      "podAntiAffinity",
+      "preferredDuringSchedulingIgnoredDuringExecution"
+    )
+    assert.deepStrictEqual(at(list(anti)[0], "podAffinityTerm", "labelSelector"), own)
+    assert.isBelow(
+      Number(at(manifest("PodDisruptionBudget"), "spec", "minAvailable")),
+      Number(at(manifest("Deployment"), "spec", "replicas"))
+    )
+    const rules = list(at(manifest("NetworkPolicy"), "spec", "ingress"))
+    for (const rule of rules) {
+      const ports = list(at(rule, "ports")).map((port) => at(port, "port"))
+      if (ports.includes("runner")) assert.deepStrictEqual(at(rule, "from", 0, "podSelector"), own)
+    }
+  })
+})
+
+describe("the TURN server", () => {
+  const denied = new BlockList()
+  for (const line of turnserver) {
+    const [, from, to] = /^denied-peer-ip=([^-]+)-(.+)$/.exec(line) ?? []
+    if (from === undefined || to === undefined) continue
+    denied.addRange(from, to, isIPv6(from) ? "ipv6" : "ipv4")
+  }
+
+  const internal = [
+    "0.0.0.0 10.1.2.3 100.64.0.1 127.0.0.1 169.254.169.254 172.31.0.1 192.168.1.1 198.18.0.1",
+    "255.255.255.255 ::1 ::127.0.0.1 ::ffff:10.0.0.1 64:ff9b::a00:1 2002:a00:1:: 2001:0:a00:1::",
+    "fc00::1 fd12:3456::1 fe80::1"
+  ]
+  it.for(internal.join(" ").split(" "))("relays nothing to %s", (address) => {
+    assert.isTrue(denied.check(address, isIPv6(address) ? "ipv6" : "ipv4"))
+  })
+
+  it("relays to the world, and no TCP", () => {
+    assert.isFalse(denied.check("8.8.8.8", "ipv4"))
+    assert.isFalse(denied.check("2606:4700::1111", "ipv6"))
+    assert.include(turnserver, "no-tcp-relay")
+  })
+})

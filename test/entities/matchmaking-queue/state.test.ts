@@ -1,0 +1,137 @@
+/**
+ * The line of a matchmaking queue (spec section 4.4, decisions 3.8.1 and 3.8.3): when a match is made,
+ * and for whom.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import {
+  cancel,
+  emptyQueue,
+  enqueue,
+  fillDeadline,
+  type Match,
+  nextMatch,
+  noteOpen,
+  putBack,
+  type QueueMode,
+  type Ticket,
+  waiting
+} from "#entities/matchmaking-queue/state"
+import { lineSteps, queueModes } from "../../support/generators.ts"
+
+const second = 1000
+const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
+
+const ticketOf = (ticketId: string, queuedAt = 0): Ticket => ({
+  ticketId,
+  newcomer: {
+    playerId: ticketId,
+    displayName: ticketId,
+    relayOnly: false,
+    node: "n1",
+    connectionId: "c1"
+  },
+  queuedAt
+})
+
+const queueOf = (settings: QueueMode, ...tickets: ReadonlyArray<string>) => {
+  const state = emptyQueue(settings)
+  for (const ticketId of tickets) enqueue(state, ticketOf(ticketId))
+  return state
+}
+
+const ids = (match: Match | undefined) => match?.tickets.map(({ ticketId }) => ticketId)
+
+describe("a queue", () => {
+  it("starts as soon as minPlayers wait, first come first served", () => {
+    const state = queueOf(mode, "a")
+    assert.isUndefined(nextMatch(state, 0))
+    enqueue(state, ticketOf("b"))
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["a", "b"])
+    assert.strictEqual(waiting(state), 0)
+  })
+
+  it("puts up to maxPlayers into one room", () => {
+    const state = queueOf(mode, "a", "b", "c", "d", "e", "f", "g")
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["a", "b", "c", "d"])
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["e", "f", "g"])
+  })
+
+  it("starts with whoever waits after the fill timeout, even one", () => {
+    const state = queueOf(mode, "a")
+    assert.strictEqual(fillDeadline(state), 15 * second)
+    assert.isUndefined(nextMatch(state, 15 * second - 1))
+    assert.deepStrictEqual(ids(nextMatch(state, 15 * second)), ["a"])
+  })
+
+  it("waits for ever for minPlayers when the fill timeout is 0", () => {
+    const state = queueOf({ ...mode, fillTimeoutSeconds: 0 }, "a")
+    assert.strictEqual(fillDeadline(state), Number.POSITIVE_INFINITY)
+    assert.isUndefined(nextMatch(state, Number.MAX_SAFE_INTEGER))
+  })
+
+  it("fills open rooms first, oldest first, also with one ticket", () => {
+    const state = queueOf(mode, "a", "b", "c", "d")
+    noteOpen(state, "r1", 1, 10)
+    noteOpen(state, "r2", 5, 10)
+    assert.deepInclude(nextMatch(state, 0), { k: "fill", roomId: "r1" })
+    const next = nextMatch(state, 0)
+    assert.deepInclude(next, { k: "fill", roomId: "r2" })
+    assert.deepStrictEqual(ids(next), ["b", "c", "d"])
+    for (const ticketId of ["e", "f", "g", "h"]) enqueue(state, ticketOf(ticketId))
+    const last = nextMatch(state, 0)
+    assert.deepInclude(last, { k: "fill", roomId: "r2" })
+    assert.deepStrictEqual(ids(last), ["e", "f"])
+    assert.deepInclude(nextMatch(state, 0), { k: "open" })
+  })
+
+  it("knows no room that is full, nor more rooms than it may", () => {
+    const state = queueOf(mode, "a")
+    for (const room of ["r1", "r2", "r3"]) noteOpen(state, room, 2, 2)
+    noteOpen(state, "r1", 0, 2)
+    assert.deepStrictEqual(Array.from(state.open.keys()), ["r2"])
+  })
+
+  it("has a ticket once, and gives it to a match or a cancellation", () => {
+    const state = queueOf(mode, "a", "a", "b")
+    assert.strictEqual(waiting(state), 2)
+    assert.isTrue(cancel(state, "a"))
+    assert.isFalse(cancel(state, "a"))
+    enqueue(state, ticketOf("c"))
+    assert.deepStrictEqual(ids(nextMatch(state, 0)), ["b", "c"])
+    assert.isFalse(cancel(state, "b"))
+  })
+
+  it("puts refused tickets before all others, with the time they had", () => {
+    const state = queueOf(mode, "a")
+    const match = nextMatch(state, 15 * second)
+    enqueue(state, ticketOf("b", 16 * second))
+    putBack(state, match?.tickets ?? [])
+    assert.strictEqual(fillDeadline(state), 15 * second)
+    assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
+  })
+
+  it("is first come first served, whoever cancels meanwhile", () => {
+    fc.assert(
+      fc.property(queueModes, lineSteps, (settings, steps) => {
+        const state = emptyQueue(settings)
+        const expected: Array<string> = []
+        for (const [index, step] of steps.entries()) {
+          if (step.k === "cancel") {
+            const [gone] = expected.splice(step.index, 1)
+            assert.strictEqual(cancel(state, gone ?? "none"), gone !== undefined)
+          } else if (step.k === "open") {
+            noteOpen(state, step.room, step.free, 10)
+          } else if (step.k === "match") {
+            const taken = ids(nextMatch(state, index)) ?? []
+            assert.deepStrictEqual(taken, expected.splice(0, taken.length))
+          } else {
+            enqueue(state, ticketOf(`t${index}`, index))
+            expected.push(`t${index}`)
+          }
+          assert.strictEqual(waiting(state), expected.length)
+        }
+      })
+    )
+  })
+})

@@ -1,0 +1,211 @@
+/**
+ * The judge of where a player is (decisions 3.6.8, 3.8.2 and 3.8.3): one connection counts, and it has
+ * one place, a seat or a ticket, whatever gateways and queues believe.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as fc from "fast-check"
+import {
+  decide,
+  nowhere,
+  type Place,
+  type SessionCommand,
+  type SessionState
+} from "#entities/player-session/state"
+import { sessionSteps } from "../../support/generators.ts"
+
+const seat = (roomId: string): Place => ({ k: "seat", roomId })
+const ticket = (ticketId: string): Place => ({ k: "ticket", ticketId })
+
+/** A session that is told things, one after the other. */
+class Session {
+  state: SessionState = { connectionId: null, place: nowhere }
+  /** The connections that were replaced. */
+  readonly replaced: Array<string> = []
+
+  /** The code of the refusal, or `granted`. */
+  tell(command: SessionCommand): string {
+    const result = decide(this.state, command)
+    if (Result.isFailure(result)) return result.failure._tag
+    this.state = result.success.state
+    if (result.success.replaced !== null) this.replaced.push(result.success.replaced)
+    return "granted"
+  }
+
+  attach(connectionId: string, place: Place = nowhere): this {
+    this.tell({ t: "attach", connectionId, place })
+    return this
+  }
+
+  detach(connectionId: string): this {
+    this.tell({ t: "detach", connectionId })
+    return this
+  }
+
+  claim(connectionId: string, place: Place): string {
+    return this.tell({ t: "claim", connectionId, place })
+  }
+}
+
+describe("a session's connection", () => {
+  it("is the newest: it replaces the one before, and keeps the seat", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", seat("r1"))
+    session.attach("c2")
+    assert.deepStrictEqual(session.replaced, ["c1"])
+    assert.deepStrictEqual(session.state, { connectionId: "c2", place: seat("r1") })
+  })
+
+  it("is replaced at once when it comes later than a newer one", () => {
+    const session = new Session().attach("c2").attach("c1", seat("r1"))
+    assert.deepStrictEqual(session.replaced, ["c1"])
+    assert.deepStrictEqual(session.state, { connectionId: "c2", place: nowhere })
+  })
+
+  it("does not replace itself when it attaches again", () => {
+    const session = new Session().attach("c1").attach("c1")
+    assert.deepStrictEqual(session.replaced, [])
+  })
+
+  it("is the only one that may claim", () => {
+    const session = new Session().attach("c1").attach("c2")
+    assert.strictEqual(session.claim("c1", seat("r1")), "unavailable")
+    assert.strictEqual(session.claim("c2", seat("r1")), "granted")
+    session.detach("c2")
+    assert.strictEqual(session.claim("c2", seat("r1")), "unavailable")
+  })
+
+  it("takes nothing with it when an older one detaches", () => {
+    const session = new Session().attach("c1").attach("c2")
+    session.claim("c2", ticket("t1"))
+    session.detach("c1")
+    assert.deepStrictEqual(session.state, { connectionId: "c2", place: ticket("t1") })
+  })
+})
+
+describe("a session's place", () => {
+  it("is one: a seat elsewhere refuses a seat and a ticket, and says where", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", seat("r1"))
+    assert.strictEqual(session.claim("c1", ticket("t1")), "already_in_room")
+    const refused = decide(session.state, { t: "claim", connectionId: "c1", place: seat("r2") })
+    assert.isTrue(Result.isFailure(refused))
+    if (Result.isFailure(refused)) {
+      assert.deepInclude(refused.failure, { details: { roomId: "r1" } })
+    }
+  })
+
+  it("is one: a ticket refuses a seat and another ticket", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", ticket("t1"))
+    assert.strictEqual(session.claim("c1", ticket("t2")), "already_matching")
+    assert.strictEqual(session.claim("c1", seat("r1")), "already_matching")
+  })
+
+  it("can be claimed again by whoever has it", () => {
+    const session = new Session().attach("c1")
+    for (const place of [seat("r1"), ticket("t1")]) {
+      session.claim("c1", place)
+      assert.strictEqual(session.claim("c1", place), "granted")
+      session.tell({ t: "release", place })
+    }
+    assert.deepStrictEqual(session.state.place, nowhere)
+  })
+
+  it("is released only by its own name", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", seat("r1"))
+    session.tell({ t: "release", place: seat("r2") })
+    session.tell({ t: "release", place: ticket("r1") })
+    assert.deepStrictEqual(session.state.place, seat("r1"))
+    session.tell({ t: "release", place: seat("r1") })
+    assert.deepStrictEqual(session.state.place, nowhere)
+  })
+
+  it("survives a drop when it is a seat, and not when it is a ticket", () => {
+    const seated = new Session().attach("c1", seat("r1")).detach("c1").attach("c2")
+    assert.deepStrictEqual(seated.state, { connectionId: "c2", place: seat("r1") })
+    const matching = new Session().attach("c1", ticket("t1")).detach("c1").attach("c2")
+    assert.deepStrictEqual(matching.state, { connectionId: "c2", place: nowhere })
+  })
+
+  it("is no ticket of a connection that was replaced", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", ticket("t1"))
+    session.attach("c2")
+    assert.deepStrictEqual(session.state.place, nowhere)
+    assert.strictEqual(
+      session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      "unavailable"
+    )
+  })
+
+  it("is what the connection holds, when the session wakes elsewhere", () => {
+    const woken = new Session()
+    woken.state = { connectionId: null, place: seat("old") }
+    woken.attach("c1", ticket("t1"))
+    assert.deepStrictEqual(woken.state.place, ticket("t1"))
+    woken.attach("c1", seat("r2"))
+    assert.deepStrictEqual(woken.state.place, seat("r2"))
+    woken.attach("c1", nowhere)
+    assert.deepStrictEqual(woken.state.place, seat("r2"))
+  })
+})
+
+describe("a match", () => {
+  it("turns its ticket into the seat, also when told twice", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", ticket("t1"))
+    const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
+    assert.strictEqual(session.tell(settle), "granted")
+    assert.strictEqual(session.tell(settle), "granted")
+    assert.deepStrictEqual(session.state.place, seat("r1"))
+  })
+
+  it("is refused for a ticket that is no more, and for a second room", () => {
+    const session = new Session().attach("c1")
+    session.claim("c1", ticket("t2"))
+    assert.strictEqual(
+      session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      "unavailable"
+    )
+    session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r2" })
+    assert.strictEqual(
+      session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
+      "unavailable"
+    )
+    assert.deepStrictEqual(session.state.place, seat("r2"))
+  })
+})
+
+describe("a session, whatever it is told", () => {
+  it("moves a player only out of the place it has, and only for its newest connection", () => {
+    fc.assert(
+      fc.property(sessionSteps, (steps) => {
+        const session = new Session()
+        for (const step of steps) {
+          const before = session.state
+          const answer = session.tell(step)
+          const { connectionId, place } = session.state
+          if (answer !== "granted") assert.strictEqual(session.state, before)
+          if (step.t === "attach" && before.connectionId !== null) {
+            assert.isTrue(connectionId !== null && connectionId >= before.connectionId)
+          }
+          if (step.t === "claim") {
+            const free = before.place.k === "none"
+            const same = JSON.stringify(before.place) === JSON.stringify(step.place)
+            const newest = before.connectionId === step.connectionId
+            assert.strictEqual(answer === "granted", newest && (free || same))
+            if (answer === "granted") assert.deepStrictEqual(place, step.place)
+          }
+          if (place.k === "ticket") assert.isNotNull(connectionId, "a ticket goes with a drop")
+          if (before.place.k === "seat" && place.k !== "seat") {
+            const told = step.t === "attach" || step.t === "release" ? step.place : undefined
+            assert.isDefined(told)
+          }
+        }
+      }),
+      { numRuns: 500 }
+    )
+  })
+})

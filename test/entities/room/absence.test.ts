@@ -1,0 +1,263 @@
+/**
+ * Members without a socket, and the host's role when the host is one of them (spec section 4.4,
+ * decisions 3.7.2, 3.7.3 and 3.6.8): every time is exact to the millisecond.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { iso, roomView } from "#entities/room/model"
+import { roomOf } from "../../support/room-harness.ts"
+
+const second = 1000
+const hour = 3600 * second
+
+describe("a dropped member", () => {
+  it("is announced at once, with the end of its grace", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ben")
+    assert.deepStrictEqual(room.heard("ann"), [
+      {
+        t: "player_disconnected",
+        playerId: "ben",
+        graceUntil: iso(room.now + 30 * second)
+      }
+    ])
+    assert.isFalse(roomView(room.state).players[1]?.connected)
+  })
+
+  it("returns to its seat up to the last millisecond of the grace", () => {
+    const room = roomOf(["ann", "ben"])
+    room.act({ t: "setMyState", playerId: "ben", patch: { hat: "red" } })
+    room.drop("ben")
+    room.wait(30 * second - 1)
+    room.heard("ann")
+    room.resume("ben")
+    assert.deepStrictEqual(room.heard("ann"), [{ t: "player_reconnected", playerId: "ben" }])
+    const joined = room.heard("ben").at(-1)
+    assert.isTrue(joined?.t === "room_joined" && joined.resumed)
+    assert.deepStrictEqual(room.views.get("ben")?.players[1]?.state, { hat: "red" })
+  })
+
+  it("loses the seat at the end of the grace", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ben")
+    room.wait(30 * second - 1)
+    room.heard("ann")
+    room.wait(1)
+    assert.deepStrictEqual(room.heard("ann"), [
+      { t: "player_left", playerId: "ben", reason: "timeout" }
+    ])
+    assert.strictEqual(room.resumeRefusal("ben"), "resume_expired")
+  })
+
+  it("has the grace that the room's mode gives", () => {
+    const room = roomOf(["ann", "ben"], { graceSeconds: 2 })
+    room.drop("ben")
+    room.wait(2 * second - 1)
+    assert.isTrue(room.state.members.has("ben"))
+    room.wait(1)
+    assert.isFalse(room.state.members.has("ben"))
+  })
+
+  it("closes the room with the last grace", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann")
+    room.wait(second)
+    room.drop("ben")
+    room.wait(30 * second - 1)
+    assert.isNull(room.state.closed)
+    room.wait(1)
+    assert.strictEqual(room.state.closed, "empty")
+  })
+
+  it("may come back by join, and is told that it resumed", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ben")
+    room.heard("ann")
+    room.join("../../ben")
+    assert.deepStrictEqual(room.kinds("ann"), ["player_reconnected"])
+    const [joined] = room.heard("ben")
+    assert.isTrue(joined?.t === "room_joined" && joined.resumed)
+  })
+
+  it("is not dropped by a connection that no longer holds the seat", () => {
+    const room = roomOf(["ann", "ben"])
+    const old = room.state.members.get("ben")?.attachment?.connectionId ?? ""
+    room.join("ben", "n2")
+    room.act({ t: "disconnect", playerId: "ben", connectionId: old, replaced: true })
+    room.act({ t: "disconnect", playerId: "nobody", connectionId: old, replaced: false })
+    room.wait(30 * second)
+    assert.deepStrictEqual(room.kinds("ann"), [])
+  })
+
+  it("keeps the connection it has when an older one asks late", () => {
+    const room = roomOf(["ann"])
+    const late = room.newcomer("ben", "n1")
+    room.join("ben", "n2")
+    assert.strictEqual(room.refusal({ t: "join", ...late }), "unavailable")
+    assert.strictEqual(room.refusal({ t: "resume", ...late }), "unavailable")
+    assert.strictEqual(room.state.members.get("ben")?.attachment?.node, "n2")
+  })
+
+  it("goes with its node, in the order of joining", () => {
+    const room = roomOf(["ann"])
+    for (const [player, node] of [
+      ["ben", "n2"],
+      ["cat", "n1"],
+      ["dan", "n2"]
+    ] as const) {
+      room.join(player, node)
+    }
+    room.heard("cat")
+    room.act({ t: "dropNode", node: "n2" })
+    assert.deepStrictEqual(
+      room.heard("cat").map((event) => ("playerId" in event ? event.playerId : event.t)),
+      ["ben", "dan"]
+    )
+  })
+
+  it.for(["banned", "deleted"] as const)("leaves its seat when %s", (reason) => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann")
+    room.heard("ben")
+    room.act({ t: "leave", playerId: "ann", reason })
+    assert.deepStrictEqual(room.heard("ben"), [
+      { t: "player_left", playerId: "ann", reason },
+      { t: "host_changed", hostId: "ben", previousHostId: "ann", reason }
+    ])
+  })
+})
+
+describe("a replaced connection", () => {
+  it("is told to nobody when its successor comes within a second", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ben", true)
+    room.wait(second - 1)
+    room.resume("ben")
+    room.wait(hour)
+    assert.deepStrictEqual(room.kinds("ann"), [])
+  })
+
+  it("is announced after a second, its grace counted from the drop", () => {
+    const room = roomOf(["ann", "ben"])
+    const droppedAt = room.now
+    room.drop("ben", true)
+    room.wait(second - 1)
+    assert.deepStrictEqual(room.kinds("ann"), [])
+    room.wait(1)
+    assert.deepStrictEqual(room.heard("ann"), [
+      {
+        t: "player_disconnected",
+        playerId: "ben",
+        graceUntil: iso(droppedAt + 30 * second)
+      }
+    ])
+  })
+
+  it("does not show to those who join in that second", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ben", true)
+    room.join("../../cat")
+    assert.isTrue(room.views.get("cat")?.players[1]?.connected)
+    room.resume("ben")
+    assert.deepStrictEqual(room.views.get("cat"), roomView(room.state))
+  })
+
+  it("keeps the host's role", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann", true)
+    room.wait(5 * second - 1)
+    room.resume("ann")
+    assert.strictEqual(room.state.hostId, "ann")
+    assert.notInclude(room.kinds("ben"), "host_changed")
+  })
+})
+
+describe("the host's role", () => {
+  it("goes at once to the earliest member that is connected, when the host leaves", () => {
+    const room = roomOf(["ann", "ben", "cat", "dan"])
+    room.drop("ben")
+    room.heard("cat")
+    room.leave("ann")
+    assert.deepStrictEqual(room.heard("cat"), [
+      { t: "player_left", playerId: "ann", reason: "left" },
+      { t: "host_changed", hostId: "cat", previousHostId: "ann", reason: "left" }
+    ])
+  })
+
+  it("waits five seconds for a host that dropped", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann")
+    room.wait(5 * second - 1)
+    assert.strictEqual(room.state.hostId, "ann")
+    room.heard("ben")
+    room.wait(1)
+    assert.deepStrictEqual(room.heard("ben"), [
+      { t: "host_changed", hostId: "ben", previousHostId: "ann", reason: "timeout" }
+    ])
+  })
+
+  it("is not handed back", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann")
+    room.wait(5 * second)
+    room.resume("ann")
+    room.wait(hour)
+    assert.strictEqual(room.state.hostId, "ben")
+    assert.strictEqual(room.views.get("ann")?.hostId, "ben")
+  })
+
+  it("is not lost by a host that returns in time", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann")
+    room.wait(5 * second - 1)
+    room.resume("ann")
+    room.wait(10 * second)
+    assert.strictEqual(room.state.hostId, "ann")
+    assert.deepStrictEqual(room.kinds("ben"), ["player_disconnected", "player_reconnected"])
+  })
+
+  it("goes to the first that returns, when nobody was connected", () => {
+    const room = roomOf(["ann", "ben", "cat"])
+    for (const player of ["ann", "ben", "cat"]) room.drop(player)
+    room.wait(10 * second)
+    assert.strictEqual(room.state.hostId, "ann")
+    room.resume("cat")
+    assert.strictEqual(room.views.get("cat")?.hostId, "cat")
+    room.resume("ann")
+    assert.strictEqual(room.state.hostId, "cat")
+  })
+
+  it("stays with a host that is the first to return, however late", () => {
+    const room = roomOf(["ann", "ben"])
+    room.drop("ann")
+    room.drop("ben")
+    room.wait(20 * second)
+    room.resume("ann")
+    assert.strictEqual(room.state.hostId, "ann")
+  })
+
+  it("goes to a newcomer when every member is away", () => {
+    const room = roomOf(["ann"])
+    room.drop("ann")
+    room.wait(4 * second)
+    room.join("../../ben")
+    assert.strictEqual(room.state.hostId, "ann")
+    room.wait(second)
+    assert.deepStrictEqual(room.heard("ben").at(-1), {
+      t: "host_changed",
+      hostId: "ben",
+      previousHostId: "ann",
+      reason: "timeout"
+    })
+  })
+
+  it("goes with the seat when the grace is shorter than the host's", () => {
+    const room = roomOf(["ann", "ben"], { graceSeconds: 3 })
+    room.drop("ann")
+    room.heard("ben")
+    room.wait(3 * second)
+    assert.deepStrictEqual(room.heard("ben"), [
+      { t: "player_left", playerId: "ann", reason: "timeout" },
+      { t: "host_changed", hostId: "ben", previousHostId: "ann", reason: "timeout" }
+    ])
+  })
+})

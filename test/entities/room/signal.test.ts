@@ -1,0 +1,177 @@
+/** Signals of peer-to-peer rooms, without a service (decisions 3.7.15). */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import type { RoomSettings } from "#entities/room/model"
+import type { RoomEvent } from "#rpc/rooms"
+import { RoomWorld, roomOf } from "../../support/room-harness.ts"
+
+const mesh = (relayOnly: boolean): Partial<RoomSettings> => ({
+  transport: "p2p",
+  p2p: { relayOnly, maxPlayers: 4 }
+})
+
+const host = "candidate:1 1 udp 2122260223 192.168.1.7 56143 typ host generation 0"
+const mapped = "candidate:2 1 udp 1686052607 203.0.113.9 56143 typ srflx raddr 192.168.1.7 rport 1"
+const reflexive = "candidate:3 1 udp 1 203.0.113.9 5 typ prflx raddr 192.168.1.7 rport 1"
+const relay = "candidate:4 1 udp 41885439 198.51.100.2 50001 typ relay"
+const related = `${relay} raddr 203.0.113.9 rport 56143`
+const addresses = /192\.168\.1\.7|203\.0\.113\.9/
+
+const description = (...candidates: ReadonlyArray<string>): string =>
+  [
+    "v=0",
+    "o=- 46117 2 IN IP4 192.168.1.7",
+    "s=-",
+    "m=application 56143 UDP/DTLS/SCTP webrtc-datachannel",
+    "c=IN IP4 203.0.113.9",
+    "a=rtcp:9 IN IP4 203.0.113.9",
+    ...candidates.map((candidate) => `a=${candidate}`),
+    "a=end-of-candidates",
+    ""
+  ].join("\r\n")
+
+const kind = "candidate"
+
+/** What the other hears of a signal, and how many got it. */
+const passed = (room: RoomWorld, data: unknown, signal: "candidate" | "offer" = kind) => {
+  const reply = room.act({ t: "signal", playerId: "ann", to: "ben", kind: signal, data })
+  const heard = room.heard("ben").filter((event) => event.t === "signal")
+  assert.lengthOf(heard, Number(reply["delivered"]))
+  return heard[0]?.data
+}
+
+const hears = (room: RoomWorld, player: string): ReadonlyArray<RoomEvent> =>
+  room.heard(player).filter((event) => event.t === "signal")
+
+describe("a signal", () => {
+  it("reaches the one member it is for, as it was sent", () => {
+    const room = roomOf(["ann", "ben", "cat"], mesh(false))
+    const data = { candidate: host, sdpMid: "0" }
+    const reply = room.act({ t: "signal", playerId: "ann", to: "ben", kind, data, gen: 3 })
+    assert.deepStrictEqual(reply, { delivered: 1 })
+    assert.deepStrictEqual(hears(room, "ben"), [
+      { t: "signal", from: "ann", kind: "candidate", data, gen: 3 }
+    ])
+    assert.isEmpty(hears(room, "ann"))
+    assert.isEmpty(hears(room, "cat"))
+  })
+
+  it("needs a peer-to-peer room, a seat and a member to go to", () => {
+    const signal = { t: "signal", playerId: "ann", kind: "offer" } as const
+    assert.strictEqual(roomOf(["ann", "ben"]).refusal({ ...signal, to: "ben" }), "p2p_only")
+    const room = roomOf(["ann", "ben"], mesh(true))
+    assert.strictEqual(room.refusal({ ...signal, to: "eve" }), "player_not_in_room")
+    assert.strictEqual(room.refusal({ ...signal, playerId: "eve", to: "ann" }), "not_in_room")
+  })
+
+  it("to a member who is away is not delivered, and says so", () => {
+    const room = roomOf(["ann", "ben"], mesh(false))
+    room.drop("ben")
+    assert.isUndefined(passed(room, { candidate: relay }))
+  })
+
+  it("changes nothing of the room", () => {
+    const room = roomOf(["ann", "ben"], mesh(false))
+    const before = room.state
+    room.act({ t: "signal", playerId: "ann", to: "ben", kind: "restart" })
+    assert.strictEqual(room.state, before)
+  })
+})
+
+describe("a relayed signal", () => {
+  it("carries relay candidates only, without the address behind them", () => {
+    const room = roomOf(["ann", "ben"], mesh(true))
+    for (const candidate of [host, mapped, reflexive]) {
+      assert.isUndefined(passed(room, { candidate, sdpMid: "0" }))
+      assert.isUndefined(passed(room, candidate))
+      assert.isUndefined(passed(room, `a=${candidate}`))
+      assert.isUndefined(passed(room, candidate.replace("typ", "TYP")))
+    }
+    assert.deepStrictEqual(passed(room, { candidate: related, sdpMid: "0" }), {
+      candidate: `${relay} raddr 0.0.0.0 rport 0`,
+      sdpMid: "0"
+    })
+  })
+
+  it("keeps the end of candidates", () => {
+    const room = roomOf(["ann", "ben"], mesh(true))
+    assert.deepStrictEqual(passed(room, { candidate: "" }), { candidate: "" })
+  })
+
+  it("has no other address in its session description, wherever the text stands", () => {
+    const room = roomOf(["ann", "ben"], mesh(true))
+    const sdp = description(host, mapped, related, reflexive)
+    for (const data of [sdp, { type: "offer", sdp }, JSON.stringify({ type: "offer", sdp })]) {
+      const text = JSON.stringify(passed(room, data, "offer"))
+      assert.notMatch(text, addresses)
+      assert.include(text, relay)
+      assert.include(text, "a=end-of-candidates")
+      assert.include(text, "m=application 56143")
+    }
+  })
+
+  it("is relayed for a child's sake in either direction, and for nobody else's", () => {
+    const room = new RoomWorld(mesh(false))
+    room.act({ t: "join", ...room.newcomer("ann"), relayOnly: true })
+    room.join("../../ben")
+    room.join("../../cat")
+    const send = (from: string, to: string) =>
+      room.act({ t: "signal", playerId: from, to, kind, data: host })["delivered"]
+    assert.strictEqual(send("ann", "ben"), 0)
+    assert.strictEqual(send("ben", "ann"), 0)
+    assert.strictEqual(send("ben", "cat"), 1)
+    const policy = (playerId: string) =>
+      room.act({ t: "iceTransport", playerId })["iceTransportPolicy"]
+    assert.deepStrictEqual([policy("ann"), policy("ben")], ["relay", "all"])
+  })
+
+  it("is relayed from the moment a member has to be, and after its return", () => {
+    const room = new RoomWorld(mesh(false))
+    room.join("../../ann")
+    room.join("../../ben")
+    const send = (from: string, to: string) =>
+      room.act({ t: "signal", playerId: from, to, kind, data: host })["delivered"]
+    assert.strictEqual(send("ann", "ben"), 1)
+    room.act({ t: "relay", playerId: "ann", relayOnly: true })
+    assert.deepStrictEqual([send("ann", "ben"), send("ben", "ann")], [0, 0])
+    room.act({ t: "relay", playerId: "ann", relayOnly: false })
+    assert.strictEqual(send("ann", "ben"), 1)
+    for (const t of ["resume", "join"] as const) {
+      room.act({ t, ...room.newcomer("ann"), relayOnly: true })
+      assert.strictEqual(send("ann", "ben"), 0)
+      room.act({ t, ...room.newcomer("ann"), relayOnly: false })
+      assert.strictEqual(send("ann", "ben"), 1)
+    }
+    assert.strictEqual(
+      room.refusal({ t: "relay", playerId: "zoe", relayOnly: true }),
+      "not_in_room"
+    )
+  })
+
+  it("never shows an address, however the data is built", () => {
+    const room = roomOf(["ann", "ben"], mesh(true))
+    const line = fc.constantFrom(host, mapped, reflexive, related, relay)
+    const newline = fc.constantFrom("\r\n", "\n", "\r")
+    const text = fc.oneof(
+      line,
+      line.map((candidate) => `  a=${candidate}`),
+      fc.array(line).map((lines) => description(...lines)),
+      fc.tuple(fc.array(line), newline).map(([lines, end]) => lines.join(end))
+    )
+    const data = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        text,
+        fc.array(tie("value"), { maxLength: 3 }),
+        fc.dictionary(fc.constantFrom("sdp", "candidate", "x"), tie("value"), { maxKeys: 3 }),
+        tie("value").map((value) => JSON.stringify(value))
+      )
+    })).value
+    fc.assert(
+      fc.property(data, (value) => {
+        const seen = passed(room, value, "offer")
+        assert.notMatch(JSON.stringify(seen ?? null), addresses)
+      })
+    )
+  })
+})

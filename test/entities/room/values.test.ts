@@ -1,0 +1,116 @@
+/**
+ * What players write and how much of it (spec sections 4.4 and 8, decisions 3.7.4, 3.7.5, 3.7.9 and
+ * 3.7.10): the bounds of frames and of values, at n and n + 1.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import * as fc from "fast-check"
+import { jsonBytes, noValues, patchValues, valuesToJson } from "#entities/room/values"
+import { create, join, JsonMembers, send, setState } from "#rpc/rooms"
+import { hostilePatch } from "../../support/generators.ts"
+
+describe("values", () => {
+  const max = 64 * 1024
+  const patched = (patch: Readonly<Record<string, unknown>>) => patchValues(noValues, patch, max)
+  const refusedFor = (patch: Readonly<Record<string, unknown>>) => {
+    const result = patched(patch)
+    return Result.isFailure(result) ? result.failure.details.unit : "accepted"
+  }
+
+  it("fit up to the last byte of their JSON in UTF-8, whatever the key", () => {
+    for (const key of ["a", "é", '"', "\n", "\ud800"]) {
+      const text = "x".repeat(max - jsonBytes({ [key]: "", b: 1 }))
+      assert.strictEqual(refusedFor({ [key]: text, b: 1 }), "accepted")
+      assert.strictEqual(refusedFor({ [key]: `${text}x`, b: 1 }), "bytes")
+    }
+  })
+
+  it("have at most 256 keys of at most 64 characters", () => {
+    const keys = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0]))
+    assert.strictEqual(refusedFor(keys(256)), "accepted")
+    assert.strictEqual(refusedFor(keys(257)), "keys")
+    assert.strictEqual(refusedFor({ ["k".repeat(64)]: 0 }), "accepted")
+    assert.strictEqual(refusedFor({ ["k".repeat(65)]: 0 }), "keyCharacters")
+  })
+
+  it("never outgrow their limit nor touch a prototype, patch after patch", () => {
+    const small = 64
+    fc.assert(
+      fc.property(fc.array(hostilePatch, { maxLength: 20 }), (all) => {
+        let values = noValues
+        for (const patch of all) {
+          values = Result.getOrElse(patchValues(values, patch, small), () => values)
+          const json = valuesToJson(values)
+          assert.isAtMost(jsonBytes(json), small)
+          assert.strictEqual(Object.getPrototypeOf(json), Object.prototype)
+          assert.sameMembers(Object.keys(json), Array.from(values.entries.keys()))
+          assert.notInclude(Object.values(json), null)
+        }
+        assert.deepStrictEqual(Object.keys(Object.prototype), [])
+      })
+    )
+  })
+})
+
+describe("a JSON object of a player's", () => {
+  const accepts = Schema.is(JsonMembers)
+  const parse = (json: string): unknown => JSON.parse(json)
+
+  it("cannot name a way to a prototype, at any depth", () => {
+    for (const key of ["__proto__", "constructor", "prototype"]) {
+      assert.isFalse(accepts(parse(`{"${key}":{"polluted":true}}`)))
+      assert.isFalse(accepts(parse(`{"a":[{"b":{"${key}":1}}]}`)))
+    }
+    assert.isTrue(accepts(parse(`{"a":"__proto__","toString":1,"hasOwnProperty":null}`)))
+  })
+
+  it("nests up to 32 levels", () => {
+    const nested = (levels: number) => parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`)
+    assert.isTrue(accepts(nested(33)))
+    assert.isFalse(accepts(nested(34)))
+    assert.isFalse(accepts(nested(5000)))
+    assert.isFalse(accepts(parse(`{"a":${"[".repeat(33)}1${"]".repeat(33)}}`)))
+  })
+
+  it("is an object", () => {
+    for (const json of ["null", "[]", "1", '"a"']) assert.isFalse(accepts(parse(json)))
+  })
+})
+
+describe("a frame", () => {
+  it("says which room to join by id or by code, and by one of them", () => {
+    const accepts = Schema.is(join.payloadSchema)
+    assert.isTrue(accepts({ roomId: "rm_1" }))
+    assert.isTrue(accepts({ code: "BCDFGH" }))
+    assert.isFalse(accepts({}))
+    assert.isFalse(accepts({ roomId: "rm_1", code: "BCDFGH" }))
+  })
+
+  it("sends a type of 1 to 64 characters to at most 64 players", () => {
+    const accepts = Schema.is(send.payloadSchema)
+    assert.isTrue(accepts({ type: "x".repeat(64), to: Array.from({ length: 64 }, () => "ann") }))
+    assert.isFalse(accepts({ type: "x".repeat(65) }))
+    assert.isFalse(accepts({ type: "" }))
+    assert.isFalse(accepts({ type: "x", to: Array.from({ length: 65 }, () => "ann") }))
+  })
+
+  it("opens a room of 1 to 64 players, with a code of 4 to 12 letters or digits", () => {
+    const accepts = Schema.is(create.payloadSchema)
+    assert.isTrue(accepts({ mode: "duel" }))
+    assert.isFalse(accepts({}))
+    for (const maxPlayers of [1, 64]) assert.isTrue(accepts({ mode: "duel", maxPlayers }))
+    for (const maxPlayers of [0, 65, 1.5]) assert.isFalse(accepts({ mode: "duel", maxPlayers }))
+    for (const code of ["abcd", "ABCDEFGH1234"]) assert.isTrue(accepts({ mode: "duel", code }))
+    for (const code of ["abc", "ABCDEFGH12345", "ab-cd", "äbcd", "abcd\n"]) {
+      assert.isFalse(accepts({ mode: "duel", code }), code)
+    }
+  })
+
+  it("patches with an object", () => {
+    const accepts = Schema.is(setState.payloadSchema)
+    assert.isTrue(accepts({ patch: { a: null } }))
+    assert.isFalse(accepts({ patch: null }))
+    assert.isFalse(accepts({}))
+  })
+})

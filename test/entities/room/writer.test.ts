@@ -1,0 +1,229 @@
+/** How snapshots are written: what is dirty at the time, and no oftener because somebody waits. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { SqlError } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { ThisNode } from "#entities/local-actors"
+import { RoomActor, type RoomPort } from "#entities/room/actor"
+import { RoomWriter } from "#entities/room/writer"
+import { RoomRows } from "#sql/rooms"
+import { emptyRoom } from "../../support/room-harness.ts"
+
+const unasked = () => Effect.die("nobody asks for this")
+
+type Save = RoomRows["Service"]["save"]
+
+type Unclaimed = RoomRows["Service"]["unclaimed"]
+
+/** The writer over rows that are saved as a test wants it. */
+const writing = (save: Save, unclaimed: Unclaimed = unasked) =>
+  RoomWriter.layer.pipe(
+    Layer.provide([
+      ThisNode.layer,
+      Layer.succeed(RoomRows, {
+        save,
+        claim: unasked,
+        nextEpoch: Effect.die("nobody asks for this"),
+        insert: unasked,
+        unclaimed,
+        remove: unasked,
+        seatsOf: unasked,
+        findByCode: unasked,
+        findById: unasked,
+        list: unasked,
+        listOpen: unasked,
+        overdue: unasked
+      })
+    ]),
+    Layer.provide(SecureRandom.layerWebCrypto)
+  )
+
+const written = (ids: ReadonlyArray<string>) => new Map(ids.map((id) => [id, 0]))
+
+const port: RoomPort = {
+  now: () => 0,
+  held: () => true,
+  wakeAt: () => undefined,
+  changed: () => undefined,
+  hurry: () => undefined,
+  shared: true,
+  closed: () => undefined
+}
+
+const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), port)
+
+const away = new SqlError.SqlError({
+  reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
+})
+
+const refused = new SqlError.SqlError({
+  reason: new SqlError.ConstraintError({ cause: { code: "23505" }, message: "the code is taken" })
+})
+
+const codeTaken = new SqlError.SqlError({
+  reason: new SqlError.UniqueViolation({
+    cause: { code: "23505", constraint: "rooms_code" },
+    constraint: "rooms_code",
+    message: "the code is taken"
+  })
+})
+
+describe("the writer of rooms", () => {
+  it.effect("comes to an end while rooms change all the time", () => {
+    const saves: Array<number> = []
+    let change = (): void => undefined
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        saves.push(rows.length)
+        change()
+        return saves.length > 3
+          ? Effect.die("there is no end to it")
+          : Effect.succeed(written(rows.map(({ id }) => id)))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      change = () => writer.changed(actor)
+      change()
+      yield* writer.flush
+      assert.deepStrictEqual(saves, [1])
+      assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("writes all rooms but the one that the database refuses", () => {
+    const told: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        const ids = rows.map(({ id }) => id)
+        if (ids.includes("rm_2")) return Effect.fail(refused)
+        told.push(...ids)
+        return Effect.succeed(written(ids))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      for (const id of ["rm_1", "rm_2", "rm_3"]) writer.changed(room(id))
+      yield* writer.flush
+      assert.deepStrictEqual(told, ["rm_1", "rm_3"])
+      assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("asks a database that is away no oftener the more wait for it", () => {
+    let asked = 0
+    const save: Save = () =>
+      Effect.suspend(() => {
+        asked += 1
+        return Effect.fail(away)
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      yield* Effect.sync(() => {
+        writer.changed(actor)
+        writer.hurry(actor)
+      }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
+      // In the turn of all that is dirty, and for those who wait.
+      assert.strictEqual(asked, 2)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect(
+    "keeps a room that stopped here until it lives elsewhere, and writes its row again",
+    () => {
+      const saves: Array<string> = []
+      const save: Save = (rows) =>
+        Effect.sync(() => {
+          saves.push(...rows.map(({ id }) => id))
+          return written(saves)
+        })
+      let asked = 0
+      let row: boolean | undefined = true
+      const unclaimed: Unclaimed = (left) =>
+        Effect.sync(() => {
+          asked += 1
+          return new Map(row === undefined ? [] : left.map(({ id }) => [id, row === true]))
+        })
+      return Effect.gen(function* () {
+        const writer = yield* RoomWriter
+        const actor = room()
+        actor.retire()
+        writer.leave(actor)
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual(saves, [])
+        row = false
+        yield* TestClock.adjust("1 seconds")
+        assert.deepStrictEqual(Array.from(new Set(saves)), ["rm_1"])
+        row = undefined
+        yield* TestClock.adjust("1 seconds")
+        const [writtenBefore, askedBefore] = [saves.length, asked]
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual([saves.length, asked], [writtenBefore, askedBefore])
+        assert.isTrue(actor.fenced)
+      }).pipe(Effect.provide(writing(save, unclaimed)))
+    }
+  )
+
+  it.effect("writes all rooms that live here after a crash, once", () => {
+    const saves: Array<string> = []
+    let begun = 1
+    const save: Save = (rows) =>
+      Effect.sync(() => {
+        saves.push(...rows.map(({ id }) => id))
+        return new Map(rows.map(({ id }) => [id, begun]))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const [changing, idle, gone] = [room("rm_1"), room("rm_2"), room("rm_3")]
+      writer.changed(changing)
+      yield* writer.flush
+      for (const actor of [changing, idle, gone]) writer.enter(actor)
+      gone.fence()
+      writer.leave(gone)
+      saves.length = 0
+      writer.changed(changing)
+      yield* writer.flush
+      begun = 2
+      writer.changed(changing)
+      yield* writer.flush
+      assert.deepStrictEqual(saves, ["rm_1", "rm_1"])
+      yield* TestClock.adjust("1 seconds")
+      assert.deepStrictEqual(saves.slice(2), ["rm_1", "rm_2"])
+      assert.strictEqual(idle.since, 2)
+    }).pipe(Effect.provide(writing(save)))
+  })
+
+  it.effect("writes rooms again whose rows are missing when they stop with their runner", () => {
+    const saves: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.sync(() => {
+        saves.push(...rows.map(({ id }) => id))
+        return written(saves)
+      })
+    const unclaimed: Unclaimed = (left) =>
+      Effect.succeed(new Map(left.map(({ id }) => [id, false])))
+    return Effect.gen(function* () {
+      yield* Effect.provide(
+        Effect.map(RoomWriter, (writer) => writer.leave(room())),
+        writing(save, unclaimed)
+      )
+      assert.deepStrictEqual(saves, ["rm_1"])
+    })
+  })
+
+  it.effect("writes a room whose code is another's by now without it", () => {
+    const codes: Array<string> = []
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        codes.push(...rows.map(({ code }) => code))
+        return codes.length === 1 ? Effect.fail(codeTaken) : Effect.succeed(written(["rm_1"]))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      writer.changed(room())
+      yield* writer.flush
+      assert.deepStrictEqual(codes, [emptyRoom().settings.code, "rm_1"])
+    }).pipe(Effect.provide(writing(save)))
+  })
+})

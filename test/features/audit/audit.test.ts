@@ -1,0 +1,244 @@
+/** The audit log (spec section 4.9, decisions 3.13.6): one with the change, append-only, paged. */
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Exit, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { CurrentActor } from "#rpc/auth"
+import { Unavailable } from "#rpc/errors/codes"
+import { AuditRows } from "#sql/audit"
+import { Audit, type AuditEvent } from "#server/features/audit/service"
+import { at, request } from "#testing/players"
+import {
+  addressOfNode,
+  makeDeveloper,
+  makeTenantsOf,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
+
+const Node = nodeWith({ SVC_TRUSTED_PROXIES: "127.0.0.0/8" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+const setUp = Effect.gen(function* () {
+  const url = yield* addressOfNode
+  const developer = yield* makeDeveloper
+  const tenants = yield* makeTenantsOf(developer.developerId)
+  const project = `${url}/v1/projects/${tenants.projectId}`
+  const read = (query = "") => request(`${project}/audit${query}`, developer)
+  const entries = (query = "") =>
+    Effect.map(read(query), ({ body }) => {
+      const found = at(body, "entries")
+      return Array.isArray(found) ? found : []
+    })
+  return { url, developer, project, read, entries, ...tenants }
+})
+
+const system = { kind: "system", id: "system", name: "test" } as const
+
+const event = (id: string): AuditEvent => ({
+  action: "player.ban",
+  target: { kind: "player", id }
+})
+
+layer(Node)("the audit log", (it) => {
+  it.effect("says who changed what, when and from where", () =>
+    Effect.gen(function* () {
+      const { developer, development, entries, project, url } = yield* setUp
+      yield* TestClock.adjust("1 minute")
+      const document = { version: 1, features: { saves: true } }
+      yield* request(`${project}/environments/production/config`, {
+        method: "PUT",
+        headers: { ...developer.headers, "x-forwarded-for": "192.0.2.7" },
+        body: document
+      })
+      yield* TestClock.adjust("1 minute")
+      const { secretKey } = development
+      const headers = { "x-svc-key": secretKey }
+      yield* request(`${url}/v1/config`, { method: "PUT", headers, body: document })
+      const [byKey, byDeveloper, ...others] = yield* entries()
+      assert.deepStrictEqual(others, [])
+      assert.match(String(at(byKey, "id")), /^aud_/)
+      assert.match(String(at(byKey, "actor", "id")), /^key_/)
+      assert.deepStrictEqual(byDeveloper, {
+        id: at(byDeveloper, "id"),
+        at: "1970-01-01T00:01:00.000Z",
+        env: "production",
+        actor: { kind: "developer", id: developer.developerId, name: "Dev" },
+        address: "192.0.2.7",
+        action: "config.push",
+        target: { kind: "config", id: "1" },
+        details: { changed: ["version", "features.saves"], changes: 2 }
+      })
+      assert.deepStrictEqual(byKey, {
+        ...byDeveloper,
+        id: at(byKey, "id"),
+        at: "1970-01-01T00:02:00.000Z",
+        env: "development",
+        actor: { kind: "key", id: at(byKey, "actor", "id"), name: secretKey.slice(0, 8) },
+        address: "127.0.0.1"
+      })
+    })
+  )
+
+  it.effect("has nothing of what changed nothing or was refused", () =>
+    Effect.gen(function* () {
+      const { developer, entries, project } = yield* setUp
+      const push = (body: object) =>
+        request(`${project}/environments/development/config`, {
+          method: "PUT",
+          headers: developer.headers,
+          body
+        })
+      assert.strictEqual((yield* push({ version: 1 })).status, 200)
+      assert.strictEqual((yield* push({ version: 1 })).status, 200)
+      assert.strictEqual((yield* push({ version: 2 })).status, 400)
+      assert.lengthOf(yield* entries(), 1)
+    })
+  )
+
+  it.effect("never has the secret that was replaced, nor the new one", () =>
+    Effect.gen(function* () {
+      const { developer, entries, project } = yield* setUp
+      const path = `${project}/environments/development/integrity/webhook-secret`
+      const before = yield* request(path, developer)
+      const after = yield* request(path, { ...developer, method: "POST" })
+      const read = yield* request(path, developer)
+      assert.strictEqual(at(read.body, "secret"), at(after.body, "secret"))
+      const found = yield* entries()
+      assert.deepStrictEqual(
+        found.map((entry) => at(entry, "action")),
+        ["webhookSecret.rotate"]
+      )
+      for (const { body } of [before, after]) {
+        assert.notInclude(JSON.stringify(found), String(at(body, "secret")))
+      }
+    })
+  )
+
+  it.effect("comes in pages, newest first, and by filters", () =>
+    Effect.gen(function* () {
+      const audit = yield* Audit
+      const { entries, projectId, read } = yield* setUp
+      const record = (id: string, name?: "development" | "production") =>
+        audit
+          .record(name === undefined ? { projectId } : { projectId, name }, event(id))
+          .pipe(Effect.provideService(CurrentActor, system), Effect.tap(TestClock.adjust(1)))
+      for (const id of ["a", "b", "c"]) yield* record(id, "development")
+      yield* record("d", "production")
+      yield* record("e")
+      const targets = (page: unknown) => {
+        const found = at(page, "entries")
+        return Array.isArray(found) ? found.map((it) => String(at(it, "target", "id"))) : []
+      }
+      const seen: Array<string> = []
+      let query = "?limit=2"
+      for (const _ of [1, 2, 3]) {
+        const { body } = yield* read(query)
+        seen.push(...targets(body))
+        query = `?limit=2&before=${String(at(body, "nextBefore"))}`
+      }
+      assert.deepStrictEqual(seen, ["e", "d", "c", "b", "a"])
+      assert.strictEqual(query, "?limit=2&before=null")
+      const filtered = (filter: string) => Effect.map(read(filter), ({ body }) => targets(body))
+      assert.deepStrictEqual(yield* filtered("?env=production"), ["d"])
+      assert.deepStrictEqual(yield* filtered("?target=b&action=player.ban&actor=system"), ["b"])
+      assert.deepStrictEqual(yield* filtered("?action=player.unban"), [])
+      for (const wrong of ["?limit=0", "?limit=101", "?env=staging", "?before="]) {
+        assert.strictEqual((yield* read(wrong)).status, 400, wrong)
+      }
+      assert.lengthOf(yield* entries(), 5)
+    })
+  )
+
+  it.effect("and the change are one: neither is there without the other", () =>
+    Effect.gen(function* () {
+      const audit = yield* Audit
+      const sql = yield* SqlClient.SqlClient
+      const { entries, projectId } = yield* setUp
+      const rename = sql`update projects set name = 'renamed' where id = ${projectId}`
+      const name = Effect.map(
+        sql`select name from projects where id = ${projectId}`,
+        ([row]) => row?.["name"]
+      )
+      const attempt = <E>(change: Effect.Effect<unknown, E>, id: string) =>
+        audit
+          .recorded({ projectId }, change, () => event(id))
+          .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
+      // A text that Postgres does not take: the entry cannot be written.
+      assert.isTrue(Exit.isFailure(yield* attempt(rename, "\u0000")))
+      assert.strictEqual(yield* name, "test")
+      assert.isTrue(Exit.isFailure(yield* attempt(Effect.andThen(rename, Effect.fail("no")), "x")))
+      assert.strictEqual(yield* name, "test")
+      assert.deepStrictEqual(yield* entries(), [])
+      assert.isTrue(Exit.isSuccess(yield* attempt(rename, "x")))
+      assert.strictEqual(yield* name, "renamed")
+      assert.lengthOf(yield* entries(), 1)
+    })
+  )
+
+  it.effect("says so where nobody knows what became of a change", () =>
+    Effect.gen(function* () {
+      const audit = yield* Audit
+      const { entries, projectId } = yield* setUp
+      const follow = <E>(change: Effect.Effect<unknown, E>, id: string) =>
+        audit
+          .followed({ projectId }, change, event(id))
+          .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
+      yield* follow(Effect.fail("refused"), "refused")
+      yield* follow(Effect.die("lost"), "lost")
+      yield* follow(Effect.fail(new Unavailable()), "unanswered")
+      yield* follow(Effect.void, "made")
+      const found = yield* entries()
+      assert.sameDeepMembers(
+        found.map((entry) => [at(entry, "target", "id"), at(entry, "details")]),
+        [
+          ["made", {}],
+          ["lost", { outcome: "unknown" }],
+          ["unanswered", { outcome: "unknown" }]
+        ]
+      )
+    })
+  )
+
+  it.effect("is append-only in the database, for 400 days", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* AuditRows
+      const { entries, projectId } = yield* setUp
+      const insert = (id: string, age: string) => sql`
+        insert into audit (id, at, project_id, actor_kind, actor_id, actor_name, action,
+          target_kind, target_id, details)
+        values (${`${projectId}${id}`}, now() - ${age}::text::interval, ${projectId}, 'system',
+          'system', 'test', 'player.ban', 'player', ${id}, '{}')`
+      yield* insert("new", "399 days")
+      yield* insert("old", "401 days")
+      const mine = sql`project_id = ${projectId}`
+      for (const statement of [
+        sql`update audit set actor_name = 'nobody' where ${mine}`,
+        sql`delete from audit where ${mine}`,
+        sql`truncate audit`
+      ]) {
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(statement)))
+      }
+      assert.lengthOf(yield* entries(), 2)
+      const [row] = yield* sql<{ now: string }>`select now()::text as now`
+      const now = DateTime.makeUnsafe(String(row?.now))
+      yield* rows.sweep(DateTime.subtract(now, { days: 400 }))
+      assert.deepStrictEqual(
+        (yield* entries()).map((entry) => at(entry, "target", "id")),
+        ["new"]
+      )
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(rows.sweep(now))))
+    })
+  )
+
+  it.effect("is for the developers of its project only", () =>
+    Effect.gen(function* () {
+      const { project } = yield* setUp
+      const stranger = yield* makeDeveloper
+      assert.strictEqual((yield* request(`${project}/audit`, stranger)).status, 404)
+      assert.strictEqual((yield* request(`${project}/audit`)).status, 401)
+    })
+  )
+})

@@ -1,0 +1,257 @@
+/**
+ * Every endpoint by which a developer or a secret key changes something leaves its entry in the audit
+ * log (spec section 4.8). The list is taken from the definitions: a new endpoint fails here until it
+ * has a sample of a change, or a reason why it has none.
+ */
+import { generateKeyPairSync } from "node:crypto"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import type { AuditAction } from "#rpc/audit"
+import { poolLayer } from "#sql/database"
+import { type Endpoint, endpoints } from "#server/http/authorization"
+import { TestApp, TestDatabase } from "#testing/app"
+import { at, guest, request } from "#testing/players"
+import {
+  makeAppeal,
+  makeKey,
+  makeProject,
+  signUp,
+  type TestDeveloper,
+  text
+} from "../../support/operator-harness.ts"
+import { DatabaseLive } from "../../support/service.ts"
+
+const Rows = Layer.unwrap(
+  Effect.map(TestDatabase, ({ url }) => poolLayer({ url: Redacted.make(url), connections: 1 }))
+)
+
+const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(
+  Layer.provideMerge(Rows),
+  Layer.provideMerge(DatabaseLive)
+)
+
+type Project = Effect.Success<ReturnType<typeof makeProject>>
+
+/** Whom a change is about, and how it is asked for. */
+interface Sample {
+  readonly action: AuditAction
+  readonly params?: Readonly<Record<string, string>>
+  readonly body?: unknown
+}
+
+type MakeSample = (
+  project: Project,
+  developer: TestDeveloper
+) => Effect.Effect<Sample, never, TestApp>
+
+const simply =
+  (sample: Sample): MakeSample =>
+  () =>
+    Effect.succeed(sample)
+
+/** A change of a player who is there. */
+const ofPlayer =
+  (action: AuditAction, body?: unknown): MakeSample =>
+  ({ development }) =>
+    Effect.map(guest(development), ({ id }) => ({
+      action,
+      params: { playerId: id },
+      ...(body === undefined ? {} : { body })
+    }))
+
+const privateKey = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey.export({
+  type: "pkcs8",
+  format: "pem"
+})
+
+const clientSecret = "sesame-9f2c"
+const client = { clientId: "client-1", clientSecret }
+
+const putProvider = (development: Project["development"]) =>
+  request(`${development.url}/v1/admin/auth/providers/google`, {
+    method: "PUT",
+    headers: { "x-svc-key": development.secretKey },
+    body: client
+  })
+
+const putChannel = ({ development: { secretKey, url } }: Project) =>
+  request(`${url}/v1/realtime/channels/lobby`, {
+    method: "PUT",
+    headers: { "x-svc-key": secretKey },
+    body: {}
+  })
+
+/** Changes that both mounts of an operating endpoint make, by what follows the mount. */
+const operating: Readonly<Record<string, MakeSample>> = {
+  "DELETE /auth/providers/:provider": ({ development }) =>
+    Effect.as(putProvider(development), {
+      action: "provider.delete",
+      params: { provider: "google" }
+    }),
+  "PUT /auth/providers/:provider": simply({
+    action: "provider.put",
+    params: { provider: "discord" },
+    body: client
+  }),
+  "PUT /auth/providers/apple": simply({
+    action: "provider.put",
+    body: {
+      servicesId: "com.example.walk",
+      teamId: "ABCDE12345",
+      keyId: "FGHIJ67890",
+      privateKey: String(privateKey)
+    }
+  }),
+  "POST /integrity/webhook-secret": simply({ action: "webhookSecret.rotate" }),
+  "POST /players/:playerId/ban": ofPlayer("player.ban", { reason: "walk" }),
+  "POST /players/:playerId/unban": ({ development }) =>
+    Effect.map(makeAppeal(development), ({ player }) => ({
+      action: "player.unban",
+      params: { playerId: player.id }
+    })),
+  "PUT /players/:playerId/age": ofPlayer("player.age", { band: "teen" }),
+  "POST /players/:playerId/export": ofPlayer("player.export"),
+  "POST /players/:playerId/delete": ofPlayer("player.delete"),
+  "POST /appeals/:appealId/resolve": ({ development }) =>
+    Effect.map(makeAppeal(development), ({ appealId }) => ({
+      action: "appeal.resolve",
+      params: { appealId },
+      body: { accept: true }
+    })),
+  "PUT /config": ({ development }) =>
+    Effect.map(
+      request(`${development.url}/v1/config`, {
+        headers: { "x-svc-key": development.secretKey }
+      }),
+      ({ body }) => {
+        const resetTimeZone = at(body, "resetTimeZone") === "UTC" ? "Asia/Tokyo" : "UTC"
+        return { action: "config.push", body: { ...Object(body), resetTimeZone } }
+      }
+    )
+}
+
+/** Changes of endpoints with one mount. */
+const others: Readonly<Record<string, MakeSample>> = {
+  "PUT /v1/realtime/channels/:name": simply({
+    action: "channel.put",
+    params: { name: "walk" },
+    body: { allow: ["pl_1"] }
+  }),
+  "POST /v1/realtime/channels/:name/moderate": (project) =>
+    Effect.as(putChannel(project), {
+      action: "channel.moderate",
+      params: { name: "lobby" },
+      body: { op: "ban", playerId: "pl_1", seconds: 60 }
+    }),
+  "DELETE /v1/realtime/channels/:name": (project) =>
+    Effect.as(putChannel(project), { action: "channel.delete", params: { name: "lobby" } }),
+  "POST /v1/projects": simply({ action: "project.create", body: { name: "Second" } }),
+  "PATCH /v1/projects/:projectId": simply({ action: "project.rename", body: { name: "Third" } }),
+  "DELETE /v1/projects/:projectId": (_, developer) =>
+    Effect.map(makeProject(developer), ({ projectId }) => ({
+      action: "project.delete",
+      params: { projectId }
+    })),
+  "POST /v1/projects/:projectId/environments/:env/keys": simply({
+    action: "key.create",
+    body: { kind: "secret" }
+  }),
+  "DELETE /v1/projects/:projectId/keys/:keyId": ({ projectId }, developer) =>
+    Effect.map(makeKey(developer, projectId, "secret"), ({ keyId }) => ({
+      action: "key.revoke",
+      params: { keyId }
+    }))
+}
+
+/** Not a change of a project: why not. */
+const exempt: Readonly<Record<string, string>> = {
+  "POST /v1/admin/players/verify-token": "reads",
+  "POST /v1/projects/:projectId/environments/:env/players/verify-token": "reads",
+  "POST /v1/realtime/channels/:name/messages": "told and forgotten, nothing is kept of it",
+  "POST /v1/developers/logout": "the developer's own account, of no project",
+  "POST /v1/developers/me/password": "the developer's own account, of no project",
+  "DELETE /v1/developers/me/identities/:provider": "the developer's own account, of no project"
+}
+
+const mounts = ["/v1/admin", "/v1/projects/:projectId/environments/:env", "/v1"]
+
+const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
+
+const sampleOf = (endpoint: Endpoint): MakeSample | undefined => {
+  const own = others[nameOf(endpoint)]
+  if (own !== undefined) return own
+  const mount = mounts.find((it) => endpoint.path.startsWith(it)) ?? ""
+  return operating[`${endpoint.method} ${endpoint.path.slice(mount.length)}`]
+}
+
+const changing = endpoints.filter(
+  ({ access, method }) =>
+    method !== "GET" && (access === "secret" || access === "member" || access === "developer")
+)
+
+const fill = (path: string, params: Readonly<Record<string, string>>): string =>
+  path.replace(/:([A-Za-z]+)/g, (_, name: string) => params[name] ?? `no-${name}`)
+
+/** Whatever looks like something that nobody but its owner may have. */
+const secretForm = /(?:sk|pk|kds)_[\w-]{43}|whsec_|PRIVATE KEY|sesame/
+
+const newest = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select * from audit order by id`)
+
+layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log", (it) => {
+  it.effect("has an entry of every change by a developer or a key", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const developer = yield* signUp("walker")
+      const project = yield* makeProject(developer)
+      const missing: Array<string> = []
+      for (const endpoint of changing.filter((it) => !(nameOf(it) in exempt))) {
+        const make = sampleOf(endpoint)
+        if (make === undefined) {
+          missing.push(`${nameOf(endpoint)}: no sample of a change`)
+          continue
+        }
+        const sample = yield* make(project, developer)
+        const before = new Set((yield* newest).map((row) => row["id"]))
+        const params = { projectId: project.projectId, env: "development", ...sample.params }
+        const headers =
+          endpoint.access === "secret"
+            ? { "x-svc-key": project.development.secretKey }
+            : developer.headers
+        const answer = yield* request(`${url}${fill(endpoint.path, params)}`, {
+          method: endpoint.method,
+          headers,
+          ...(sample.body === undefined ? {} : { body: sample.body })
+        })
+        const entries = (yield* newest).filter((row) => !before.has(row["id"]))
+        const told = entries.map((row) => `${String(row["action"])} by ${String(row["actorKind"])}`)
+        const actor = endpoint.access === "secret" ? "key" : "developer"
+        const right = told.length === 1 && told[0] === `${sample.action} by ${actor}`
+        if (!right || answer.status >= 300) {
+          missing.push(`${nameOf(endpoint)}: ${answer.status}, logged: ${told.join() || "nothing"}`)
+        }
+      }
+      assert.deepStrictEqual(missing, [])
+      const all = JSON.stringify(yield* newest)
+      assert.notMatch(all, secretForm)
+      assert.include(all, text(developer, "id"))
+    })
+  )
+
+  it.effect("is asked about endpoints that there are", () =>
+    Effect.sync(() => {
+      const names = new Set(changing.map(nameOf))
+      const mounted = Object.keys(operating).map((name) => {
+        const [method = "", path = ""] = name.split(" ")
+        return mounts.map((mount) => `${method} ${mount}${path}`)
+      })
+      const single = [...Object.keys(others), ...Object.keys(exempt)].map((name) => [name])
+      for (const either of [...mounted, ...single]) {
+        assert.isTrue(
+          either.some((name) => names.has(name)),
+          either.join()
+        )
+      }
+    })
+  )
+})

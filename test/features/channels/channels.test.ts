@@ -1,0 +1,289 @@
+/** Realtime channels over the real service: raw frames and HTTP, as a client sends them (spec 4.5). */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestApp } from "#testing/app"
+import { at, newPlayer, type OnlinePlayer } from "#testing/players"
+import { AppLive } from "../../support/service.ts"
+import {
+  anonymous,
+  code,
+  heardTypes,
+  manage,
+  member,
+  moderate,
+  uniqueName
+} from "../../support/channel-calls.ts"
+
+const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: object = {}) {
+  const reply = yield* owner.socket.ask({ t: "channelCreate", ...options })
+  assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
+  return String(at(reply, "data", "channel"))
+})
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels", (it) => {
+  it.effect("a channel tells settings and members before the reply, then who comes and goes", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app, "Ada")
+      const bob = yield* newPlayer(app, "Bob")
+      const channel = yield* makeChannel(ada)
+      assert.match(channel, /^@[a-z0-9]{10}$/)
+      const made = ada.socket.heard.findIndex(({ t }) => t === "channel_joined")
+      assert.isBelow(
+        made,
+        ada.socket.heard.findIndex(({ t }) => t === "reply")
+      )
+      yield* bob.socket.ask({ t: "channelJoin", channel })
+      const joined = yield* bob.socket.next("channel_joined")
+      const settings = at(joined, "channel")
+      assert.deepInclude(settings, {
+        name: channel,
+        managed: false,
+        ownerId: ada.id,
+        join: "anyone",
+        send: "anyone",
+        open: false,
+        maxMembers: 100,
+        voice: null
+      })
+      assert.deepStrictEqual(
+        [at(joined, "members", 0, "id"), at(joined, "members", 1, "id")],
+        [ada.id, bob.id]
+      )
+      assert.deepInclude(joined, { canSend: true, mutedUntil: null, voice: null })
+      const news = yield* ada.socket.next("channel_player_joined")
+      assert.deepInclude(at(news, "player"), { id: bob.id, displayName: "Bob" })
+      yield* bob.socket.ask({ t: "channelLeave", channel })
+      const left = yield* ada.socket.next("channel_player_left")
+      assert.deepInclude(left, { channel, playerId: bob.id, reason: "left" })
+    })
+  )
+
+  it.effect("everyone hears a message in one order, the sender too", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const channel = yield* makeChannel(ada)
+      yield* bob.socket.ask({ t: "channelJoin", channel })
+      for (const n of [1, 2, 3]) {
+        yield* ada.socket.say({ t: "channelSend", channel, type: "n", data: { n } })
+        yield* bob.socket.say({ t: "channelSend", channel, type: "n", data: { n: -n } })
+      }
+      const told = (player: OnlinePlayer) =>
+        Effect.all(Array.from({ length: 6 }, () => player.socket.next("channel_message")))
+      const [first, second] = [yield* told(ada), yield* told(bob)]
+      assert.deepStrictEqual(first, second)
+      assert.deepInclude(first[0], { channel, type: "n" })
+      assert.isNumber(at(first, 0, "at"))
+      assert.includeMembers(
+        first.map((frame) => frame["from"]),
+        [ada.id, bob.id]
+      )
+    })
+  )
+
+  it.effect("refusals have their codes", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const channel = yield* makeChannel(ada, { maxMembers: 1 })
+      const refused = (player: OnlinePlayer, frame: object) =>
+        Effect.map(player.socket.ask(frame), code)
+      const expect = Effect.fnUntraced(function* (wanted: string, p: OnlinePlayer, frame: object) {
+        assert.strictEqual(yield* refused(p, frame), wanted, JSON.stringify(frame))
+      })
+      yield* expect("channel_not_found", bob, { t: "channelJoin", channel: "nope" })
+      yield* expect("channel_not_found", bob, { t: "channelJoin", channel: "No Name" })
+      yield* expect("channel_full", bob, { t: "channelJoin", channel })
+      yield* expect("not_in_channel", bob, { t: "channelSend", channel, type: "x" })
+      yield* expect("channel_exists", bob, { t: "channelCreate", channel })
+      yield* expect("invalid_frame", bob, { t: "channelCreate", channel: "plain" })
+      yield* expect("invalid_frame", bob, { t: "channelCreate", maxMembers: 1001 })
+      const mute = { op: "mute", playerId: ada.id }
+      yield* expect("owner_only", bob, { t: "channelModerate", channel, ...mute })
+      const long = { ...mute, seconds: 86_401 }
+      yield* expect("invalid_frame", ada, { t: "channelModerate", channel, ...long })
+      const large = { t: "channelSend", channel, type: "x", data: "é".repeat(8_192) }
+      yield* expect("payload_too_large", ada, large)
+      yield* expect("voice_too_large", bob, { t: "channelCreate", maxMembers: 101, voice: true })
+      const left = yield* bob.socket.ask({ t: "channelLeave", channel: "nope" })
+      assert.deepStrictEqual(left["data"], {})
+    })
+  )
+
+  it.effect("eight channels a connection, beside a room", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.ask({ t: "create", mode: "default" })
+      const channels: Array<string> = []
+      for (let i = 0; i < 8; i++) channels.push(yield* makeChannel(ada))
+      const ninth = yield* ada.socket.ask({ t: "channelCreate" })
+      assert.strictEqual(code(ninth), "too_many_channels")
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, {})
+      const join = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      assert.strictEqual(code(join), "too_many_channels")
+      yield* ada.socket.ask({ t: "channelLeave", channel: channels[0] })
+      const again = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      assert.strictEqual(again["ok"], true)
+    })
+  )
+
+  it.effect("a member sends ten a second and twenty at once, to each channel", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const one = yield* makeChannel(ada)
+      const other = yield* makeChannel(ada)
+      const frame = { t: "channelSend", channel: one, type: "x" }
+      const replies = yield* Effect.all(
+        Array.from({ length: 25 }, () => ada.socket.ask(frame)),
+        { concurrency: "unbounded" }
+      )
+      const refused = replies.filter((reply) => code(reply) === "rate_limited")
+      assert.isAtLeast(refused.length, 3)
+      assert.isAtMost(refused.length, 5)
+      yield* ada.socket.ask({ t: "channelJoin", channel: other })
+      yield* ada.socket.ask({ t: "channelLeave", channel: one })
+      const back = yield* ada.socket.ask({ t: "channelJoin", channel: one })
+      assert.strictEqual(back["ok"], true)
+      const soon = yield* Effect.all(
+        Array.from({ length: 20 }, () => ada.socket.ask(frame)),
+        { concurrency: "unbounded" }
+      )
+      assert.isTrue(
+        soon.some((reply) => code(reply) === "rate_limited"),
+        "it is the same bucket"
+      )
+      const free = yield* ada.socket.ask({ ...frame, channel: other })
+      assert.strictEqual(free["ok"], true)
+    })
+  )
+
+  it.effect("the owner invites, mutes, kicks and bans, and it acts at once", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const channel = yield* makeChannel(ada, { join: "invited", send: "speakers" })
+      const act = (op: string, seconds?: number) =>
+        ada.socket.ask({
+          t: "channelModerate",
+          channel,
+          op,
+          playerId: bob.id,
+          ...(seconds === undefined ? {} : { seconds })
+        })
+      const join = () => bob.socket.ask({ t: "channelJoin", channel })
+      const send = () => bob.socket.ask({ t: "channelSend", channel, type: "x" })
+      assert.strictEqual(code(yield* join()), "channel_forbidden")
+      yield* act("invite")
+      assert.strictEqual((yield* join())["ok"], true)
+      assert.strictEqual(code(yield* send()), "send_forbidden")
+      yield* act("allowSend")
+      const self = yield* bob.socket.next("channel_self")
+      assert.deepInclude(self, { channel, canSend: true, mutedUntil: null })
+      assert.strictEqual((yield* send())["ok"], true)
+      yield* act("mute", 1)
+      const muted = yield* bob.socket.next("channel_self")
+      assert.strictEqual(muted["canSend"], false)
+      assert.match(String(muted["mutedUntil"]), /^\d{4}-/)
+      const refused = yield* send()
+      assert.strictEqual(code(refused), "muted")
+      assert.strictEqual(at(refused, "error", "details", "until"), muted["mutedUntil"])
+      const over = yield* bob.socket.next("channel_self")
+      assert.deepInclude(over, { canSend: true, mutedUntil: null })
+      yield* act("disallowSend")
+      assert.strictEqual((yield* bob.socket.next("channel_self"))["canSend"], false)
+      yield* act("kick")
+      assert.strictEqual((yield* bob.socket.next("channel_closed"))["reason"], "kicked")
+      assert.strictEqual((yield* ada.socket.next("channel_player_left"))["reason"], "kicked")
+      assert.strictEqual((yield* join())["ok"], true)
+      yield* act("ban", 3600)
+      assert.strictEqual((yield* bob.socket.next("channel_closed"))["reason"], "banned")
+      const banned = yield* join()
+      assert.strictEqual(code(banned), "channel_banned")
+      assert.isString(at(banned, "error", "details", "until"))
+      yield* act("unban")
+      yield* act("uninvite")
+      assert.strictEqual(code(yield* join()), "channel_forbidden")
+    })
+  )
+
+  it.effect("an owner who leaves hands the channel on to its earliest member", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const channel = yield* makeChannel(ada)
+      yield* bob.socket.ask({ t: "channelJoin", channel })
+      yield* ada.socket.ask({ t: "channelLeave", channel })
+      const changed = yield* bob.socket.next("channel_changed")
+      assert.strictEqual(at(changed, "channel", "ownerId"), bob.id)
+      const act = { t: "channelModerate", channel, op: "ban", playerId: ada.id }
+      assert.strictEqual((yield* bob.socket.ask(act))["ok"], true)
+      const back = yield* ada.socket.ask({ t: "channelJoin", channel })
+      assert.strictEqual(code(back), "channel_banned")
+    })
+  )
+
+  it.effect("a dropped and a replaced socket go unnoticed, and the player may come back", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const channel = yield* makeChannel(ada)
+      yield* bob.socket.ask({ t: "channelJoin", channel })
+      const replacing = yield* app.online(bob)
+      yield* replacing.socket.next("welcome")
+      yield* bob.socket.closed
+      yield* replacing.socket.ask({ t: "channelJoin", channel })
+      const rejoined = yield* replacing.socket.next("channel_joined")
+      assert.strictEqual(at(rejoined, "members", 1, "id"), bob.id)
+      yield* replacing.socket.terminate
+      const again = yield* app.online(bob)
+      yield* again.socket.next("welcome")
+      yield* again.socket.ask({ t: "channelJoin", channel })
+      yield* again.socket.ask({ t: "channelSend", channel, type: "back" })
+      yield* ada.socket.next("channel_message")
+      const joins = heardTypes(ada).filter((t) => t.startsWith("channel_player"))
+      assert.deepStrictEqual(joins, ["channel_player_joined"])
+    })
+  )
+
+  it.effect("anonymous connections listen to open channels, and do nothing else", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const listener = yield* anonymous(app)
+      const ada = yield* newPlayer(app)
+      const closed = yield* makeChannel(ada)
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, { open: true })
+      const refused = yield* listener.ask({ t: "channelJoin", channel: closed })
+      assert.strictEqual(code(refused), "player_required")
+      const joined = yield* listener.ask({ t: "channelJoin", channel: name })
+      assert.deepStrictEqual(joined["data"], { channel: name })
+      const snapshot = yield* listener.next("channel_joined")
+      assert.deepInclude(snapshot, { canSend: false, members: [] })
+      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* listener.next("channel_player_joined")
+      yield* ada.socket.say({ t: "channelSend", channel: name, type: "hi" })
+      assert.strictEqual((yield* listener.next("channel_message"))["from"], ada.id)
+      const send = yield* listener.ask({ t: "channelSend", channel: name, type: "x" })
+      assert.strictEqual(code(send), "send_forbidden")
+      const create = yield* listener.ask({ t: "channelCreate" })
+      assert.strictEqual(code(create), "player_required")
+      assert.strictEqual(at((yield* manage(app, "GET", name)).body, "anonymousCount"), 1)
+      yield* manage(app, "PUT", name, { open: false })
+      assert.strictEqual((yield* listener.next("channel_closed"))["reason"], "kicked")
+      const after = yield* manage(app, "GET", name)
+      assert.strictEqual(at(after.body, "anonymousCount"), 0)
+      assert.lengthOf(Object(at(after.body, "members")), 1)
+      yield* member(ada, name)
+      yield* moderate(app, name, { op: "kick", playerId: ada.id })
+    })
+  )
+})

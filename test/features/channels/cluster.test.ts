@@ -1,0 +1,150 @@
+/**
+ * Channels on two runner processes: the channel is alive on one of them, its members on both, and it
+ * outlives the runner it is on (design section 5).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted, Schedule } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { TestDatabase } from "#testing/app"
+import { at, authenticate, newPlayer, type OnlinePlayer } from "#testing/players"
+import { startCluster } from "#testing/runners"
+import { anonymous, code, manage, moderate } from "../../support/channel-calls.ts"
+import { DatabaseLive } from "../../support/service.ts"
+
+/** The node that wrote the channel's row. */
+const nodeOf = (url: string, name: string) =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.make({ url: Redacted.make(url) })
+    const [row] = yield* sql<{ node: string }>`select node from channels where name = ${name}`
+    return row?.node ?? (yield* Effect.fail("no row"))
+  }).pipe(
+    Effect.scoped,
+    Effect.retry({ times: 100, schedule: Schedule.spaced(50) }),
+    Effect.provide(Reactivity.layer),
+    Effect.orDie
+  )
+
+/** A managed channel with a player on each runner, and who owns it. */
+const twoMembers = Effect.fnUntraced(function* (settings: object = {}) {
+  const database = yield* TestDatabase
+  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
+  const [first, second] = runners
+  if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
+  const name = "lobby"
+  yield* manage(target, "PUT", name, settings)
+  const at1 = { ...target, url: first.url }
+  const at2 = { ...target, url: second.url }
+  const ada = yield* newPlayer(at1, "Ada")
+  const bob = yield* newPlayer(at2, "Bob")
+  yield* ada.socket.ask({ t: "channelJoin", channel: name })
+  yield* bob.socket.ask({ t: "channelJoin", channel: name })
+  yield* ada.socket.next("channel_player_joined")
+  yield* ada.socket.next("channel_joined")
+  yield* bob.socket.next("channel_joined")
+  const node = yield* nodeOf(database.url, name)
+  const ownerIsFirst = node === first.node
+  return ownerIsFirst
+    ? { name, owner: first, near: ada, far: bob, nearAt: at1, farAt: at2 }
+    : { name, owner: second, near: bob, far: ada, nearAt: at2, farAt: at1 }
+})
+
+const hears = (from: OnlinePlayer, to: OnlinePlayer, channel: string, type: string) =>
+  Effect.gen(function* () {
+    const reply = yield* from.socket.ask({ t: "channelSend", channel, type })
+    assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
+    const message = yield* to.socket.next("channel_message", (frame) => frame["type"] === type)
+    assert.strictEqual(message["from"], from.id)
+  })
+
+describe("channels on two runners", { timeout: 90_000 }, () => {
+  it.live("reach members on both, count them all, and moderate them at once", () =>
+    Effect.gen(function* () {
+      const { far, farAt, name, near, nearAt } = yield* twoMembers({ open: true })
+      yield* hears(near, far, name, "there")
+      yield* hears(far, near, name, "back")
+      const listener = yield* anonymous(farAt)
+      yield* listener.ask({ t: "channelJoin", channel: name })
+      for (const target of [nearAt, farAt]) {
+        const sent = yield* manage(target, "POST", `${name}/messages`, { type: "news" })
+        assert.deepStrictEqual(sent.body, { delivered: 3 })
+        yield* listener.next("channel_message", (frame) => frame["type"] === "news")
+      }
+      yield* moderate(nearAt, name, { op: "mute", playerId: far.id })
+      assert.strictEqual((yield* far.socket.next("channel_self"))["canSend"], false)
+      const muted = yield* far.socket.ask({ t: "channelSend", channel: name, type: "x" })
+      assert.strictEqual(code(muted), "muted")
+      yield* moderate(farAt, name, { op: "ban", playerId: near.id })
+      assert.strictEqual((yield* near.socket.next("channel_closed"))["reason"], "banned")
+      const left = yield* listener.next("channel_player_left")
+      assert.deepInclude(left, { playerId: near.id, reason: "banned" })
+      for (const online of [near, yield* authenticate(farAt, near)]) {
+        if (online !== near) yield* online.socket.next("welcome")
+        const back = yield* online.socket.ask({ t: "channelJoin", channel: name })
+        assert.strictEqual(code(back), "channel_banned")
+      }
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("outlive the kill of their runner: members, settings and bans stay", () =>
+    Effect.gen(function* () {
+      const { far, farAt, name, near, nearAt, owner } = yield* twoMembers({ send: "speakers" })
+      yield* moderate(nearAt, name, { op: "allowSend", playerId: far.id })
+      yield* far.socket.next("channel_self")
+      const made = yield* far.socket.ask({ t: "channelCreate", maxMembers: 5 })
+      const own = String(at(made, "data", "channel"))
+      yield* manage(farAt, "POST", `${name}/moderate`, { op: "ban", playerId: "pl_villain" })
+      yield* owner.kill
+      const back = yield* authenticate(farAt, near)
+      yield* back.socket.next("welcome")
+      const rejoined = yield* back.socket.ask({ t: "channelJoin", channel: name })
+      assert.strictEqual(rejoined["ok"], true, JSON.stringify(rejoined))
+      // Once all are gathered, everyone gets the channel as it is: nobody has left.
+      const anew = yield* far.socket.next(
+        "channel_joined",
+        (frame) => at(frame, "channel", "name") === name && at(frame, "members", 1) !== undefined
+      )
+      assert.sameMembers(
+        [at(anew, "members", 0, "id"), at(anew, "members", 1, "id")],
+        [near.id, far.id]
+      )
+      assert.strictEqual(anew["canSend"], true)
+      yield* hears(far, back, name, "again")
+      const read = yield* manage(farAt, "GET", name)
+      assert.deepStrictEqual(at(read.body, "banned"), [{ playerId: "pl_villain", until: null }])
+      assert.isEmpty(far.socket.heard.filter(({ t }) => t === "channel_player_left"))
+      const send = yield* far.socket.ask({ t: "channelSend", channel: own, type: "mine" })
+      assert.strictEqual(send["ok"], true, JSON.stringify(send))
+      const mine = yield* manage(farAt, "GET", encodeURIComponent(own))
+      assert.deepInclude(at(mine.body, "channel"), { ownerId: far.id, maxMembers: 5 })
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("are handed over by a runner that stops", () =>
+    Effect.gen(function* () {
+      const { far, name, near, owner } = yield* twoMembers()
+      yield* hears(near, far, name, "before")
+      yield* Effect.forkChild(owner.stop)
+      assert.strictEqual((yield* near.socket.closed).code, 1012)
+      yield* far.socket.next("channel_joined", (frame) => at(frame, "members", 0, "id") === far.id)
+      const reply = yield* far.socket.ask({ t: "channelSend", channel: name, type: "after" })
+      assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("are no longer those of a frozen runner that goes on", () =>
+    Effect.gen(function* () {
+      const { far, farAt, name, near, owner } = yield* twoMembers()
+      yield* owner.signal("SIGSTOP")
+      yield* far.socket.next("channel_joined")
+      yield* manage(farAt, "PUT", name, { maxMembers: 5 })
+      // What waits in the frozen runner's sockets is the first thing that it reads.
+      yield* near.socket.say({ t: "channelSend", channel: name, type: "late" })
+      yield* owner.signal("SIGCONT")
+      const anew = yield* near.socket.next("channel_joined")
+      assert.strictEqual(at(anew, "channel", "maxMembers"), 5)
+      yield* hears(far, near, name, "again")
+      yield* hears(near, far, name, "and again")
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+})

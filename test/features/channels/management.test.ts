@@ -1,0 +1,318 @@
+/** Channels by the server's hand (spec section 4.5), features, ages, and what lasts. */
+import { assert, layer } from "@effect/vitest"
+import { Clock, Effect, Layer } from "effect"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
+import {
+  anonymous,
+  code,
+  manage,
+  member,
+  moderate,
+  uniqueName
+} from "../../support/channel-calls.ts"
+import { AppLive, DatabaseLive } from "../../support/service.ts"
+
+const channelsOn = { version: 1, features: { realtimeChannels: true } }
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel management", (it) => {
+  it.effect("PUT makes a channel with its defaults, and merges what it is given", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      const made = yield* manage(app, "PUT", name, {})
+      assert.strictEqual(made.status, 200)
+      assert.deepInclude(made.body, { allow: [], speakers: [], muted: [], banned: [], members: [] })
+      assert.deepInclude(at(made.body, "channel"), {
+        name,
+        managed: true,
+        ownerId: null,
+        join: "anyone",
+        send: "anyone",
+        open: false,
+        maxMembers: 100,
+        voice: null
+      })
+      assert.match(String(at(made.body, "channel", "createdAt")), /^\d{4}-.*Z$/)
+      yield* manage(app, "PUT", name, { send: "speakers", allow: ["pl_a"], speakers: ["pl_b"] })
+      const read = yield* manage(app, "GET", name)
+      assert.deepInclude(read.body, { allow: ["pl_a"], speakers: ["pl_b"], anonymousCount: 0 })
+      assert.deepInclude(at(read.body, "channel"), { send: "speakers", join: "anyone" })
+    })
+  )
+
+  it.effect("voice is accepted, checked and reported", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      const put = (body: object) => manage(app, "PUT", name, body)
+      const voice = (answer: { readonly body: unknown }) => at(answer.body, "channel", "voice")
+      const small = yield* put({ maxMembers: 8, voice: true })
+      assert.deepStrictEqual(voice(small), { mode: "p2p", relayOnly: true })
+      const large = yield* put({ maxMembers: 9 })
+      assert.strictEqual(large.status, 400)
+      assert.strictEqual(at(large.body, "error", "code"), "voice_too_large")
+      const sfu = yield* put({ maxMembers: 100, voice: { relayOnly: false } })
+      assert.deepStrictEqual(voice(sfu), { mode: "sfu", relayOnly: false })
+      assert.strictEqual((yield* put({ maxMembers: 101 })).status, 400)
+      assert.isNull(voice(yield* put({ maxMembers: 101, voice: null })))
+      const ada = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "channelCreate", maxMembers: 8, voice: true })
+      assert.strictEqual(created["ok"], true)
+      const joined = yield* ada.socket.next("channel_joined")
+      assert.deepStrictEqual(joined["voice"], { mode: "p2p", relayOnly: true })
+    })
+  )
+
+  it.effect("messages say to how many sockets they went", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, { open: true, send: "server" })
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const listener = yield* anonymous(app)
+      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* bob.socket.ask({ t: "channelJoin", channel: name })
+      yield* listener.ask({ t: "channelJoin", channel: name })
+      const sent = yield* manage(app, "POST", `${name}/messages`, { type: "news", data: [1] })
+      assert.deepStrictEqual(sent.body, { delivered: 3 })
+      const told = yield* listener.next("channel_message")
+      assert.deepInclude(told, { channel: name, from: "server", type: "news", data: [1] })
+      yield* ada.socket.next("channel_message")
+      const refused = yield* ada.socket.ask({ t: "channelSend", channel: name, type: "x" })
+      assert.strictEqual(code(refused), "send_forbidden")
+      yield* bob.socket.terminate
+      yield* app.eventually(
+        Effect.map(
+          manage(app, "POST", `${name}/messages`, { type: "again" }),
+          ({ body }) => at(body, "delivered") === 2
+        ),
+        "the dropped socket is not counted"
+      )
+      const large = yield* manage(app, "POST", `${name}/messages`, {
+        type: "x",
+        data: "x".repeat(16_383)
+      })
+      assert.strictEqual(large.status, 413)
+    })
+  )
+
+  it.effect("DELETE ends a channel for its members, and its name is free", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = `@${yield* uniqueName}`
+      yield* manage(app, "PUT", name, {})
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      const deleted = yield* manage(app, "DELETE", name)
+      assert.deepStrictEqual(deleted.body, { deleted: true })
+      assert.strictEqual((yield* ada.socket.next("channel_closed"))["reason"], "deleted")
+      for (const call of [
+        manage(app, "GET", name),
+        manage(app, "DELETE", name),
+        manage(app, "POST", `${name}/messages`, { type: "x" }),
+        manage(app, "POST", `${name}/moderate`, { op: "kick", playerId: ada.id }),
+        manage(app, "GET", "Not%20A%20Name")
+      ]) {
+        const answer = yield* call
+        assert.strictEqual(answer.status, 404)
+        assert.strictEqual(at(answer.body, "error", "code"), "channel_not_found")
+      }
+      const again = yield* ada.socket.ask({ t: "channelCreate", channel: name })
+      assert.strictEqual(again["ok"], true)
+    })
+  )
+
+  it.effect("PUT takes a channel of players over, members and all", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "channelCreate" })
+      const name = String(at(created, "data", "channel"))
+      const taken = yield* manage(app, "PUT", encodeURIComponent(name), { send: "server" })
+      assert.deepInclude(at(taken.body, "channel"), { managed: true, ownerId: null })
+      assert.strictEqual(at(taken.body, "members", 0, "id"), ada.id)
+      const changed = yield* ada.socket.next("channel_changed")
+      assert.strictEqual(at(changed, "channel", "managed"), true)
+      assert.strictEqual((yield* ada.socket.next("channel_self"))["canSend"], false)
+      const act = { t: "channelModerate", channel: name, op: "kick", playerId: ada.id }
+      assert.strictEqual(code(yield* ada.socket.ask(act)), "owner_only")
+    })
+  )
+
+  it.effect("the server moderates players who are in and who are not", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, { join: "invited" })
+      const ada = yield* newPlayer(app)
+      const join = () => ada.socket.ask({ t: "channelJoin", channel: name })
+      assert.strictEqual(code(yield* join()), "channel_forbidden")
+      yield* moderate(app, name, { op: "invite", playerId: ada.id })
+      yield* moderate(app, name, { op: "mute", playerId: ada.id })
+      assert.strictEqual((yield* join())["ok"], true)
+      assert.deepInclude(yield* ada.socket.next("channel_joined"), { canSend: false })
+      const read = yield* manage(app, "GET", name)
+      assert.deepStrictEqual(at(read.body, "muted"), [{ playerId: ada.id, until: null }])
+      yield* moderate(app, name, { op: "unmute", playerId: ada.id })
+      assert.strictEqual((yield* ada.socket.next("channel_self"))["canSend"], true)
+      yield* member(ada, name)
+      yield* moderate(app, name, { op: "ban", playerId: ada.id, seconds: 60 })
+      assert.strictEqual((yield* ada.socket.next("channel_closed"))["reason"], "banned")
+      assert.strictEqual(code(yield* join()), "channel_banned")
+      const wrong = yield* manage(app, "POST", `${name}/moderate`, {
+        op: "mute",
+        playerId: ada.id,
+        seconds: 86_401
+      })
+      assert.strictEqual(wrong.status, 400)
+      assert.strictEqual(at(wrong.body, "error", "details", "issues", 0, "path"), "seconds")
+    })
+  )
+
+  it.effect("a list is full at a thousand", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      const allow = Array.from({ length: 1000 }, (_, n) => `pl_${n}`)
+      yield* manage(app, "PUT", name, { allow })
+      const act = { op: "invite", playerId: "pl_one_more" }
+      const full = yield* manage(app, "POST", `${name}/moderate`, act)
+      assert.strictEqual(full.status, 409)
+      assert.strictEqual(at(full.body, "error", "code"), "channel_list_full")
+      const tooMany = yield* manage(app, "PUT", name, { allow: [...allow, "pl_x"] })
+      assert.strictEqual(tooMany.status, 400)
+    })
+  )
+
+  it.effect("only secret keys manage, each the channels of its own environment", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, {})
+      const wrong = yield* request(`${app.url}/v1/realtime/channels/${name}`, {
+        headers: { "x-svc-key": app.publishableKey }
+      })
+      assert.strictEqual(wrong.status, 403)
+      assert.strictEqual(at(wrong.body, "error", "code"), "secret_key_required")
+      const off = yield* manage(app.production, "GET", name)
+      assert.deepStrictEqual(at(off.body, "error", "details"), {
+        feature: "realtimeChannels",
+        configPath: "features.realtimeChannels"
+      })
+      yield* configure(app.production, channelsOn)
+      assert.strictEqual((yield* manage(app.production, "GET", name)).status, 404)
+      const voice = yield* manage(app.production, "PUT", name, { voice: true })
+      assert.strictEqual(voice.status, 403)
+      assert.strictEqual(at(voice.body, "error", "details", "feature"), "voice")
+      const ada = yield* goOnline(app.production, yield* guest(app.production))
+      const create = yield* ada.socket.ask({ t: "channelCreate", voice: { mode: "sfu" } })
+      assert.strictEqual(code(create), "feature_disabled")
+      assert.strictEqual(at(create, "error", "details", "feature"), "voice")
+      const room = yield* ada.socket.ask({ t: "create", mode: "default" })
+      assert.strictEqual(at(room, "error", "details", "feature"), "multiplayer")
+    })
+  )
+
+  it.effect("with the feature off channels close, and what the server manages is kept", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const both = { version: 1, features: { realtimeChannels: true, multiplayer: true } }
+      yield* configure(app.production, both)
+      const name = yield* uniqueName
+      yield* manage(app.production, "PUT", name, { maxMembers: 7 })
+      const ada = yield* goOnline(app.production, yield* guest(app.production))
+      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      const made = yield* ada.socket.ask({ t: "channelCreate" })
+      yield* configure(app.production, { version: 1, features: { multiplayer: true } })
+      const closed = [
+        yield* ada.socket.next("channel_closed"),
+        yield* ada.socket.next("channel_closed")
+      ]
+      assert.deepStrictEqual(
+        closed.map((event) => event["reason"]),
+        ["feature_disabled", "feature_disabled"]
+      )
+      const refused = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      assert.strictEqual(at(refused, "error", "details", "feature"), "realtimeChannels")
+      yield* configure(app.production, both)
+      yield* app.eventually(
+        Effect.map(ada.socket.ask({ t: "channelJoin", channel: name }), ({ ok }) => ok === true),
+        "the node knows that channels are on again"
+      )
+      const kept = yield* manage(app.production, "GET", name)
+      assert.strictEqual(at(kept.body, "channel", "maxMembers"), 7)
+      const gone = yield* ada.socket.ask({
+        t: "channelJoin",
+        channel: at(made, "data", "channel")
+      })
+      assert.strictEqual(code(gone), "channel_not_found")
+    })
+  )
+
+  it.effect("children are in channels of the server's only, from the moment that they are", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app.production, channelsOn)
+      const name = yield* uniqueName
+      yield* manage(app.production, "PUT", name, {})
+      const ada = yield* goOnline(app.production, yield* guest(app.production))
+      const created = yield* ada.socket.ask({ t: "channelCreate" })
+      const channel = at(created, "data", "channel")
+      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* configure(app.production, { ...channelsOn, audience: "kids" })
+      const closed = yield* ada.socket.next("channel_closed")
+      assert.deepInclude(closed, { channel, reason: "kicked" })
+      yield* member(ada, name)
+      for (const frame of [{ t: "channelCreate" }, { t: "channelJoin", channel }]) {
+        assert.strictEqual(code(yield* ada.socket.ask(frame)), "channel_forbidden")
+      }
+      yield* configure(app.production, channelsOn)
+      yield* app.eventually(
+        Effect.map(ada.socket.ask({ t: "channelCreate" }), ({ ok }) => ok === true),
+        "the player is no child any more"
+      )
+    })
+  )
+})
+
+const PacedLive = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(DatabaseLive))
+
+layer(PacedLive, { timeout: "60 seconds", excludeTestServices: true })("channel paces", (it) => {
+  it.effect("a key has 600 messages and 300 acts a minute", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const name = yield* uniqueName
+      yield* manage(app, "PUT", name, {})
+      /** A bucket fills evenly while it is emptied, and a node takes a twentieth at a time. */
+      const passing = Effect.fnUntraced(function* (
+        [burst, times]: readonly [number, number],
+        path: string,
+        body: object
+      ) {
+        const began = yield* Clock.currentTimeMillis
+        const answers = yield* Effect.forEach(
+          Array.from({ length: times }),
+          () => manage(app, "POST", `${name}/${path}`, body),
+          { concurrency: 32 }
+        )
+        const refused = answers.filter(({ status }) => status === 429)
+        const filled = (((yield* Clock.currentTimeMillis) - began) / 60_000) * burst
+        assert.isAtLeast(times - refused.length, burst - 1)
+        assert.isAtMost(times - refused.length, burst + filled + burst / 20)
+        assert.isNotNull(refused[0]?.headers.get("retry-after"))
+      })
+      yield* passing([600, 1000], "messages", { type: "x" })
+      yield* passing([300, 500], "moderate", { op: "unban", playerId: "pl_x" })
+      const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
+        manage(app, "PUT", name, {})
+      )
+      assert.isTrue(
+        puts.some(({ status }) => status === 429),
+        "PUT counts as an act"
+      )
+      assert.strictEqual((yield* manage(app, "GET", name)).status, 200)
+    })
+  )
+})

@@ -1,0 +1,260 @@
+/** Pushing and reading the config of an environment (spec section 4.7, decisions 3.5). */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { Configs } from "#server/features/config/service"
+import { at, request } from "#testing/players"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase,
+  type Tenant
+} from "../../support/http/stack.ts"
+
+const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+/** `GET` and `PUT /v1/config` of a fresh environment. */
+const newEnvironment = Effect.gen(function* () {
+  const url = `${yield* addressOfNode}/v1/config`
+  const { development: tenant } = yield* makeTenants
+  const secret = { "x-svc-key": tenant.secretKey }
+  return {
+    tenant,
+    ask: (path: string) => request(`${url}${path}`, { headers: secret }),
+    pull: request(url, { headers: secret }),
+    push: (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
+      request(url, { method: "PUT", headers: { ...secret, ...headers }, body })
+  }
+})
+
+const versionsOf = Effect.fnUntraced(function* (tenant: Tenant) {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql`
+    select version, pushed_by from configs where environment_id = ${tenant.environmentId}
+    order by version`
+})
+
+layer(Node)("config", (it) => {
+  it.effect("a new environment has the empty config, version 0", () =>
+    Effect.gen(function* () {
+      const { pull } = yield* newEnvironment
+      const answer = yield* pull
+      assert.strictEqual(answer.status, 200)
+      assert.deepStrictEqual(answer.body, {})
+      assert.strictEqual(answer.headers.get("etag"), '"0"')
+    })
+  )
+
+  it.effect("what was pushed is pulled, and its version is the entity tag", () =>
+    Effect.gen(function* () {
+      const { pull, push, tenant } = yield* newEnvironment
+      const document = {
+        $schema: "https://example.com/config.schema.json",
+        version: 1,
+        multiplayer: { modes: [{ key: "duel", maxPlayers: 2 }] },
+        features: { saves: true }
+      }
+      const pushed = yield* push(document)
+      assert.strictEqual(pushed.status, 200)
+      assert.strictEqual(at(pushed.body, "configVersion"), 1)
+      assert.include(at(pushed.body, "changed"), "features.saves")
+      const pulled = yield* pull
+      // The order of the keys is kept too.
+      assert.strictEqual(JSON.stringify(pulled.body), JSON.stringify(document))
+      assert.strictEqual(pulled.headers.get("etag"), '"1"')
+      const again = yield* push(document)
+      assert.deepStrictEqual(again.body, { configVersion: 1, changed: [], warnings: [] })
+      const versions = yield* versionsOf(tenant)
+      assert.strictEqual(versions.length, 1)
+      assert.match(String(at(versions, 0, "pushedBy")), /^key_/)
+    })
+  )
+
+  it.effect("every version is kept, with who pushed it and when", () =>
+    Effect.gen(function* () {
+      const { ask, push } = yield* newEnvironment
+      const documents = [{ audience: "kids" }, {}, { audience: "mixed" }]
+      for (const document of documents) yield* push(document)
+      const all = yield* ask("/versions")
+      assert.deepStrictEqual(
+        Array.from(Object(at(all.body, "versions")), (version) => at(version, "configVersion")),
+        [3, 2, 1]
+      )
+      assert.match(String(at(all.body, "versions", 0, "pushedBy")), /^key_/)
+      assert.strictEqual(at(all.body, "versions", 0, "createdAt"), "1970-01-01T00:00:00.000Z")
+      assert.isNull(at(all.body, "nextCursor"))
+      const first = yield* ask("/versions?limit=2")
+      const rest = yield* ask(`/versions?limit=2&cursor=${at(first.body, "nextCursor")}`)
+      assert.deepStrictEqual(at(rest.body, "versions", 0, "configVersion"), 1)
+      for (const [index, document] of documents.entries()) {
+        assert.deepStrictEqual((yield* ask(`/versions/${index + 1}`)).body, document)
+      }
+      assert.strictEqual((yield* ask("/versions/4")).status, 404)
+      assert.strictEqual((yield* ask("/versions/x")).status, 400)
+      const { ask: others } = yield* newEnvironment
+      assert.strictEqual((yield* others("/versions/1")).status, 404)
+      assert.deepStrictEqual((yield* others("/versions")).body, { versions: [], nextCursor: null })
+    })
+  )
+
+  it.effect("a document without a bottom is refused like any other that is wrong", () =>
+    Effect.gen(function* () {
+      const { push } = yield* newEnvironment
+      for (const depth of [33, 5000, 100_000]) {
+        for (const [open, close] of [
+          ["[", "]"],
+          ['{"features":', "}"]
+        ] as const) {
+          const answer = yield* push(`${open.repeat(depth)}1${close.repeat(depth)}`)
+          assert.strictEqual(answer.status, 400)
+          assert.strictEqual(at(answer.body, "error", "code"), "invalid_request")
+        }
+      }
+      assert.strictEqual((yield* push('{"features":1e999}')).status, 400)
+    })
+  )
+
+  it.effect("names what changed, and warns of what has no effect", () =>
+    Effect.gen(function* () {
+      const { push } = yield* newEnvironment
+      yield* push({ features: { saves: true, stats: true } })
+      const answer = yield* push({
+        features: { saves: false, stats: true },
+        share: { tags: { enabled: true } }
+      })
+      assert.deepStrictEqual(at(answer.body, "changed"), ["features.saves", "share.tags.enabled"])
+      assert.strictEqual(at(answer.body, "warnings", 0, "path"), "share.tags.enabled")
+    })
+  )
+
+  it.effect("changes nothing when anything is wrong, and says everything that is", () =>
+    Effect.gen(function* () {
+      const { pull, push, tenant } = yield* newEnvironment
+      yield* push({ features: { saves: true } })
+      const answer = yield* push({
+        features: { saves: false, tortoise: true },
+        multiplayer: { modes: [{ key: "duel", minPlayers: 9, maxPlayers: 2 }] }
+      })
+      assert.strictEqual(answer.status, 400)
+      assert.strictEqual(at(answer.body, "error", "code"), "invalid_config")
+      assert.match(String(at(answer.body, "error", "message")), /features\.tortoise: .*; /)
+      assert.lengthOf(Object(at(answer.body, "error", "details", "issues")), 2)
+      assert.deepStrictEqual((yield* pull).body, { features: { saves: true } })
+      assert.lengthOf(yield* versionsOf(tenant), 1)
+    })
+  )
+
+  it.effect("If-Match holds a push back that was made for another version", () =>
+    Effect.gen(function* () {
+      const { push } = yield* newEnvironment
+      yield* push({ features: { saves: true } })
+      const stale = yield* push({}, { "if-match": '"0"' })
+      assert.strictEqual(stale.status, 412)
+      assert.strictEqual(at(stale.body, "error", "code"), "config_conflict")
+      assert.deepStrictEqual(at(stale.body, "error", "details"), { currentVersion: 1 })
+      for (const [tag, version] of [
+        ['"1"', 2],
+        ['W/"7", "2"', 3],
+        ["*", 4]
+      ] as const) {
+        const answer = yield* push({ features: { saves: version % 2 === 1 } }, { "if-match": tag })
+        assert.strictEqual(at(answer.body, "configVersion"), version)
+      }
+      assert.strictEqual((yield* push({}, { "if-match": "4" })).status, 412)
+    })
+  )
+
+  it.effect("pushes at once are all kept, each with a version of its own", () =>
+    Effect.gen(function* () {
+      const { push, tenant } = yield* newEnvironment
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 20 }, (_, index) => index),
+        (index) => push({ integrity: { stats: { maxSubmitsPerMinute: index + 1 } } }),
+        { concurrency: "unbounded" }
+      )
+      const versions = answers.map(({ body }) => Number(at(body, "configVersion")))
+      assert.deepStrictEqual(
+        versions.toSorted((a, b) => a - b),
+        Array.from({ length: 20 }, (_, index) => index + 1)
+      )
+      assert.lengthOf(yield* versionsOf(tenant), 20)
+      const races = yield* Effect.forEach(
+        Array.from({ length: 10 }),
+        (_, index) =>
+          push(
+            { integrity: { stats: { maxSubmitsPerMinute: 100 + index } } },
+            { "if-match": '"20"' }
+          ),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(
+        races.filter(({ status }) => status === 200),
+        1
+      )
+    })
+  )
+
+  it.effect("a feature that this deployment does not offer cannot be turned on", () =>
+    Effect.gen(function* () {
+      const { push, tenant } = yield* newEnvironment
+      const answer = yield* push({ features: { hosting: true, emailLogin: true, saves: true } })
+      assert.strictEqual(answer.status, 403)
+      assert.strictEqual(at(answer.body, "error", "code"), "feature_unavailable")
+      assert.sameMembers(Object(at(answer.body, "error", "details", "features")), [
+        "emailLogin",
+        "hosting"
+      ])
+      assert.strictEqual((yield* push({ features: { hosting: false } })).status, 200)
+      assert.lengthOf(yield* versionsOf(tenant), 1)
+    })
+  )
+
+  it.effect("takes a document of 256 KiB and no larger one", () =>
+    Effect.gen(function* () {
+      const { push } = yield* newEnvironment
+      const answer = yield* push({ $schema: "x".repeat(256 * 1024) })
+      assert.strictEqual(answer.status, 413)
+      assert.deepStrictEqual(at(answer.body, "error", "details"), { limit: 262_144 })
+    })
+  )
+
+  it.effect("is for secret keys", () =>
+    Effect.gen(function* () {
+      const url = `${yield* addressOfNode}/v1/config`
+      const { development } = yield* makeTenants
+      const publishable = { "x-svc-key": development.publishableKey }
+      const answer = yield* request(url, { headers: publishable })
+      assert.strictEqual(answer.status, 403)
+      assert.strictEqual(at(answer.body, "error", "code"), "secret_key_required")
+      assert.strictEqual((yield* request(url)).status, 401)
+    })
+  )
+
+  it.effect("is in force on every node within a second, and followers are told", () =>
+    Effect.gen(function* () {
+      const { development: tenant } = yield* makeTenants
+      const { environmentId } = tenant
+      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const onOther = <A, E>(effect: Effect.Effect<A, E, Configs>) =>
+        Effect.provideContext(effect, other)
+      const there = yield* onOther(Configs)
+      const here = yield* Configs
+      assert.strictEqual((yield* there.current(environmentId)).version, 0)
+      const hears = (configs: Configs["Service"]) =>
+        configs.changes.pipe(
+          Stream.filter((changed) => changed === environmentId),
+          Stream.runHead,
+          Effect.forkChild({ startImmediately: true })
+        )
+      const told = [yield* hears(here), yield* hears(there)]
+      yield* configure(tenant, { features: { saves: true } })
+      assert.isTrue((yield* here.current(environmentId)).config.features.saves)
+      yield* Fiber.joinAll(told)
+      assert.strictEqual((yield* there.current(environmentId)).version, 1)
+    })
+  )
+})

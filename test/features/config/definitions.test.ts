@@ -1,0 +1,201 @@
+/** What is read out of a decoded config: modes, the public definitions, warnings, changes. */
+import { assert, describe, it } from "@effect/vitest"
+import { Result, Schema } from "effect"
+import * as fc from "fast-check"
+import { changedPaths } from "#rpc/config/changes"
+import { Definitions, publicConfig } from "#rpc/config/definitions"
+import { decodeConfig } from "#rpc/config/document"
+import { builtInMode, findMode, modesOf } from "#rpc/config/multiplayer"
+import { configWarnings } from "#rpc/config/warnings"
+import { changed, documents, fullest, without } from "../../support/config-documents.ts"
+
+const decoded = (document: unknown) => Result.getOrThrow(decodeConfig(document))
+const warningsOf = (document: unknown) => configWarnings(decoded(document), document)
+
+describe("modes", () => {
+  it("are the built-in one as long as none is defined", () => {
+    assert.deepStrictEqual(modesOf(decoded({})), [builtInMode])
+    assert.strictEqual(findMode(decoded({}), "default"), builtInMode)
+    assert.deepStrictEqual(builtInMode, {
+      key: "default",
+      minPlayers: 2,
+      maxPlayers: 8,
+      fillTimeoutSeconds: 15,
+      transport: "server",
+      p2p: { maxPlayers: 4, relayOnly: true },
+      reconnectSeconds: 30
+    })
+  })
+
+  it("are only the defined ones once there are any", () => {
+    const config = decoded(fullest)
+    assert.deepStrictEqual(
+      modesOf(config).map(({ key }) => key),
+      ["duel", "mesh"]
+    )
+    assert.strictEqual(findMode(config, "mesh")?.transport, "p2p")
+    assert.isUndefined(findMode(config, "default"))
+    assert.isUndefined(findMode(config, "constructor"))
+  })
+})
+
+describe("definitions", () => {
+  it("are the public part of the config", () => {
+    assert.deepStrictEqual(publicConfig(decoded(fullest), 7), {
+      configVersion: 7,
+      resetTimeZone: "Europe/Berlin",
+      features: fullest.features,
+      stats: [
+        { key: "high_score", title: "High score", aggregation: "max" },
+        {
+          key: "time",
+          title: { en: "Time", ja: "時間", "pt-BR": "Tempo" },
+          aggregation: "min"
+        }
+      ],
+      modes: [
+        {
+          key: "duel",
+          title: "Duel",
+          minPlayers: 2,
+          maxPlayers: 64,
+          fillTimeoutSeconds: 0,
+          transport: "server"
+        },
+        {
+          key: "mesh",
+          title: { en: "Mesh" },
+          minPlayers: 2,
+          maxPlayers: 3,
+          fillTimeoutSeconds: 300,
+          transport: "p2p",
+          p2p: { maxPlayers: 8, relayOnly: false }
+        }
+      ],
+      providers: ["google", "apple", "x"],
+      share: { images: true, links: true, tracking: true, inAppBrowser: true },
+      audience: "mixed",
+      news: { optIn: false }
+    })
+  })
+
+  it("never offer news to kids", () => {
+    const optIn = (document: unknown) => publicConfig(decoded(document), 1).news.optIn
+    assert.isTrue(optIn({}))
+    assert.isTrue(optIn({ audience: "mixed" }))
+    assert.isFalse(optIn({ audience: "kids" }))
+    assert.isFalse(optIn({ svcNews: { optIn: false } }))
+  })
+
+  it("are what their schema says, and no more, for any config", () => {
+    const encode = Schema.encodeSync(Definitions, { onExcessProperty: "error" })
+    fc.assert(
+      fc.property(documents, (document) => {
+        const definitions = publicConfig(decoded(document), 1)
+        assert.deepStrictEqual<unknown>(encode(definitions), definitions)
+      })
+    )
+  })
+})
+
+describe("warnings", () => {
+  it("are none for a document that means what it says", () => {
+    assert.deepStrictEqual(warningsOf({}), [])
+    assert.deepStrictEqual(warningsOf(without(fullest, "share.tags.enabled")), [])
+  })
+
+  it.each([
+    [
+      changed({}, "share.tags.enabled", true),
+      "share.tags.enabled",
+      "is no longer used; the service adds no tags to pages"
+    ],
+    [
+      changed({}, "share.tags.title", "Game"),
+      "share.tags",
+      "card tags need an image: set tags.image, or images.enabled to true"
+    ],
+    [
+      changed({}, "multiplayer.modes", [{ key: "a", p2p: {} }]),
+      "multiplayer.modes[0].p2p",
+      'has no effect unless transport is "p2p"'
+    ],
+    [
+      changed({}, "multiplayer.modes", [
+        { key: "a" },
+        { key: "b", transport: "p2p", maxPlayers: 6 }
+      ]),
+      "multiplayer.modes[1].maxPlayers",
+      "is capped to p2p.maxPlayers (4)"
+    ],
+    [
+      changed({}, "integrity.stats.rules", [{ stat: "score", min: 0 }]),
+      "integrity.stats.rules[0].stat",
+      'has no effect: stats declares no "score"'
+    ],
+    [
+      changed({}, "integrity.stats.webhook.url", "HTTP://localhost:9000"),
+      "integrity.stats.webhook.url",
+      "http works in development only"
+    ]
+  ])("%j warns at %s", (document, path, message) => {
+    assert.deepStrictEqual(warningsOf(document), [{ path, message }])
+  })
+
+  it("spare card tags that have an image", () => {
+    const tags = { title: "Game" }
+    assert.deepStrictEqual(warningsOf({ share: { tags: { ...tags, image: "a.png" } } }), [])
+    assert.deepStrictEqual(warningsOf({ share: { tags, images: { enabled: true } } }), [])
+  })
+
+  it("come together", () => {
+    const document = {
+      share: { tags: { enabled: false, title: "Game" } },
+      multiplayer: { modes: [{ key: "a", p2p: {} }] }
+    }
+    assert.deepStrictEqual(
+      warningsOf(document).map(({ path }) => path),
+      ["multiplayer.modes[0].p2p", "share.tags.enabled", "share.tags"]
+    )
+  })
+})
+
+describe("changes", () => {
+  it.each([
+    [{}, {}, []],
+    [{}, { features: { saves: true, stats: true } }, ["features.saves", "features.stats"]],
+    [{ features: { saves: true } }, {}, ["features.saves"]],
+    [{ features: { saves: true } }, { features: { saves: false } }, ["features.saves"]],
+    [{ audience: "kids" }, { audience: "mixed" }, ["audience"]],
+    [{ stats: [{ key: "a" }] }, { stats: [{ key: "b" }] }, ["stats[0].key"]],
+    [{ stats: [{ key: "a" }] }, { stats: [{ key: "a" }, { key: "b" }] }, ["stats[1]"]],
+    [{ stats: [{ key: "a" }, { key: "b" }] }, { stats: [{ key: "a" }] }, ["stats[1]"]],
+    [{}, { stats: [{ key: "a", title: "A" }] }, ["stats[0]"]],
+    [{}, { stats: [] }, ["stats"]],
+    [{ auth: {} }, {}, ["auth"]],
+    [{ stats: [] }, { stats: {} }, ["stats"]],
+    [{ stats: [{ title: "A" }] }, { stats: [{ title: { en: "A" } }] }, ["stats[0].title"]],
+    [
+      { stats: [{ title: { "pt-BR": "A" } }] },
+      { stats: [{ title: { "pt-BR": "B" } }] },
+      ['stats[0].title["pt-BR"]']
+    ],
+    [1, { a: 1 }, [""]]
+  ])("of %j to %j are %j", (before, after, paths) => {
+    assert.deepStrictEqual(changedPaths(before, after), paths)
+  })
+
+  it("are none between equal documents, whatever the order of their fields", () => {
+    const reversed = Object.fromEntries(Object.entries(fullest).toReversed())
+    assert.deepStrictEqual(changedPaths(fullest, reversed), [])
+    assert.deepStrictEqual(changedPaths(fullest, structuredClone(fullest)), [])
+  })
+
+  it("are the same forth and back for any two documents", () => {
+    fc.assert(
+      fc.property(documents, documents, (before, after) => {
+        assert.sameMembers([...changedPaths(before, after)], [...changedPaths(after, before)])
+      })
+    )
+  })
+})

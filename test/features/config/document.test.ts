@@ -1,0 +1,278 @@
+/**
+ * The environment config document (spec section 2.2): what decodes, to what, and that every problem
+ * of a document is told at once. The rules one by one are in `config-rules.test.ts`.
+ */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Predicate, Result, Schema } from "effect"
+import * as fc from "fast-check"
+import { decodeConfig, EnvironmentConfig } from "#rpc/config/document"
+import { featureTable } from "#rpc/config/features"
+import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { memberPath } from "#rpc/config/paths"
+import { changed, documents, fullest, without } from "../../support/config-documents.ts"
+
+const encode = Schema.encodeSync(EnvironmentConfig)
+const decoded = (document: unknown) => Result.getOrThrow(decodeConfig(document))
+const issuesOf = (document: unknown) =>
+  Result.match(decodeConfig(document), {
+    onSuccess: () => [],
+    onFailure: ({ details }) => details.issues
+  })
+
+/** Everything in a document by its path, the document itself first. */
+const placesIn = (value: unknown, path = ""): ReadonlyArray<readonly [string, unknown]> => {
+  const members = Array.isArray(value)
+    ? Array.from<readonly [number, unknown]>(value.entries())
+    : Object.entries(Predicate.isObject(value) ? value : {})
+  const below = members.flatMap(([key, member]) => placesIn(member, memberPath(path, key)))
+  return [[path, value], ...below]
+}
+
+const isFields = (value: unknown) => Predicate.isObject(value) && !Array.isArray(value)
+
+describe("a valid document", () => {
+  it("fills every default into an empty one", () => {
+    assert.deepStrictEqual(decoded({}), {
+      version: 1,
+      resetTimeZone: "UTC",
+      features: {
+        emailLogin: false,
+        saves: false,
+        stats: false,
+        multiplayer: false,
+        realtimeChannels: false,
+        voice: false,
+        hosting: false,
+        statsVerification: false
+      },
+      stats: [],
+      multiplayer: { modes: [] },
+      auth: {
+        redirectUrls: [],
+        providers: {
+          google: { enabled: false },
+          discord: { enabled: false },
+          apple: { enabled: false },
+          x: { enabled: false }
+        }
+      },
+      web: { allowedOrigins: [] },
+      share: {
+        images: {
+          enabled: false,
+          theme: { background: "#0f1115", accent: "#ffcc33", text: "#ffffff" }
+        },
+        tags: { enabled: false },
+        links: { enabled: false, hashtags: [] },
+        tracking: { enabled: false },
+        inAppBrowser: { enabled: false }
+      },
+      audience: "general",
+      integrity: {
+        stats: {
+          rules: [],
+          maxSubmitsPerMinute: 60,
+          webhook: { timeoutMs: 1500, onFailure: "accept" }
+        }
+      },
+      svcNews: { optIn: true }
+    })
+  })
+
+  it("fills the defaults of an entry that says only its key", () => {
+    const config = decoded({ stats: [{ key: "a" }], multiplayer: { modes: [{ key: "b" }] } })
+    assert.deepStrictEqual(config.stats, [{ key: "a", aggregation: "sum" }])
+    assert.deepStrictEqual(config.multiplayer.modes, [
+      {
+        key: "b",
+        minPlayers: 2,
+        maxPlayers: 4,
+        fillTimeoutSeconds: 15,
+        transport: "server",
+        p2p: { maxPlayers: 4, relayOnly: true },
+        reconnectSeconds: 30
+      }
+    ])
+  })
+
+  it("keeps what the fullest one says", () => {
+    const [duel, mesh] = fullest.multiplayer.modes
+    const p2p = { maxPlayers: 4, relayOnly: true }
+    assert.deepStrictEqual<unknown>(decoded(fullest), {
+      ...fullest,
+      multiplayer: { modes: [{ ...duel, p2p }, mesh] }
+    })
+  })
+
+  it("may leave any section and any optional field out", () => {
+    // Keys are required, a text needs a language, and a feature may need another.
+    const needed = /^$|\]$|\.(key|stat|en)$|^features\./
+    for (const [path] of placesIn(fullest).filter(([path]) => !needed.test(path))) {
+      assert.deepStrictEqual(issuesOf(without(fullest, path)), [], path)
+    }
+  })
+
+  it("caps maxPlayers of a peer-to-peer mode, and of no other", () => {
+    const seats = (mode: object) =>
+      decoded({ multiplayer: { modes: [{ key: "a", ...mode }] } }).multiplayer.modes[0]?.maxPlayers
+    assert.strictEqual(seats({ transport: "p2p", maxPlayers: 64 }), 4)
+    assert.strictEqual(seats({ transport: "p2p", maxPlayers: 64, p2p: { maxPlayers: 8 } }), 8)
+    assert.strictEqual(seats({ transport: "p2p", maxPlayers: 3 }), 3)
+    assert.strictEqual(seats({ maxPlayers: 64, p2p: { maxPlayers: 8 } }), 64)
+  })
+})
+
+describe("any valid document", () => {
+  it("decodes", () => {
+    fc.assert(fc.property(documents, (document) => issuesOf(document).length === 0))
+  })
+
+  it("is a fixed point once its defaults are filled in", () => {
+    fc.assert(
+      fc.property(documents, (document) => {
+        const config = decoded(document)
+        assert.deepStrictEqual<unknown>(encode(config), config)
+        assert.deepStrictEqual(decoded(encode(config)), config)
+      })
+    )
+  })
+
+  it("is refused with an unknown field at any depth, which is named by its path", () => {
+    const place = documents.chain((document) =>
+      fc.tuple(
+        fc.constant(document),
+        fc.constantFrom(
+          ...placesIn(document).flatMap(([path, value]) => (isFields(value) ? [path] : []))
+        )
+      )
+    )
+    const names = fc.constantFrom("typo", "Enabled", "a b", "__proto__", "constructor", "é", "0")
+    fc.assert(
+      fc.property(place, names, ([document, at], name) => {
+        const path = memberPath(at, name)
+        const issues = issuesOf(changed(document, `${at}.${name}`, 1))
+        assert.deepStrictEqual(
+          issues.map((issue) => issue.path),
+          [path]
+        )
+        assert.match(issues[0]?.message ?? "", /^is no known|^is not a language code/)
+      })
+    )
+  })
+})
+
+describe("a broken document", () => {
+  it("is told all its problems together, those between fields too", () => {
+    const issues = issuesOf({
+      version: 2,
+      resetTimeZone: "Mars/Olympus",
+      features: { voice: true },
+      stats: [{ key: "a" }, { key: "a" }],
+      multiplayer: {
+        modes: [
+          { key: "x", minPlayers: 4, maxPlayers: 3 },
+          { key: "Y", maxPlayers: 65 }
+        ]
+      },
+      auth: { providers: { myspace: { enabled: true } } },
+      web: { allowedOrigins: ["https://example.com/"] },
+      share: { images: { enabled: "yes" } },
+      integrity: { stats: { rules: [{ stat: "a", min: 2, max: 1 }], maxSubmitsPerMinute: 0 } },
+      sahre: {}
+    })
+    assert.deepStrictEqual(issues.map(({ path }) => path).toSorted(), [
+      "auth.providers.myspace",
+      "features.voice",
+      "integrity.stats.maxSubmitsPerMinute",
+      "integrity.stats.rules[0].max",
+      "multiplayer.modes[0].maxPlayers",
+      "multiplayer.modes[1].key",
+      "multiplayer.modes[1].maxPlayers",
+      "resetTimeZone",
+      "sahre",
+      "share.images.enabled",
+      "stats[1].key",
+      "version",
+      "web.allowedOrigins[0]"
+    ])
+  })
+
+  it("is an invalid_config whose message lists the issues of its details", () => {
+    const error = Result.getOrThrow(
+      Result.flip(
+        decodeConfig({
+          audience: "all",
+          multiplayer: { modes: [{ key: "a", minPlayers: 4, maxPlayers: 2 }] }
+        })
+      )
+    )
+    assert.strictEqual(error._tag, "invalid_config")
+    assert.strictEqual(
+      error.message,
+      "multiplayer.modes[0].maxPlayers: must be >= minPlayers (4); " +
+        'audience: must be one of "general", "mixed", "kids"'
+    )
+    assert.deepStrictEqual(error.details.issues, [
+      { path: "multiplayer.modes[0].maxPlayers", message: "must be >= minPlayers (4)" },
+      { path: "audience", message: 'must be one of "general", "mixed", "kids"' }
+    ])
+  })
+})
+
+describe("the feature table", () => {
+  it("names every switch of the config", () => {
+    assert.deepStrictEqual(Object.keys(featureTable), Object.keys(decoded({}).features))
+    assert.deepStrictEqual(featureTable.realtimeChannels, {
+      key: "realtimeChannels",
+      title: "Realtime channels",
+      configPath: "features.realtimeChannels"
+    })
+  })
+})
+
+/** As much of a JSON Schema as an editor shows. */
+interface Node {
+  readonly description?: string
+  readonly default?: unknown
+  readonly properties?: { readonly [name: string]: Node }
+  readonly items?: Node
+}
+const Node: Schema.Codec<Node> = Schema.Struct({
+  description: Schema.optionalKey(Schema.String),
+  default: Schema.optionalKey(Schema.Unknown),
+  properties: Schema.optionalKey(
+    Schema.Record(
+      Schema.String,
+      Schema.suspend(() => Node)
+    )
+  ),
+  items: Schema.optionalKey(Schema.suspend(() => Node))
+})
+const decodeNode = Schema.decodeSync(Schema.fromJsonString(Node))
+
+const fieldsOf = (node: Node, path = ""): ReadonlyArray<readonly [string, Node]> => [
+  ...Object.entries(node.properties ?? {}).flatMap(([name, field]) => [
+    [`${path}.${name}`, field] as const,
+    ...fieldsOf(field, `${path}.${name}`)
+  ]),
+  ...(node.items === undefined ? [] : fieldsOf(node.items, `${path}[]`))
+]
+
+describe("rpc/config.schema.json", () => {
+  const file = readFileSync(new URL("../../../rpc/config.schema.json", import.meta.url), "utf8")
+
+  it("is what the schema generates (npm run generate)", () => {
+    assert.strictEqual(file, configJsonSchemaText())
+  })
+
+  it("describes every field, and says the default of every field that has one", () => {
+    const fields = new Map(fieldsOf(decodeNode(file)))
+    for (const [path, { description }] of fields) assert.isString(description, path)
+    assert.strictEqual(fields.get(".resetTimeZone")?.default, "UTC")
+    assert.strictEqual(fields.get(".multiplayer.modes[].maxPlayers")?.default, 4)
+    assert.strictEqual(fields.get(".share.images.theme.accent")?.default, "#ffcc33")
+    assert.strictEqual(fields.get(".integrity.stats.webhook.onFailure")?.default, "accept")
+    assert.strictEqual(fields.get(".svcNews.optIn")?.default, true)
+  })
+})

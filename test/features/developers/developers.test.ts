@@ -1,0 +1,259 @@
+/** Developers' accounts: signing up, signing in, the password (spec section 4.9, decisions 3.13.1). */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { SqlClient } from "effect/sql"
+import { type Answer, at, request } from "#testing/players"
+import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+
+const on = (env: Readonly<Record<string, string>>) =>
+  nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
+
+const password = "correct horse"
+
+const codes = ["first-code-1", "second-code-2"] as const
+
+const ask = (method: string, path: string, options: { body?: unknown; token?: unknown } = {}) =>
+  Effect.flatMap(addressOfNode, (url) =>
+    request(`${url}${path}`, {
+      method,
+      ...(options.body === undefined ? {} : { body: options.body }),
+      ...(options.token === undefined
+        ? {}
+        : { headers: { authorization: `Bearer ${String(options.token)}` } })
+    })
+  )
+
+const signup = (body: unknown) => ask("POST", "/v1/developers/signup", { body })
+const login = (email: string, word = password) =>
+  ask("POST", "/v1/developers/login", { body: { email, password: word } })
+const me = (token: unknown) => ask("GET", "/v1/developers/me", { token })
+const tokenOf = ({ body }: Answer) => at(body, "token")
+
+const signups = Effect.map(ask("GET", "/v1/platform/info"), ({ body }) => at(body, "signups"))
+
+layer(on({}))("a fresh service", (it) => {
+  it.effect("lets one developer in, however many come at once, and then nobody", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* signups, "open")
+      const answers = yield* Effect.forEach(
+        ["a@example.com", "b@example.com", "c@example.com"],
+        (email) => signup({ email, password }),
+        { concurrency: "unbounded" }
+      )
+      assert.sameMembers(answers.map(codeOf), ["ok", "signups_closed", "signups_closed"])
+      const sql = yield* SqlClient.SqlClient
+      assert.lengthOf(yield* sql`select id from developers`, 1)
+      assert.strictEqual(
+        codeOf(yield* signup({ email: "d@example.com", password })),
+        "signups_closed"
+      )
+      assert.strictEqual(yield* signups, "closed")
+    })
+  )
+})
+
+layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
+  it.effect("sign up, and their token says who they are", () =>
+    Effect.gen(function* () {
+      const answer = yield* signup({ email: " Ada@Example.COM ", password, name: " Ada " })
+      const { developer } = Object(answer.body)
+      assert.strictEqual(answer.status, 200)
+      assert.match(String(tokenOf(answer)), /^kds_[\w-]{43}$/)
+      assert.strictEqual(at(answer.body, "expiresAt"), "1970-01-31T00:00:00.000Z")
+      assert.match(String(at(developer, "id")), /^dev_/)
+      assert.strictEqual(at(developer, "email"), "ada@example.com")
+      assert.strictEqual(at(developer, "name"), "Ada")
+      assert.isTrue(at(developer, "hasPassword"))
+      assert.deepStrictEqual((yield* me(tokenOf(answer))).body, { developer })
+      const again = yield* signup({ email: "ADA@example.com", password })
+      assert.strictEqual(codeOf(again), "email_taken")
+    })
+  )
+
+  it.effect("bad input is refused with where it is", () =>
+    Effect.gen(function* () {
+      const email = "bad@example.com"
+      for (const [body, path] of [
+        [{ email: "nobody", password }, "email"],
+        [{ email: `${"a".repeat(251)}@a.b`, password }, "email"],
+        [{ email: "a b@example.com", password }, "email"],
+        [{ email: "", password }, "email"],
+        [{ email, password: "short77" }, "password"],
+        [{ email, password: "a".repeat(257) }, "password"],
+        [{ email, password: 12345678 }, "password"],
+        [{ email, password, name: " " }, "name"],
+        [{ email, password, name: "a".repeat(81) }, "name"],
+        [{ email, password, name: "a\u0000b" }, "name"]
+      ] as const) {
+        const answer = yield* signup(body)
+        assert.strictEqual(codeOf(answer), "invalid_request", JSON.stringify(body))
+        assert.strictEqual(at(answer.body, "error", "details", "issues", 0, "path"), path)
+      }
+      assert.strictEqual(codeOf(yield* login(email)), "invalid_credentials")
+    })
+  )
+
+  it.effect("the password and the token are kept as hashes only", () =>
+    Effect.gen(function* () {
+      const token = tokenOf(yield* signup({ email: "hash@example.com", password }))
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* sql`select * from developers d join developer_sessions s
+        on s.developer_id = d.id where d.email = 'hash@example.com'`
+      const text = JSON.stringify(rows)
+      assert.include(text, "$argon2id$v=19$m=19456,t=2,p=1$")
+      assert.notInclude(text, password)
+      assert.notInclude(text, String(token).slice(4))
+    })
+  )
+
+  it.effect("a failed sign-in says nothing about who has an account", () =>
+    Effect.gen(function* () {
+      yield* signup({ email: "known@example.com", password })
+      const external = yield* makeDeveloper
+      const wrong = yield* login("known@example.com", "wrong horse")
+      const unknown = yield* login("unknown@example.com", password)
+      const without = yield* login(external.email, password)
+      for (const answer of [wrong, unknown, without]) {
+        assert.strictEqual(answer.status, 401)
+        assert.deepStrictEqual(answer.body, wrong.body)
+      }
+      assert.strictEqual(codeOf(wrong), "invalid_credentials")
+      assert.strictEqual(codeOf(yield* login("KNOWN@example.com")), "ok")
+    })
+  )
+
+  it.effect("signing out ends this session and no other", () =>
+    Effect.gen(function* () {
+      const one = tokenOf(yield* signup({ email: "two@example.com", password }))
+      const two = tokenOf(yield* login("two@example.com"))
+      const out = yield* ask("POST", "/v1/developers/logout", { token: one })
+      assert.deepStrictEqual(out.body, {})
+      assert.strictEqual(codeOf(yield* me(one)), "unauthorized")
+      assert.strictEqual(codeOf(yield* me(two)), "ok")
+    })
+  )
+
+  it.effect("a new password needs the old one, and ends the other sessions", () =>
+    Effect.gen(function* () {
+      const email = "change@example.com"
+      const here = tokenOf(yield* signup({ email, password }))
+      const there = tokenOf(yield* login(email))
+      const change = (body: unknown) =>
+        Effect.map(ask("POST", "/v1/developers/me/password", { token: here, body }), codeOf)
+      const newPassword = "battery staple"
+      assert.strictEqual(yield* change({ newPassword }), "invalid_credentials")
+      const wrong = { currentPassword: "wrong horse", newPassword }
+      assert.strictEqual(yield* change(wrong), "invalid_credentials")
+      const short = { currentPassword: password, newPassword: "short" }
+      assert.strictEqual(yield* change(short), "invalid_request")
+      assert.strictEqual(codeOf(yield* me(there)), "ok")
+      assert.strictEqual(yield* change({ currentPassword: password, newPassword }), "ok")
+      assert.strictEqual(codeOf(yield* me(here)), "ok")
+      assert.strictEqual(codeOf(yield* me(there)), "unauthorized")
+      assert.strictEqual(codeOf(yield* login(email)), "invalid_credentials")
+      assert.strictEqual(codeOf(yield* login(email, newPassword)), "ok")
+    })
+  )
+
+  it.effect("an external identity goes with the password's word, the last way in stays", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const answer = yield* signup({ email: "linked@example.com", password })
+      const token = tokenOf(answer)
+      const developerId = String(at(answer.body, "developer", "id"))
+      yield* sql`insert into developer_identities values
+        ('github', '1', ${developerId}, 'l@example.com', 'linked', '2026-01-01T00:00:00Z')`
+      const listed = yield* ask("GET", "/v1/developers/me/identities", { token })
+      const linkedAt = "2026-01-01T00:00:00.000Z"
+      const github = { provider: "github", email: "l@example.com", username: "linked", linkedAt }
+      assert.deepStrictEqual(listed.body, { identities: [github] })
+      const remove = (provider: string, body: unknown) =>
+        ask("DELETE", `/v1/developers/me/identities/${provider}`, { token, body })
+      assert.strictEqual(codeOf(yield* remove("github", {})), "invalid_credentials")
+      assert.strictEqual(codeOf(yield* remove("google", { password })), "not_found")
+      assert.deepStrictEqual((yield* remove("github", { password })).body, { identities: [] })
+    })
+  )
+
+  it.effect("what the platform offers is public", () =>
+    Effect.gen(function* () {
+      const { body } = yield* ask("GET", "/v1/platform/info")
+      assert.strictEqual(at(body, "signups"), "open")
+      assert.deepStrictEqual(at(body, "oauthProviders"), [])
+      assert.include(at(body, "features"), "multiplayer")
+      assert.isString(at(body, "version"))
+    })
+  )
+})
+
+layer(on({ SVC_SIGNUPS: "invite", SVC_INVITE_CODES: codes.join(",") }))("invited", (it) => {
+  it.effect("a code makes one account; without a good one nothing is made", () =>
+    Effect.gen(function* () {
+      const [first, second] = codes
+      const email = "a@example.com"
+      assert.strictEqual(codeOf(yield* signup({ email, password })), "invalid_invite_code")
+      const bad = { email, password, inviteCode: "third-code-3" }
+      assert.strictEqual(codeOf(yield* signup(bad)), "invalid_invite_code")
+      const both = yield* Effect.forEach(
+        [email, "b@example.com"],
+        (each) => signup({ email: each, password, inviteCode: first }),
+        { concurrency: "unbounded" }
+      )
+      assert.sameMembers(both.map(codeOf), ["ok", "invite_code_used"])
+      const sql = yield* SqlClient.SqlClient
+      assert.lengthOf(yield* sql`select id from developers`, 1)
+      const last = { email: "c@example.com", password, inviteCode: second }
+      assert.strictEqual(codeOf(yield* signup(last)), "ok")
+    })
+  )
+})
+
+layer(on({ SVC_SIGNUPS: "open", SVC_THROTTLES: "on" }))("paces of developers", (it) => {
+  it.effect("an account takes ten wrong passwords from an address in a quarter of an hour", () =>
+    Effect.gen(function* () {
+      const email = "guessed@example.com"
+      const token = tokenOf(yield* signup({ email, password }))
+      for (let i = 0; i < 15; i++) assert.strictEqual(codeOf(yield* login(email)), "ok")
+      for (let i = 0; i < 10; i++) {
+        assert.strictEqual(codeOf(yield* login(email, "wrong")), "invalid_credentials")
+      }
+      const refused = yield* login(email)
+      assert.strictEqual(refused.status, 429)
+      assert.strictEqual(codeOf(refused), "rate_limited")
+      assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)
+      assert.strictEqual(codeOf(yield* login("other@example.com")), "invalid_credentials")
+      assert.strictEqual(codeOf(yield* me(token)), "ok")
+      yield* TestClock.adjust("2 minutes")
+      assert.strictEqual(codeOf(yield* login(email)), "ok")
+    })
+  )
+
+  it.effect("an address tries sixty passwords, whatever the accounts", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("1 hour")
+      const tries = yield* Effect.forEach(
+        Array.from({ length: 61 }, (_, i) => `${i}@example.com`),
+        (email) => Effect.map(login(email), codeOf),
+        { concurrency: 4 }
+      )
+      assert.lengthOf(
+        tries.filter((code) => code === "rate_limited"),
+        1
+      )
+    })
+  )
+
+  it.effect("an address makes ten accounts an hour", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("1 hour")
+      const made: Array<unknown> = []
+      for (let i = 0; i < 11; i++) {
+        made.push(codeOf(yield* signup({ email: `new${i}@example.com`, password })))
+      }
+      assert.deepStrictEqual(made, [...Array.from({ length: 10 }, () => "ok"), "rate_limited"])
+    })
+  )
+})

@@ -1,0 +1,375 @@
+/**
+ * The links of mails: confirming an address, resetting a password, asking for either (spec sections 3,
+ * 4.1, 5 and 8; decisions 3.2.4-5), and the service's own pages for them.
+ */
+import { hash } from "node:crypto"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { at, request } from "#testing/players"
+import { addressOfNode } from "../../support/http/stack.ts"
+import { Inbox, type ReceivedMail } from "../../support/email/inbox.ts"
+import { codeOf, makeWorld, NodeLive, password } from "../../support/email/email-harness.ts"
+
+const tokenOf = ({ fragment }: ReceivedMail, purpose: "verify" | "reset"): string =>
+  fragment.get(`svc_${purpose}`) ?? ""
+
+const newPassword = "another horse battery"
+
+/** A player whose first mail has come. */
+const signedUp = Effect.fnUntraced(function* (email: string, more: object = {}) {
+  const world = yield* makeWorld
+  const inbox = yield* Inbox
+  const player = yield* world.signUp(email, more)
+  const mail = yield* inbox.next(email)
+  const verifiedOf = Effect.map(world.me(player), ({ body }) => at(body, "player", "emailVerified"))
+  return { ...world, inbox, mail, player, token: tokenOf(mail, "verify"), verifiedOf }
+})
+
+/** A player who has asked for a reset link, which has come. */
+const forgetful = Effect.fnUntraced(function* (email: string, more: object = {}) {
+  const signed = yield* signedUp(email)
+  yield* signed.post("password/forgot", { email, ...more })
+  const mail = yield* signed.inbox.next(email)
+  return { ...signed, mail, token: tokenOf(mail, "reset") }
+})
+
+layer(NodeLive())("a verification link", (it) => {
+  it.effect("comes after a sign-up, leads to the service's page and confirms the address", () =>
+    Effect.gen(function* () {
+      const { mail, post, publishableKey, token, verifiedOf } = yield* signedUp("ada@example.com")
+      assert.isTrue(mail.link.startsWith("https://play.example.com/-/verify#"), mail.link)
+      assert.strictEqual(mail.fragment.get("svc_key"), publishableKey)
+      const answer = yield* post("email/verify", { token })
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(at(answer.body, "player", "emailVerified"), true)
+      assert.isTrue(yield* verifiedOf)
+    })
+  )
+
+  it.effect("leads to the caller's page, with nothing but the token", () =>
+    Effect.gen(function* () {
+      const redirectUrl = "https://game.example.com/in?tab=me&x=1"
+      const { mail, token } = yield* signedUp("bea@example.com", { redirectUrl })
+      assert.strictEqual(mail.link, `${redirectUrl}#svc_verify=${token}`)
+      assert.match(token, /^[A-Za-z0-9_-]{43}$/)
+    })
+  )
+
+  it.effect("works once, of many who use it at once for one (spec section 3)", () =>
+    Effect.gen(function* () {
+      const { post, token } = yield* signedUp("cara@example.com")
+      const answers = yield* Effect.all(
+        Array.from({ length: 8 }, () => post("email/verify", { token })),
+        { concurrency: "unbounded" }
+      )
+      const told = answers.map((answer) => codeOf(answer) ?? answer.status).toSorted()
+      assert.deepStrictEqual(told, [200, ...Array.from({ length: 7 }, () => "invalid_token")])
+      assert.deepStrictEqual(answers.map(({ status }) => status).toSorted(), [
+        200,
+        ...Array.from({ length: 7 }, () => 400)
+      ])
+    })
+  )
+
+  it.effect("is spent after 24 hours (spec section 3)", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const first = yield* signedUp("dora@example.com")
+      const second = yield* signedUp("dana@example.com")
+      // The clock of the day is not turned for it: the link is made a day older.
+      const age = (playerId: string, by: string) => sql`
+        update single_use_codes set expires_at = expires_at - ${by}::text::interval
+        where player_id = ${playerId} and purpose = 'verify'`
+      yield* age(first.player.id, "24 hours")
+      const late = yield* first.post("email/verify", { token: first.token })
+      assert.deepStrictEqual([late.status, codeOf(late)], [400, "invalid_token"])
+      assert.isFalse(yield* first.verifiedOf)
+      yield* age(second.player.id, "23 hours 59 minutes 59 seconds")
+      const early = yield* second.post("email/verify", { token: second.token })
+      assert.strictEqual(early.status, 200)
+    })
+  )
+
+  it.effect("is good in its environment, for its purpose and for its address only", () =>
+    Effect.gen(function* () {
+      const { player, post, production, token } = yield* signedUp("eve@example.com")
+      const sql = yield* SqlClient.SqlClient
+      for (const answer of [
+        yield* production.post("email/verify", { token }),
+        yield* post("password/reset", { token, password: newPassword }),
+        yield* post("email/verify", { token: `${token}x` }),
+        yield* post("email/verify", { token: "x" })
+      ]) {
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_token"])
+      }
+      for (const token of ["", "x".repeat(129), 7, undefined]) {
+        const answer = yield* post("email/verify", { token })
+        assert.strictEqual(codeOf(answer), "invalid_request")
+      }
+      yield* sql`
+        update identities set subject = 'other@example.com' where player_id = ${player.id}`
+      const moved = yield* post("email/verify", { token })
+      assert.deepStrictEqual([moved.status, codeOf(moved)], [400, "invalid_token"])
+    })
+  )
+
+  it.effect("a banned player's is refused, and works after the ban", () =>
+    Effect.gen(function* () {
+      const { ban, player, post, secretKey, token, url } = yield* signedUp("flo@example.com")
+      yield* ban(player.id)
+      assert.strictEqual(codeOf(yield* post("email/verify", { token })), "player_banned")
+      yield* request(`${url}/v1/admin/players/${player.id}/unban`, {
+        headers: { "x-svc-key": secretKey },
+        body: {}
+      })
+      assert.strictEqual((yield* post("email/verify", { token })).status, 200)
+    })
+  )
+
+  it.effect("comes after linking, too", () =>
+    Effect.gen(function* () {
+      const { guest, me, post } = yield* makeWorld
+      const inbox = yield* Inbox
+      const player = yield* guest
+      yield* post("link/email", { email: "gil@example.com", password }, player)
+      const mail = yield* inbox.next("gil@example.com")
+      yield* post("email/verify", { token: tokenOf(mail, "verify") })
+      assert.isTrue(at((yield* me(player)).body, "player", "emailVerified"))
+    })
+  )
+
+  it.effect("is sent again on request, and not once the address is confirmed", () =>
+    Effect.gen(function* () {
+      const { guest, inbox, player, post, token } = yield* signedUp("hal@example.com")
+      const again = yield* post("email/resend", {}, player)
+      assert.deepStrictEqual([again.status, again.body], [200, {}])
+      const second = yield* inbox.next("hal@example.com")
+      assert.notStrictEqual(tokenOf(second, "verify"), token)
+      assert.strictEqual((yield* post("email/verify", { token })).status, 200)
+      const asked = inbox.countAsked("hal@example.com")
+      assert.deepStrictEqual((yield* post("email/resend", {}, player)).body, {})
+      const sql = yield* SqlClient.SqlClient
+      const waiting = yield* sql`select id from mails where player_id = ${player.id}`
+      assert.isEmpty(waiting)
+      assert.strictEqual(inbox.countAsked("hal@example.com"), asked)
+      const without = yield* post("email/resend", {}, yield* guest)
+      assert.deepStrictEqual([without.status, codeOf(without)], [404, "not_found"])
+    })
+  )
+})
+
+layer(NodeLive())("a reset link", (it) => {
+  it.effect("sets the password and revokes every refresh token (spec section 3)", () =>
+    Effect.gen(function* () {
+      const { logIn, mail, player, post, token, verifiedOf } = yield* forgetful("ada@example.com")
+      const other = yield* logIn("ada@example.com")
+      assert.isTrue(mail.link.startsWith("https://play.example.com/-/reset#"), mail.link)
+      assert.isFalse(yield* verifiedOf)
+      const answer = yield* post("password/reset", { token, password: newPassword })
+      assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+      for (const refreshToken of [player.refreshToken, at(other.body, "refreshToken")]) {
+        const refused = yield* post("refresh", { refreshToken })
+        assert.deepStrictEqual([refused.status, codeOf(refused)], [401, "session_revoked"])
+      }
+      assert.strictEqual(codeOf(yield* logIn("ada@example.com")), "invalid_credentials")
+      assert.strictEqual((yield* logIn("ada@example.com", newPassword)).status, 200)
+      // The mailbox was proven.
+      assert.isTrue(yield* verifiedOf)
+    })
+  )
+
+  it.effect("works once and is spent after 30 minutes (spec section 3)", () =>
+    Effect.gen(function* () {
+      const { inbox, logIn, post, token } = yield* forgetful("bea@example.com")
+      assert.strictEqual(
+        (yield* post("password/reset", { token, password: newPassword })).status,
+        200
+      )
+      const again = yield* post("password/reset", { token, password })
+      assert.deepStrictEqual([again.status, codeOf(again)], [400, "invalid_token"])
+      yield* post("password/forgot", { email: "bea@example.com" })
+      const late = tokenOf(yield* inbox.next("bea@example.com"), "reset")
+      yield* TestClock.adjust("30 minutes")
+      const answer = yield* post("password/reset", { token: late, password })
+      assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_token"])
+      assert.strictEqual((yield* logIn("bea@example.com", newPassword)).status, 200)
+    })
+  )
+
+  it.effect("ends the player's other reset links, and a change of the password ends all", () =>
+    Effect.gen(function* () {
+      const { inbox, player, post, token } = yield* forgetful("cara@example.com")
+      yield* post("password/forgot", { email: "cara@example.com" })
+      const second = tokenOf(yield* inbox.next("cara@example.com"), "reset")
+      yield* post(
+        "password/change",
+        {
+          currentPassword: password,
+          newPassword,
+          refreshToken: player.refreshToken
+        },
+        player
+      )
+      const ended = yield* post("password/reset", { token, password })
+      assert.strictEqual(codeOf(ended), "invalid_token")
+      assert.strictEqual(
+        codeOf(yield* post("password/reset", { token: second, password })),
+        "invalid_token"
+      )
+    })
+  )
+
+  it.effect("leads to the caller's page when it is given", () =>
+    Effect.gen(function* () {
+      const redirectUrl = "https://game.example.com/reset"
+      const { mail, token } = yield* forgetful("dora@example.com", { redirectUrl })
+      assert.strictEqual(mail.link, `${redirectUrl}#svc_reset=${token}`)
+    })
+  )
+
+  it.effect("a password that is too short does not use it up; a banned player's is refused", () =>
+    Effect.gen(function* () {
+      const { ban, player, post, token } = yield* forgetful("eve@example.com")
+      const short = yield* post("password/reset", { token, password: "1234567" })
+      assert.strictEqual(codeOf(short), "invalid_request")
+      yield* ban(player.id)
+      const banned = yield* post("password/reset", { token, password: newPassword })
+      assert.deepStrictEqual([banned.status, codeOf(banned)], [403, "player_banned"])
+    })
+  )
+
+  it.effect("a sign-in with the old password does not outlive a reset at the same moment", () =>
+    Effect.gen(function* () {
+      const { logIn, post, token } = yield* forgetful("flo@example.com")
+      const logins = Effect.all(
+        Array.from({ length: 6 }, () => logIn("flo@example.com")),
+        { concurrency: "unbounded" }
+      )
+      const [answers] = yield* Effect.all(
+        [logins, post("password/reset", { token, password: newPassword })],
+        { concurrency: "unbounded" }
+      )
+      for (const { body, status } of answers) {
+        if (status !== 200) continue
+        const refused = yield* post("refresh", { refreshToken: at(body, "refreshToken") })
+        assert.strictEqual(codeOf(refused), "session_revoked")
+      }
+    })
+  )
+})
+
+layer(NodeLive())("asking for a reset link", (it) => {
+  it.effect("is answered the same, and does the same, whether or not anybody has the address", () =>
+    Effect.gen(function* () {
+      const { post, signUp } = yield* makeWorld
+      const inbox = yield* Inbox
+      const sql = yield* SqlClient.SqlClient
+      yield* signUp("ada@example.com")
+      yield* inbox.next("ada@example.com")
+      // The mail that leaves is under way while the rows are looked at.
+      yield* inbox.policy("hold")
+      const unknown = yield* post("password/forgot", { email: "nobody@example.com" })
+      const known = yield* post("password/forgot", { email: "ada@example.com" })
+      for (const answer of [known, unknown]) {
+        assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+        assert.deepStrictEqual(Array.from(answer.headers.keys()), Array.from(known.headers.keys()))
+      }
+      yield* inbox.asked("ada@example.com", 2)
+      const waiting = yield* sql<{ readonly playerId: string | null }>`select * from mails`
+      assert.isNotEmpty(waiting)
+      for (const { playerId } of waiting) assert.isNull(playerId)
+      assert.strictEqual(inbox.countAsked("nobody@example.com"), 0)
+      yield* inbox.policy("accept")
+    })
+  )
+
+  it.effect("of a player of another environment sends nothing", () =>
+    Effect.gen(function* () {
+      const { post, production, signUp } = yield* makeWorld
+      const inbox = yield* Inbox
+      yield* signUp("bea@example.com")
+      yield* inbox.next("bea@example.com")
+      assert.strictEqual(
+        (yield* production.post("password/forgot", { email: "bea@example.com" })).status,
+        200
+      )
+      yield* post("password/forgot", { email: "bea@example.com" })
+      yield* inbox.next("bea@example.com")
+      assert.strictEqual(inbox.countAsked("bea@example.com"), 2)
+    })
+  )
+})
+
+layer(NodeLive())("the service's pages for links", (it) => {
+  for (const [purpose, asked] of [
+    ["verify", "../v1/auth/email/verify"],
+    ["reset", "../v1/auth/password/reset"]
+  ] as const) {
+    it.effect(`/-/${purpose} holds all it needs, and its policy allows nothing else`, () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const answer = yield* request(`${url}/-/${purpose}`)
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8")
+        assert.strictEqual(answer.headers.get("referrer-policy"), "no-referrer")
+        const html = String(answer.body)
+        const script = /<script>([^]*)<\/script>/.exec(html)?.[1] ?? ""
+        const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? ""
+        const source = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`
+        const policy = answer.headers.get("content-security-policy") ?? ""
+        assert.deepStrictEqual(policy.split("; "), [
+          "default-src 'none'",
+          `script-src ${source(script)}`,
+          `style-src ${source(style)}`,
+          "connect-src 'self'",
+          "form-action 'none'",
+          "base-uri 'none'",
+          "frame-ancestors 'none'"
+        ])
+        assert.include(script, `fetch("${asked}"`)
+        assert.notMatch(html, /https?:\/\/|\son[a-z]+=|\sstyle=|src=/)
+        assert.include(html, `<html lang="en">`)
+      })
+    )
+  }
+
+  it.effect("opening a link, by whatever program, uses nothing up", () =>
+    Effect.gen(function* () {
+      const { post, token, url } = yield* signedUp("ada@example.com")
+      for (const method of ["GET", "HEAD"]) {
+        yield* request(`${url}/-/verify#svc_verify=${token}`, { method })
+        yield* request(`${url}/-/verify?svc_verify=${token}`, { method })
+      }
+      assert.strictEqual(
+        codeOf(yield* request(`${url}/-/verify`, { body: { token } })),
+        "method_not_allowed"
+      )
+      assert.strictEqual((yield* post("email/verify", { token })).status, 200)
+    })
+  )
+
+  it.effect("a page's origin may call, whatever origins the config allows", () =>
+    Effect.gen(function* () {
+      const { post, secretKey, token, url } = yield* signedUp("bea@example.com")
+      const pushed = yield* request(`${url}/v1/config`, {
+        method: "PUT",
+        headers: { "x-svc-key": secretKey },
+        body: {
+          version: 1,
+          features: { emailLogin: true },
+          web: { allowedOrigins: ["https://game.example.com"] }
+        }
+      })
+      assert.strictEqual(pushed.status, 200)
+      const elsewhere = { origin: "https://evil.example" }
+      assert.strictEqual(
+        codeOf(yield* post("email/verify", { token }, undefined, elsewhere)),
+        "origin_not_allowed"
+      )
+      const own = { origin: "https://play.example.com" }
+      assert.strictEqual((yield* post("email/verify", { token }, undefined, own)).status, 200)
+    })
+  )
+})

@@ -1,0 +1,296 @@
+/** How a player signs in, and unlinking (spec sections 3 and 4.1, decisions 3.2.8). */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { PlayerId } from "#rpc/ids"
+import { IdentityRows } from "#sql/identities"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, newPlayer } from "#testing/players"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import {
+  anotherDevice,
+  appWithSql,
+  inAppBrowser,
+  link,
+  logout,
+  password,
+  providersOf,
+  unlink
+} from "../../support/devices.ts"
+import { ask, ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
+
+const live = { timeout: "60 seconds", excludeTestServices: true } as const
+
+/** Every change up to now was followed on this node: changes are, in their order. */
+const followed = Effect.fnUntraced(function* (app: TestApp["Service"]) {
+  const last = yield* newPlayer(app, "Last")
+  yield* logout(app, last)
+  yield* last.socket.closed
+})
+
+/** A player with these ways to sign in, on two devices. */
+const onTwoDevices = Effect.fnUntraced(function* (...methods: ReadonlyArray<"email" | "google">) {
+  const app = yield* TestApp
+  yield* configure(app, { features: { multiplayer: true }, ...inAppBrowser })
+  const phone = yield* guest(app, "Ada")
+  for (const method of methods) yield* link(phone, method)
+  const tablet = yield* anotherDevice(app, phone)
+  return { app, phone, tablet }
+})
+
+layer(appWithSql(), live)("identities", (it) => {
+  it.effect(
+    "are listed with all that is the player's own, oldest first, never the guest entry",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const ada = yield* guest(app, "Ada")
+        const list = Effect.map(play(app, ada, "GET", "players/me/identities"), ({ body }) => body)
+        assert.deepStrictEqual(yield* list, { identities: [] })
+        yield* link(ada, "email", "2026-01-02")
+        yield* link(ada, "google", "2026-01-03")
+        yield* link(ada, "x", "2026-01-01")
+        const email = `${ada.id.toLowerCase()}@example.com`
+        assert.deepStrictEqual(yield* list, {
+          identities: [
+            { provider: "x", username: "ada", linkedAt: "2026-01-01T00:00:00.000Z" },
+            {
+              provider: "email",
+              email,
+              emailVerified: false,
+              linkedAt: "2026-01-02T00:00:00.000Z"
+            },
+            { provider: "google", email, emailVerified: true, linkedAt: "2026-01-03T00:00:00.000Z" }
+          ]
+        })
+        const bob = yield* guest(app, "Bob")
+        assert.deepStrictEqual(yield* providersOf(app, bob), [])
+      })
+  )
+
+  it.effect("unlinking leaves one method fewer, and signs every other device out", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+      const answer = yield* unlink(app, phone, "google", phone.refreshToken)
+      assert.strictEqual(answer.status, 200)
+      assert.deepInclude(at(answer.body, "player"), {
+        id: phone.id,
+        isGuest: false,
+        identities: [{ provider: "email" }]
+      })
+      assert.deepStrictEqual(yield* providersOf(app, phone), ["email"])
+      assert.strictEqual(codeOf(yield* refresh(app, tablet.refreshToken)), "session_revoked")
+      assert.strictEqual(codeOf(yield* refresh(app, phone.refreshToken)), "ok")
+    })
+  )
+
+  it.effect("the email counts as a method: it is unlinked like a provider", () =>
+    Effect.gen(function* () {
+      const { app, phone } = yield* onTwoDevices("email", "google")
+      const answer = yield* unlink(app, phone, "email", phone.refreshToken)
+      assert.deepStrictEqual(at(answer.body, "player", "identities"), [{ provider: "google" }])
+      assert.strictEqual(at(answer.body, "player", "emailVerified"), false)
+    })
+  )
+
+  it.effect("the last one stays: 409 last_login_method, and nobody is signed out", () =>
+    Effect.gen(function* () {
+      for (const method of ["email", "google"] as const) {
+        const { app, phone, tablet } = yield* onTwoDevices(method)
+        const answer = yield* unlink(app, phone, method, phone.refreshToken)
+        assert.strictEqual(answer.status, 409)
+        assert.strictEqual(codeOf(answer), "last_login_method")
+        assert.deepStrictEqual(yield* providersOf(app, phone), [method])
+        assert.strictEqual(codeOf(yield* refresh(app, tablet.refreshToken)), "ok")
+      }
+    })
+  )
+
+  it.effect("what the player has not linked is not there", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+      for (const provider of ["apple", "guest", "nobody", "%00", "constructor"]) {
+        const answer = yield* unlink(app, phone, provider, phone.refreshToken)
+        assert.strictEqual(answer.status, 404, provider)
+        assert.strictEqual(codeOf(answer), "not_found", provider)
+      }
+      assert.strictEqual(codeOf(yield* refresh(app, tablet.refreshToken)), "ok")
+      const nobody = yield* guest(app)
+      const answer = yield* unlink(app, nobody, "email", nobody.refreshToken)
+      assert.strictEqual(codeOf(answer), "not_found")
+    })
+  )
+
+  it.effect("only the current token of an open session of the same player will do", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+      const stranger = yield* guest(app)
+      const elsewhere = yield* guest(app.production)
+      const renewed = yield* refresh(app, phone.refreshToken)
+      yield* logout(app, tablet)
+      const wrong = [
+        stranger.refreshToken,
+        elsewhere.refreshToken,
+        phone.refreshToken,
+        tablet.refreshToken,
+        phone.accessToken,
+        "nonsense"
+      ]
+      for (const token of wrong) {
+        const answer = yield* unlink(app, phone, "google", token)
+        assert.strictEqual(answer.status, 401)
+        assert.strictEqual(codeOf(answer), "invalid_refresh_token")
+      }
+      for (const body of [{}, { refreshToken: "" }, { refreshToken: 1 }]) {
+        const answer = yield* play(app, phone, "DELETE", "players/me/identities/google", body)
+        assert.strictEqual(codeOf(answer), "invalid_request")
+      }
+      assert.deepStrictEqual(yield* providersOf(app, phone), ["email", "google"])
+      const current = String(at(renewed.body, "refreshToken"))
+      assert.strictEqual((yield* unlink(app, phone, "google", current)).status, 200)
+    })
+  )
+
+  it.effect("of two devices that unlink at once, one does, and it stays signed in", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+      const answers = yield* Effect.all(
+        [
+          unlink(app, phone, "google", phone.refreshToken),
+          unlink(app, tablet, "email", tablet.refreshToken)
+        ],
+        { concurrency: 2 }
+      )
+      const [winner, loser] = answers[0].status === 200 ? [phone, tablet] : [tablet, phone]
+      assert.sameMembers(answers.map(codeOf), ["ok", "invalid_refresh_token"])
+      assert.lengthOf(yield* providersOf(app, winner), 1)
+      assert.strictEqual(codeOf(yield* refresh(app, winner.refreshToken)), "ok")
+      assert.strictEqual(codeOf(yield* refresh(app, loser.refreshToken)), "session_revoked")
+    })
+  )
+
+  it.effect(
+    "a sign-in by the email at the same moment fails or is signed out, and waits for none",
+    () =>
+      Effect.gen(function* () {
+        for (let round = 0; round < 4; round++) {
+          const { app, phone } = yield* onTwoDevices("email", "google")
+          yield* configure(app, { features: { emailLogin: true } })
+          const email = `${phone.id.toLowerCase()}@example.com`
+          const logIn = ask(app, "auth/email/login", { email, password })
+          const [unlinked, ...answers] = yield* Effect.all(
+            [
+              Effect.andThen(logIn, unlink(app, phone, "email", phone.refreshToken)),
+              ...Array.from({ length: 6 }, () => logIn)
+            ],
+            { concurrency: "unbounded" }
+          )
+          assert.strictEqual(codeOf(unlinked), "ok")
+          for (const answer of answers) {
+            if (codeOf(answer) === "invalid_credentials") continue
+            const token = String(at(answer.body, "refreshToken"))
+            assert.strictEqual(codeOf(answer), "ok")
+            assert.strictEqual(codeOf(yield* refresh(app, token)), "session_revoked")
+          }
+        }
+      })
+  )
+
+  it.effect("a banned player changes nothing", () =>
+    Effect.gen(function* () {
+      const { app, phone } = yield* onTwoDevices("email", "google")
+      yield* ban(app, phone.id)
+      const answer = yield* unlink(app, phone, "google", phone.refreshToken)
+      assert.strictEqual(codeOf(answer), "player_banned")
+      assert.deepStrictEqual(yield* providersOf(app, phone), ["email", "google"])
+    })
+  )
+})
+
+layer(appWithSql(), live)("a session that ends", (it) => {
+  it.effect("loses its socket with 4001 when another device unlinks; the seat waits", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+      const bob = yield* newPlayer(app, "Bob")
+      const made = yield* bob.socket.ask({ t: "create", mode: "default" })
+      const roomId = at(made, "data", "roomId")
+      const online = yield* goOnline(app, tablet)
+      yield* online.socket.ask({ t: "join", roomId })
+      yield* unlink(app, phone, "google", phone.refreshToken)
+      const closed = yield* online.socket.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [4001, "session_revoked"])
+      yield* bob.socket.next("player_disconnected")
+      const back = yield* goOnline(app, phone)
+      const resumed = yield* back.socket.ask({ t: "resume", roomId })
+      assert.strictEqual(resumed["ok"], true)
+    })
+  )
+
+  it.effect("keeps its socket when it is the one that unlinks, or another one signs out", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+      const online = yield* goOnline(app, phone)
+      yield* logout(app, tablet)
+      yield* unlink(app, phone, "google", phone.refreshToken)
+      yield* followed(app)
+      assert.strictEqual((yield* online.socket.ask({ t: "ping" }))["ok"], true)
+    })
+  )
+
+  it.effect("loses its socket when it signs out", () =>
+    Effect.gen(function* () {
+      const { app, phone } = yield* onTwoDevices()
+      const online = yield* goOnline(app, phone)
+      yield* logout(app, phone)
+      assert.strictEqual((yield* online.socket.closed).code, 4001)
+    })
+  )
+
+  it.effect("may open one with its access token until that ends, and keeps it", () =>
+    Effect.gen(function* () {
+      const { app, phone } = yield* onTwoDevices()
+      yield* logout(app, phone)
+      const { socket } = yield* goOnline(app, phone)
+      yield* play(app, phone, "PATCH", "players/me", { displayName: "Ida" })
+      yield* followed(app)
+      assert.strictEqual((yield* socket.ask({ t: "ping" }))["ok"], true)
+    })
+  )
+
+  it.effect("is the one of the newest token that the socket has shown", () =>
+    Effect.gen(function* () {
+      const { app, phone, tablet } = yield* onTwoDevices()
+      const { socket } = yield* goOnline(app, phone)
+      const { publishableKey: key } = app
+      yield* socket.ask({ t: "auth", key, token: tablet.accessToken })
+      yield* logout(app, phone)
+      yield* followed(app)
+      assert.strictEqual((yield* socket.ask({ t: "ping" }))["ok"], true)
+      yield* logout(app, tablet)
+      assert.strictEqual((yield* socket.closed).code, 4001)
+    })
+  )
+})
+
+layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))(
+  "the last two identities",
+  (it) => {
+    it.effect("are not removed by two at once, whoever asks for it", () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const { development } = yield* makeTenants
+        const identities = yield* IdentityRows.make
+        const { environmentId } = development
+        for (let round = 0; round < 8; round++) {
+          const player = yield* guest({ url, ...development })
+          for (const method of ["email", "google"] as const) yield* link(player, method)
+          const playerId = yield* Schema.decodeUnknownEffect(PlayerId)(player.id)
+          const both = (["email", "google"] as const).map((provider) =>
+            Effect.exit(identities.unlink({ environmentId, playerId, provider }))
+          )
+          yield* Effect.all(both, { concurrency: 2 })
+          assert.lengthOf(yield* identities.ofPlayer({ environmentId, playerId }), 1)
+        }
+      })
+    )
+  }
+)

@@ -1,0 +1,156 @@
+/** Matchmaking through the public interface (spec section 4.4, decisions 3.8). */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestApp } from "#testing/app"
+import { AppLive } from "../../support/service.ts"
+import { at, configure, newPlayer } from "#testing/players"
+
+const modes = {
+  version: 1,
+  features: { multiplayer: true },
+  multiplayer: {
+    modes: [
+      { key: "duel", minPlayers: 2, maxPlayers: 2 },
+      { key: "party", minPlayers: 2, maxPlayers: 4 },
+      { key: "patient", minPlayers: 3, maxPlayers: 3, fillTimeoutSeconds: 0 },
+      { key: "hasty", minPlayers: 4, maxPlayers: 4, fillTimeoutSeconds: 1 }
+    ]
+  }
+}
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmaking", (it) => {
+  it.effect("two players meet: room_joined, then the reply, in the same room", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const [first, second] = yield* Effect.all(
+        [
+          ada.socket.ask({ t: "quickMatch", mode: "duel" }),
+          bob.socket.ask({ t: "quickMatch", mode: "duel" })
+        ],
+        { concurrency: 2 }
+      )
+      assert.strictEqual(at(first, "ok"), true)
+      assert.strictEqual(at(first, "data", "roomId"), at(second, "data", "roomId"))
+      for (const { socket } of [ada, bob]) {
+        const order = socket.heard.map((frame) => frame.t)
+        assert.isBelow(order.indexOf("room_joined"), order.indexOf("reply"))
+        const joined = yield* socket.next("room_joined")
+        assert.lengthOf(Object(at(joined, "room", "players")), 2)
+      }
+      yield* ada.socket.say({ t: "send", type: "hi" })
+      yield* bob.socket.next("message")
+    })
+  )
+
+  it.effect("a room with a free seat is filled before another opens", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const players = yield* Effect.all([newPlayer(app), newPlayer(app), newPlayer(app)])
+      const [ada, bob, cleo] = players
+      const [first] = yield* Effect.all(
+        [
+          ada.socket.ask({ t: "quickMatch", mode: "party" }),
+          bob.socket.ask({ t: "quickMatch", mode: "party" })
+        ],
+        { concurrency: 2 }
+      )
+      const third = yield* cleo.socket.ask({ t: "quickMatch", mode: "party" })
+      assert.strictEqual(at(third, "data", "roomId"), at(first, "data", "roomId"))
+      const news = yield* ada.socket.next("player_joined")
+      assert.strictEqual(at(news, "player", "id"), cleo.id)
+    })
+  )
+
+  it.effect("a second ticket is refused, cancelling ends the wait, cancelling again fails", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
+      const twice = yield* ada.socket.ask({ t: "quickMatch", mode: "patient" })
+      assert.strictEqual(at(twice, "error", "code"), "already_matching")
+      const cancelled = yield* ada.socket.ask({ t: "cancelMatch" })
+      assert.deepStrictEqual(cancelled["data"], { cancelled: true })
+      const ended = yield* ada.socket.next("reply", (frame) => frame["rid"] === "wait")
+      assert.strictEqual(at(ended, "error", "code"), "match_cancelled")
+      const again = yield* ada.socket.ask({ t: "cancelMatch" })
+      assert.strictEqual(at(again, "error", "code"), "not_matching")
+      const unknown = yield* ada.socket.ask({ t: "quickMatch", mode: "nope" })
+      assert.strictEqual(at(unknown, "error", "code"), "mode_not_found")
+    })
+  )
+
+  it.effect("after the fill timeout a match starts with whoever waits", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const ada = yield* newPlayer(app)
+      const alone = yield* ada.socket.ask({ t: "quickMatch", mode: "hasty" })
+      assert.strictEqual(at(alone, "ok"), true)
+      const joined = yield* ada.socket.next("room_joined")
+      assert.lengthOf(Object(at(joined, "room", "players")), 1)
+    })
+  )
+
+  it.effect("a dropped socket takes its ticket with it", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const [ada, bob, cleo] = yield* Effect.all([newPlayer(app), newPlayer(app), newPlayer(app)])
+      yield* ada.socket.say({ t: "quickMatch", rid: "a", mode: "duel" })
+      yield* ada.socket.ask({ t: "ping" })
+      yield* ada.socket.terminate
+      const back = yield* app.online(ada)
+      yield* back.socket.next("welcome")
+      const [first, second] = yield* Effect.all(
+        [
+          bob.socket.ask({ t: "quickMatch", mode: "duel" }),
+          cleo.socket.ask({ t: "quickMatch", mode: "duel" })
+        ],
+        { concurrency: 2 }
+      )
+      assert.strictEqual(at(first, "data", "roomId"), at(second, "data", "roomId"))
+      const joined = yield* bob.socket.next("room_joined")
+      const ids = [at(joined, "room", "players", 0, "id"), at(joined, "room", "players", 1, "id")]
+      assert.sameMembers(ids, [bob.id, cleo.id])
+    })
+  )
+
+  it.effect("a push that lowers minPlayers matches those who wait", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const [ada, bob] = yield* Effect.all([newPlayer(app), newPlayer(app)])
+      for (const { socket } of [ada, bob]) {
+        yield* socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
+      }
+      yield* ada.socket.ask({ t: "ping" })
+      const [duel, party, patient, hasty] = modes.multiplayer.modes
+      const lowered = [duel, party, { ...patient, minPlayers: 2 }, hasty]
+      yield* configure(app, { ...modes, multiplayer: { modes: lowered } })
+      const [first, second] = yield* Effect.all([
+        ada.socket.next("reply", (frame) => frame["rid"] === "wait"),
+        bob.socket.next("reply", (frame) => frame["rid"] === "wait")
+      ])
+      assert.strictEqual(at(first, "ok"), true)
+      assert.strictEqual(at(first, "data", "roomId"), at(second, "data", "roomId"))
+    })
+  )
+
+  it.effect("a push that removes the mode fails its tickets", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, modes)
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
+      yield* ada.socket.ask({ t: "ping" })
+      yield* configure(app, { version: 1, features: { multiplayer: true } })
+      const ended = yield* ada.socket.next("reply", (frame) => frame["rid"] === "wait")
+      assert.strictEqual(at(ended, "error", "code"), "mode_not_found")
+    })
+  )
+})

@@ -1,0 +1,97 @@
+/**
+ * A ban on two runner processes: the player's socket on one, the room and the channel on either. The
+ * time from the ban's call and answer to the close is printed (the goal is 200 ms), never asserted.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect } from "effect"
+import { TestDatabase } from "#testing/app"
+import { at, authenticate, newPlayer } from "#testing/players"
+import { startCluster } from "#testing/runners"
+import { manage } from "../../support/channel-calls.ts"
+import { ban, codeOf, play, unban } from "../../support/moderation-calls.ts"
+import { DatabaseLive } from "../../support/service.ts"
+
+const median = (numbers: ReadonlyArray<number>): number =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
+
+const rounds = 10
+
+/** Two runners, and a way to address each. */
+const twoRunners = Effect.gen(function* () {
+  const database = yield* TestDatabase
+  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
+  const [first, second] = runners
+  if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
+  return { at1: { ...target, url: first.url }, at2: { ...target, url: second.url } }
+})
+
+describe("a ban on two runners", { timeout: 90_000 }, () => {
+  it.live("closes the player's socket wherever it is, and ends seat and membership", () =>
+    Effect.gen(function* () {
+      const { at1, at2 } = yield* twoRunners
+      const name = "lobby"
+      yield* manage(at1, "PUT", name, {})
+      const host = yield* newPlayer(at1, "Host")
+      const made = yield* host.socket.ask({ t: "create", mode: "default" })
+      const roomId = at(made, "data", "roomId")
+      yield* host.socket.ask({ t: "channelJoin", channel: name })
+      const afterCall: Array<number> = []
+      const afterAnswer: Array<number> = []
+      for (let round = 0; round < rounds; round++) {
+        const [there, here] = round % 2 === 0 ? [at2, at1] : [at1, at2]
+        const player = yield* newPlayer(there, "Player")
+        yield* player.socket.ask({ t: "join", roomId })
+        yield* player.socket.ask({ t: "channelJoin", channel: name })
+        const called = yield* Clock.currentTimeMillis
+        const [answered, closed] = yield* Effect.all(
+          [
+            Effect.andThen(ban(here, player.id), Clock.currentTimeMillis),
+            Effect.andThen(player.socket.closed, (end) =>
+              Effect.map(Clock.currentTimeMillis, (millis) => ({ ...end, millis }))
+            )
+          ],
+          { concurrency: 2 }
+        )
+        assert.strictEqual(closed.code, 4003)
+        afterCall.push(closed.millis - called)
+        afterAnswer.push(closed.millis - answered)
+        const left = yield* host.socket.next("player_left", (one) => one["playerId"] === player.id)
+        assert.strictEqual(left["reason"], "banned")
+        const gone = yield* host.socket.next(
+          "channel_player_left",
+          (one) => one["playerId"] === player.id
+        )
+        assert.strictEqual(gone["reason"], "banned")
+        for (const target of [at1, at2]) {
+          const write = yield* play(target, player, "PATCH", "players/me", { displayName: "X" })
+          assert.strictEqual(codeOf(write), "player_banned")
+          const again = yield* authenticate(target, player)
+          assert.strictEqual((yield* again.socket.closed).code, 4003)
+        }
+      }
+      yield* Effect.log(
+        `4003 after the ban's call: median ${median(afterCall)} ms, at most ` +
+          `${Math.max(...afterCall)} ms; after its answer: median ${median(afterAnswer)} ms, at ` +
+          `most ${Math.max(...afterAnswer)} ms (${rounds} bans)`
+      )
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("ends a seat in its grace on the other runner, and is lifted on both", () =>
+    Effect.gen(function* () {
+      const { at1, at2 } = yield* twoRunners
+      const host = yield* newPlayer(at1, "Host")
+      const player = yield* newPlayer(at2, "Player")
+      const made = yield* host.socket.ask({ t: "create", mode: "default" })
+      yield* player.socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
+      yield* player.socket.terminate
+      yield* host.socket.next("player_disconnected")
+      yield* ban(at2, player.id)
+      assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "banned")
+      yield* unban(at1, player.id)
+      const write = play(at2, player, "PATCH", "players/me", { displayName: "X" })
+      const free = Effect.repeat(write, { until: (answer) => codeOf(answer) === "ok" })
+      yield* Effect.timeout(free, "5 seconds")
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+})

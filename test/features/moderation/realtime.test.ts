@@ -1,0 +1,221 @@
+/**
+ * What a ban, an age group and a deletion mean for what is alive: sockets, seats, channels, tickets
+ * (spec sections 3 and 6, decisions 3.7.8, 3.8.2, 3.9.6).
+ */
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
+import { TestApp, TestDatabase } from "#testing/app"
+import { at, authenticate, guest, newPlayer, type OnlinePlayer } from "#testing/players"
+import { heardTypes, manage, uniqueName } from "../../support/channel-calls.ts"
+import { ban, operate, refresh, unban } from "../../support/moderation-calls.ts"
+import { AppLive, DatabaseLive } from "../../support/service.ts"
+
+const ok = Effect.fnUntraced(function* (player: OnlinePlayer, frame: object) {
+  const reply = yield* player.socket.ask(frame)
+  assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
+  return reply
+})
+
+/** Two players in a room and in a managed channel. */
+const together = Effect.gen(function* () {
+  const app = yield* TestApp
+  const channel = yield* uniqueName
+  yield* manage(app, "PUT", channel, {})
+  const ada = yield* newPlayer(app, "Ada")
+  const bob = yield* newPlayer(app, "Bob")
+  const made = yield* ok(ada, { t: "create", mode: "default" })
+  const roomId = String(at(made, "data", "roomId"))
+  yield* ok(bob, { t: "join", roomId })
+  for (const player of [ada, bob]) yield* ok(player, { t: "channelJoin", channel })
+  return { app, ada, bob, channel, roomId }
+})
+
+const closedWith = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, code: number) {
+  const closed = yield* socket.closed
+  assert.strictEqual(closed.code, code, closed.reason)
+  return closed.reason
+})
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (it) => {
+  it.effect("closes the socket with 4003; room and channel see the player leave, once", () =>
+    Effect.gen(function* () {
+      const { ada, app, bob, channel } = yield* together
+      yield* ban(app, ada.id)
+      assert.strictEqual(yield* closedWith(ada, 4003), "player_banned")
+      const left = yield* bob.socket.next("player_left")
+      assert.deepInclude(left, { playerId: ada.id, reason: "banned" })
+      const host = yield* bob.socket.next("host_changed")
+      assert.deepInclude(host, { hostId: bob.id, reason: "banned" })
+      const gone = yield* bob.socket.next("channel_player_left")
+      assert.deepInclude(gone, { channel, playerId: ada.id, reason: "banned" })
+      yield* ok(bob, { t: "ping" })
+      assert.notInclude(heardTypes(bob), "player_disconnected")
+      assert.strictEqual(heardTypes(bob).filter((t) => t === "player_left").length, 1)
+    })
+  )
+
+  it.effect("ends the seat and the membership of a player whose socket is gone", () =>
+    Effect.gen(function* () {
+      const { ada, app, bob, channel, roomId } = yield* together
+      yield* ada.socket.terminate
+      yield* bob.socket.next("player_disconnected")
+      yield* ban(app, ada.id)
+      const left = yield* bob.socket.next("player_left")
+      assert.deepInclude(left, { playerId: ada.id, reason: "banned" })
+      const gone = yield* bob.socket.next("channel_player_left")
+      assert.deepInclude(gone, { channel, playerId: ada.id, reason: "banned" })
+      yield* unban(app, ada.id)
+      const back = yield* authenticate(app, ada)
+      yield* back.socket.next("welcome")
+      const resumed = yield* back.socket.ask({ t: "resume", roomId })
+      assert.strictEqual(at(resumed, "error", "code"), "resume_expired")
+    })
+  )
+
+  it.effect("lets no new socket in, until it is lifted", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app, "Ada")
+      yield* ban(app, ada.id)
+      assert.strictEqual(yield* closedWith(yield* authenticate(app, ada), 4003), "player_banned")
+      yield* unban(app, ada.id)
+      const back = yield* authenticate(app, ada)
+      yield* back.socket.next("welcome")
+    })
+  )
+
+  it.effect("takes the ticket out of its queue: nobody is matched with a banned player", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app, "Ada")
+      yield* ada.socket.say({ t: "quickMatch", mode: "default", rid: "q" })
+      // Asked after it: the ticket is in its queue by now.
+      const twice = yield* ada.socket.ask({ t: "quickMatch", mode: "default" })
+      assert.strictEqual(at(twice, "error", "code"), "already_matching")
+      yield* ban(app, ada.id)
+      yield* closedWith(ada, 4003)
+      const bob = yield* newPlayer(app, "Bob")
+      const cleo = yield* newPlayer(app, "Cleo")
+      const matched = yield* Effect.all(
+        [bob, cleo].map((player) => ok(player, { t: "quickMatch", mode: "default" })),
+        { concurrency: 2 }
+      )
+      const [one, two] = matched.map((reply) => at(reply, "data", "roomId"))
+      assert.strictEqual(one, two)
+      const joined = yield* cleo.socket.next("room_joined")
+      assert.notInclude(JSON.stringify(at(joined, "room", "players")), ada.id)
+    })
+  )
+
+  it.effect("finds a player whatever it is doing: coming, refreshing, playing", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const attempt = Effect.gen(function* () {
+        const ada = yield* guest(app, "Ada")
+        const [online] = yield* Effect.all(
+          [authenticate(app, ada), ban(app, ada.id), refresh(app, ada.refreshToken)],
+          { concurrency: "unbounded" }
+        )
+        yield* closedWith(online, 4003)
+      })
+      yield* Effect.all(
+        Array.from({ length: 20 }, () => Effect.scoped(attempt)),
+        {
+          concurrency: 5
+        }
+      )
+    })
+  )
+})
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age group", (it) => {
+  const setAge = (app: TestApp["Service"], playerId: string, band: unknown) =>
+    operate(app, "PUT", `players/${playerId}/age`, { band })
+
+  it.effect("is set by the operator, to any band, and answers what follows from it", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app, "Ada")
+      for (const [ageBand, grown] of [
+        ["child", false],
+        ["adult", true],
+        ["teen", true]
+      ] as const) {
+        const answer = yield* setAge(app, ada.id, ageBand)
+        assert.deepStrictEqual(answer.body, {
+          ageBand,
+          declaredAgeBand: ageBand,
+          capabilities: {
+            directConnections: grown,
+            voice: grown,
+            openChat: grown,
+            showName: grown,
+            news: grown
+          }
+        })
+      }
+      for (const band of ["baby", null, 12]) {
+        assert.strictEqual((yield* setAge(app, ada.id, band)).status, 400)
+      }
+      const nobody = yield* setAge(app, `pl_${"0".repeat(26)}`, "teen")
+      assert.strictEqual(at(nobody.body, "error", "code"), "player_not_found")
+    })
+  )
+
+  it.effect("of a child takes it out of the channels of players at once", () =>
+    Effect.gen(function* () {
+      const { ada, app, bob, channel } = yield* together
+      const made = yield* ok(bob, { t: "channelCreate" })
+      const theirs = String(at(made, "data", "channel"))
+      yield* ok(ada, { t: "channelJoin", channel: theirs })
+      yield* setAge(app, ada.id, "child")
+      const closed = yield* ada.socket.next("channel_closed")
+      assert.deepInclude(closed, { channel: theirs, reason: "kicked" })
+      const again = yield* ada.socket.ask({ t: "channelJoin", channel: theirs })
+      assert.strictEqual(at(again, "error", "code"), "channel_forbidden")
+      yield* ok(ada, { t: "channelSend", channel, type: "hello" })
+      yield* setAge(app, ada.id, "teen")
+      yield* app.eventually(
+        Effect.map(
+          ada.socket.ask({ t: "channelJoin", channel: theirs }),
+          (reply) => reply["ok"] === true
+        ),
+        "a teen may come in"
+      )
+    })
+  )
+})
+
+const Listening = Layer.mergeAll(
+  TestApp.layerWith(),
+  Layer.unwrap(
+    Effect.map(TestDatabase, ({ url }) =>
+      Layer.effect(SqlClient.SqlClient, PgClient.make({ url: Redacted.make(url) }))
+    )
+  ).pipe(Layer.provide(Reactivity.layer))
+).pipe(Layer.provide(DatabaseLive))
+
+layer(Listening, { timeout: "60 seconds", excludeTestServices: true })("a node", (it) => {
+  it.effect("that could not listen when a player was banned closes its socket once it can", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      const ada = yield* newPlayer(app, "Ada")
+      const bob = yield* newPlayer(app, "Bob")
+      yield* sql`
+        insert into sanctions (id, environment_id, player_id, created_at)
+        select ${`snc_${"0".repeat(26)}`}, environment_id, id, now() from players
+        where id = ${ada.id}`
+      yield* ok(ada, { t: "ping" })
+      const ended = yield* sql`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and query ilike 'listen%'`
+      assert.isAtLeast(ended.length, 1)
+      assert.strictEqual(yield* closedWith(ada, 4003), "player_banned")
+      yield* ok(bob, { t: "ping" })
+    })
+  )
+})

@@ -1,0 +1,108 @@
+/** News by mail: who may be asked, and what is kept (spec section 2.2, decisions 3.2.14). */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
+import { codeOf, play } from "../../support/moderation-calls.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+/** An environment with this config, and a player of it. */
+const playerOf = Effect.fnUntraced(function* (document: object) {
+  const url = yield* addressOfNode
+  const { development } = yield* makeTenants
+  yield* configure(development, document)
+  const target: TestTarget = { url, ...development }
+  return { target, tenant: development, ada: yield* guest(target, "Ada") }
+})
+
+const enabled = ({ publishableKey, url }: TestTarget) =>
+  Effect.map(
+    request(`${url}/v1/news/opt-in`, { headers: { "x-svc-key": publishableKey } }),
+    ({ body }) => body
+  )
+
+const choose = (target: TestTarget, player: TestPlayer, optIn: unknown) =>
+  play(target, player, "PUT", "news/opt-in", { optIn })
+
+/** What is stored of a player's choice. */
+const stored = Effect.fnUntraced(function* ({ id }: TestPlayer) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`select news_opt_in, news_chosen_at from players where id = ${id}`
+  return rows[0]?.["newsOptIn"] ?? null
+})
+
+layer(Node)("the news opt-in", (it) => {
+  it.effect("is there by default, and keeps the choice with its time", () =>
+    Effect.gen(function* () {
+      const { ada, target } = yield* playerOf({})
+      assert.deepStrictEqual(yield* enabled(target), { enabled: true })
+      assert.isNull(yield* stored(ada))
+      for (const optIn of [true, false, true]) {
+        const answer = yield* choose(target, ada, optIn)
+        assert.strictEqual(answer.status, 200)
+        assert.deepStrictEqual(answer.body, { enabled: true, optIn })
+        assert.strictEqual(yield* stored(ada), optIn)
+      }
+    })
+  )
+
+  it.effect("does nothing where it is removed, in apps for kids, and for children", () =>
+    Effect.gen(function* () {
+      for (const [document, offered] of [
+        [{ svcNews: { optIn: false } }, false],
+        [{ audience: "kids" }, false],
+        [{ audience: "mixed" }, true]
+      ] as const) {
+        const { ada, target } = yield* playerOf(document)
+        assert.deepStrictEqual(yield* enabled(target), { enabled: offered })
+        const answer = yield* choose(target, ada, true)
+        assert.deepStrictEqual(answer.body, { enabled: false, optIn: false })
+        assert.isNull(yield* stored(ada), JSON.stringify(document))
+      }
+    })
+  )
+
+  it.effect("is for a player who has declared to be no child", () =>
+    Effect.gen(function* () {
+      const { ada, target } = yield* playerOf({ audience: "mixed" })
+      yield* play(target, ada, "PUT", "social/age", { band: "teen" })
+      assert.deepStrictEqual((yield* choose(target, ada, true)).body, {
+        enabled: true,
+        optIn: true
+      })
+      assert.isTrue(yield* stored(ada))
+    })
+  )
+
+  it.effect("leaves what was chosen before as it is while it is removed", () =>
+    Effect.gen(function* () {
+      const { ada, target, tenant } = yield* playerOf({})
+      yield* choose(target, ada, true)
+      yield* configure(tenant, { svcNews: { optIn: false } })
+      assert.strictEqual(at((yield* choose(target, ada, false)).body, "enabled"), false)
+      assert.isTrue(yield* stored(ada))
+    })
+  )
+
+  it.effect("takes a yes or a no, from a player", () =>
+    Effect.gen(function* () {
+      const { ada, target } = yield* playerOf({})
+      for (const optIn of ["yes", 1, null, undefined]) {
+        assert.strictEqual(codeOf(yield* choose(target, ada, optIn)), "invalid_request")
+      }
+      const nobody = { ...ada, accessToken: "nonsense" }
+      assert.strictEqual(codeOf(yield* choose(target, nobody, true)), "unauthorized")
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`delete from players where id = ${ada.id}`
+      assert.strictEqual(codeOf(yield* choose(target, ada, true)), "not_found")
+    })
+  )
+})

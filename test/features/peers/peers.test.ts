@@ -1,0 +1,200 @@
+/** Peer-to-peer rooms through the public interface (spec section 4.4, decisions 3.7.15, 3.7.16). */
+import { createHmac } from "node:crypto"
+import { assert, layer } from "@effect/vitest"
+import { Clock, Effect, Layer } from "effect"
+import { rooms, turn } from "#rpc/limits"
+import { TestApp } from "#testing/app"
+import { at, configure, newPlayer, type OnlinePlayer } from "#testing/players"
+import { play } from "../../support/moderation-calls.ts"
+import { AppLive, DatabaseLive } from "../../support/service.ts"
+
+const secret = "shared-with-the-turn-server"
+const turnUrls = ["turn:turn.example.com:3478", "turns:turn.example.com:5349?transport=tcp"]
+
+const RelayedLive = TestApp.layerWith({
+  SVC_TURN_URLS: ["stun:stun.example.com:3478", ...turnUrls].join(","),
+  SVC_TURN_SECRET: secret
+}).pipe(Layer.provide(DatabaseLive))
+
+/** `mesh` shows no addresses, `open` does, `plain` has no peers. */
+const modes = [
+  { key: "mesh", minPlayers: 2, maxPlayers: 8, transport: "p2p", p2p: { maxPlayers: 2 } },
+  { key: "open", minPlayers: 2, transport: "p2p", p2p: { relayOnly: false } },
+  { key: "plain", minPlayers: 2 }
+]
+
+const configured = (document: object = {}) =>
+  Effect.gen(function* () {
+    const app = yield* TestApp
+    const features = { multiplayer: true }
+    yield* configure(app, { features, multiplayer: { modes }, ...document })
+    return app
+  })
+
+/** Two players in a room of a mode. */
+const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
+  const app = yield* configured(document)
+  const ada = yield* newPlayer(app)
+  const bob = yield* newPlayer(app)
+  const created = yield* ada.socket.ask({ t: "create", mode })
+  yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+  return { app, ada, bob }
+})
+
+const live = { timeout: "60 seconds", excludeTestServices: true } as const
+
+layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
+  it.effect("tell their terms, and have no more seats than the mesh", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* pair("mesh")
+      const joined = yield* ada.socket.next("room_joined")
+      assert.strictEqual(at(joined, "room", "transport"), "p2p")
+      assert.strictEqual(at(joined, "room", "maxPlayers"), 2)
+      assert.deepStrictEqual(at(joined, "room", "p2p"), { maxPlayers: 2, relayOnly: true })
+      const cleo = yield* newPlayer(app)
+      const full = yield* cleo.socket.ask({ t: "join", roomId: at(joined, "room", "id") })
+      assert.strictEqual(at(full, "error", "code"), "p2p_room_full")
+    })
+  )
+
+  it.effect("carry signals to the one member they are for", () =>
+    Effect.gen(function* () {
+      const { ada, bob } = yield* pair("open")
+      const offer = { type: "offer", sdp: "v=0\r\n" }
+      const signal = { t: "signal", to: bob.id, kind: "offer", data: offer, gen: 1 }
+      const sent = yield* ada.socket.ask(signal)
+      assert.deepStrictEqual(sent["data"], { delivered: 1 })
+      const heard = yield* bob.socket.next("signal")
+      const event = { t: "signal", from: ada.id, kind: "offer", data: offer, gen: 1 }
+      assert.deepStrictEqual(heard, event)
+      yield* ada.socket.ask({ t: "send", type: "last" })
+      yield* bob.socket.next("message")
+      assert.notInclude(
+        ada.socket.heard.map(({ t }) => t),
+        "signal"
+      )
+    })
+  )
+
+  it.effect("refuse signals that do not fit, with their reasons", () =>
+    Effect.gen(function* () {
+      const { ada, bob } = yield* pair("open")
+      const refusal = (frame: object) =>
+        Effect.map(ada.socket.ask({ t: "signal", to: bob.id, kind: "offer", ...frame }), (reply) =>
+          at(reply, "error", "code")
+        )
+      assert.strictEqual(yield* refusal({ to: "pl_nobody" }), "player_not_in_room")
+      assert.strictEqual(yield* refusal({ kind: "hello" }), "invalid_frame")
+      assert.strictEqual(yield* refusal({ gen: 0.5 }), "invalid_frame")
+      assert.strictEqual(yield* refusal({ to: "" }), "invalid_frame")
+      const limit = rooms.signalDataMaxBytes
+      assert.isUndefined(yield* refusal({ data: "x".repeat(limit - 2) }))
+      assert.strictEqual(yield* refusal({ data: "x".repeat(limit - 1) }), "payload_too_large")
+      yield* ada.socket.ask({ t: "leave" })
+      assert.strictEqual(yield* refusal({}), "not_in_room")
+      yield* ada.socket.ask({ t: "create", mode: "plain" })
+      assert.strictEqual(yield* refusal({}), "p2p_only")
+      const servers = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(servers, "error", "code"), "p2p_only")
+    })
+  )
+
+  it.effect("hand out TURN credentials for an hour, made as coturn checks them", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* pair("mesh")
+      const { data } = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(data, "iceTransportPolicy"), "relay")
+      const servers = at(data, "iceServers")
+      assert.lengthOf(Array.isArray(servers) ? servers : [], 1)
+      assert.deepStrictEqual(at(servers, 0, "urls"), turnUrls)
+      const username = String(at(servers, 0, "username"))
+      const expiresAt = Date.parse(String(at(data, "expiresAt")))
+      assert.strictEqual(username.split(":")[0], String(Math.floor(expiresAt / 1000)))
+      assert.isTrue(username.endsWith(`.${ada.id}`), username)
+      const now = yield* Clock.currentTimeMillis
+      assert.isAtMost(Math.abs(expiresAt - now - turn.credentialSeconds * 1000), 60_000)
+      const credential = createHmac("sha1", secret).update(username).digest("base64")
+      assert.strictEqual(at(servers, 0, "credential"), credential)
+      const nowhere = yield* newPlayer(app)
+      const refused = yield* nowhere.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(refused, "error", "code"), "not_in_room")
+    })
+  )
+
+  it.effect("that may show addresses offer STUN as well", () =>
+    Effect.gen(function* () {
+      const { ada } = yield* pair("open")
+      const { data } = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(data, "iceTransportPolicy"), "all")
+      assert.deepStrictEqual(at(data, "iceServers", 0), { urls: ["stun:stun.example.com:3478"] })
+      assert.deepStrictEqual(at(data, "iceServers", 1, "urls"), turnUrls)
+    })
+  )
+
+  it.effect("always relay players under 13", () =>
+    Effect.gen(function* () {
+      const { ada, bob } = yield* pair("open", { audience: "mixed" })
+      const { data } = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(data, "iceTransportPolicy"), "relay")
+      const candidate = "candidate:1 1 udp 1 192.168.1.7 5 typ host"
+      const hidden = yield* ada.socket.ask({
+        t: "signal",
+        to: bob.id,
+        kind: "candidate",
+        data: { candidate }
+      })
+      assert.deepStrictEqual(hidden["data"], { delivered: 0 })
+    })
+  )
+
+  it.effect("relay a player from the moment it becomes a child, in the seat that it has", () =>
+    Effect.gen(function* () {
+      const { ada, app, bob } = yield* pair("open")
+      const policyOf = ({ socket }: OnlinePlayer) =>
+        Effect.map(socket.ask({ t: "iceServers" }), (reply) =>
+          at(reply, "data", "iceTransportPolicy")
+        )
+      const isRelayed = (player: OnlinePlayer) =>
+        app.eventually(
+          Effect.map(policyOf(player), (policy) => policy === "relay"),
+          "the player is relayed"
+        )
+      assert.strictEqual(yield* policyOf(ada), "all")
+      yield* play(app, ada, "PUT", "social/age", { band: "child" })
+      yield* isRelayed(ada)
+      assert.strictEqual(yield* policyOf(bob), "all")
+      const data = { candidate: "candidate:1 1 udp 1 192.168.1.7 5 typ host" }
+      const signal = { t: "signal", to: ada.id, kind: "candidate", data }
+      assert.deepStrictEqual((yield* bob.socket.ask(signal))["data"], { delivered: 0 })
+      yield* configured({ audience: "kids" })
+      yield* isRelayed(bob)
+    })
+  )
+})
+
+layer(RelayedLive, live)("a peer-to-peer room that is gone", (it) => {
+  it.effect("is no room to be in", () =>
+    Effect.gen(function* () {
+      const app = yield* configured()
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.ask({ t: "create", mode: "mesh" })
+      yield* ada.socket.say({ t: "leave" })
+      const refused = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(refused, "error", "code"), "not_in_room")
+    })
+  )
+})
+
+layer(AppLive, live)("peer-to-peer rooms without a TURN server", (it) => {
+  it.effect("say so where a relay is required, and only there", () =>
+    Effect.gen(function* () {
+      const { ada } = yield* pair("mesh")
+      const refused = yield* ada.socket.ask({ t: "iceServers" })
+      assert.strictEqual(at(refused, "error", "code"), "turn_unavailable")
+      const { ada: dan } = yield* pair("open")
+      const { data } = yield* dan.socket.ask({ t: "iceServers" })
+      assert.deepStrictEqual(at(data, "iceServers"), [])
+      assert.strictEqual(at(data, "iceTransportPolicy"), "all")
+    })
+  )
+})

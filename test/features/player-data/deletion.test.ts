@@ -1,0 +1,161 @@
+/** A player deletes itself (spec sections 3, 4.1 and 5, rule 13; decisions 3.2.12). */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, newPlayer, type TestPlayer } from "#testing/players"
+import {
+  anotherDevice,
+  appWithSql,
+  inAppBrowser,
+  link,
+  logout,
+  password
+} from "../../support/devices.ts"
+import { ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
+
+const live = { timeout: "60 seconds", excludeTestServices: true } as const
+
+const remove = (app: TestApp["Service"], player: TestPlayer, proof: object) =>
+  play(app, player, "DELETE", "players/me", proof)
+
+const isGone = Effect.fnUntraced(function* (app: TestApp["Service"], player: TestPlayer) {
+  assert.strictEqual((yield* play(app, player, "GET", "players/me")).status, 404)
+  assert.strictEqual(codeOf(yield* refresh(app, player.refreshToken)), "invalid_refresh_token")
+})
+
+/** A player with these ways to sign in. */
+const playerWith = Effect.fnUntraced(function* (...methods: ReadonlyArray<"email" | "google">) {
+  const app = yield* TestApp
+  yield* configure(app, { features: { multiplayer: true }, ...inAppBrowser })
+  const ada = yield* guest(app, "Ada")
+  for (const method of methods) yield* link(ada, method)
+  return { app, ada }
+})
+
+layer(appWithSql(), live)("deleting oneself", (it) => {
+  it.effect("a guest proves itself by its refresh token", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith()
+      const answer = yield* remove(app, ada, { refreshToken: ada.refreshToken })
+      assert.strictEqual(answer.status, 200)
+      assert.deepStrictEqual(answer.body, { deleted: true })
+      yield* isGone(app, ada)
+    })
+  )
+
+  it.effect("so does a player who only has a provider, from any of its open sessions", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith("google")
+      const tablet = yield* anotherDevice(app, ada)
+      const answer = yield* remove(app, ada, { refreshToken: tablet.refreshToken })
+      assert.deepStrictEqual(answer.body, { deleted: true })
+      yield* isGone(app, ada)
+      yield* isGone(app, tablet)
+    })
+  )
+
+  it.effect("a player with an email gives its password; no token stands for it", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith("email", "google")
+      for (const proof of [
+        { refreshToken: ada.refreshToken },
+        { password: "wrong", refreshToken: ada.refreshToken },
+        { password: `${password} ` }
+      ]) {
+        const answer = yield* remove(app, ada, proof)
+        assert.strictEqual(answer.status, 401, JSON.stringify(proof))
+        assert.strictEqual(codeOf(answer), "invalid_credentials")
+      }
+      const answer = yield* remove(app, ada, { password, refreshToken: "nonsense" })
+      assert.deepStrictEqual(answer.body, { deleted: true })
+      yield* isGone(app, ada)
+    })
+  )
+
+  it.effect("a password is nothing where there is none, nor is another's or an ended token", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith("google")
+      const bob = yield* guest(app)
+      const tablet = yield* anotherDevice(app, ada)
+      yield* logout(app, tablet)
+      const next = yield* refresh(app, ada.refreshToken)
+      for (const proof of [
+        { password },
+        { password: "" },
+        { refreshToken: bob.refreshToken },
+        { refreshToken: tablet.refreshToken },
+        { refreshToken: ada.refreshToken },
+        { refreshToken: "nonsense" }
+      ]) {
+        const answer = yield* remove(app, ada, proof)
+        assert.strictEqual(codeOf(answer), "invalid_credentials", JSON.stringify(proof))
+      }
+      const refreshToken = String(at(next.body, "refreshToken"))
+      assert.strictEqual(codeOf(yield* remove(app, ada, { refreshToken })), "ok")
+      assert.strictEqual((yield* play(app, bob, "GET", "players/me")).status, 200)
+    })
+  )
+
+  it.effect("nothing shown is a bad request", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith()
+      for (const proof of [{}, { password: 7 }, { refreshToken: "" }, { passwort: "x" }]) {
+        assert.strictEqual(codeOf(yield* remove(app, ada, proof)), "invalid_request")
+      }
+      assert.strictEqual((yield* play(app, ada, "GET", "players/me")).status, 200)
+    })
+  )
+
+  it.effect("leaves the room and closes the socket, with 4001", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith()
+      const online = yield* goOnline(app, ada)
+      const bob = yield* newPlayer(app, "Bob")
+      const made = yield* bob.socket.ask({ t: "create", mode: "default" })
+      yield* online.socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
+      yield* remove(app, ada, { refreshToken: ada.refreshToken })
+      assert.strictEqual((yield* online.socket.closed).code, 4001)
+      const left = yield* bob.socket.next("player_left")
+      assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
+    })
+  )
+
+  it.effect("of several at once, one deletes", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith()
+      const answers = yield* Effect.all(
+        Array.from({ length: 5 }, () => remove(app, ada, { refreshToken: ada.refreshToken })),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(
+        answers.filter(({ status }) => status === 200),
+        1
+      )
+      for (const { status } of answers) assert.include([200, 401, 404], status)
+    })
+  )
+
+  it.effect("is not for the banned", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith()
+      yield* ban(app, ada.id)
+      const answer = yield* remove(app, ada, { refreshToken: ada.refreshToken })
+      assert.strictEqual(codeOf(answer), "player_banned")
+    })
+  )
+})
+
+layer(appWithSql({ SVC_THROTTLES: "on" }), live)("deleting oneself, at a pace", (it) => {
+  it.effect("ten wrong proofs a quarter of an hour, then even the right one waits", () =>
+    Effect.gen(function* () {
+      const { ada, app } = yield* playerWith()
+      for (let i = 0; i < 10; i++) {
+        const answer = yield* remove(app, ada, { refreshToken: "nonsense" })
+        assert.strictEqual(codeOf(answer), "invalid_credentials")
+      }
+      const right = yield* remove(app, ada, { refreshToken: ada.refreshToken })
+      assert.strictEqual(right.status, 429)
+      assert.isNotNull(right.headers.get("retry-after"))
+    })
+  )
+})

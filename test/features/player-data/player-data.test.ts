@@ -1,0 +1,251 @@
+/**
+ * All that is stored about a player, shown and deleted (spec section 5, rule 13; decisions 3.2.11-12):
+ * of every table, which the database itself is asked for.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { playerTables } from "#sql/players/tables"
+import { TestApp } from "#testing/app"
+import {
+  at,
+  authenticate,
+  configure,
+  goOnline,
+  guest,
+  newPlayer,
+  type OnlinePlayer
+} from "#testing/players"
+import { manage, uniqueName } from "../../support/channel-calls.ts"
+import { appWithSql, inAppBrowser, link, transferCode } from "../../support/devices.ts"
+import {
+  ban,
+  codeOf,
+  lastSanction,
+  operate,
+  play,
+  refresh,
+  unban
+} from "../../support/moderation-calls.ts"
+
+/** Tables without anybody's player id. */
+const others = [
+  "configs",
+  "daily_actives",
+  "developer_identities",
+  "developer_sessions",
+  "developers",
+  "environments",
+  "invite_uses",
+  "keys",
+  "live_reports",
+  "migrations",
+  "project_members",
+  "projects",
+  "provider_credentials",
+  "rooms_begun",
+  "signing_keys",
+  "webhook_secrets"
+]
+
+const App = appWithSql({ SVC_THROTTLES: "on" })
+
+const features = {
+  emailLogin: true,
+  multiplayer: true,
+  realtimeChannels: true,
+  saves: true,
+  stats: true,
+  statsVerification: true
+}
+
+const document = {
+  features,
+  ...inAppBrowser,
+  stats: [{ key: "score", title: "Score", aggregation: "max" }],
+  integrity: { stats: { rules: [{ stat: "score", max: 100 }] } }
+}
+
+const tables = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ name: string }>`
+    select table_name as name from information_schema.tables
+    where table_schema = 'public' and table_type = 'BASE TABLE'
+    order by table_name`
+  return rows.map(({ name }) => name)
+})
+
+/** The tables in which a text stands somewhere. */
+const tablesWith = Effect.fnUntraced(function* (text: string) {
+  const sql = yield* SqlClient.SqlClient
+  const found: Array<string> = []
+  for (const name of yield* tables) {
+    const rows = yield* sql`
+      select 1 from ${sql(name)} as t where position(${text} in t::text) > 0 limit 1`
+    if (rows.length > 0) found.push(name)
+  }
+  return found
+})
+
+/** A player of whom something is stored wherever there can be. */
+const busyPlayer = Effect.gen(function* () {
+  const app = yield* TestApp
+  const sql = yield* SqlClient.SqlClient
+  yield* configure(app, document)
+  const ada = yield* newPlayer(app, "Ada")
+  const channel = yield* uniqueName
+  yield* manage(app, "PUT", channel, { allow: [ada.id], speakers: [ada.id] })
+  for (const op of ["mute", "ban", "unban"]) {
+    yield* manage(app, "POST", `${channel}/moderate`, { op, playerId: ada.id })
+  }
+  yield* ada.socket.ask({ t: "channelJoin", channel })
+  yield* ada.socket.ask({ t: "channelCreate" })
+  const made = yield* ada.socket.ask({ t: "create", mode: "default" })
+  const saved = yield* play(app, ada, "PUT", "saves/one", { data: { level: 3 } })
+  assert.strictEqual(saved.status, 200, JSON.stringify(saved.body))
+  for (const [key, score] of [
+    ["a", 7],
+    ["b", 1000]
+  ] as const) {
+    const answer = yield* play(app, ada, "POST", "stats", { stats: { score } }, key)
+    assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+  }
+  for (const provider of ["email", "google", "apple"] as const) yield* link(ada, provider)
+  yield* transferCode(app, ada)
+  const resent = yield* play(app, ada, "POST", "auth/email/resend", {})
+  assert.strictEqual(resent.status, 200, JSON.stringify(resent.body))
+  yield* play(app, ada, "PUT", "news/opt-in", { optIn: true })
+  const told = { platform: "ios", status: "declared", upperBound: 17 }
+  yield* play(app, ada, "POST", "players/me/age-signal", told)
+  yield* ban(app, ada.id, { reason: "private", publicNote: "note", durationHours: 1 })
+  const sanctionId = yield* lastSanction(app, ada)
+  yield* play(app, ada, "POST", `players/me/sanctions/${sanctionId}/appeal`, { message: "Please" })
+  yield* unban(app, ada.id)
+  // The ban put it out: it comes again.
+  const back = yield* goOnline(app, ada)
+  yield* back.socket.ask({ t: "channelJoin", channel })
+  yield* back.socket.ask({ t: "create", mode: "default" })
+  yield* sql`
+    insert into sign_in_steps (hash, environment_id, provider, player_id, sealed, expires_at)
+    select id, environment_id, 'google', id, '', '2100-01-01' from players where id = ${ada.id}`
+  yield* sql`
+    insert into player_days (environment_id, day, player_id)
+    select environment_id, '2026-11-20', id from players where id = ${ada.id} on conflict do nothing`
+  return { ada: back, app, channel, made }
+})
+
+/** Waits until the player is in these tables, and in no other. */
+const isIn = Effect.fnUntraced(function* ({ id }: OnlinePlayer, expected: ReadonlyArray<string>) {
+  const app = yield* TestApp
+  const sql = yield* SqlClient.SqlClient
+  const found = tablesWith(id).pipe(
+    Effect.filterOrFail(
+      (names) => names.toSorted().join() === expected.toSorted().join(),
+      (names) => `it is in ${names.join()}`
+    ),
+    Effect.provideService(SqlClient.SqlClient, sql)
+  )
+  yield* app.eventually(found, `the player is in ${expected.join()}`)
+})
+
+/** What operators have done to the player is in their log, before and after. */
+const log = "audit"
+
+const everywhere = [
+  log,
+  ...playerTables.flatMap(({ goes, table }) => (goes === "kept" ? [] : [table]))
+]
+
+layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's data", (it) => {
+  it.effect("is known by table: none that holds a player's id is missing", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const known = [...playerTables.map(({ table }) => table), ...others]
+      assert.sameMembers(yield* tables, known, "add a new table to sql/players/tables.ts or here")
+      const named = yield* sql<{ name: string }>`
+        select table_name as name from information_schema.columns
+        where table_schema = 'public' and column_name like '%player_id%'`
+      for (const { name } of named) assert.notInclude(others, name)
+      const cascading = yield* sql<{ name: string }>`
+        select c.relname as name from pg_constraint k join pg_class c on c.oid = k.conrelid
+        where k.contype = 'f' and k.confrelid = 'players'::regclass and k.confdeltype = 'c'`
+      assert.sameMembers(
+        cascading.map(({ name }) => name),
+        playerTables.flatMap(({ goes, table }) => (goes === "cascade" ? [table] : []))
+      )
+    })
+  )
+
+  it.effect("is exported whole, and nothing of it that is for operators only", () =>
+    Effect.gen(function* () {
+      const { ada, app, channel } = yield* busyPlayer
+      yield* isIn(ada, everywhere)
+      const answer = yield* operate(app, "POST", `players/${ada.id}/export`)
+      assert.strictEqual(answer.status, 200)
+      const { body } = answer
+      for (const { shown } of playerTables) {
+        const part = shown === null ? true : at(body, shown)
+        assert.isNotEmpty(JSON.stringify(part), String(shown))
+        assert.notInclude(["[]", "{}", "null", undefined], JSON.stringify(part), String(shown))
+      }
+      assert.deepInclude(at(body, "player"), { id: ada.id, displayName: "Ada" })
+      assert.deepInclude(at(body, "saves", 0), { key: "one", version: 1, data: { level: 3 } })
+      assert.deepStrictEqual(at(body, "stats"), { score: 7 })
+      assert.deepInclude(at(body, "rejectedStats", 0), { stat: "score", value: 1000 })
+      assert.deepInclude(at(body, "sanctions", 0), { note: "note", active: false })
+      assert.deepInclude(at(body, "appeals", 0), { message: "Please", status: "accepted" })
+      assert.include(JSON.stringify(at(body, "channels")), channel)
+      const age = { ageBand: "teen", declaredAgeBand: "teen", signalledAgeBand: "teen" }
+      assert.deepInclude(at(body, "age"), age)
+      assert.strictEqual(at(body, "news", "optIn"), true)
+      assert.deepInclude(at(body, "identities", 2), { provider: "google", emailVerified: true })
+      assert.strictEqual(at(body, "identities", 2, "subject"), `google-${ada.id}`)
+      for (const secret of ["private", "$argon2id", "sealed", ada.refreshToken]) {
+        assert.notInclude(JSON.stringify(body), secret)
+      }
+      const own = yield* play(app, ada, "GET", "players/me/export")
+      assert.strictEqual(own.status, 200)
+      // What is alive is written behind, and may have come or gone between the two.
+      const moving = ["exportedAt", "days", "rooms", "channels"]
+      const same = Object.fromEntries(moving.map((part) => [part, at(body, part)]))
+      assert.deepStrictEqual({ ...Object(own.body), ...same }, body)
+    })
+  )
+
+  it.effect("is gone when the player is deleted, everywhere, and the socket with it", () =>
+    Effect.gen(function* () {
+      const { ada, app, channel } = yield* busyPlayer
+      const bob = yield* newPlayer(app, "Bob")
+      yield* bob.socket.ask({ t: "channelJoin", channel })
+      yield* isIn(ada, everywhere)
+      const deleted = yield* operate(app, "POST", `players/${ada.id}/delete`)
+      assert.deepStrictEqual(deleted.body, { deleted: true })
+      assert.strictEqual((yield* ada.socket.closed).code, 4001)
+      const left = yield* bob.socket.next("channel_player_left")
+      assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
+      yield* isIn(ada, ["deleted_players", log])
+      assert.strictEqual(codeOf(yield* refresh(app, ada.refreshToken)), "invalid_refresh_token")
+      assert.strictEqual((yield* play(app, ada, "GET", "players/me")).status, 404)
+      assert.strictEqual((yield* play(app, ada, "PUT", "saves/one", { data: 1 })).status, 404)
+      const again = yield* authenticate(app, ada)
+      assert.strictEqual((yield* again.socket.closed).code, 4001)
+      assert.strictEqual((yield* play(app, ada, "GET", "players/me/export")).status, 404)
+      for (const act of ["export", "delete", "ban"]) {
+        const answer = yield* operate(app, "POST", `players/${ada.id}/${act}`, {})
+        assert.strictEqual(codeOf(answer), "player_not_found", act)
+      }
+    })
+  )
+
+  it.effect("is not for another environment", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app, "Ada")
+      for (const act of ["export", "delete"]) {
+        const answer = yield* operate(app.production, "POST", `players/${ada.id}/${act}`)
+        assert.strictEqual(codeOf(answer), "player_not_found")
+      }
+      assert.strictEqual((yield* play(app, ada, "GET", "players/me")).status, 200)
+    })
+  )
+})

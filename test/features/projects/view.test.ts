@@ -1,0 +1,278 @@
+/** What a project's members see of an environment (spec section 4.9, decisions 3.13.4-5). */
+import { assert, layer } from "@effect/vitest"
+import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { SqlClient } from "effect/sql"
+import { newId, PlayerId } from "#rpc/ids"
+import { Usage } from "#server/features/projects/usage"
+import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
+import { ask, codeOf } from "../../support/developer-requests.ts"
+import {
+  addressOfNode,
+  configure,
+  makeDeveloper,
+  makeTenantsOf,
+  nodeWith,
+  SharedDatabase
+} from "../../support/http/stack.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const setUp = Effect.gen(function* () {
+  const developer = yield* makeDeveloper
+  const { development, production, projectId } = yield* makeTenantsOf(developer.developerId)
+  const url = yield* addressOfNode
+  const path = `/v1/projects/${projectId}/environments`
+  return {
+    developer,
+    development,
+    target: { url, ...development },
+    see: (what: string) => ask(developer, "GET", `${path}/development/${what}`),
+    seeElsewhere: (what: string) => ask(developer, "GET", `${path}/production/${what}`),
+    production: { url, ...production }
+  }
+})
+
+const namesOf = (body: unknown) => {
+  const players = at(body, "players")
+  return Array.isArray(players) ? players.map((player) => at(player, "displayName")) : players
+}
+
+layer(Node)("players of an environment", (it) => {
+  it.effect("are listed the newest first, a page at a time, each once", () =>
+    Effect.gen(function* () {
+      const { production, see, target } = yield* setUp
+      for (const name of ["a", "b", "c", "d", "e"]) {
+        yield* TestClock.adjust(1)
+        yield* guest(target, name)
+      }
+      yield* guest(production, "elsewhere")
+      const pages: Array<unknown> = []
+      let cursor: unknown = undefined
+      do {
+        const { body }: { body: unknown } = yield* see(
+          `players?limit=2${cursor === undefined ? "" : `&cursor=${String(cursor)}`}`
+        )
+        pages.push(namesOf(body))
+        cursor = at(body, "nextCursor")
+      } while (cursor !== null)
+      assert.deepStrictEqual(pages, [["e", "d"], ["c", "b"], ["a"]])
+    })
+  )
+
+  it.effect("are found by id or by what the name begins with, and by nothing else", () =>
+    Effect.gen(function* () {
+      const { production, see, seeElsewhere, target } = yield* setUp
+      const ada = yield* guest(target, "Ada 100%")
+      yield* TestClock.adjust(1)
+      yield* guest(target, "adam_b")
+      yield* TestClock.adjust(1)
+      yield* guest(target, "Zoë")
+      const foreign = yield* guest(production, "Ada too")
+      const found = (q: string) =>
+        Effect.map(see(`players?q=${encodeURIComponent(q)}`), ({ body }) => namesOf(body))
+      assert.deepStrictEqual(yield* found("ADA"), ["Ada 100%", "adam_b"])
+      assert.deepStrictEqual(yield* found("ada 1"), ["Ada 100%"])
+      assert.deepStrictEqual(yield* found("ada 100%"), ["Ada 100%"])
+      assert.deepStrictEqual(yield* found("adam_"), ["adam_b"])
+      assert.deepStrictEqual(yield* found("zoë"), ["Zoë"])
+      assert.deepStrictEqual(yield* found(ada.id), ["Ada 100%"])
+      for (const q of ["%", "_", "dam", "' or 1=1 --", "ada@example.com", "\\", foreign.id]) {
+        assert.deepStrictEqual(yield* found(q), [], q)
+      }
+      assert.lengthOf(Object(yield* found(" ")), 3)
+      assert.deepStrictEqual(namesOf((yield* seeElsewhere("players")).body), ["Ada too"])
+    })
+  )
+
+  it.effect("are found by their exact email, and one shows it", () =>
+    Effect.gen(function* () {
+      const { development, production, see, seeElsewhere, target } = yield* setUp
+      for (const tenant of [development, production]) {
+        yield* configure(tenant, { features: { emailLogin: true } })
+      }
+      const sql = yield* SqlClient.SqlClient
+      const signUp = ({ publishableKey, url }: TestTarget, email: string, displayName: string) =>
+        request(`${url}/v1/auth/email/signup`, {
+          headers: { "x-svc-key": publishableKey },
+          body: { email, password: "correct horse battery", displayName }
+        })
+      const ada = yield* signUp(target, "Ada@example.com", "Ada")
+      yield* signUp(production, "ada@example.com", "Ada elsewhere")
+      yield* signUp(target, "bea@example.com", "ada@example")
+      yield* guest(target, "ada@example.com is a name")
+      const found = (q: string, where = see) =>
+        Effect.map(where(`players?q=${encodeURIComponent(q)}`), ({ body }) => namesOf(body))
+      assert.deepStrictEqual(yield* found(" ADA@example.com "), ["Ada"])
+      assert.deepStrictEqual(yield* found("ada@example.com", seeElsewhere), ["Ada elsewhere"])
+      assert.deepStrictEqual(yield* found("ada@example.co"), ["ada@example.com is a name"])
+      assert.deepStrictEqual(yield* found("bea@example.co"), [])
+      const id = at(ada.body, "player", "id")
+      const emailOf = Effect.map(see(`players/${String(id)}`), ({ body }) => [
+        at(body, "player", "email"),
+        at(body, "player", "emailVerified")
+      ])
+      assert.deepStrictEqual(yield* emailOf, ["ada@example.com", false])
+      yield* sql`update identities set email_verified = true where player_id = ${String(id)}`
+      assert.deepStrictEqual(yield* emailOf, ["ada@example.com", true])
+    })
+  )
+
+  it.effect("found by name come by name, a page at a time, each once", () =>
+    Effect.gen(function* () {
+      const { see, target } = yield* setUp
+      for (const name of ["bea", "Bob", "bob", "Ben", "bob ", "Ada", "B"]) {
+        yield* TestClock.adjust(1)
+        yield* guest(target, name)
+      }
+      const found: Array<unknown> = []
+      let cursor = ""
+      do {
+        const { body } = yield* see(`players?q=b&limit=2${cursor}`)
+        found.push(namesOf(body))
+        cursor = at(body, "nextCursor") === null ? "" : `&cursor=${String(at(body, "nextCursor"))}`
+      } while (cursor !== "")
+      assert.deepStrictEqual(found, [
+        ["B", "bea"],
+        ["Ben", "Bob"],
+        ["bob", "bob"]
+      ])
+      const broken = yield* see(`players?q=b&cursor=pl_00000000000000000000000000.AP__`)
+      assert.strictEqual(broken.status, 200)
+    })
+  )
+
+  it.effect("bad searches are refused", () =>
+    Effect.gen(function* () {
+      const { see } = yield* setUp
+      for (const query of [
+        "limit=0",
+        "limit=101",
+        "limit=x",
+        "cursor=x",
+        "cursor=pl_0.x",
+        "q=%00"
+      ]) {
+        assert.strictEqual(codeOf(yield* see(`players?${query}`)), "invalid_request", query)
+      }
+      assert.strictEqual(codeOf(yield* see(`players?q=${"a".repeat(255)}`)), "invalid_request")
+    })
+  )
+
+  it.effect("one is shown with saves, stats and sessions", () =>
+    Effect.gen(function* () {
+      const { development, production, see, target } = yield* setUp
+      const stats = [{ key: "score", title: "Score" }]
+      yield* configure(development, { features: { saves: true, stats: true }, stats })
+      const { accessToken, id } = yield* guest(target, "Ada")
+      const headers = {
+        "x-svc-key": target.publishableKey,
+        authorization: `Bearer ${accessToken}`
+      }
+      const { url } = target
+      yield* request(`${url}/v1/saves/slot`, { method: "PUT", headers, body: { data: [1] } })
+      yield* request(`${url}/v1/stats`, { headers, body: { stats: { score: 5 } } })
+      const { body } = yield* see(`players/${id}`)
+      const { age, createdAt, lastSeenAt, sessions, saves, ...player } = Object(at(body, "player"))
+      assert.strictEqual(at(age, "ageBand"), "adult")
+      assert.strictEqual(createdAt, lastSeenAt)
+      assert.deepStrictEqual(player, {
+        id,
+        displayName: "Ada",
+        isGuest: true,
+        banned: false,
+        identities: [{ provider: "guest" }],
+        email: null,
+        emailVerified: false,
+        bannedAt: null,
+        banReason: null,
+        banExpiresAt: null,
+        sanctions: [],
+        stats: { score: 5 }
+      })
+      assert.strictEqual(at(saves, 0, "key"), "slot")
+      assert.strictEqual(at(saves, 0, "size"), 3)
+      assert.lengthOf(Object(sessions), 1)
+      assert.strictEqual(at(sessions, 0, "lastUsedAt"), lastSeenAt)
+
+      const foreign = yield* guest(production)
+      for (const other of [foreign.id, "pl_00000000000000000000000000", "x", "%00"]) {
+        const answer = yield* see(`players/${other}`)
+        assert.strictEqual(answer.status, 404)
+        assert.strictEqual(codeOf(answer), "player_not_found", other)
+      }
+    })
+  )
+})
+
+layer(Node)("the overview of an environment", (it) => {
+  it.effect("counts the others when a player goes while it is counted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { development, see, target } = yield* setUp
+      const usage = yield* Usage
+      const { environmentId } = development
+      const [ada, bob] = yield* Effect.forEach(["Ada", "Bob"], (name) => guest(target, name))
+      for (const player of [ada, bob]) {
+        yield* usage.playerSeen(environmentId, PlayerId.make(player?.id ?? ""))
+      }
+      const waiting = sql`
+        select 1 from pg_stat_activity where datname = current_database()
+        and wait_event_type = 'Lock' and query like '%player_days%'`
+      const gone = yield* Deferred.make<void>()
+      const committed = yield* Deferred.make<void>()
+      const leaving = sql`delete from players where id = ${ada?.id ?? ""}`.pipe(
+        Effect.andThen(Deferred.succeed(gone, undefined)),
+        Effect.andThen(Deferred.await(committed)),
+        sql.withTransaction
+      )
+      yield* Effect.forkChild(leaving)
+      yield* Deferred.await(gone)
+      const counting = yield* Effect.forkChild(Effect.exit(usage.flush))
+      yield* waiting.pipe(Effect.repeat({ until: (rows) => rows.length > 0 }))
+      yield* Deferred.succeed(committed, undefined)
+      assert.isTrue(Exit.isSuccess(yield* Fiber.join(counting)))
+      assert.strictEqual(at((yield* see("overview")).body, "dailyActives", 13, "count"), 1)
+    })
+  )
+
+  it.effect(
+    "counts players, and each of them once a day, whichever node saw it",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { development, see, target } = yield* setUp
+        const here = yield* Usage
+        const there = Context.get(yield* Layer.build(Layer.fresh(nodeWith())), Usage)
+        const { environmentId } = development
+        const [ada, bob] = yield* Effect.forEach(["Ada", "Bob"], (name) => guest(target, name))
+        const idOf = (player: TestPlayer | undefined) => PlayerId.make(player?.id ?? "")
+        yield* sql`update players set is_guest = false where id = ${idOf(ada)}`
+        yield* here.flush
+        yield* TestClock.adjust("1 day")
+        for (const node of [here, there, here]) {
+          yield* node.playerSeen(environmentId, idOf(bob))
+          yield* node.playerSeen(environmentId, yield* newId.player)
+          yield* node.flush
+        }
+        yield* configure(development, { features: { saves: true } })
+        const { body } = yield* see("overview")
+        assert.deepStrictEqual(at(body, "players"), { total: 2, guests: 1 })
+        assert.strictEqual(at(body, "configVersion"), 1)
+        assert.strictEqual(at(body, "online"), 0)
+        const days = Object(at(body, "dailyActives"))
+        assert.lengthOf(days, 14)
+        const counts = [11, 12, 13].map((day) => [at(days, day, "date"), at(days, day, "count")])
+        assert.deepStrictEqual(counts, [
+          ["1969-12-31", 0],
+          ["1970-01-01", 2],
+          ["1970-01-02", 1]
+        ])
+        const kinds = [0, 1].map((key) => at(body, "keys", key, "kind"))
+        assert.sameMembers(kinds, ["publishable", "secret"])
+        assert.isUndefined(at(body, "keys", 2))
+      }),
+    // The clock passes every wake-up of the service on its way.
+    60_000
+  )
+})

@@ -1,0 +1,232 @@
+/** Rooms through the public interface: raw HTTP and raw WebSocket (spec sections 4.4 and 6). */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestApp } from "#testing/app"
+import { AppLive } from "../../support/service.ts"
+import { at, configure, newPlayer, request } from "#testing/players"
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
+  it.effect("the creator gets room_joined before the reply and is host", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app, "Ada")
+      const reply = yield* ada.socket.ask({ t: "create", mode: "default", metadata: { map: 1 } })
+      const joined = yield* ada.socket.next("room_joined")
+      const order = ada.socket.heard.map((frame) => frame.t)
+      assert.isBelow(order.indexOf("room_joined"), order.indexOf("reply"))
+      assert.strictEqual(at(reply, "ok"), true)
+      assert.strictEqual(at(reply, "data", "roomId"), at(joined, "room", "id"))
+      assert.strictEqual(at(joined, "room", "hostId"), ada.id)
+      assert.strictEqual(at(joined, "playerId"), ada.id)
+      assert.strictEqual(at(joined, "resumed"), false)
+      assert.deepStrictEqual(at(joined, "room", "metadata"), { map: 1 })
+      assert.match(String(at(joined, "room", "code")), /^[6789BCDFGHJKLMNPQRTW]{6}$/)
+    })
+  )
+
+  it.effect("a second player joins by code in any case, and each hears the other", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app, "Ada")
+      const bob = yield* newPlayer(app, "Bob")
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const code = String(at(created, "data", "code")).toLowerCase()
+      const joined = yield* bob.socket.ask({ t: "join", code })
+      assert.strictEqual(at(joined, "ok"), true)
+      const news = yield* ada.socket.next("player_joined")
+      assert.strictEqual(at(news, "player", "id"), bob.id)
+      assert.strictEqual(at(news, "player", "displayName"), "Bob")
+
+      yield* ada.socket.say({ t: "send", type: "move", data: { x: 1 } })
+      const message = yield* bob.socket.next("message")
+      assert.strictEqual(message["from"], ada.id)
+      assert.strictEqual(message["type"], "move")
+      assert.deepStrictEqual(message["data"], { x: 1 })
+      assert.isNumber(message["at"])
+
+      const whispered = yield* bob.socket.ask({
+        t: "send",
+        type: "whisper",
+        to: [ada.id, bob.id, "nobody"]
+      })
+      assert.strictEqual(at(whispered, "data", "delivered"), 2)
+      yield* ada.socket.next("message", (frame) => frame["type"] === "whisper")
+      yield* bob.socket.next("message", (frame) => frame["type"] === "whisper")
+    })
+  )
+
+  it.effect("state patches reach everybody with growing versions, null deletes a key", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      yield* ada.socket.ask({ t: "setState", patch: { round: 1, map: "sea" } })
+      yield* bob.socket.ask({ t: "setState", patch: { map: null } })
+      yield* bob.socket.ask({ t: "setMyState", patch: { ready: true } })
+      for (const { socket } of [ada, bob]) {
+        const first = yield* socket.next("state")
+        assert.deepStrictEqual([first["version"], first["from"]], [1, ada.id])
+        assert.deepStrictEqual(first["patch"], { round: 1, map: "sea" })
+        const second = yield* socket.next("state")
+        assert.deepStrictEqual([second["version"], second["patch"]], [2, { map: null }])
+        const mine = yield* socket.next("player_state")
+        assert.deepStrictEqual([mine["playerId"], mine["patch"]], [bob.id, { ready: true }])
+      }
+      const cleo = yield* newPlayer(app)
+      yield* cleo.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      const joined = yield* cleo.socket.next("room_joined")
+      assert.deepStrictEqual(at(joined, "room", "state"), { round: 1 })
+      assert.deepStrictEqual(at(joined, "room", "players", 1, "state"), { ready: true })
+    })
+  )
+
+  it.effect("leaving frees the seat, hands on the host's role and allows another room", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const roomId = at(created, "data", "roomId")
+      yield* bob.socket.ask({ t: "join", roomId })
+      const elsewhere = yield* ada.socket.ask({ t: "create", mode: "default" })
+      assert.strictEqual(at(elsewhere, "error", "code"), "already_in_room")
+      assert.strictEqual(at(elsewhere, "error", "details", "roomId"), roomId)
+      const left = yield* ada.socket.ask({ t: "leave" })
+      assert.deepStrictEqual(left["data"], {})
+      const news = yield* bob.socket.next("player_left")
+      assert.deepStrictEqual([news["playerId"], news["reason"]], [ada.id, "left"])
+      const host = yield* bob.socket.next("host_changed")
+      assert.deepStrictEqual([host["hostId"], host["reason"]], [bob.id, "left"])
+      const again = yield* ada.socket.ask({ t: "create", mode: "default" })
+      assert.strictEqual(at(again, "ok"), true)
+    })
+  )
+
+  it.effect("a locked room takes nobody new and is not listed; only the host locks", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const roomId = at(created, "data", "roomId")
+      yield* bob.socket.ask({ t: "join", roomId })
+      const refused = yield* bob.socket.ask({ t: "lock", locked: true })
+      assert.strictEqual(at(refused, "error", "code"), "host_only")
+      yield* ada.socket.ask({ t: "lock", locked: true })
+      yield* bob.socket.next("locked", (frame) => frame["locked"] === true)
+      const cleo = yield* newPlayer(app)
+      const shut = yield* cleo.socket.ask({ t: "join", roomId })
+      assert.strictEqual(at(shut, "error", "code"), "room_locked")
+      yield* app.eventually(
+        Effect.map(listed(app), (rooms) => !rooms.includes(String(roomId))),
+        "the locked room leaves the list"
+      )
+    })
+  )
+
+  it.effect("a full room refuses, an unknown code and a foreign id are not found", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default", maxPlayers: 1 })
+      const full = yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      assert.strictEqual(at(full, "error", "code"), "room_full")
+      const code = yield* bob.socket.ask({ t: "join", code: "ZZZZZZ" })
+      assert.strictEqual(at(code, "error", "code"), "room_not_found")
+      const id = yield* bob.socket.ask({ t: "join", roomId: "rm_0000000000000000000000000" })
+      assert.strictEqual(at(id, "error", "code"), "room_not_found")
+      yield* configure(app.production, { version: 1, features: { multiplayer: true } })
+      const stranger = yield* newPlayer(app.production)
+      const foreign = yield* stranger.socket.ask({
+        t: "join",
+        roomId: at(created, "data", "roomId")
+      })
+      assert.strictEqual(at(foreign, "error", "code"), "room_not_found")
+    })
+  )
+
+  it.effect("a chosen code is taken once", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const first = yield* ada.socket.ask({ t: "create", mode: "default", code: "party1" })
+      assert.strictEqual(at(first, "data", "code"), "PARTY1")
+      const second = yield* bob.socket.ask({ t: "create", mode: "default", code: "PARTY1" })
+      assert.strictEqual(at(second, "error", "code"), "code_taken")
+    })
+  )
+
+  it.effect("a dropped player keeps the seat and resumes it with the state it had", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const roomId = at(created, "data", "roomId")
+      yield* bob.socket.ask({ t: "join", roomId })
+      yield* bob.socket.ask({ t: "setMyState", patch: { hp: 3 } })
+      yield* bob.socket.terminate
+      const gone = yield* ada.socket.next("player_disconnected")
+      assert.strictEqual(gone["playerId"], bob.id)
+      const back = yield* app.online(bob)
+      const held = yield* back.socket.next("welcome")
+      assert.strictEqual(at(held, "rooms", 0, "roomId"), roomId)
+      const reply = yield* back.socket.ask({ t: "resume", roomId })
+      assert.strictEqual(at(reply, "ok"), true)
+      const joined = yield* back.socket.next("room_joined")
+      assert.strictEqual(joined["resumed"], true)
+      assert.deepStrictEqual(at(joined, "room", "players", 1, "state"), { hp: 3 })
+      yield* ada.socket.next("player_reconnected")
+      const nobody = yield* newPlayer(app)
+      const expired = yield* nobody.socket.ask({ t: "resume", roomId })
+      assert.strictEqual(at(expired, "error", "code"), "resume_expired")
+    })
+  )
+
+  it.effect("a player who waits for a match has no seat to resume", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.say({ t: "quickMatch", mode: "default" })
+      const refused = yield* bob.socket.ask({ t: "resume", roomId: at(created, "data", "roomId") })
+      assert.strictEqual(at(refused, "error", "code"), "resume_expired")
+    })
+  )
+
+  it.effect("public rooms are listed newest first, private ones never", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const open = yield* ada.socket.ask({ t: "create", mode: "default", metadata: { a: 1 } })
+      const hidden = yield* bob.socket.ask({ t: "create", mode: "default", private: true })
+      const rooms = yield* app.eventually(
+        Effect.map(listed(app), (ids) =>
+          ids.includes(String(at(open, "data", "roomId"))) ? ids : undefined
+        ),
+        "the open room is listed"
+      )
+      assert.notInclude(rooms, String(at(hidden, "data", "roomId")))
+      const unknown = yield* request(`${app.url}/v1/rooms?mode=nope`, {
+        headers: { "x-svc-key": app.publishableKey }
+      })
+      assert.strictEqual(unknown.status, 400)
+      assert.strictEqual(at(unknown.body, "error", "code"), "mode_not_found")
+    })
+  )
+})
+
+const listed = (app: TestApp["Service"]): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.map(
+    request(`${app.url}/v1/rooms?mode=default`, { headers: { "x-svc-key": app.publishableKey } }),
+    ({ body }) => {
+      const rooms = at(body, "rooms")
+      return Array.isArray(rooms) ? rooms.map((room) => String(at(room, "id"))) : []
+    }
+  )

@@ -1,0 +1,105 @@
+/** Saves and stats of many players at once, whose writes share statements: each gets what is its own. */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { at } from "#testing/players"
+import { codeOf, type GamePlayer, newGame } from "../../support/players.ts"
+import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const all = { concurrency: "unbounded" } as const
+
+/** What a statement must carry from one end to the other. */
+const odd = ["\u0000", '"\\', "Zoë 🎲", { "a b": [null, 1e300, -0.5] }, "\\u0000", "{}"]
+
+const makeCrowd = Effect.fnUntraced(function* (document: object, count = 24) {
+  const game = yield* newGame(document)
+  const players = yield* Effect.all(Array.from({ length: count }, () => game.newPlayer))
+  return { ...game, players }
+})
+
+const putAll = (players: ReadonlyArray<GamePlayer>, data: (index: number) => unknown) =>
+  Effect.forEach(
+    players,
+    (player, index) => player.ask("PUT", "/v1/saves/s", { data: data(index) }),
+    all
+  )
+
+layer(Node)("of many players at once", (it) => {
+  it.effect("saves are each player's own, with versions that grow", () =>
+    Effect.gen(function* () {
+      const { players } = yield* makeCrowd({ features: { saves: true } })
+      const dataOf = (round: number) => (index: number) => [odd[index % odd.length], index, round]
+      for (const round of [1, 2, 3]) {
+        const answers = yield* putAll(players, dataOf(round))
+        for (const answer of answers) {
+          assert.strictEqual(at(answer.body, "version"), round, JSON.stringify(answer.body))
+        }
+      }
+      for (const [index, player] of players.entries()) {
+        const read = yield* player.ask("GET", "/v1/saves/s")
+        assert.deepStrictEqual(at(read.body, "data"), dataOf(3)(index))
+        if (index % 2 === 0) yield* player.ask("DELETE", "/v1/saves/s")
+      }
+      const again = yield* putAll(players, dataOf(4))
+      assert.isTrue(again.every((answer) => at(answer.body, "version") === 4))
+    })
+  )
+
+  it.effect("who may not save keeps nobody else from it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { players } = yield* makeCrowd({ features: { saves: true } })
+      const [full, gone] = players
+      if (full === undefined || gone === undefined) return assert.fail("nobody is there")
+      for (let index = 0; index < 100; index++) {
+        yield* full.ask("PUT", `/v1/saves/s${index}`, { data: index })
+      }
+      yield* sql`delete from players where id = ${gone.id}`
+      const answers = yield* putAll(players, (index) => index)
+      assert.deepStrictEqual(
+        answers.slice(0, 3).map((answer) => (answer.status === 200 ? "ok" : codeOf(answer))),
+        ["too_many_saves", "not_found", "ok"]
+      )
+      assert.isTrue(answers.slice(2).every((answer) => at(answer.body, "version") === 1))
+    })
+  )
+
+  it.effect("stats are each player's own, and so are the values that were rejected", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { environmentId, players } = yield* makeCrowd({
+        features: { stats: true },
+        stats: [
+          { key: "kills", maxPerSubmit: 50 },
+          { key: "best", aggregation: "max" }
+        ]
+      })
+      const gone = players.at(-1)
+      yield* sql`delete from players where id = ${gone?.id ?? ""}`
+      const reportAll = Effect.forEach(
+        players,
+        ({ ask }, index) =>
+          ask("POST", "/v1/stats", { stats: { kills: index * 3, best: index + 1 } }),
+        all
+      )
+      yield* reportAll
+      const answers = yield* reportAll
+      for (const [index, answer] of answers.entries()) {
+        const most = index + 1
+        const best = { all: most, daily: most, weekly: most, monthly: most }
+        const sum = index * 6
+        const kills = { all: sum, daily: sum, weekly: sum, monthly: sum }
+        const stats = index * 3 > 50 ? { best } : { best, kills }
+        if (players[index] === gone) assert.strictEqual(codeOf(answer), "not_found")
+        else assert.deepStrictEqual(at(answer.body, "stats"), stats)
+      }
+      const signals = yield* sql`
+        select player_id, count(*)::int as count from stat_signals
+        where environment_id = ${environmentId} group by player_id`
+      const rejected = players.slice(17, -1).map(({ id }) => ({ playerId: id, count: 2 }))
+      assert.sameDeepMembers([...signals], rejected)
+    })
+  )
+})

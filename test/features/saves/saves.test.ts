@@ -1,0 +1,260 @@
+/** Cloud saves over HTTP (spec section 4.3, decisions 3.4.1-3). */
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { at } from "#testing/players"
+import { SaveRows } from "#sql/saves"
+import { codeOf, detailsOf, newGame } from "../../support/players.ts"
+import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const saves = { features: { saves: true } }
+
+layer(Node)("saves", (it) => {
+  it.effect("what was written is listed and read, with version, size and time", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame(saves)
+      const data = { level: 3, name: "Zoë", items: [1, null, { a: true }] }
+      const item = {
+        key: "slot-1",
+        version: 1,
+        size: Buffer.byteLength(JSON.stringify(data)),
+        updatedAt: "1970-01-01T00:00:00.000Z"
+      }
+      const written = yield* player.ask("PUT", "/v1/saves/slot-1", { data })
+      assert.strictEqual(written.status, 200)
+      assert.deepStrictEqual(written.body, item)
+      const read = yield* player.ask("GET", "/v1/saves/slot-1")
+      assert.deepStrictEqual(read.body, { ...item, data })
+      yield* TestClock.adjust("1 minute")
+      yield* player.ask("PUT", "/v1/saves/a", { data: null })
+      const list = yield* player.ask("GET", "/v1/saves")
+      const later = "1970-01-01T00:01:00.000Z"
+      assert.deepStrictEqual(list.body, {
+        saves: [{ key: "a", version: 1, size: 4, updatedAt: later }, item]
+      })
+      assert.strictEqual(at((yield* player.ask("GET", "/v1/saves/a")).body, "data"), null)
+    })
+  )
+
+  it.effect("ifVersion lets only the writer go on that has read the newest", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame(saves)
+      const put = (data: unknown, ifVersion?: number) =>
+        player.ask("PUT", "/v1/saves/s", ifVersion === undefined ? { data } : { data, ifVersion })
+      const versionOf = ({ body }: { readonly body: unknown }) => at(body, "version")
+      const missing = yield* put(1, 1)
+      assert.strictEqual(missing.status, 409)
+      assert.strictEqual(codeOf(missing), "version_conflict")
+      assert.deepStrictEqual(detailsOf(missing), { currentVersion: 0 })
+      assert.strictEqual(versionOf(yield* put(1, 0)), 1)
+      assert.deepStrictEqual(detailsOf(yield* put(1, 0)), { currentVersion: 1 })
+      assert.strictEqual(versionOf(yield* put(2, 1)), 2)
+      assert.deepStrictEqual(detailsOf(yield* put(3, 1)), { currentVersion: 2 })
+      assert.deepStrictEqual(detailsOf(yield* put(3, 9e15)), { currentVersion: 2 })
+      assert.strictEqual(versionOf(yield* put(4)), 3)
+      assert.strictEqual(at((yield* player.ask("GET", "/v1/saves/s")).body, "data"), 4)
+    })
+  )
+
+  it.effect("versions go on growing when a deleted save is written again", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame(saves)
+      const path = "/v1/saves/s"
+      for (const data of [1, 2, 3]) yield* player.ask("PUT", path, { data })
+      const conflict = yield* player.ask("DELETE", `${path}?ifVersion=2`)
+      assert.strictEqual(conflict.status, 409)
+      assert.deepStrictEqual(detailsOf(conflict), { currentVersion: 3 })
+      const deleted = yield* player.ask("DELETE", `${path}?ifVersion=3`)
+      assert.strictEqual(deleted.status, 200)
+      assert.deepStrictEqual(deleted.body, { deleted: true })
+      for (const method of ["GET", "DELETE"]) {
+        const gone = yield* player.ask(method, path)
+        assert.strictEqual(gone.status, 404)
+        assert.strictEqual(codeOf(gone), "save_not_found")
+      }
+      assert.deepStrictEqual((yield* player.ask("GET", "/v1/saves")).body, { saves: [] })
+      const stale = yield* player.ask("PUT", path, { data: 4, ifVersion: 3 })
+      assert.deepStrictEqual(detailsOf(stale), { currentVersion: 0 })
+      const again = yield* player.ask("PUT", path, { data: 4, ifVersion: 0 })
+      assert.strictEqual(at(again.body, "version"), 4)
+      assert.strictEqual((yield* player.ask("DELETE", path)).status, 200)
+      assert.strictEqual(at((yield* player.ask("PUT", path, { data: 5 })).body, "version"), 5)
+    })
+  )
+
+  it.effect("names what a key, a version and a body may not be", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame(saves)
+      for (const key of [
+        "-a",
+        ".a",
+        "a b",
+        "%C3%A9",
+        "a%2Fb",
+        "a%00",
+        "x".repeat(65),
+        "x".repeat(1000),
+        "__proto__"
+      ]) {
+        const answer = yield* player.ask("PUT", `/v1/saves/${key}`, { data: 1 })
+        assert.strictEqual(answer.status, 400, key)
+        assert.strictEqual(codeOf(answer), "invalid_request", key)
+        assert.strictEqual(at(detailsOf(answer), "issues", 0, "path"), "params.key")
+      }
+      for (const key of ["x".repeat(64), "A", "0_.-", "constructor"]) {
+        assert.strictEqual((yield* player.ask("PUT", `/v1/saves/${key}`, { data: 1 })).status, 200)
+      }
+      for (const [body, code, path] of [
+        ["{}", "invalid_request", "data"],
+        ["[]", "invalid_request", "body"],
+        ['{"data":1,"ifVersion":-1}', "invalid_request", "ifVersion"],
+        ['{"data":1,"ifVersion":1.5}', "invalid_request", "ifVersion"],
+        ['{"data":1,"ifVersion":"1"}', "invalid_request", "ifVersion"],
+        ['{"data":1,"ifVersion":null}', "invalid_request", "ifVersion"],
+        ['{"data":1', "invalid_json", undefined],
+        ['{"data":undefined}', "invalid_json", undefined],
+        ['{"data":NaN}', "invalid_json", undefined],
+        ["", "invalid_json", undefined]
+      ] as const) {
+        const answer = yield* player.ask("PUT", "/v1/saves/s", body)
+        assert.strictEqual(answer.status, 400, body)
+        assert.strictEqual(codeOf(answer), code, body)
+        assert.strictEqual(at(detailsOf(answer), "issues", 0, "path"), path, body)
+      }
+      const form = yield* player.ask("PUT", "/v1/saves/s", "data=1", {
+        "content-type": "application/x-www-form-urlencoded"
+      })
+      assert.strictEqual(form.status, 415)
+      for (const query of ["?ifVersion=x", "?ifVersion=-1", "?ifVersion=1.5", "?ifVersion="]) {
+        assert.strictEqual((yield* player.ask("DELETE", `/v1/saves/A${query}`)).status, 400, query)
+      }
+    })
+  )
+
+  it.effect("a save holds 1 MiB of JSON and not a byte more, whatever white space is around", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame(saves)
+      const limit = 1_048_576
+      const put = (body: unknown) => player.ask("PUT", "/v1/saves/big", body)
+      const full = "é".repeat((limit - 2) / 2)
+      assert.strictEqual(at((yield* put({ data: full })).body, "size"), limit)
+      assert.strictEqual(at((yield* player.ask("GET", "/v1/saves/big")).body, "data"), full)
+      const over = yield* put({ data: `${full}x` })
+      assert.strictEqual(over.status, 413)
+      assert.strictEqual(codeOf(over), "save_too_large")
+      assert.deepStrictEqual(detailsOf(over), { size: limit + 1, limit })
+      const spaced = yield* put(`{ "data" : "${full}"${" ".repeat(60_000)}}`)
+      assert.strictEqual(at(spaced.body, "size"), limit)
+      const huge = yield* put({ data: "x".repeat(3 * limit) })
+      assert.strictEqual(huge.status, 413)
+      assert.strictEqual(codeOf(huge), "save_too_large")
+      assert.isAbove(Number(at(detailsOf(huge), "size")), 3 * limit)
+      assert.strictEqual(at((yield* player.ask("GET", "/v1/saves/big")).body, "version"), 2)
+    })
+  )
+
+  it.effect("a player has 100 saves, however many are made at once", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame(saves)
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 120 }, (_, index) => index),
+        (index) => player.ask("PUT", `/v1/saves/s${index % 110}`, { data: index }),
+        { concurrency: 16 }
+      )
+      const list = yield* player.ask("GET", "/v1/saves")
+      const keys = new Set(Array.from(Object(at(list.body, "saves")), (item) => at(item, "key")))
+      assert.strictEqual(keys.size, 100)
+      const refused = answers.filter(({ status }) => status !== 200)
+      assert.isAtLeast(refused.length, 10)
+      for (const answer of refused) {
+        assert.strictEqual(codeOf(answer), "too_many_saves")
+        assert.deepStrictEqual(detailsOf(answer), { limit: 100 })
+      }
+      const [kept] = keys
+      // Those that are there may still be written, and a deleted one makes room.
+      assert.strictEqual((yield* player.ask("PUT", `/v1/saves/${kept}`, { data: 1 })).status, 200)
+      assert.strictEqual((yield* player.ask("PUT", "/v1/saves/new", { data: 1 })).status, 409)
+      assert.strictEqual((yield* player.ask("DELETE", `/v1/saves/${kept}`)).status, 200)
+      assert.strictEqual((yield* player.ask("PUT", "/v1/saves/new", { data: 1 })).status, 200)
+      const back = yield* player.ask("PUT", `/v1/saves/${kept}`, { data: 1 })
+      assert.strictEqual(codeOf(back), "too_many_saves")
+    })
+  )
+
+  it.effect("are nobody else's", () =>
+    Effect.gen(function* () {
+      const { newPlayer, player } = yield* newGame(saves)
+      const other = yield* newPlayer
+      yield* player.ask("PUT", "/v1/saves/s", { data: "mine" })
+      assert.strictEqual((yield* other.ask("GET", "/v1/saves/s")).status, 404)
+      assert.strictEqual((yield* other.ask("DELETE", "/v1/saves/s")).status, 404)
+      assert.deepStrictEqual((yield* other.ask("GET", "/v1/saves")).body, { saves: [] })
+      const theirs = yield* other.ask("PUT", "/v1/saves/s", { data: "theirs", playerId: player.id })
+      assert.strictEqual(at(theirs.body, "version"), 1)
+      assert.strictEqual(at((yield* player.ask("GET", "/v1/saves/s")).body, "data"), "mine")
+    })
+  )
+
+  it.effect("while the feature is off, nothing is read: not even the body", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame({})
+      for (const [method, path, body] of [
+        ["GET", "/v1/saves", undefined],
+        ["GET", "/v1/saves/s", undefined],
+        ["PUT", "/v1/saves/s", "{"],
+        ["DELETE", "/v1/saves/-", undefined]
+      ] as const) {
+        const answer = yield* player.ask(method, path, body)
+        assert.strictEqual(answer.status, 403)
+        assert.strictEqual(codeOf(answer), "feature_disabled")
+        assert.deepStrictEqual(detailsOf(answer), {
+          feature: "saves",
+          configPath: "features.saves"
+        })
+      }
+    })
+  )
+
+  it.effect("a player who is gone cannot write", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { player } = yield* newGame(saves)
+      yield* player.ask("PUT", "/v1/saves/s", { data: 1 })
+      yield* sql`delete from players where id = ${player.id}`
+      assert.strictEqual(codeOf(yield* player.ask("PUT", "/v1/saves/s", { data: 1 })), "not_found")
+      assert.strictEqual(codeOf(yield* player.ask("GET", "/v1/saves/s")), "save_not_found")
+      assert.lengthOf(yield* sql`select 1 from save_counts where player_id = ${player.id}`, 0)
+    })
+  )
+})
+
+layer(SaveRows.layer.pipe(Layer.provideMerge(Node)))("deleted saves", (it) => {
+  it.effect("are forgotten where they are very many, and their versions are not", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* SaveRows
+      const { environmentId, player } = yield* newGame(saves)
+      for (const data of [1, 2, 3]) yield* player.ask("PUT", "/v1/saves/old", { data })
+      yield* player.ask("DELETE", "/v1/saves/old")
+      yield* player.ask("PUT", "/v1/saves/kept", { data: 1 })
+      const rowsLeft = Effect.map(
+        sql`select key from saves where environment_id = ${environmentId}`,
+        (found) => found.length
+      )
+      const soon = DateTime.add(yield* DateTime.now, { minutes: 1 })
+      yield* Effect.andThen(rows.sweep(soon), rows.sweep(soon))
+      assert.strictEqual(yield* rowsLeft, 2)
+      yield* sql`update save_counts set deleted = 1001 where player_id = ${player.id}`
+      yield* rows.sweep(soon)
+      // A write that is under way may not have seen the floor yet.
+      assert.strictEqual(yield* rowsLeft, 2)
+      yield* rows.sweep(soon)
+      assert.strictEqual(yield* rowsLeft, 1)
+      const again = yield* player.ask("PUT", "/v1/saves/old", { data: 4, ifVersion: 0 })
+      assert.strictEqual(at(again.body, "version"), 4)
+    })
+  )
+})

@@ -1,0 +1,200 @@
+/** Sessions: rotation, races, reuse, expiry and sign-out (spec section 5, decisions 3.1.7-8). */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { SqlClient } from "effect/sql"
+import type { EnvironmentId } from "#rpc/ids"
+import { Sessions } from "#server/features/sessions/service"
+import { AccessTokens } from "#server/features/sessions/tokens"
+import { coreOfNode, makeTenants, SharedDatabase } from "../../support/http/stack.ts"
+
+const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+const newGuest = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const { development, production } = yield* makeTenants
+  const session = yield* sessions.openGuest(development.environmentId, undefined)
+  return { environmentId: development.environmentId, foreign: production.environmentId, session }
+})
+
+/** The wire code of a refresh: `ok` when it rotated. */
+const codeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
+  const sessions = yield* Sessions
+  return yield* Effect.match(sessions.refresh(environmentId, token), {
+    onSuccess: () => "ok",
+    onFailure: (error) => error._tag
+  })
+})
+
+const rotate = Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
+  const sessions = yield* Sessions
+  return (yield* sessions.refresh(environmentId, token)).refreshToken
+})
+
+layer(Core)("sessions", (it) => {
+  it.effect("a guest gets a player, an access token for 15 minutes and a refresh token", () =>
+    Effect.gen(function* () {
+      const tokens = yield* AccessTokens
+      const { environmentId, session } = yield* newGuest
+      assert.match(session.player.displayName, /^Player-[0-9A-HJKMNP-TV-Z]{4}$/)
+      assert.deepStrictEqual(session.player.identities, [{ provider: "guest" }])
+      assert.isTrue(session.player.isGuest)
+      assert.isFalse(session.player.emailVerified)
+      assert.strictEqual(session.expiresIn, 900)
+      const caller = yield* tokens.verify(session.accessToken, environmentId)
+      assert.strictEqual(caller.playerId, session.player.id)
+      assert.isTrue(caller.isGuest)
+    })
+  )
+
+  it.effect("rotation gives the next token, for the same player and session", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const tokens = yield* AccessTokens
+      const { environmentId, session } = yield* newGuest
+      const next = yield* sessions.refresh(environmentId, session.refreshToken)
+      assert.deepStrictEqual(next.player, session.player)
+      assert.notStrictEqual(next.refreshToken, session.refreshToken)
+      const before = yield* tokens.verify(session.accessToken, environmentId)
+      const after = yield* tokens.verify(next.accessToken, environmentId)
+      assert.strictEqual(after.sessionId, before.sessionId)
+    })
+  )
+
+  it.effect("the token just replaced answers refresh_race for ten seconds, the chain lives", () =>
+    Effect.gen(function* () {
+      const { environmentId, session } = yield* newGuest
+      const next = yield* rotate(environmentId, session.refreshToken)
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "refresh_race")
+      yield* TestClock.adjust("9999 millis")
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "refresh_race")
+      assert.strictEqual(yield* codeOf(environmentId, next), "ok")
+    })
+  )
+
+  it.effect("presented after ten seconds, a used token revokes the whole chain", () =>
+    Effect.gen(function* () {
+      const { environmentId, session } = yield* newGuest
+      const next = yield* rotate(environmentId, session.refreshToken)
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "session_revoked")
+      assert.strictEqual(yield* codeOf(environmentId, next), "session_revoked")
+    })
+  )
+
+  it.effect("an older ancestor revokes the chain at once", () =>
+    Effect.gen(function* () {
+      const { environmentId, session } = yield* newGuest
+      const second = yield* rotate(environmentId, session.refreshToken)
+      const third = yield* rotate(environmentId, second)
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "session_revoked")
+      assert.strictEqual(yield* codeOf(environmentId, third), "session_revoked")
+    })
+  )
+
+  it.effect("of 64 refreshes at once exactly one wins, and nothing is revoked", () =>
+    Effect.gen(function* () {
+      const { environmentId, session } = yield* newGuest
+      const sessions = yield* Sessions
+      let current = session.refreshToken
+      for (let round = 0; round < 5; round++) {
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 64 }),
+          () => Effect.result(sessions.refresh(environmentId, current)),
+          { concurrency: "unbounded" }
+        )
+        const winners = outcomes.flatMap((it) => (it._tag === "Success" ? [it.success] : []))
+        const losers = outcomes.flatMap((it) => (it._tag === "Failure" ? [it.failure._tag] : []))
+        assert.strictEqual(winners.length, 1)
+        assert.deepStrictEqual(new Set(losers), new Set(["refresh_race"]))
+        current = winners[0]?.refreshToken ?? ""
+      }
+      assert.strictEqual(yield* codeOf(environmentId, current), "ok")
+    })
+  )
+
+  it.effect(
+    "a refresh token lives for 90 days from its issue",
+    () =>
+      Effect.gen(function* () {
+        const used = yield* newGuest
+        const idle = yield* newGuest
+        yield* TestClock.adjust("7775999 seconds")
+        const next = yield* rotate(used.environmentId, used.session.refreshToken)
+        yield* TestClock.adjust("1 second")
+        const { environmentId, session } = idle
+        assert.strictEqual(
+          yield* codeOf(environmentId, session.refreshToken),
+          "invalid_refresh_token"
+        )
+        assert.strictEqual(yield* codeOf(used.environmentId, next), "ok")
+      }),
+    // The clock passes every wake-up of the service on its way.
+    60_000
+  )
+
+  it.effect("is unknown in another environment, and stays alive in its own", () =>
+    Effect.gen(function* () {
+      const { environmentId, foreign, session } = yield* newGuest
+      assert.strictEqual(yield* codeOf(foreign, session.refreshToken), "invalid_refresh_token")
+      const sessions = yield* Sessions
+      yield* sessions.logout(foreign, session.refreshToken)
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "ok")
+    })
+  )
+
+  it.effect("a made-up token for a known session neither works nor revokes it", () =>
+    Effect.gen(function* () {
+      const { environmentId, session } = yield* newGuest
+      const sessions = yield* Sessions
+      const [head = "", random = "", mark = ""] = session.refreshToken.split(".")
+      const flip = (text: string) => (text.startsWith("A") ? "B" : "A") + text.slice(1)
+      const forged = [
+        `${head}.${flip(random)}.${mark}`,
+        `${head}.${random}.${flip(mark)}`,
+        `${head}.${flip(random)}.${flip(mark)}`,
+        `${session.refreshToken}x`,
+        session.refreshToken.toLowerCase(),
+        head,
+        "rt_",
+        ""
+      ]
+      for (const token of forged) {
+        assert.strictEqual(yield* codeOf(environmentId, token), "invalid_refresh_token", token)
+        yield* sessions.logout(environmentId, token)
+      }
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "ok")
+    })
+  )
+
+  it.effect("sign-out ends the chain, as often as it is said", () =>
+    Effect.gen(function* () {
+      const sessions = yield* Sessions
+      const tokens = yield* AccessTokens
+      const { environmentId, session } = yield* newGuest
+      yield* sessions.logout(environmentId, session.refreshToken)
+      yield* sessions.logout(environmentId, session.refreshToken)
+      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "session_revoked")
+      // An access token already issued works until it expires.
+      yield* tokens.verify(session.accessToken, environmentId)
+    })
+  )
+
+  it.effect("nothing of a token can be read from the database", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sessions = yield* Sessions
+      const { development } = yield* makeTenants
+      const session = yield* sessions.openGuest(development.environmentId, undefined)
+      const dump = JSON.stringify([
+        yield* sql`select * from sessions`,
+        yield* sql`select * from keys where kind = 'secret'`,
+        yield* sql`select * from signing_keys`
+      ])
+      const [, random = ""] = session.refreshToken.split(".")
+      assert.notInclude(dump, random)
+      assert.notInclude(dump, development.secretKey)
+      assert.notInclude(dump, '\\"d\\"')
+    })
+  )
+})

@@ -1,0 +1,265 @@
+/** The stats webhook (spec sections 5, rule 14, and 6; decisions 3.4.7) and its secret. */
+import { createHmac } from "node:crypto"
+import { createServer, type ServerResponse } from "node:http"
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { at, request } from "#testing/players"
+import { codeOf, newGame } from "../../support/players.ts"
+import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+
+const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+/** What the developer's server heard. */
+interface Heard {
+  readonly signature: string
+  readonly contentType: string
+  readonly body: string
+}
+
+type Reply = (response: ServerResponse, heard: Heard) => void
+
+const json =
+  (body: unknown): Reply =>
+  (response) =>
+    response.end(typeof body === "string" ? body : JSON.stringify(body))
+
+/** The developer's server, on this machine. */
+const developersServer = (reply: Reply) =>
+  Effect.acquireRelease(
+    Effect.callback<{
+      readonly url: string
+      readonly heard: Array<Heard>
+      readonly close: () => void
+    }>((resume) => {
+      const heard: Array<Heard> = []
+      const server = createServer((incoming, response) => {
+        const chunks: Array<Buffer> = []
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        incoming.on("end", () => {
+          const hearing = {
+            signature: String(incoming.headers["svc-signature"]),
+            contentType: String(incoming.headers["content-type"]),
+            body: Buffer.concat(chunks).toString()
+          }
+          heard.push(hearing)
+          reply(response, hearing)
+        })
+      })
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        const port = typeof address === "object" && address !== null ? address.port : 0
+        const close = () => {
+          server.close()
+          server.closeAllConnections()
+        }
+        resume(Effect.succeed({ url: `http://localhost:${port}/verify`, heard, close }))
+      })
+    }),
+    ({ close }) => Effect.sync(close)
+  )
+
+const gameWith = (webhook: object) => ({
+  features: { stats: true, statsVerification: true },
+  stats: [{ key: "kills" }, { key: "best", aggregation: "max", maxPerSubmit: 100 }],
+  integrity: { stats: { maxSubmitsPerMinute: 600, rules: [{ stat: "kills", min: 0 }], webhook } }
+})
+
+const secretPath = "/v1/admin/integrity/webhook-secret"
+
+const reasonsOf = ({ body }: { readonly body: unknown }) =>
+  Array.from(Object(at(body, "rejected")), (one) => [at(one, "stat"), at(one, "reason")])
+
+const storedOf = ({ body }: { readonly body: unknown }) =>
+  Object.keys(Object(at(body, "stats"))).toSorted()
+
+layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
+  it.effect("is asked about what passed the rules, with a signature of the secret", () =>
+    Effect.gen(function* () {
+      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const { environmentId, player, server } = yield* newGame(gameWith({ url }))
+      const answer = yield* player.ask("POST", "/v1/stats", {
+        stats: { kills: -1, best: 7, unheard: 1 }
+      })
+      assert.deepStrictEqual(storedOf(answer), ["best"])
+      assert.lengthOf(heard, 1)
+      const { body = "", contentType, signature = "" } = heard[0] ?? {}
+      assert.strictEqual(contentType, "application/json")
+      const message: unknown = JSON.parse(body)
+      assert.strictEqual(at(message, "type"), "stats.verify")
+      assert.strictEqual(at(message, "environmentId"), environmentId)
+      assert.strictEqual(at(message, "playerId"), player.id)
+      assert.deepStrictEqual(at(message, "stats"), { best: 7 })
+      assert.match(String(at(message, "submittedAt")), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      const secret = String(at((yield* server("GET", secretPath)).body, "secret"))
+      assert.match(secret, /^whsec_[A-Za-z0-9_-]{43}$/)
+      const [, seconds = "", mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature) ?? []
+      assert.strictEqual(
+        mac,
+        createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")
+      )
+    })
+  )
+
+  it.effect("refuses all or some; what is missing from results is refused", () =>
+    Effect.gen(function* () {
+      const stats = { kills: 1, best: 2 }
+      const refused = "verification_rejected"
+      for (const [reply, stored, reasons] of [
+        [{ approve: true }, ["best", "kills"], []],
+        [
+          { approve: false },
+          [],
+          [
+            ["kills", refused],
+            ["best", refused]
+          ]
+        ],
+        [{ results: { kills: true, best: true } }, ["best", "kills"], []],
+        [{ results: { kills: true, best: false } }, ["kills"], [["best", refused]]],
+        [{ results: { best: true, other: true } }, ["best"], [["kills", refused]]],
+        [
+          { results: {} },
+          [],
+          [
+            ["kills", refused],
+            ["best", refused]
+          ]
+        ],
+        [
+          { approve: false, results: { kills: true } },
+          [],
+          [
+            ["kills", refused],
+            ["best", refused]
+          ]
+        ],
+        [{ approve: true, results: { kills: true }, more: 1 }, ["kills"], [["best", refused]]]
+      ] as const) {
+        const { url } = yield* developersServer(json(reply))
+        const { player } = yield* newGame(gameWith({ url, onFailure: "reject" }))
+        const answer = yield* player.ask("POST", "/v1/stats", { stats })
+        assert.strictEqual(answer.status, 200)
+        assert.deepStrictEqual(storedOf(answer), [...stored], JSON.stringify(reply))
+        assert.deepStrictEqual(
+          reasonsOf(answer),
+          reasons.map(([stat, reason]) => [stat, reason])
+        )
+      }
+    })
+  )
+
+  it.effect("onFailure decides when it does not answer as it should, in time", () =>
+    Effect.gen(function* () {
+      const replies: ReadonlyArray<Reply> = [
+        json("not json"),
+        json({}),
+        json({ approve: "yes" }),
+        json({ results: { kills: 1 } }),
+        json([]),
+        json({ approve: true, padding: "x".repeat(70_000) }),
+        (response) => response.writeHead(500).end('{"approve":true}'),
+        (response) => response.writeHead(302, { location: "/elsewhere" }).end('{"approve":true}'),
+        (response) => response.socket?.destroy(),
+        () => undefined
+      ]
+      for (const reply of replies) {
+        const { heard, url } = yield* developersServer(reply)
+        for (const onFailure of ["accept", "reject"] as const) {
+          const { player } = yield* newGame(gameWith({ url, onFailure, timeoutMs: 100 }))
+          const answer = yield* player.ask("POST", "/v1/stats", { stats: { kills: 1 } })
+          assert.strictEqual(answer.status, 200)
+          assert.deepStrictEqual(
+            reasonsOf(answer),
+            onFailure === "accept" ? [] : [["kills", "verification_unavailable"]]
+          )
+        }
+        // Nobody is asked twice.
+        assert.lengthOf(heard, 2)
+      }
+    })
+  )
+
+  it.effect("is not asked without values, without statsVerification, or in vain", () =>
+    Effect.gen(function* () {
+      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const off = { ...gameWith({ url }), features: { stats: true } }
+      const { player: quiet } = yield* newGame(off)
+      const stored = yield* quiet.ask("POST", "/v1/stats", { stats: { kills: -1 } })
+      assert.deepStrictEqual(storedOf(stored), ["kills"])
+      const { player } = yield* newGame(gameWith({ url }))
+      yield* player.ask("POST", "/v1/stats", { stats: { kills: -1, unheard: 1 } })
+      assert.isEmpty(heard)
+    })
+  )
+
+  it.effect("of the own machine is for development only, never in production", () =>
+    Effect.gen(function* () {
+      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const game = gameWith({ url, onFailure: "reject" })
+      const { player } = yield* newGame(game, "production")
+      const answer = yield* player.ask("POST", "/v1/stats", { stats: { kills: 1 } })
+      assert.deepStrictEqual(reasonsOf(answer), [["kills", "verification_unavailable"]])
+      const production = yield* Layer.build(Layer.fresh(nodeWith({ NODE_ENV: "production" })))
+      const { player: other } = yield* newGame(game)
+      const there = other.askAt(yield* Effect.provideContext(addressOfNode, production))
+      const refused = yield* there("POST", "/v1/stats", { stats: { kills: 1 } })
+      assert.deepStrictEqual(reasonsOf(refused), [["kills", "verification_unavailable"]])
+      assert.isEmpty(heard)
+    })
+  )
+})
+
+layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
+  it.effect("is the environment's own, the same for all who read it, and stored sealed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { environmentId, server, publishableKey, url } = yield* newGame({})
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 8 }),
+        () => server("GET", secretPath),
+        { concurrency: "unbounded" }
+      )
+      const secrets = new Set(answers.map(({ body }) => at(body, "secret")))
+      assert.strictEqual(secrets.size, 1)
+      const [secret] = secrets
+      const rows = yield* sql`
+        select sealed from webhook_secrets where environment_id = ${environmentId}`
+      assert.notInclude(JSON.stringify(rows), String(secret).slice(6))
+      const { server: another } = yield* newGame({})
+      assert.notStrictEqual(at((yield* another("GET", secretPath)).body, "secret"), secret)
+      const page = yield* request(`${url}${secretPath}`, {
+        headers: { "x-svc-key": publishableKey }
+      })
+      assert.strictEqual(codeOf(page), "secret_key_required")
+    })
+  )
+
+  it.effect("signs no more on any node once it is rotated", () =>
+    Effect.gen(function* () {
+      const { heard, url: hook } = yield* developersServer(json({ approve: true }))
+      const { player, server } = yield* newGame(gameWith({ url: hook }))
+      const other = yield* Layer.build(Layer.fresh(nodeWith()))
+      const there = player.askAt(yield* Effect.provideContext(addressOfNode, other))
+      const report = there("POST", "/v1/stats", { stats: { kills: 1 } })
+      const before = String(at((yield* server("GET", secretPath)).body, "secret"))
+      yield* report
+      const rotated = String(at((yield* server("POST", secretPath)).body, "secret"))
+      assert.notStrictEqual(rotated, before)
+      assert.strictEqual(at((yield* server("GET", secretPath)).body, "secret"), rotated)
+      const signedBy = (secret: string) => {
+        const { body = "", signature = "" } = heard.at(-1) ?? {}
+        const seconds = /^t=(\d+)/.exec(signature)?.[1] ?? ""
+        return signature.endsWith(
+          createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex")
+        )
+      }
+      yield* report
+      // The other node hears of it in a moment.
+      while (!signedBy(rotated)) {
+        assert.isTrue(signedBy(before))
+        yield* report
+      }
+    })
+  )
+})

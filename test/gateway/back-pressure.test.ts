@@ -1,0 +1,158 @@
+/**
+ * Slow readers and greedy senders (spec section 6, decisions 3.6.4 and 3.6.7): each is cut off at its
+ * bound, and nobody else misses a message.
+ */
+import { Duplex } from "node:stream"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { socket as limits } from "#rpc/limits"
+import { FrameBucket } from "#server/platform/token-bucket"
+import { Frame, Outbox, Sent } from "#server/platform/outbox"
+import { TestApp } from "#testing/app"
+import { at, newPlayer } from "#testing/players"
+import { AppLive } from "../support/service.ts"
+
+/** Takes everything and lets go of nothing, as a socket whose other side does not read. */
+const stuck = () => new Duplex({ read: () => undefined, write: () => undefined })
+
+describe("an outbox", () => {
+  const frame = new Frame("x".repeat(16_000))
+  const fits = Math.floor(limits.outboxMaxBytes / frame.bytes.length)
+
+  const fill = (flushEvery: number) => {
+    const socket = stuck()
+    const overflows: Array<number> = []
+    let pushed = 0
+    const outbox = new Outbox(socket, { outbox: () => undefined, sent: new Sent() }, () =>
+      overflows.push(pushed)
+    )
+    for (pushed = 1; pushed <= fits + 100; pushed++) {
+      outbox.push(frame)
+      if (pushed % flushEvery === 0) outbox.flush()
+    }
+    return { overflows, waiting: socket.writableLength }
+  }
+
+  it("overflows once, with the first frame that does not fit", () => {
+    assert.deepStrictEqual(fill(Number.POSITIVE_INFINITY).overflows, [fits + 1])
+  })
+
+  it("counts what the socket has not sent, and hands it nothing more", () => {
+    const { overflows, waiting } = fill(1)
+    assert.deepStrictEqual(overflows, [fits + 1])
+    assert.strictEqual(waiting, fits * frame.bytes.length)
+  })
+})
+
+describe("an outbox that gets a frame larger than itself", () => {
+  const small = new Frame("x".repeat(16_000))
+  const huge = new Frame("x".repeat(limits.outboxMaxBytes + 100_000))
+
+  it("lets it through once, and what follows it", () => {
+    const overflows: Array<string> = []
+    let pushed = ""
+    const outbox = new Outbox(stuck(), { outbox: () => undefined, sent: new Sent() }, () =>
+      overflows.push(pushed)
+    )
+    for (pushed of ["huge", "small"]) outbox.push(pushed === "huge" ? huge : small)
+    assert.deepStrictEqual(overflows, [])
+    pushed = "huge again"
+    outbox.push(huge)
+    assert.deepStrictEqual(overflows, ["huge again"])
+  })
+})
+
+describe("a bucket of frames", () => {
+  it("drops what is over the burst, and calls it abuse at its bound", () => {
+    const bucket = new FrameBucket(0)
+    for (let i = 0; i < limits.framesBurst; i++) assert.isTrue(bucket.take(0))
+    for (let i = 1; i <= limits.dropsUntilAbuse; i++) {
+      assert.isFalse(bucket.take(0))
+      assert.strictEqual(bucket.drop(0), i === limits.dropsUntilAbuse)
+    }
+  })
+
+  it("forgets drops that are long ago, and fills up again", () => {
+    const bucket = new FrameBucket(0, 1, 1)
+    for (let i = 1; i < limits.dropsUntilAbuse; i++) bucket.drop(0)
+    const later = limits.dropsWindowSeconds * 1000 + 1
+    assert.isFalse(bucket.drop(later))
+    assert.isTrue(bucket.take(later))
+    assert.isFalse(bucket.take(later + 999))
+    assert.isTrue(bucket.take(later + 1000))
+  })
+})
+
+/** Three players in one room. */
+const threeInARoom = Effect.gen(function* () {
+  const app = yield* TestApp
+  const ada = yield* newPlayer(app)
+  const bob = yield* newPlayer(app)
+  const cyd = yield* newPlayer(app)
+  const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+  const roomId = at(created, "data", "roomId")
+  yield* bob.socket.ask({ t: "join", roomId })
+  yield* cyd.socket.ask({ t: "join", roomId })
+  return { ada: ada.socket, bob: bob.socket, cyd: cyd.socket, adaId: ada.id, bobId: bob.id }
+})
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-pressure", (it) => {
+  it.effect("who stops reading is closed 1013 at the bound, and the others miss nothing", () =>
+    Effect.gen(function* () {
+      const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
+      bob.ws.pause()
+      const padding = "x".repeat(16_000)
+      const sent: Array<number> = []
+      const isOut = () => ada.heard.some((frame) => frame.t === "player_disconnected")
+      for (let n = 0; !isOut(); n++) {
+        assert.isBelow(n, 10_000, "bob is still in")
+        const reply = yield* ada.ask({ t: "send", type: "flood", data: { n, padding } })
+        if (reply["ok"] === true) sent.push(n)
+      }
+      bob.ws.resume()
+      assert.deepStrictEqual(yield* bob.closed, { code: 1013, reason: "slow_consumer" })
+      yield* ada.ask({ t: "send", type: "last" })
+      yield* cyd.next("message", (frame) => frame["type"] === "last")
+      const numbers = (heard: typeof cyd.heard) =>
+        heard
+          .filter((frame) => frame["type"] === "flood" && frame["from"] === adaId)
+          .map((frame) => at(frame, "data", "n"))
+      assert.deepStrictEqual(numbers(cyd.heard), sent)
+      const read = numbers(bob.heard)
+      assert.deepStrictEqual(read, sent.slice(0, read.length), "bob read what was sent, in order")
+      assert.isBelow(read.length, sent.length + 1)
+      const left = cyd.heard.find((frame) => frame.t === "player_disconnected")
+      assert.strictEqual(at(left, "playerId"), bobId)
+    })
+  )
+
+  it.effect("who sends too much is told, then closed 4029, and the others miss nothing", () =>
+    Effect.gen(function* () {
+      const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
+      const sent = Array.from({ length: 100 }, (_, n) => n)
+      for (let i = 0; i < 1000; i++) {
+        yield* bob.say({ t: "send", type: "flood", data: i, rid: `${i}` })
+        if (i % 10 === 0) yield* ada.say({ t: "send", type: "own", data: i / 10 })
+      }
+      assert.deepStrictEqual(yield* bob.closed, { code: 4029, reason: "rate_limited" })
+      yield* ada.ask({ t: "send", type: "last" })
+      yield* cyd.next("message", (frame) => frame["type"] === "last")
+      const heard = (from: string) =>
+        cyd.heard
+          .filter((frame) => frame.t === "message" && frame["from"] === from)
+          .filter((frame) => frame["type"] !== "last")
+          .map((frame) => Number(frame["data"]))
+      assert.deepStrictEqual(heard(adaId), sent)
+      const replies = bob.heard.filter((frame) => frame.t === "reply" && "rid" in frame)
+      const limited = replies.filter((reply) => at(reply, "error", "code") === "rate_limited")
+      assert.isAtLeast(limited.length, 1)
+      assert.isBelow(limited.length, limits.dropsUntilAbuse)
+      assert.isNumber(at(limited[0], "error", "details", "retryAfterSeconds"))
+      const flood = heard(bobId)
+      assert.isAtLeast(flood.length, limits.framesBurst - 2)
+      assert.isBelow(flood.length, 1000 - limits.dropsUntilAbuse)
+      const inOrder = flood.toSorted((a, b) => a - b)
+      assert.deepStrictEqual(flood, inOrder)
+    })
+  )
+})

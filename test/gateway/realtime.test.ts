@@ -1,0 +1,340 @@
+/** The socket: opening, bad input, closing (spec sections 4.4, 5 and 6, decisions 3.6). */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { rooms } from "#rpc/limits"
+import { TestApp } from "#testing/app"
+import { AppLive } from "../support/service.ts"
+import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
+  it.effect("welcome tells who one is and the service's time", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const player = yield* guest(app)
+      const { socket } = yield* app.online(player)
+      const welcome = yield* socket.next("welcome")
+      assert.strictEqual(welcome["playerId"], player.id)
+      assert.strictEqual(welcome["heartbeatSeconds"], 20)
+      assert.deepStrictEqual(welcome["rooms"], [])
+      assert.isNumber(welcome["serverTime"])
+      assert.match(String(welcome["tokenExpiresAt"]), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+      const pong = yield* socket.ask({ t: "ping" })
+      assert.isNumber(at(pong, "data", "at"))
+    })
+  )
+
+  it.effect("what cannot be a first frame closes 4001", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { accessToken } = yield* guest(app)
+      const { accessToken: foreign } = yield* guest(app.production)
+      const key = app.publishableKey
+      const none = `${Buffer.from('{"alg":"none"}').toString("base64url")}.e30.`
+      const frames: ReadonlyArray<string> = [
+        "not json",
+        "[]",
+        JSON.stringify({ t: "create", mode: "default" }),
+        JSON.stringify({ t: "auth", key }),
+        JSON.stringify({ t: "auth", token: accessToken }),
+        JSON.stringify({ t: "auth", key: "pk_unknown", token: accessToken }),
+        JSON.stringify({ t: "auth", key: app.secretKey, token: accessToken }),
+        JSON.stringify({ t: "auth", key, token: foreign }),
+        JSON.stringify({ t: "auth", key: app.production.publishableKey, token: accessToken }),
+        JSON.stringify({ t: "auth", key, token: `${accessToken}x` }),
+        JSON.stringify({ t: "auth", key, token: none }),
+        JSON.stringify({ t: "auth", key, token: 7 })
+      ]
+      yield* Effect.forEach(
+        frames,
+        (frame) =>
+          Effect.gen(function* () {
+            const socket = yield* connectSocket(app.socketUrl)
+            yield* socket.sayText(frame)
+            const { code } = yield* socket.closed
+            assert.strictEqual(code, 4001, frame)
+          }),
+        { concurrency: 4 }
+      )
+    })
+  )
+
+  it.effect("frames that do not fit are answered and leave the socket open", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { socket } = yield* newPlayer(app)
+      const cases: ReadonlyArray<readonly [object, string]> = [
+        [{ t: "fly" }, "unknown_type"],
+        [{ t: "create" }, "invalid_frame"],
+        [{ t: "create", mode: 7 }, "invalid_frame"],
+        [{ t: "create", mode: "default", maxPlayers: 1.5 }, "invalid_frame"],
+        [{ t: "create", mode: "default", maxPlayers: 65 }, "invalid_frame"],
+        [{ t: "create", mode: "default", code: "no way" }, "invalid_frame"],
+        [{ t: "create", mode: "default", metadata: "x" }, "invalid_frame"],
+        [{ t: "create", mode: "default", metadata: { a: "x".repeat(5000) } }, "payload_too_large"],
+        [{ t: "join" }, "invalid_frame"],
+        [{ t: "join", roomId: "a", code: "b" }, "invalid_frame"],
+        [{ t: "send", type: "" }, "invalid_frame"],
+        [{ t: "send", type: "x".repeat(65) }, "invalid_frame"],
+        [{ t: "send", type: "x", to: "somebody" }, "invalid_frame"],
+        [{ t: "setState", patch: [] }, "invalid_frame"],
+        [{ t: "lock", locked: "yes" }, "invalid_frame"],
+        [{ t: "send", type: "x" }, "not_in_room"],
+        [{ t: "setState", patch: {} }, "not_in_room"],
+        [{ t: "leave" }, "not_in_room"],
+        [{ t: "cancelMatch" }, "not_matching"]
+      ]
+      for (const [frame, code] of cases) {
+        const reply = yield* socket.ask(frame)
+        assert.strictEqual(at(reply, "error", "code"), code, JSON.stringify(frame))
+        assert.isString(at(reply, "error", "message"))
+      }
+      yield* socket.sayText("{")
+      const warned = yield* socket.next("warn")
+      assert.strictEqual(warned["code"], "invalid_frame")
+      yield* socket.say({ t: "send", type: "x" })
+      const unasked = yield* socket.next("warn")
+      assert.strictEqual(unasked["code"], "not_in_room")
+    })
+  )
+
+  it.effect("prototype keys are refused at any depth and nothing is polluted", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { socket } = yield* newPlayer(app)
+      yield* socket.ask({ t: "create", mode: "default" })
+      const patches = [
+        '{"__proto__":{"polluted":1}}',
+        '{"a":{"__proto__":{"polluted":1}}}',
+        '{"a":[{"constructor":{"prototype":{"polluted":1}}}]}',
+        '{"prototype":1}',
+        '{"a":{"b":1e400}}'
+      ]
+      for (const [index, patch] of patches.entries()) {
+        for (const t of ["setState", "setMyState"]) {
+          yield* socket.sayText(`{"t":"${t}","rid":"${t}${index}","patch":${patch}}`)
+          const reply = yield* socket.next("reply", (frame) => frame["rid"] === `${t}${index}`)
+          assert.strictEqual(at(reply, "error", "code"), "invalid_frame", patch)
+        }
+      }
+      assert.isUndefined(Reflect.get({}, "polluted"))
+    })
+  )
+
+  it.effect("data that nests too deep is refused, and the neighbours hear the rest", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      const nested = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`
+      for (const [rid, levels, code] of [
+        ["fits", rooms.dataDepthMax, undefined],
+        ["deep", rooms.dataDepthMax + 1, "invalid_frame"],
+        ["deeper", 8000, "invalid_frame"]
+      ] as const) {
+        yield* ada.socket.sayText(`{"t":"send","rid":"${rid}","type":"x","data":${nested(levels)}}`)
+        const reply = yield* ada.socket.next("reply", (frame) => frame["rid"] === rid)
+        assert.strictEqual(at(reply, "error", "code"), code, rid)
+      }
+      yield* ada.socket.say({ t: "send", type: "last" })
+      const types = [yield* bob.socket.next("message"), yield* bob.socket.next("message")]
+      assert.deepStrictEqual(
+        types.map((frame) => frame["type"]),
+        ["x", "last"]
+      )
+    })
+  )
+
+  it.effect("limits hold to the byte: send data, state, keys", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      yield* ada.socket.ask({ t: "create", mode: "default" })
+      const fits = yield* ada.socket.ask({ t: "send", type: "x", data: "a".repeat(16_382) })
+      assert.strictEqual(at(fits, "ok"), true)
+      const large = yield* ada.socket.ask({ t: "send", type: "x", data: "a".repeat(16_383) })
+      assert.strictEqual(at(large, "error", "code"), "payload_too_large")
+      const bytes = yield* ada.socket.ask({ t: "send", type: "x", data: "é".repeat(8_192) })
+      assert.strictEqual(at(bytes, "error", "code"), "payload_too_large")
+      const keys = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`k${i}`, i]))
+      const many = yield* ada.socket.ask({ t: "setState", patch: keys })
+      assert.strictEqual(at(many, "error", "code"), "state_too_large")
+      const long = yield* ada.socket.ask({ t: "setState", patch: { ["k".repeat(65)]: 1 } })
+      assert.strictEqual(at(long, "error", "code"), "state_too_large")
+      const mine = yield* ada.socket.ask({ t: "setMyState", patch: { a: "a".repeat(17_000) } })
+      assert.strictEqual(at(mine, "error", "code"), "state_too_large")
+      const nothing = ada.socket.heard.filter((frame) => frame.t === "state")
+      assert.lengthOf(nothing, 0)
+    })
+  )
+
+  it.effect("binary closes 1003, a frame over 64 KiB closes 1009", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      ada.socket.ws.send(Buffer.from([1, 2, 3]))
+      assert.strictEqual((yield* ada.socket.closed).code, 1003)
+      const bob = yield* newPlayer(app)
+      yield* bob.socket.sayText("x".repeat(70_000))
+      assert.strictEqual((yield* bob.socket.closed).code, 1009)
+    })
+  )
+
+  it.effect("a newer connection of the player replaces the older and finds its seat", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const newer = yield* app.online(ada)
+      const welcome = yield* newer.socket.next("welcome")
+      const closed = yield* ada.socket.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [4004, "replaced"])
+      assert.strictEqual(at(welcome, "rooms", 0, "roomId"), at(created, "data", "roomId"))
+      const roomId = at(created, "data", "roomId")
+      const resumed = yield* newer.socket.ask({ t: "resume", roomId })
+      assert.strictEqual(at(resumed, "ok"), true)
+    })
+  )
+
+  it.effect("an abusive sender is told, then closed 4029, and the others never notice", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      for (let i = 0; i < 1000; i++) yield* bob.socket.say({ t: "setMyState", patch: { i } })
+      const closed = yield* bob.socket.closed
+      assert.strictEqual(closed.code, 4029)
+      assert.isTrue(bob.socket.heard.some((frame) => frame["code"] === "rate_limited"))
+      const still = yield* ada.socket.ask({ t: "ping" })
+      assert.strictEqual(at(still, "ok"), true)
+    })
+  )
+
+  it.effect("a client that never reads is closed and its room goes on", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const bob = yield* newPlayer(app)
+      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      bob.socket.ws.pause()
+      const data = "x".repeat(16_000)
+      yield* app.eventually(
+        Effect.gen(function* () {
+          yield* ada.socket.say({ t: "send", type: "flood", data })
+          return ada.socket.heard.some((frame) => frame.t === "player_disconnected")
+        }),
+        "the slow reader is dropped"
+      )
+      const still = yield* ada.socket.ask({ t: "setState", patch: { on: true } })
+      assert.strictEqual(at(still, "ok"), true)
+    })
+  )
+
+  it.effect("a token is renewed in band; another player's closes the socket", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* newPlayer(app)
+      const renewed = yield* request(`${app.url}/v1/auth/refresh`, {
+        headers: { "x-svc-key": app.publishableKey },
+        body: { refreshToken: ada.refreshToken }
+      })
+      const reply = yield* ada.socket.ask({ t: "auth", token: at(renewed.body, "accessToken") })
+      assert.strictEqual(at(reply, "ok"), true)
+      yield* ada.socket.next("welcome")
+      const stranger = yield* guest(app)
+      yield* ada.socket.say({ t: "auth", token: stranger.accessToken })
+      assert.strictEqual((yield* ada.socket.closed).code, 4001)
+    })
+  )
+
+  it.effect("origins outside web.allowedOrigins close 4003, subdomains of a wildcard pass", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { accessToken } = yield* guest(app.production)
+      yield* configure(app.production, {
+        version: 1,
+        features: { multiplayer: true },
+        web: { allowedOrigins: ["https://*.game.example"] }
+      })
+      const open = (origin: string) =>
+        Effect.gen(function* () {
+          const socket = yield* connectSocket(app.socketUrl, { origin })
+          const key = app.production.publishableKey
+          yield* socket.say({ t: "auth", key, token: accessToken })
+          return socket
+        })
+      const evil = yield* open("https://game.example.evil")
+      const closed = yield* evil.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [4003, "origin_not_allowed"])
+      const good = yield* open("https://play.game.example")
+      yield* good.next("welcome")
+    })
+  )
+
+  it.effect("turning multiplayer off closes rooms, then sockets", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const on = { version: 1, features: { multiplayer: true, realtimeChannels: true } }
+      yield* configure(app.production, on)
+      const player = yield* guest(app.production)
+      const ada = yield* goOnline(app.production, player)
+      yield* ada.socket.ask({ t: "create", mode: "default" })
+      const away = yield* guest(app.production)
+      const left = yield* goOnline(app.production, away)
+      yield* left.socket.ask({ t: "create", mode: "default" })
+      yield* left.socket.terminate
+      yield* configure(app.production, { version: 1, features: { realtimeChannels: true } })
+      const closed = yield* ada.socket.next("room_closed")
+      assert.strictEqual(closed["reason"], "feature_disabled")
+      const refused = yield* ada.socket.ask({ t: "create", mode: "default" })
+      assert.strictEqual(at(refused, "error", "code"), "feature_disabled")
+      assert.deepStrictEqual(at(refused, "error", "details"), {
+        feature: "multiplayer",
+        configPath: "features.multiplayer"
+      })
+      const back = yield* goOnline(app.production, away)
+      assert.deepStrictEqual(back.socket.heard[0]?.["rooms"], [])
+      yield* configure(app.production, { version: 1 })
+      const over = yield* ada.socket.closed
+      assert.deepStrictEqual([over.code, over.reason], [4003, "feature_disabled"])
+      const late = yield* connectSocket(app.socketUrl)
+      const key = app.production.publishableKey
+      yield* late.say({ t: "auth", key, token: player.accessToken })
+      assert.strictEqual((yield* late.closed).code, 4003)
+    })
+  )
+
+  it.effect("anonymous sockets do nothing here, twenty an address", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const open = Effect.gen(function* () {
+        const socket = yield* connectSocket(app.socketUrl)
+        yield* socket.say({ t: "auth", key: app.publishableKey, anon: true })
+        return socket
+      })
+      const [first, ...others] = yield* Effect.all(Array.from({ length: 20 }, () => open))
+      if (first === undefined) return assert.fail("no socket")
+      const welcome = yield* first.next("welcome")
+      assert.isNull(welcome["playerId"])
+      const refused = yield* first.ask({ t: "create", mode: "default" })
+      assert.strictEqual(at(refused, "error", "code"), "player_required")
+      yield* Effect.forEach(others, (socket) => socket.next("welcome"), { discard: true })
+      const oneMore = yield* open
+      assert.strictEqual((yield* oneMore.closed).code, 4029)
+    })
+  )
+
+  it.effect("a plain GET is told to upgrade", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const answer = yield* request(`${app.url}/v1/realtime`)
+      assert.strictEqual(answer.status, 426)
+      assert.strictEqual(at(answer.body, "error", "code"), "upgrade_required")
+    })
+  )
+})

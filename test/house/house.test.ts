@@ -1,0 +1,230 @@
+/**
+ * The house rules: what the layout of this repository promises to its readers.
+ *
+ * Each rule is a pure function of files; beside it stands one example that it must refuse. The
+ * lists that a contributor may edit (words, floors, sizes, exceptions) are in `house/house.ts`.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { arrows, cycles, importForms } from "./imports.ts"
+import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
+import { functionSizes, header, names, sizes, topFolders, words } from "./shape.ts"
+import { parse, type Problem, type Source, type TextFile } from "./source.ts"
+import { readTree } from "./tree.ts"
+
+const files = readTree()
+// Programs that benchmarks compare with are a package of their own, in their own style.
+const typescript = files.filter(
+  ({ path }) => path.endsWith(".ts") && !path.startsWith("test/bench/peers/")
+)
+const sources = typescript.map(parse)
+
+/** `path:line message` for each problem, so that a terminal opens the place. */
+const report = (problems: ReadonlyArray<Problem>) =>
+  problems.map(({ path, line, message }) => `${path}:${line} ${message}`).join("\n")
+
+const holds = (problems: ReadonlyArray<Problem>) => {
+  if (problems.length > 0) assert.fail(`\n${report(problems)}`)
+}
+
+const file = (path: string, text = ""): TextFile => ({ path, text })
+const source = (path: string, text: string): Source => parse(file(path, text))
+
+const refuses = (problems: ReadonlyArray<Problem>, ...expected: ReadonlyArray<string>) =>
+  assert.strictEqual(report(problems), expected.join("\n"))
+
+describe("shape", () => {
+  it("is read from the files of this repository", () => {
+    assert.include(
+      sources.map(({ path }) => path),
+      "test/house.test.ts"
+    )
+  })
+
+  it("has five rooms and no other folder at the top", () => {
+    refuses(topFolders(file("lib/rooms.ts")), "lib/rooms.ts:1 no room is called lib")
+    refuses(topFolders(file(".ci/run")))
+    holds(files.flatMap(topFolders))
+  })
+
+  it("names files in kebab-case, with a word that says something", () => {
+    refuses(names(file("src/roomHub.ts")), "src/roomHub.ts:1 roomHub.ts is not kebab-case")
+    refuses(
+      names(file("src/rooms/utils.ts")),
+      "src/rooms/utils.ts:1 utils.ts says nothing: name it"
+    )
+    refuses(names(file("sql/migrations/0001_players.ts")))
+    refuses(names(file("test/room-survival.test.ts")))
+    holds(files.flatMap(names))
+  })
+
+  it("uses one word for each feature", () => {
+    refuses(
+      words(file("sql/score.ts")),
+      "sql/score.ts:1 sql/score is no word of a feature (see test/house/house.ts)"
+    )
+    refuses(
+      words(file("src/lobby/list.ts")),
+      "src/lobby/list.ts:1 src/lobby is no word of a feature (see test/house/house.ts)"
+    )
+    refuses(words(file("src/saves/limits.ts")))
+    holds(files.flatMap(words))
+  })
+
+  it("opens every module with a doc comment", () => {
+    const missing = "src/saves.ts:1 open the file with a /** comment that says what it is"
+    refuses(header(file("src/saves.ts", "// Saves.\nexport {}\n")), missing)
+    refuses(header(file("src/saves.ts", "export {}\n/** Saves. */\n")), missing)
+    refuses(header(file("src/main.ts", "#!/usr/bin/env node\n/** The service. */\n")))
+    holds(typescript.flatMap(header))
+  })
+
+  it("keeps files, lines and functions short", () => {
+    refuses(
+      sizes(file("src/saves.ts", "\n".repeat(401))),
+      "src/saves.ts:1 file of 401 lines, 400 is the most"
+    )
+    refuses(
+      sizes(file("src/saves.ts", `\n${"x".repeat(121)}\n`)),
+      "src/saves.ts:2 line of 121 characters"
+    )
+    const long = `() => {${"\n".repeat(70)}}`
+    refuses(
+      functionSizes(source("src/saves.ts", `\nexport const save = ${long}`)),
+      "src/saves.ts:2 function of 71 lines, 70 is the most"
+    )
+    refuses(functionSizes(source("test/saves.test.ts", `describe("saves", ${long})`)))
+    refuses(functionSizes(source("test/saves.test.ts", `layer(Live)("saves", ${long})`)))
+    refuses(
+      functionSizes(source("test/saves.test.ts", `it("saves", ${long})`)),
+      "test/saves.test.ts:1 function of 71 lines, 70 is the most"
+    )
+    holds([...typescript.flatMap(sizes), ...sources.flatMap(functionSizes)])
+  })
+})
+
+describe("imports", () => {
+  it("run downwards: src, entities, sql, rpc, effect", () => {
+    refuses(
+      arrows(source("sql/rooms.ts", `import { Room } from "#entities/room/protocol"`)),
+      "sql/rooms.ts:1 sql may import sql, rpc, not entities/room/protocol.ts"
+    )
+    refuses(
+      arrows(source("src/rooms.ts", `\nexport * from "#test/rooms"`)),
+      "src/rooms.ts:2 src may import src, entities, sql, rpc, package.json, not test/rooms.ts"
+    )
+    refuses(
+      arrows(source("src/rooms.ts", `import("./testing/testing.ts")`)),
+      "src/rooms.ts:1 src/testing is for tests, the service may not import it"
+    )
+    refuses(arrows(source("src/rooms.ts", `import { Rooms } from "#sql/rooms"`)))
+    holds(sources.flatMap(arrows))
+  })
+
+  it("let a browser load the contract and the client", () => {
+    refuses(
+      arrows(source("rpc/ids.ts", `import { randomBytes } from "node:crypto"`)),
+      "rpc/ids.ts:1 rpc may import the packages effect, not node:crypto"
+    )
+    refuses(
+      arrows(source("src/client/client.ts", `import type { Hub } from "../hub.ts"`)),
+      "src/client/client.ts:1 src/client may import src/client, rpc, not src/hub.ts"
+    )
+    refuses(arrows(source("src/client/client.ts", `import { Api } from "#rpc/api"`)))
+    refuses(arrows(source("rpc/ids.ts", `import * as Schema from "effect/Schema"`)))
+  })
+
+  it("show whether they leave the room", () => {
+    refuses(
+      importForms(source("src/rooms.ts", `import { Rooms } from "#sql/rooms"`)),
+      "src/rooms.ts:1 import another room as #room/name, not ../sql/rooms.ts"
+    )
+    refuses(
+      importForms(source("src/rooms.ts", `let hub: typeof import("#src/hub")`)),
+      "src/rooms.ts:1 import inside a room by a relative path, not #src/hub"
+    )
+    refuses(importForms(source("src/rooms.ts", `import { Hub } from "./hub.ts"`)))
+    holds(sources.flatMap(importForms))
+  })
+
+  it("form no cycle", () => {
+    const cycle = [
+      source("rpc/a.ts", `import { b } from "./b.ts"`),
+      source("rpc/b.ts", `import { c } from "#rpc/c"\nimport { d } from "./d.ts"`),
+      source("rpc/c.ts", `import type { A } from "./a.ts"`),
+      source("rpc/d.ts", `import { c } from "./c.ts"`)
+    ]
+    refuses(cycles(cycle), "rpc/c.ts:1 import cycle: rpc/a.ts -> rpc/b.ts -> rpc/c.ts -> rpc/a.ts")
+    holds(cycles(sources))
+  })
+})
+
+describe("language", () => {
+  it("has no hidden clock, randomness or environment", () => {
+    const path = "src/saves.ts"
+    refuses(
+      hiddenInputs(source(path, "const now = () => Date.now()")),
+      `${path}:1 no Date.now: use Clock.currentTimeMillis`
+    )
+    refuses(
+      hiddenInputs(source(path, "\nnew Date(0)")),
+      `${path}:2 no Date: use DateTime or Clock of effect`
+    )
+    refuses(
+      hiddenInputs(source(path, `globalThis.process["env"].PORT`)),
+      `${path}:1 no process.env: use Config of effect, in src/settings.ts`
+    )
+    refuses(hiddenInputs(source(path, `/** Not Math.random(). */ "Date.now()"`)))
+    refuses(hiddenInputs(source("test/bench/load.ts", "performance.now()")))
+    holds(sources.flatMap(hiddenInputs))
+  })
+
+  it("waits on state in tests, never on time", () => {
+    const path = "test/saves.test.ts"
+    const instead = "use a wait on state, or TestClock.adjust"
+    refuses(
+      hiddenInputs(source(path, `setTimeout(() => {}, 5)\nEffect.sleep("1 second")`)),
+      `${path}:1 no setTimeout: ${instead}`,
+      `${path}:2 no Effect.sleep: ${instead}`
+    )
+    refuses(
+      hiddenInputs(source(path, `import { setTimeout } from "node:timers/promises"`)),
+      `${path}:1 no node:timers/promises: ${instead}`
+    )
+    refuses(hiddenInputs(source("src/hub.ts", `Effect.sleep("1 second")`)))
+  })
+
+  it("never silences the compiler", () => {
+    const path = "src/saves.ts"
+    refuses(
+      types(source(path, "let a: Array<any> = []\nlet any = <T>(b: T) => b as any")),
+      `${path}:1 no any: decode, or say the type`,
+      `${path}:2 no any: decode, or say the type`
+    )
+    refuses(
+      types(source(path, "let a = b as unknown as string")),
+      `${path}:1 no cast that silences the compiler`
+    )
+    refuses(types(source(path, `// any\nlet a = ["any"] as const`)))
+    holds(sources.flatMap(types))
+  })
+
+  it("leaves nothing unfinished", () => {
+    const path = "src/saves.ts"
+    refuses(
+      marks(source(path, "/**\n * Saves. TODO: quota\n */\n// @ts-expect-error\nlet a = 'FIXME'")),
+      `${path}:2 no TODO: do it or leave it`,
+      `${path}:4 no @ts-expect-error: do it or leave it`
+    )
+    holds(sources.flatMap(marks))
+  })
+
+  it("means the same on every machine", () => {
+    const path = ["", "work", "main"].join("../../../../")
+    refuses(
+      machinePaths(file("README.md", `\nRun it in ${path}.`)),
+      `README.md:2 ${path.slice(0, 6)} is a path of one machine`
+    )
+    refuses(machinePaths(file("README.md", "See https://example.com/home/games.")))
+    holds(files.flatMap(machinePaths))
+  })
+})

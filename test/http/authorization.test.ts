@@ -1,0 +1,335 @@
+/**
+ * Who may call what (spec section 5): the committed matrix is up to date, and the running service
+ * keeps to it, endpoint by endpoint and caller by caller.
+ */
+import { readFileSync } from "node:fs"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import {
+  authorizationText,
+  type Caller,
+  callers,
+  type Endpoint,
+  endpoints,
+  isCaller,
+  refusal
+} from "#server/http/authorization"
+import { TestApp } from "#testing/app"
+import { type Answer, at, configure, guest, request } from "#testing/players"
+import {
+  everything,
+  makeAppeal,
+  makeKey,
+  makeProject,
+  makeWorld,
+  signUp,
+  type World
+} from "../support/operator-harness.ts"
+import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
+import { Exposed } from "../support/security/security-harness.ts"
+
+const committed = readFileSync(new URL("../../rpc/authorization.md", import.meta.url), "utf8")
+
+describe("rpc/authorization.md", () => {
+  it("is what the definitions say (otherwise: npm run generate)", () => {
+    assert.strictEqual(committed, authorizationText())
+  })
+})
+
+type Headers = Readonly<Record<string, string>>
+
+/** A player's token as it is a second after its end. */
+const ended = Effect.fnUntraced(function* (token: string) {
+  const { claims } = partsOf(token)
+  const exp = Number(claims["iat"]) - 1
+  return misissue(yield* signingKey, { ...claims, iat: exp - 900, exp })
+})
+
+/** Ends a developer's session, as thirty days without use would. */
+const endSessions = Effect.fnUntraced(function* ({ id }: World["developer"]) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`update developer_sessions set expires_at = now() where developer_id = ${id}`
+})
+
+/** What opens something, where it opens nothing. */
+const misplaced = ({ developer, development, player }: World): ReadonlyArray<Headers> => {
+  const session = developer.headers["authorization"] ?? ""
+  const { publishableKey, secretKey } = development
+  const keys = [session, session.replace("Bearer ", ""), player.accessToken, player.refreshToken]
+  const tokens = [secretKey, publishableKey, player.accessToken, player.refreshToken]
+  return [
+    ...keys.map((key) => ({ "x-svc-key": key })),
+    ...tokens.map((token) => ({ authorization: `Bearer ${token}` })),
+    { authorization: session.replace("Bearer", "Basic") },
+    { "x-svc-key": `${secretKey} ` + publishableKey },
+    { cookie: `x-svc-key=${secretKey}; authorization=${session}` }
+  ]
+}
+
+/** How each caller calls; a caller that is several calls several times. */
+const headersOf = Effect.fnUntraced(function* (world: World) {
+  const { development } = world
+  yield* endSessions(world.idleDeveloper)
+  const publishable = { "x-svc-key": development.publishableKey }
+  const secret = { "x-svc-key": development.secretKey }
+  const withToken = (key: Headers, token: string) => ({ ...key, authorization: `Bearer ${token}` })
+  const headers: Readonly<Record<Caller, ReadonlyArray<Headers>>> = {
+    nobody: [{}],
+    publishable: [publishable],
+    player: [withToken(publishable, world.player.accessToken)],
+    bannedPlayer: [withToken(publishable, world.bannedPlayer.accessToken)],
+    otherPlayer: world.otherPlayers.map((it) => withToken(publishable, it.accessToken)),
+    expiredPlayer: [withToken(publishable, yield* ended(world.player.accessToken))],
+    secret: [secret, withToken(secret, world.player.accessToken)],
+    revoked: [
+      ...world.revoked,
+      ...world.revoked.map((it) => withToken(it, world.player.accessToken))
+    ],
+    developer: [world.developer.headers],
+    otherDeveloper: [world.otherDeveloper.headers],
+    signedOut: [world.signedOut, world.idleDeveloper.headers],
+    misplaced: misplaced(world)
+  }
+  return headers
+})
+
+type Samples = Readonly<Record<string, string>>
+
+/** Real values for the parameters of paths, so that nothing is refused for what it is about. */
+const makeSamples = Effect.fnUntraced(function* ({
+  developer,
+  development,
+  projectId
+}: Pick<World, "developer" | "development" | "projectId">) {
+  const { appealId, sanctionId } = yield* makeAppeal(development)
+  const { keyId } = yield* makeKey(developer, projectId, "secret")
+  const { id: playerId } = yield* guest(development)
+  const samples: Samples = {
+    projectId,
+    env: "development",
+    appealId,
+    sanctionId,
+    keyId,
+    playerId,
+    name: "lobby",
+    key: "slot",
+    provider: "google",
+    version: "1"
+  }
+  return samples
+})
+
+const fill = (path: string, samples: Samples): string =>
+  path.replace(/:([A-Za-z]+)/g, (_, name: string) => {
+    const value = samples[name]
+    if (value === undefined) throw new Error(`${path}: there is no sample of ${name}`)
+    return value
+  })
+
+/** These end what the others stand on. */
+const endings = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
+
+const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
+
+/** Paths that name something of one environment or project. */
+const owned = /:(?:playerId|appealId|keyId|version|name)\b/
+
+/** What makes the thing where it is not there yet. */
+const makes = new Set(["PUT /v1/realtime/channels/:name"])
+
+/** Bodies that are in order, by the end of the path. */
+const bodies: Readonly<Record<string, unknown>> = {
+  age: { band: "teen" },
+  ban: {},
+  messages: { type: "news" },
+  moderate: { op: "kick", playerId: "pl_1" },
+  resolve: { accept: true }
+}
+
+const everyCaller = Object.keys(callers).filter(isCaller)
+
+/** As the matrix says it: `401 invalid_key`. */
+const told = ({ body, status }: Answer): string =>
+  [status, at(body, "error", "code")].filter((it) => it !== undefined).join(" ")
+
+/** What says that a caller may not call, rather than what is wrong with a call. */
+const refusals = new Set([
+  "401 invalid_key",
+  "401 unauthorized",
+  "403 player_banned",
+  "403 secret_key_required"
+])
+
+/** How much there is of everything that requests leave behind. */
+const rowCounts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql`
+    select (select count(*) from players) players, (select count(*) from sessions) sessions,
+      (select count(*) from identities) identities, (select count(*) from developers) developers,
+      (select count(*) from developer_sessions) logins, (select count(*) from projects) projects,
+      (select count(*) from keys) keys, (select count(*) from configs) configs,
+      (select count(*) from sanctions) sanctions, (select count(*) from audit) audit,
+      (select count(*) from channels) channels, (select count(*) from saves) saves,
+      (select count(*) from stats) stats, (select count(*) from single_use_codes) codes,
+      (select count(*) from sign_in_steps) steps, (select count(*) from mails) mails,
+      (select count(*) from provider_credentials) providers,
+      (select count(*) from webhook_secrets) secrets,
+      (select count(*) from idempotency_keys) idempotency`
+  return row
+})
+
+layer(Exposed(), { timeout: "120 seconds", excludeTestServices: true })("authorization", (it) => {
+  it.effect(
+    "is as the matrix says, for every endpoint and every caller",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const world = yield* makeWorld("cells")
+        const samples = yield* makeSamples(world)
+        const headers = yield* headersOf(world)
+        const ask = ({ method, path }: Endpoint, own: Headers) =>
+          request(`${url}${fill(path, samples)}`, {
+            method,
+            headers: own,
+            ...(method === "GET" ? {} : { body: {} })
+          })
+        const wrong: Array<string> = []
+        const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, right: boolean) => {
+          if (!right) wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${told(answer)}`)
+        }
+        const before = yield* rowCounts
+        const cells = endpoints.flatMap((endpoint) =>
+          everyCaller.flatMap((caller) => {
+            const refused = refusal(endpoint, caller)
+            if (refused === undefined) return []
+            return headers[caller].map((own) => ({ endpoint, caller, refused, own }))
+          })
+        )
+        yield* Effect.forEach(
+          cells,
+          Effect.fnUntraced(function* ({ caller, endpoint, own, refused }) {
+            const answer = yield* ask(endpoint, own)
+            expect(endpoint, caller, answer, told(answer) === refused)
+          }),
+          { concurrency: 8 }
+        )
+        assert.deepStrictEqual(yield* rowCounts, before)
+        const rank = (endpoint: Endpoint) => endings.indexOf(nameOf(endpoint))
+        for (const endpoint of endpoints.toSorted((a, b) => rank(a) - rank(b))) {
+          for (const caller of everyCaller) {
+            if (refusal(endpoint, caller) !== undefined) continue
+            for (const own of headers[caller]) {
+              const answer = yield* ask(endpoint, own)
+              const through = answer.status < 500 && !refusals.has(told(answer))
+              // Where a stranger gets 404, its members may not.
+              const found = endpoint.access !== "member" || told(answer) !== "404 not_found"
+              expect(endpoint, caller, answer, through && found)
+            }
+          }
+        }
+        assert.deepStrictEqual(wrong, [])
+      }),
+    120_000
+  )
+
+  it.effect(
+    "nothing in the query opens anything but the start of a sign-in by a plain link",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const world = yield* makeWorld("query")
+        const { developer, development, player } = world
+        const samples = yield* makeSamples(world)
+        const session = developer.headers["authorization"] ?? ""
+        const wrong: Array<string> = []
+        for (const key of [development.secretKey, development.publishableKey]) {
+          const query = new URLSearchParams({
+            key,
+            "x-svc-key": key,
+            access_token: player.accessToken,
+            token: session,
+            authorization: session
+          })
+          for (const endpoint of endpoints) {
+            const { access, method, path } = endpoint
+            if (access === "anyone" || access === "link") continue
+            const options = method === "GET" ? { method } : { method, body: {} }
+            const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
+            if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+          }
+        }
+        const { body } = yield* request(
+          `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
+        )
+        assert.strictEqual(at(body, "error", "code"), "invalid_key")
+        assert.deepStrictEqual(wrong, [])
+      }),
+    60_000
+  )
+
+  it.effect("lets nobody reach into another environment or project by its own way in", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const owner = yield* signUp("owner")
+      const { development, production, projectId } = yield* makeProject(owner)
+      const stranger = yield* signUp("neighbour")
+      const { projectId: strangersProject } = yield* makeProject(stranger)
+      // The second version of the config is the development environment's alone.
+      yield* configure(development, { ...everything, resetTimeZone: "Asia/Tokyo" })
+      const samples = { ...(yield* makeSamples({ developer: owner, development, projectId })) }
+      const elsewhere = [
+        { access: "secret", headers: { "x-svc-key": production.secretKey }, params: {} },
+        { access: "member", headers: owner.headers, params: { env: "production" } },
+        {
+          access: "member",
+          headers: stranger.headers,
+          params: { projectId: strangersProject }
+        }
+      ] as const
+      const wrong: Array<string> = []
+      for (const endpoint of endpoints.filter(({ path }) => owned.test(path))) {
+        for (const { access, headers, params } of elsewhere) {
+          const inProject = /:keyId/.test(endpoint.path) && "env" in params
+          if (endpoint.access !== access || makes.has(nameOf(endpoint)) || inProject) continue
+          const body = bodies[endpoint.path.split("/").at(-1) ?? ""]
+          const answer = yield* request(
+            `${url}${fill(endpoint.path, { ...samples, version: "2", ...params })}`,
+            { method: endpoint.method, headers, ...(body === undefined ? {} : { body }) }
+          )
+          if (answer.status !== 404) wrong.push(`${nameOf(endpoint)}: ${told(answer)}`)
+        }
+      }
+      assert.deepStrictEqual(wrong, [])
+    })
+  )
+
+  it.effect("a publishable key never bans, not even beside a player or a secret key's body", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const owner = yield* signUp("judge")
+      const { development, projectId } = yield* makeProject(owner)
+      const victim = yield* guest(development)
+      const accomplice = yield* guest(development)
+      const { publishableKey } = development
+      const mounted = [
+        `${url}/v1/admin`,
+        `${url}/v1/projects/${projectId}/environments/development`
+      ]
+      for (const mount of mounted) {
+        for (const headers of [
+          { "x-svc-key": publishableKey },
+          { "x-svc-key": publishableKey, authorization: `Bearer ${accomplice.accessToken}` },
+          { authorization: `Bearer ${publishableKey}` }
+        ]) {
+          const answer = yield* request(`${mount}/players/${victim.id}/ban`, { headers, body: {} })
+          assert.include([401, 403], answer.status)
+        }
+      }
+      const { body } = yield* request(`${url}/v1/players/me/sanctions`, {
+        headers: { "x-svc-key": publishableKey, authorization: `Bearer ${victim.accessToken}` }
+      })
+      assert.deepStrictEqual(body, { sanctions: [] })
+    })
+  )
+})

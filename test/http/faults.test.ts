@@ -1,0 +1,107 @@
+/** A lost or frozen database, and the end of the process: nothing hangs (design section 8). */
+import { connect, type Socket } from "node:net"
+import { assert, layer } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
+import { HttpRouter } from "effect/http"
+import { TestClock } from "effect/testing"
+import { HttpServerHandle } from "#server/http/server"
+import { type Answer, at, request } from "#testing/players"
+import { proxyTo } from "../support/http/raw.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+
+/** Lets time pass until a fiber has ended. */
+const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
+  TestClock.adjust("1 second").pipe(
+    Effect.repeat({ until: () => fiber.pollUnsafe() !== undefined }),
+    Effect.andThen(Fiber.join(fiber))
+  )
+
+/** A node says goodbye to its database, too, and waits for that no longer than it has to. */
+const endInTime = (scope: Scope.Closeable) =>
+  Effect.flatMap(Effect.forkChild(Scope.close(scope, Exit.void)), untilEnded)
+
+/** A node whose way to the database can be cut. */
+const startNode = Effect.gen(function* () {
+  const direct = new URL(Redacted.value(yield* SharedDatabase))
+  const proxy = yield* proxyTo(Number(direct.port))
+  direct.port = `${proxy.port}`
+  const throughProxy = Layer.succeed(SharedDatabase, Redacted.make(direct.href))
+  const scope = yield* Effect.acquireRelease(Scope.make(), endInTime)
+  const fresh = Layer.fresh(nodeWith().pipe(Layer.provide(throughProxy)))
+  const node = yield* Layer.buildWithScope(fresh, scope)
+  const url = yield* Effect.provideContext(addressOfNode, node)
+  const { development } = yield* Effect.provideContext(makeTenants, node)
+  const key = { "x-svc-key": development.publishableKey }
+  const guest = request(`${url}/v1/auth/guest`, { headers: key, body: {} })
+  assert.strictEqual((yield* guest).status, 200)
+  return { proxy, url, guest }
+})
+
+const assertUnavailable = (answer: Answer) => {
+  assert.strictEqual(answer.status, 503)
+  assert.strictEqual(at(answer.body, "error", "code"), "unavailable")
+}
+
+layer(SharedDatabase.layer)("faults", (it) => {
+  it.effect("a lost database is unavailable at once; what needs none goes on", () =>
+    Effect.gen(function* () {
+      const { guest, proxy, url } = yield* startNode
+      yield* proxy.cut
+      assertUnavailable(yield* guest)
+      const ready = yield* request(`${url}/readyz`)
+      assert.strictEqual(ready.status, 503)
+      assert.deepInclude(ready.body, { ready: false, database: false })
+      assert.strictEqual((yield* request(`${url}/healthz`)).status, 200)
+      assert.strictEqual((yield* request(`${url}/.well-known/jwks.json`)).status, 200)
+    })
+  )
+
+  it.effect("a frozen database is unavailable after a bounded time", () =>
+    Effect.gen(function* () {
+      const { guest, proxy } = yield* startNode
+      yield* proxy.freeze
+      const answer = yield* Effect.forkChild(guest)
+      yield* Effect.repeat(proxy.heldBack, { until: (held) => held })
+      yield* TestClock.adjust("5 seconds")
+      assertUnavailable(yield* Fiber.join(answer))
+    })
+  )
+
+  it.effect("what is under way when the process ends is told that the service goes", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const Endless = HttpRouter.add(
+        "GET",
+        "/endless",
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+      )
+      const scope = yield* Scope.make()
+      const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith({}, Endless)), scope)
+      const url = yield* Effect.provideContext(addressOfNode, node)
+      const answer = yield* Effect.forkChild(request(`${url}/endless`))
+      yield* Deferred.await(begun)
+      yield* untilEnded(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
+      assertUnavailable(yield* Fiber.join(answer))
+    })
+  )
+
+  it.effect("the process ends although a socket stays open", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith()), scope)
+      const url = new URL(yield* Effect.provideContext(addressOfNode, node))
+      const { onUpgrade } = yield* Effect.provideContext(HttpServerHandle, node)
+      const held = yield* Effect.callback<Socket>((resume) => {
+        const socket = connect(Number(url.port), url.hostname)
+        socket.on("error", () => undefined)
+        onUpgrade("/held", () => resume(Effect.succeed(socket)))
+        socket.write(
+          "GET /held HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+      })
+      assert.isFalse(held.closed)
+      yield* untilEnded(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
+    })
+  )
+})

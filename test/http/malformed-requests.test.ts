@@ -1,0 +1,196 @@
+/**
+ * Clients whose HTTP is slow, broken or meant to confuse, on real connections that they never close:
+ * each gets the answer that it can get, in the one form of errors, nobody else notices, and the service
+ * lets go of them all.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestConsole } from "effect/testing"
+import { TestApp } from "#testing/app"
+import { crowd, endures, patienceMillis, serviceWith } from "../support/malformed/neighbours.ts"
+import { answersIn, type Heard, openWire, openWires } from "../support/malformed/wire.ts"
+
+const AppLive = Layer.provideMerge(serviceWith(), TestConsole.layer)
+
+const host = "Host: a\r\n"
+const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\n${host}${headers}\r\n`
+const health = get("/healthz")
+const lines = (count: number) =>
+  Array.from({ length: count }, (_, n) => `X-Pad-${n}: ${n}\r\n`).join("")
+
+const key = "dGhlIHNhbXBsZSBub25jZQ=="
+const upgrade = (version = "13", nonce = key, protocol = "websocket") =>
+  `Connection: Upgrade\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Version: ${version}\r\n` +
+  `Sec-WebSocket-Key: ${nonce}\r\n`
+
+const post = (headers: string, body = "", path = "/v1/auth/guest") =>
+  `POST ${path} HTTP/1.1\r\n${host}X-Svc-Key: <key>\r\nContent-Type: application/json\r\n` +
+  `${headers}\r\n${body}`
+const chunked = "Transfer-Encoding: chunked\r\n"
+
+const ok: Heard = [200]
+const bad: Heard = [400, "invalid_request"]
+const tooLarge: Heard = [431, "payload_too_large"]
+const notHere: Heard = [404, "not_found"]
+const notSo: Heard = [405, "method_not_allowed"]
+const socketsOnly: Heard = [426, "upgrade_required"]
+
+type Case = readonly [bytes: string, ...answers: ReadonlyArray<Heard>]
+
+/** What is sent, and what is answered. */
+const cases: Readonly<Record<string, Case>> = {
+  "TLS on the plain port": ["\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003", bad],
+  "HTTP/2 without asking": ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", bad],
+  "HTTP/0.9": ["GET /healthz\r\n\r\n", ok],
+  "HTTP/1.0 without a host": ["GET /healthz HTTP/1.0\r\n\r\n", ok],
+  "HTTP/1.1 without a host": ["GET /healthz HTTP/1.1\r\n\r\n", bad],
+  "two hosts": [get("/healthz", "Host: b\r\n"), bad],
+  "bare line feeds": ["GET /healthz HTTP/1.1\nHost: a\n\n", bad],
+  "a folded header": [get("/healthz", "X-Pad: a\r\n b\r\n"), bad],
+  "a blank before the colon": [get("/healthz", "X-Pad : a\r\n"), bad],
+  "a NUL in a header": [get("/healthz", "X-Pad: a\u0000b\r\n"), bad],
+  "an unknown method": [`BREW /healthz HTTP/1.1\r\n${host}\r\n`, bad],
+  CONNECT: [`CONNECT a:443 HTTP/1.1\r\n${host}\r\n`, notSo],
+  TRACE: [`TRACE /healthz HTTP/1.1\r\n${host}\r\n`, notSo],
+  "an absolute target": [get("http://a/healthz"), ok],
+  "a target of another scheme": [get("ftp://a/healthz"), notHere],
+  "a target without a slash": [get("healthz"), bad],
+  "a target of two slashes": [get("//a/healthz"), notHere],
+  "an expectation nobody knows": [get("/healthz", "Expect: tea\r\n"), ok],
+  "Expect: 100-continue for nothing": [
+    post("Expect: 100-continue\r\nContent-Length: 2\r\n", "", "/nowhere"),
+    notHere
+  ],
+  "one huge header": [get("/healthz", `X-Pad: ${"x".repeat(20_000)}\r\n`), tooLarge],
+  "a huge target": [get(`/${"x".repeat(20_000)}`), tooLarge],
+  "very many headers": [get("/healthz", lines(1000)), tooLarge],
+  "huge trailers": [
+    post(chunked, `2\r\n{}\r\n0\r\nX-Pad: ${"x".repeat(20_000)}\r\n\r\n`),
+    tooLarge
+  ],
+  "huge chunk extensions": [
+    post(chunked, `2;${"x".repeat(20_000)}\r\n{}\r\n0\r\n\r\n`),
+    [413, "payload_too_large"]
+  ],
+  "a length and chunks": [post(`Content-Length: 5\r\n${chunked}`, "0\r\n\r\n"), bad],
+  "two lengths": [post("Content-Length: 2\r\nContent-Length: 3\r\n", "{} "), bad],
+  "a negative length": [post("Content-Length: -2\r\n", "{}"), bad],
+  "a length beyond numbers": [post("Content-Length: 99999999999999999999\r\n", "{}"), bad],
+  "a coding before the chunks": [post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), bad],
+  "a coding after the chunks": [post("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n"), bad],
+  "chunks of no size": [post(chunked, "zz\r\n{}\r\n"), bad],
+  "chunks beyond numbers": [post(chunked, "fffffffffffffffff\r\n"), bad],
+  "chunks that are longer than they say": [post(chunked, "2\r\n{}{}\r\n0\r\n\r\n"), bad],
+  "a body that is longer than it says": [post("Content-Length: 2\r\n", "{}{}{}\r\n\r\n"), ok, bad],
+  "a compressed body": [
+    post("Content-Encoding: gzip\r\nContent-Length: 4\r\n", "\u001f\u008b\b\u0000"),
+    [400, "invalid_json"]
+  ],
+  "requests and then garbage": [
+    `${health}${get("/v1/config")}${get("/nowhere")}\u0000\u0001garbage\r\n\r\n`,
+    ok,
+    [401, "invalid_key"],
+    notHere,
+    bad
+  ],
+  "a WebSocket of another version": [get("/v1/realtime", upgrade("7")), socketsOnly],
+  "a WebSocket with a bad key": [get("/v1/realtime", upgrade("13", "x")), socketsOnly],
+  "a WebSocket that is none": [get("/v1/realtime", upgrade("13", key, "h2c")), socketsOnly],
+  "a WebSocket with bad protocols": [
+    get("/v1/realtime", `${upgrade()}Sec-WebSocket-Protocol: ,\r\n`),
+    socketsOnly
+  ],
+  "a WebSocket at no path": [get("/nowhere", upgrade()), notHere],
+  "a WebSocket by POST": [post(upgrade(), "", "/v1/realtime"), notSo],
+  "a native WebSocket of another version": [get("/v1/rpc", upgrade("7")), socketsOnly],
+  "a native WebSocket with a protocol twice": [
+    get("/v1/rpc", `${upgrade()}Sec-WebSocket-Protocol: a, a\r\n`),
+    socketsOnly
+  ],
+  "HTTP/2 by upgrade": [get("/healthz", upgrade("13", key, "h2c")), ok],
+  "HTTP/2 by upgrade, with a body": [
+    post(`${upgrade("13", key, "h2c")}${chunked}`, "2\r\n{}\r\n0\r\n\r\n"),
+    ok
+  ]
+}
+
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken requests", (it) => {
+  it.effect(
+    "are answered in the one form of errors, and let go of",
+    () =>
+      Effect.gen(function* () {
+        const { publishableKey, url } = yield* TestApp
+        const answered = ([name, [bytes, ...answers]]: readonly [string, Case]) =>
+          Effect.gen(function* () {
+            const wire = yield* openWire(url)
+            wire.say(bytes.replace("<key>", publishableKey))
+            yield* wire.ended
+            assert.deepStrictEqual(answersIn(wire.heard), answers, name)
+          })
+        yield* endures(Effect.forEach(Object.entries(cases), answered, { concurrency: 20 }))
+      }),
+    patienceMillis
+  )
+
+  it.effect(
+    "that are slow, or never end, are told so, and let go of",
+    () =>
+      Effect.gen(function* () {
+        const { publishableKey, url } = yield* TestApp
+        const each = Math.ceil((yield* crowd) / 10)
+        const late: Heard = [408, "invalid_request"]
+        const body = post("Content-Length: 100000\r\n", "{").replace("<key>", publishableKey)
+        const slowly: Readonly<
+          Record<string, readonly [says: string, drips: string, answer: ReadonlyArray<Heard>]>
+        > = {
+          "not a byte": ["", "", [late]],
+          "half a header": ["GET /healthz HTTP/1.1\r\nHo", "", [late]],
+          "headers a byte at a time": ["", `GET /healthz HTTP/1.1\r\nX-Pad: x`, [late]],
+          "headers that never end": ["GET /healthz HTTP/1.1\r\nX-Pad: ", "x", [late]],
+          "half a body": [body, "", [late]],
+          "a body a byte at a time": [body, "x", [late]],
+          "a body in an upgrade": [
+            body.replace("\r\n", `\r\n${upgrade("13", key, "h2c")}`),
+            "x",
+            [late]
+          ],
+          "no second request": [health, "", [ok]],
+          "half a second request": [`${health}GET /he`, "", [ok, late]]
+        }
+        yield* endures(
+          Effect.forEach(
+            Object.entries(slowly),
+            ([name, [says, drips, answers]]) =>
+              Effect.gen(function* () {
+                const wires = yield* openWires(url, each, says)
+                for (const wire of drips === "" ? [] : wires) {
+                  yield* Effect.forkScoped(wire.drip(drips, 200))
+                }
+                for (const wire of wires) {
+                  yield* wire.ended
+                  assert.deepStrictEqual(answersIn(wire.heard), answers, name)
+                }
+              }),
+            { concurrency: "unbounded" }
+          )
+        )
+      }),
+    patienceMillis
+  )
+
+  it.effect(
+    "whose answers nobody reads are let go of",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const each = Math.ceil((yield* crowd) / 20)
+        yield* endures(
+          Effect.gen(function* () {
+            const wires = yield* openWires(url, each, get("/docs").repeat(20))
+            for (const wire of wires) wire.deafen()
+          })
+        )
+      }),
+    patienceMillis
+  )
+})

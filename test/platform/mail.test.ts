@@ -1,0 +1,376 @@
+/**
+ * Mails: what was accepted is sent, once in the usual case, through failures, stops and restarts; what
+ * they say; and where they stay in development (decisions 3.2.5).
+ */
+import { get } from "node:http"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Clock, Context, Effect, Exit, flow, Layer, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { mail as limits } from "#rpc/limits"
+import { letterOf } from "#server/platform/mail/templates"
+import { Environments } from "#server/features/projects/environments"
+import { at, request } from "#testing/players"
+import { pause } from "#testing/socket-client"
+import { databaseLayer } from "#sql/database"
+import { Inbox } from "../support/email/inbox.ts"
+import {
+  callsOf,
+  codeOf,
+  makeWorld,
+  NodeLive,
+  nodeOfInbox,
+  password,
+  withEmail
+} from "../support/email/email-harness.ts"
+import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+
+/** Stopping takes time, and the test's clock stands still. */
+const onwards = Effect.forever(Effect.andThen(pause(20), TestClock.adjust("100 millis")))
+
+/** What comes about as time goes on. */
+const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.raceFirst(effect, Effect.forever(Effect.andThen(pause(20), TestClock.adjust("5 seconds"))))
+
+/** A node of its own that ends when it is told to. */
+const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, string>> = {}) {
+  const scope = yield* Scope.make()
+  const context = yield* Layer.buildWithScope(Layer.fresh(nodeOfInbox(env)), scope)
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  return {
+    url: "port" in address ? `http://127.0.0.1:${address.port}` : "",
+    context,
+    stop: Effect.raceFirst(Scope.close(scope, Exit.void), onwards)
+  }
+})
+
+/** Nodes that share a database and a mail server; each ends with the test. */
+const startNodes = Effect.fnUntraced(function* (count: number) {
+  const nodes = yield* Effect.all(Array.from({ length: count }, () => startNode()))
+  yield* Effect.addFinalizer(() => Effect.forEach(nodes, ({ stop }) => stop))
+  const [first] = nodes
+  if (first === undefined) return yield* Effect.die("no node")
+  const world = yield* Effect.provide(makeWorld, first.context)
+  return { nodes, first, world }
+})
+
+const waitingMails = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ readonly attempts: number }>`
+    select attempts from mails where due_at is not null order by id`
+)
+
+const attempts = 600
+const betweenMillis = 20
+
+/** Asks for something until it is so. */
+const eventually = Effect.fnUntraced(function* <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  isSo: (value: A) => boolean
+) {
+  for (let i = 0; i < attempts; i++) {
+    const value = yield* effect
+    if (isSo(value)) return value
+    yield* pause(betweenMillis)
+  }
+  return yield* Effect.die(new Error("It never came about"))
+})
+
+/** A mail server and a database of the test's own. */
+const apart = flow(Effect.scoped, Effect.provide(Layer.mergeAll(Inbox.layer, SharedDatabase.layer)))
+
+describe("a mail that was accepted", { timeout: 60_000 }, () => {
+  it.effect("is sent after a stop between accepting and sending, by whichever node comes", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      yield* inbox.policy("hold")
+      yield* world.signUp("ada@example.com")
+      yield* inbox.asked("ada@example.com")
+      yield* first.stop
+      yield* inbox.policy("accept")
+      const next = yield* startNode()
+      const mail = yield* inbox.next("ada@example.com")
+      const { post } = callsOf(next.url, world)
+      const token = mail.fragment.get("svc_verify")
+      assert.strictEqual((yield* post("email/verify", { token })).status, 200)
+      assert.isEmpty(
+        yield* Effect.provide(
+          eventually(waitingMails, (rows) => rows.length === 0),
+          next.context
+        )
+      )
+      yield* next.stop
+      assert.strictEqual(inbox.countAsked("ada@example.com"), 2)
+    }).pipe(apart)
+  )
+
+  it.effect("is sent by another node when the one that tried is gone without a word", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      yield* inbox.policy("hold")
+      yield* world.signUp("bea@example.com")
+      yield* inbox.asked("bea@example.com")
+      yield* first.stop
+      yield* inbox.policy("accept")
+      // As a process that was killed leaves it: claimed, and nobody has put it back.
+      const now = (yield* Clock.currentTimeMillis) / 1000
+      const claimEnds = now + limits.claimSeconds
+      const claimed = Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`update mails set due_at = to_timestamp(${claimEnds})`
+      )
+      const url = yield* SharedDatabase
+      yield* Effect.provide(claimed, databaseLayer({ url, connections: 1 }))
+      const next = yield* startNode()
+      yield* inTime(inbox.next("bea@example.com"))
+      assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)
+      assert.strictEqual(inbox.countAsked("bea@example.com"), 2)
+      yield* next.stop
+    }).pipe(apart)
+  )
+
+  it.effect("is sent by one of two nodes, and at once", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { nodes, world } = yield* startNodes(2)
+      const addresses = Array.from({ length: 12 }, (_, i) => `two${i}@example.com`)
+      yield* Effect.forEach(
+        addresses,
+        (email, i) => callsOf(nodes[i % 2]?.url ?? "", world).signUp(email),
+        { concurrency: 4 }
+      )
+      // The clock stands still: nobody has looked again.
+      for (const address of addresses) yield* inbox.next(address)
+      yield* TestClock.adjust("1 minute")
+      yield* TestClock.adjust("5 minutes")
+      for (const address of addresses) assert.strictEqual(inbox.countAsked(address), 1)
+    }).pipe(apart)
+  )
+
+  it.effect("waits for a mail server that is down, and leaves when it is up", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      yield* inbox.close
+      yield* world.signUp("cara@example.com")
+      const waiting = Effect.provide(waitingMails, first.context)
+      yield* inTime(eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2))
+      yield* inbox.reopen
+      yield* inTime(inbox.next("cara@example.com"))
+      yield* eventually(waiting, (rows) => rows.length === 0)
+    }).pipe(apart)
+  )
+
+  it.effect("is given up when the server never will take it", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      yield* inbox.policy("refuse")
+      yield* world.signUp("dora@example.com")
+      yield* inbox.asked("dora@example.com")
+      yield* eventually(Effect.provide(waitingMails, first.context), (rows) => rows.length === 0)
+      yield* inbox.policy("accept")
+      assert.strictEqual(inbox.countAsked("dora@example.com"), 1)
+    }).pipe(apart)
+  )
+
+  it.effect("is given up once nobody can use its link any more", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      yield* world.signUp("eve@example.com")
+      yield* inbox.next("eve@example.com")
+      yield* inbox.policy("postpone")
+      yield* world.post("password/forgot", { email: "eve@example.com" })
+      const waiting = Effect.provide(waitingMails, first.context)
+      yield* eventually(
+        Effect.andThen(TestClock.adjust("1 minute"), waiting),
+        (rows) => rows.length === 0
+      )
+      assert.isBelow(inbox.countAsked("eve@example.com"), limits.attemptsMax)
+      yield* inbox.policy("accept")
+    }).pipe(apart)
+  )
+
+  it.effect("is forgotten with its player", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      yield* inbox.policy("postpone")
+      const { id } = yield* world.signUp("flo@example.com")
+      yield* inbox.asked("flo@example.com")
+      const sql = Context.get(first.context, SqlClient.SqlClient)
+      yield* sql`delete from players where id = ${id}`
+      assert.isEmpty(yield* sql`select id from mails where player_id = ${id}`)
+      yield* inbox.policy("accept")
+    }).pipe(apart)
+  )
+})
+
+layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("what a mail says", (it) => {
+  it.effect("is in the project's name, as text and as HTML, and no name becomes a header", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const inbox = yield* Inbox
+      const environments = yield* Environments
+      const name = `Fönix "Bcc: eve@example.com" <b>&Co</b>`
+      const { environments: ids, keys } = yield* environments.createProject(name)
+      const tenant = { environmentId: ids.development, ...keys.development }
+      yield* configure(tenant, withEmail)
+      yield* callsOf(url, tenant).signUp("ada@example.com")
+      const mail = yield* inbox.next("ada@example.com")
+      assert.strictEqual(mail.from, "game@mail.example.com")
+      assert.strictEqual(mail.headers.get("to"), "ada@example.com")
+      assert.isFalse(mail.headers.has("bcc"))
+      assert.include(mail.headers.get("from"), "<game@mail.example.com>")
+      assert.strictEqual(mail.headers.get("auto-submitted"), "auto-generated")
+      assert.match(mail.headers.get("message-id") ?? "", /^<mail_[0-9A-Z]{26}@mail\.example\.com>$/)
+      assert.match(mail.headers.get("subject") ?? "", /^(?:=\?UTF-8\?[QB]\?\S+\?=\s*)+$/)
+      assert.include(mail.text, name)
+      assert.include(mail.text, "24 hours")
+      assert.include(mail.html, "&lt;b&gt;&amp;Co&lt;/b&gt;")
+      assert.notInclude(mail.html, "<b>")
+      assert.include(mail.html, `href="${mail.link.replaceAll("&", "&amp;")}"`)
+    })
+  )
+
+  it("has neither line breaks in its subject nor markup of others in its HTML", () => {
+    const link = `https://game.example.com/?a="><script>x</script>#svc_reset=t`
+    const letter = letterOf("reset", "A\r\nBcc: eve@example.com\u2028", link)
+    assert.strictEqual(letter.subject, "Choose a new password for A Bcc: eve@example.com")
+    assert.notInclude(letter.html, "<script>")
+    assert.include(letter.text, link)
+    assert.include(letter.text, "30 minutes")
+  })
+})
+
+const LocalNode = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
+
+layer(LocalNode)("without a mail server in development", (it) => {
+  const page = Effect.flatMap(addressOfNode, (url) => request(`${url}/dev/mail`))
+
+  it.effect("mails stay and are shown, newest first, escaped and with working links", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const environments = yield* Environments
+      const created = yield* environments.createProject("<script>alert(1)</script>")
+      const { environments: ids, keys } = created
+      const tenant = { environmentId: ids.development, ...keys.development }
+      yield* configure(tenant, withEmail)
+      const { post, signUp } = callsOf(url, tenant)
+      const empty = yield* page
+      assert.strictEqual(empty.status, 200)
+      assert.include(String(empty.body), "none yet")
+      yield* signUp("ada@example.com")
+      yield* post("password/forgot", { email: "nobody@example.com" })
+      yield* TestClock.adjust("1 second")
+      yield* post("password/forgot", { email: "ada@example.com" })
+      const answer = yield* eventually(page, ({ body }) =>
+        /svc_reset[^]*svc_verify/.test(String(body))
+      )
+      const html = String(answer.body)
+      assert.notInclude(html, "<script")
+      assert.notInclude(html, "nobody@example.com")
+      assert.include(answer.headers.get("content-security-policy"), "default-src 'none'")
+      const link = /<a href="([^"]*svc_verify[^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&")
+      const token = new URLSearchParams(link?.split("#")[1]).get("svc_verify")
+      assert.strictEqual((yield* post("email/verify", { token })).status, 200)
+    })
+  )
+
+  it.effect("no script of another page reads them", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const answer = yield* request(`${url}/dev/mail`, {
+        headers: { origin: "https://evil.example" }
+      })
+      assert.deepStrictEqual([answer.status, codeOf(answer)], [404, "not_found"])
+    })
+  )
+
+  it.effect("no page whose name leads to this machine reads them", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const status = (host: string) =>
+        Effect.callback<number | undefined>((resume) => {
+          get(`${url}/dev/mail`, { headers: { host } }, (response) => {
+            response.resume()
+            resume(Effect.succeed(response.statusCode))
+          })
+        })
+      assert.strictEqual(yield* status("evil.example:8080"), 404)
+      assert.strictEqual(yield* status("localhost:8080"), 200)
+    })
+  )
+
+  it.effect("the newest are kept, and they hold no link in plain text", () =>
+    Effect.gen(function* () {
+      const { signUp } = yield* makeWorld
+      const sql = yield* SqlClient.SqlClient
+      yield* signUp("kept@example.com")
+      const kept = sql<{ readonly sealed: string }>`select sealed from mails where due_at is null`
+      const rows = yield* eventually(kept, (found) => found.length > 0)
+      for (const { sealed } of rows) assert.match(sealed, /^[\w-]{8}(?:\.[\w-]+){2}$/)
+      yield* sql`
+        insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at)
+        select 'mail_' || lpad(n::text, 26, '0'), environment_id, purpose, sealed, 1, created_at,
+          expires_at
+        from (select * from mails limit 1) m, generate_series(1, ${limits.keptMax}) n`
+      yield* signUp("newest@example.com")
+      yield* eventually(sql`select id from mails`, (found) => found.length === limits.keptMax)
+      const { body } = yield* page
+      assert.include(String(body), "newest@example.com")
+    })
+  )
+})
+
+const SilentNode = nodeWith({ NODE_ENV: "production" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+layer(SilentNode)("without a mail server in production", (it) => {
+  it.effect("what only sends is unavailable, what does more is done without a mail", () =>
+    Effect.gen(function* () {
+      const { guest, logIn, post, signUp, url } = yield* makeWorld
+      const sql = yield* SqlClient.SqlClient
+      const player = yield* signUp("ada@example.com")
+      const linked = yield* post("link/email", { email: "bea@example.com", password }, yield* guest)
+      assert.strictEqual(linked.status, 200)
+      for (const answer of [
+        yield* post("email/resend", {}, player),
+        yield* post("password/forgot", { email: "ada@example.com" }),
+        yield* post("password/forgot", { email: "nobody@example.com" })
+      ]) {
+        assert.deepStrictEqual([answer.status, codeOf(answer)], [503, "mail_unavailable"])
+      }
+      assert.isEmpty(yield* sql`select id from mails`)
+      assert.strictEqual((yield* logIn("ada@example.com")).status, 200)
+      const page = yield* request(`${url}/dev/mail`)
+      assert.deepStrictEqual([page.status, codeOf(page)], [404, "not_found"])
+    })
+  )
+})
+
+describe("the outbox", () => {
+  it.effect("is bounded: beyond it what only sends is unavailable, sign-ups go on", () =>
+    Effect.gen(function* () {
+      const inbox = yield* Inbox
+      const { first, world } = yield* startNodes(1)
+      const sql = Context.get(first.context, SqlClient.SqlClient)
+      const player = yield* world.signUp("ada@example.com")
+      yield* inbox.next("ada@example.com")
+      yield* sql`
+        insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at,
+          due_at)
+        select 'mail_' || lpad(n::text, 26, '0'), ${world.environmentId}, 'reset', 'x', 0, now(),
+          'infinity', 'infinity' from generate_series(1, ${limits.waitingMax}) n`
+      const answer = yield* world.post("email/resend", {}, player)
+      assert.deepStrictEqual([answer.status, codeOf(answer)], [503, "mail_unavailable"])
+      const signedUp = yield* world.post("email/signup", { email: "bea@example.com", password })
+      assert.isFalse(at(signedUp.body, "player", "emailVerified"))
+    }).pipe(apart)
+  )
+})

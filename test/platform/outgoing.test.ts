@@ -1,0 +1,395 @@
+/**
+ * Requests to addresses that developers choose (reliability of webhooks): what must not be reached is
+ * not, however it is spelled, resolved or redirected; what answers badly is an error, in time.
+ */
+import { createServer, type RequestListener } from "node:http"
+import { createServer as createSecureServer } from "node:https"
+import { getCACertificates, setDefaultCACertificates } from "node:tls"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Result } from "effect"
+import {
+  checkUrl,
+  guardedLookup,
+  mayConnect,
+  Outgoing,
+  type OutgoingPost,
+  type OutgoingRequest,
+  type Resolve
+} from "#server/platform/outgoing"
+import { certified } from "../support/certificate.ts"
+
+/** Addresses that are not in the internet, in the forms in which they are written. */
+const hostileAddresses: ReadonlyArray<[what: string, ...addresses: Array<string>]> = [
+  ["this network", "0.0.0.0", "0.1.2.3"],
+  ["private", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.1.1"],
+  ["carrier grade NAT", "100.64.0.1", "100.127.255.254"],
+  ["loopback", "127.0.0.1", "127.255.255.255", "::1", "0:0:0:0:0:0:0:1"],
+  ["link local", "169.254.169.254", "169.254.170.2", "fe80::1", "febf::1", "fe80::a9fe:a9fe"],
+  ["protocol assignments", "192.0.0.1", "192.0.0.170", "2001::1", "2001:20::1", "2001:2::1"],
+  ["documentation", "192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff::1"],
+  ["benchmarks", "198.18.0.1", "198.19.255.255"],
+  ["6to4 relays", "192.88.99.1", "2002::1", "2002:7f00:1::", "2002:a00:1::1"],
+  ["AS112", "192.31.196.1", "192.175.48.1", "2620:4f:8000::1"],
+  ["AMT", "192.52.193.1"],
+  ["multicast", "224.0.0.1", "239.255.255.255", "ff02::1", "ff0e::1"],
+  ["reserved", "240.0.0.1", "255.255.255.255", "::", "4000::1", "e000::1"],
+  ["unique local", "fc00::1", "fd00::1", "fdff:ffff::1", "fd00:ec2::254"],
+  ["site local", "fec0::1"],
+  ["IPv4-mapped", "::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:10.0.0.1", "::ffff:169.254.169.254"],
+  ["IPv4-compatible", "::127.0.0.1", "::10.0.0.1", "::7f00:1"],
+  ["IPv4-translated", "::ffff:0:127.0.0.1"],
+  ["NAT64", "64:ff9b::127.0.0.1", "64:ff9b::a00:1", "64:ff9b::8.8.8.8", "64:ff9b:1::1"],
+  ["Teredo", "2001:0:4136:e378:8000:63bf:3fff:fdd2"],
+  ["discard", "100::1"],
+  ["segment routing", "5f00::1"],
+  [
+    "no address",
+    "",
+    "localhost",
+    "127.1",
+    "1.2.3",
+    "1.2.3.4.5",
+    "0x7f.0.0.1",
+    "::g",
+    "fe80::1%eth0"
+  ]
+]
+
+const publicAddresses = [
+  "1.1.1.1",
+  "8.8.8.8",
+  "9.255.255.255",
+  "11.0.0.0",
+  "100.63.255.255",
+  "100.128.0.0",
+  "126.255.255.255",
+  "128.0.0.0",
+  "169.253.255.255",
+  "172.15.255.255",
+  "172.32.0.0",
+  "192.167.255.255",
+  "198.17.255.255",
+  "223.255.255.255",
+  "2606:4700:4700::1111",
+  "2a00:1450:4001::200e",
+  "2001:4860:4860::8888",
+  "::ffff:8.8.8.8"
+]
+
+/** URLs whose host is such an address, or that are no URL of a public server. */
+const hostileUrls = [
+  "http://example.com/hook",
+  "ftp://example.com/",
+  "file:///etc/passwd",
+  "gopher://example.com/",
+  "data:application/json,{}",
+  "javascript:alert(1)",
+  "https://",
+  "//example.com/",
+  "example.com",
+  "",
+  "https://user@example.com/",
+  "https://user:pass@example.com/",
+  "https://:pass@example.com/",
+  "https://127.0.0.1/",
+  "https://127.0.0.1:8080/",
+  "https://127.1/",
+  "https://127.0.1/",
+  "https://2130706433/",
+  "https://0x7f000001/",
+  "https://0x7f.1/",
+  "https://0177.0.0.1/",
+  "https://017700000001/",
+  "https://0/",
+  "https://0.0.0.0/",
+  "https://10.1/",
+  "https://%31%32%37.0.0.1/",
+  "https://①②⑦.⓪.⓪.①/",
+  "https://127。0。0。1/",
+  "https://169.254.169.254/latest/meta-data/",
+  "https://2852039166/",
+  "https://0xA9FEA9FE/",
+  "https://[::1]/",
+  "https://[::]/",
+  "https://[0:0:0:0:0:0:0:1]/",
+  "https://[::ffff:127.0.0.1]/",
+  "https://[::ffff:7f00:1]/",
+  "https://[::ffff:169.254.169.254]/",
+  "https://[::127.0.0.1]/",
+  "https://[64:ff9b::127.0.0.1]/",
+  "https://[64:ff9b:1::a00:1]/",
+  "https://[2002:7f00:1::]/",
+  "https://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/",
+  "https://[fe80::1]/",
+  "https://[fe80::1%25eth0]/",
+  "https://[fc00::1]/",
+  "https://[fd00:ec2::254]/",
+  "https://[ff02::1]/",
+  "https://192.168.0.1/",
+  "https://172.16.0.1:443/",
+  "https://100.64.0.1/",
+  "https://198.18.0.1/",
+  "https://240.0.0.1/",
+  "https://255.255.255.255/",
+  // Plain http is for the developer's own machine, where that is allowed.
+  "http://localhost:3000/hook",
+  "http://127.0.0.1:3000/hook",
+  "http://[::1]:3000/hook"
+]
+
+const post = (options: Partial<OutgoingPost>): OutgoingPost => ({
+  url: "https://example.com/",
+  body: "{}",
+  headers: {},
+  timeoutMillis: 2000,
+  allowLoopback: false,
+  ...options
+})
+
+const resolveTo =
+  (...addresses: ReadonlyArray<string>): Resolve =>
+  (_, answer) =>
+    answer(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
+    )
+
+/** A server on this machine; the port it listens on. */
+const serving = (listener: RequestListener, tls?: typeof certified) =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
+      const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        const port = typeof address === "object" && address !== null ? address.port : 0
+        const close = () => {
+          server.close()
+          server.closeAllConnections()
+        }
+        resume(Effect.succeed({ port, close }))
+      })
+    }),
+    ({ close }) => Effect.sync(close)
+  )
+
+const asking = (resolve: Resolve, options: Partial<OutgoingPost>) =>
+  Effect.flatMap(Outgoing, (outgoing) => outgoing.post(post(options))).pipe(
+    Effect.provide(Outgoing.layerWith(resolve), { local: true })
+  )
+
+const messageOf = (options: Partial<OutgoingPost>, resolve = resolveTo("127.0.0.1")) =>
+  Effect.map(Effect.flip(asking(resolve, options)), ({ message }) => message)
+
+describe("addresses", () => {
+  it.each(hostileAddresses)("%s may not be connected to", (_, ...addresses) => {
+    for (const address of addresses) assert.isFalse(mayConnect(address, false), address)
+  })
+
+  it("in the internet may", () => {
+    for (const address of publicAddresses) assert.isTrue(mayConnect(address, false), address)
+  })
+
+  it("of the own machine may where that is allowed, and no other private ones", () => {
+    for (const address of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) {
+      assert.isTrue(mayConnect(address, true), address)
+    }
+    for (const address of ["10.0.0.1", "169.254.169.254", "0.0.0.0", "::", "fe80::1", "fd00::1"]) {
+      assert.isFalse(mayConnect(address, true), address)
+    }
+  })
+})
+
+describe("URLs", () => {
+  it.each(hostileUrls)("%s is refused", (url) => {
+    assert.isTrue(Result.isFailure(checkUrl(url, false)))
+  })
+
+  it("of public servers are taken, and where it is allowed those of the own machine", () => {
+    for (const url of ["https://example.com/hook?x=1", "https://8.8.8.8/", "HTTPS://EXAMPLE.COM"]) {
+      assert.isTrue(Result.isSuccess(checkUrl(url, false)), url)
+    }
+    for (const url of ["http://localhost:1/", "http://127.0.0.1:1/", "http://[::1]:1/"]) {
+      assert.isTrue(Result.isSuccess(checkUrl(url, true)), url)
+    }
+    for (const url of ["http://10.0.0.1/", "http://example.com/", "http://127.0.0.2/"]) {
+      assert.isTrue(Result.isFailure(checkUrl(url, true)), url)
+    }
+  })
+})
+
+describe("names", () => {
+  const lookup = (resolve: Resolve, allowLoopback = false) =>
+    Effect.callback<unknown>((resume) =>
+      guardedLookup(resolve, allowLoopback)("hook.example", { all: true }, (error, addresses) =>
+        resume(Effect.succeed(error?.message ?? addresses))
+      )
+    )
+
+  it.effect("lead to all of their addresses when all of them are public, to none otherwise", () =>
+    Effect.gen(function* () {
+      const fine = yield* lookup(resolveTo("8.8.8.8", "2606:4700::1"))
+      assert.deepStrictEqual(fine, [
+        { address: "8.8.8.8", family: 4 },
+        { address: "2606:4700::1", family: 6 }
+      ])
+      for (const addresses of [
+        ["127.0.0.1"],
+        ["8.8.8.8", "10.0.0.1"],
+        ["::ffff:10.0.0.1"],
+        ["2606:4700::1", "fe80::1"]
+      ]) {
+        assert.match(String(yield* lookup(resolveTo(...addresses))), /not public/)
+      }
+      assert.match(String(yield* lookup(resolveTo())), /no address/)
+      const failing: Resolve = (_, answer) => answer(new Error("ENOTFOUND"), [])
+      assert.match(String(yield* lookup(failing)), /ENOTFOUND/)
+    })
+  )
+
+  it.live("are resolved once: what was checked is what is connected to", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving((_, response) => response.end("reached"))
+      let asked = 0
+      // The second answer would be another machine.
+      const rebinding: Resolve = (name, answer) => {
+        asked += 1
+        resolveTo(asked === 1 ? "127.0.0.1" : "10.0.0.1")(name, answer)
+      }
+      const url = `http://localhost:${port}/`
+      const body = yield* asking(rebinding, { url, allowLoopback: true })
+      assert.strictEqual(body, "reached")
+      assert.strictEqual(asked, 1)
+      // And the other way round: public when somebody else looks, private when it is connected.
+      const trap: Resolve = (name, answer) => resolveTo("127.0.0.1")(name, answer)
+      assert.match(yield* messageOf({ url: `https://hook.example:${port}/` }, trap), /not public/)
+    })
+  )
+})
+
+describe("answers", () => {
+  const answering = Effect.fnUntraced(function* (listener: RequestListener) {
+    const { port } = yield* serving(listener)
+    return { url: `http://localhost:${port}/hook`, allowLoopback: true }
+  })
+
+  it.live("of 2xx are bodies; the request is a POST of the body with its headers", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const target = yield* answering((request, response) => {
+        heard.push(`${request.method} ${request.url} ${request.headers["x-extra"]}`)
+        request.on("data", (chunk: Buffer) => heard.push(chunk.toString()))
+        request.on("end", () => response.writeHead(201).end("fine"))
+      })
+      const headers = { "x-extra": "1" }
+      const options = { ...target, body: '{"é":1}', headers }
+      assert.strictEqual(yield* asking(resolveTo("127.0.0.1"), options), "fine")
+      assert.deepStrictEqual(heard, ["POST /hook 1", '{"é":1}'])
+    })
+  )
+
+  it.live("of other statuses are errors, and redirects are not followed", () =>
+    Effect.gen(function* () {
+      let requests = 0
+      for (const status of [301, 302, 303, 307, 308, 400, 404, 500, 503]) {
+        const target = yield* answering((request, response) => {
+          requests += 1
+          response.writeHead(status, { location: `http://${request.headers.host}/elsewhere` }).end()
+        })
+        assert.match(yield* messageOf(target), new RegExp(`${status}`))
+      }
+      assert.strictEqual(requests, 9)
+    })
+  )
+
+  it.live("over 64 KiB, in pieces or never, are errors", () =>
+    Effect.gen(function* () {
+      const full = yield* answering((_, response) => response.end("x".repeat(65_536)))
+      assert.lengthOf(yield* asking(resolveTo("127.0.0.1"), full), 65_536)
+      const large = yield* answering((_, response) => response.end("x".repeat(65_537)))
+      assert.match(yield* messageOf(large), /65536 bytes/)
+      const endless = yield* answering((_, response) => {
+        response.on("error", () => undefined)
+        const more = () => response.write("x".repeat(16_384), (error) => error ?? more())
+        more()
+      })
+      assert.match(yield* messageOf(endless), /65536 bytes/)
+      const silent = yield* answering(() => undefined)
+      assert.match(yield* messageOf({ ...silent, timeoutMillis: 50 }), /within 50 ms/)
+      const stalling = yield* answering((_, response) => response.write("{"))
+      assert.match(yield* messageOf({ ...stalling, timeoutMillis: 50 }), /within 50 ms/)
+      const cutting = yield* answering((request, response) => {
+        response.writeHead(200, { "content-length": "9" }).write("{")
+        response.on("finish", () => undefined)
+        request.socket.end()
+      })
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(asking(resolveTo("127.0.0.1"), cutting))))
+      const refusing = yield* Effect.scoped(answering(() => undefined))
+      assert.match(yield* messageOf(refusing), /ECONNREFUSED/)
+    })
+  )
+})
+
+describe("requests to where an operator points", () => {
+  const ask = (options: Partial<OutgoingRequest>) =>
+    Effect.flatMap(Outgoing, (outgoing) =>
+      outgoing.request({
+        url: "https://example.com/",
+        method: "GET",
+        headers: {},
+        timeoutMillis: 2000,
+        answerMaxBytes: 16,
+        reach: "public",
+        ...options
+      })
+    ).pipe(Effect.provide(Outgoing.layerWith(resolveTo("127.0.0.1")), { local: true }))
+
+  it.live("go there, and are answered whatever the status; all others go to the internet", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const { port } = yield* serving((request, response) => {
+        heard.push(`${request.method} ${request.url}`)
+        response.writeHead(403, { "content-type": "text/plain" }).end("no")
+      })
+      const url = `http://127.0.0.1:${port}/who`
+      const answer = yield* ask({ url, reach: "anywhere" })
+      assert.deepInclude(answer, { status: 403, body: "no" })
+      assert.strictEqual(answer.headers["content-type"], "text/plain")
+      yield* ask({ url, reach: "loopback" })
+      assert.match((yield* Effect.flip(ask({ url }))).message, /not https/)
+      const named = yield* Effect.flip(ask({ url: `https://provider.example:${port}/` }))
+      assert.match(named.message, /not public/)
+      const broken = yield* Effect.flip(ask({ url: "nowhere", reach: "anywhere" }))
+      assert.match(broken.message, /not a URL/)
+      assert.deepStrictEqual(heard, ["GET /who", "GET /who"])
+    })
+  )
+
+  it.live("are bounded in size", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving((_, response) => response.end("x".repeat(17)))
+      const url = `http://127.0.0.1:${port}/`
+      const error = yield* Effect.flip(ask({ url, reach: "anywhere" }))
+      assert.match(error.message, /over 16 bytes/)
+    })
+  )
+})
+
+describe("certificates", () => {
+  it.live("are checked for the name that was asked, wherever it leads", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving((_, response) => response.end("reached"), certified)
+      const to = (name: string) => ({ url: `https://${name}:${port}/`, allowLoopback: true })
+      assert.match(yield* messageOf(to("hook.example")), /self-signed/)
+      const usual = getCACertificates("default")
+      yield* Effect.acquireRelease(
+        Effect.sync(() => setDefaultCACertificates([...usual, certified.cert])),
+        () => Effect.sync(() => setDefaultCACertificates(usual))
+      )
+      assert.strictEqual(yield* asking(resolveTo("127.0.0.1"), to("hook.example")), "reached")
+      assert.match(yield* messageOf(to("other.example")), /altnames/)
+      // The certificate is right and the address is not public.
+      const strict = { ...to("hook.example"), allowLoopback: false }
+      assert.match(yield* messageOf(strict), /not public/)
+    })
+  )
+})

@@ -1,0 +1,277 @@
+/**
+ * The embedded Postgres: one server per data directory, which survives its services' deaths.
+ *
+ * Services that die are processes of their own; those that leave in order are scopes.
+ */
+import { DatabaseSync } from "node:sqlite"
+import { NodeServices } from "@effect/platform-node"
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import {
+  Context,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Layer,
+  Path,
+  Redacted,
+  Scope,
+  Stream
+} from "effect"
+import { ChildProcess } from "effect/process"
+import { SqlClient } from "effect/sql"
+import { embeddedPostgres } from "#server/platform/postgres/embedded"
+
+const isRoot = process.getuid?.() === 0
+const root = new URL("../..", import.meta.url)
+
+/** An empty data directory, which the user that a root service gives to Postgres may enter. */
+const makeDataDir = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const directory = yield* fs.makeTempDirectoryScoped({ prefix: "embedded-postgres-" })
+  yield* fs.chmod(directory, 0o755)
+  return directory
+})
+
+/** A service in this process: where it connects, and how it leaves in order. */
+const join = Effect.fnUntraced(function* (dataDir: string) {
+  const scope = yield* Scope.make()
+  yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
+  const url = yield* Scope.provide(embeddedPostgres({ dataDir }), scope)
+  return { url, leave: Scope.close(scope, Exit.void) }
+})
+
+/** A data directory with a stopped server, shared by the tests that need no first start. */
+class Existing extends Context.Service<Existing, string>()("test/postgres/Existing") {
+  static readonly layer = Layer.effect(
+    Existing,
+    Effect.tap(makeDataDir, (dataDir) => Effect.scoped(join(dataDir)))
+  )
+}
+
+/** A process that prints a line and then stays until it is killed. */
+const spawnNode = Effect.fnUntraced(function* (program: string, argument: string) {
+  const handle = yield* ChildProcess.make(
+    process.execPath,
+    ["--input-type=module", "--eval", program, argument],
+    { cwd: root.pathname, stdin: "ignore", stderr: "inherit" }
+  )
+  const line = yield* handle.stdout.pipe(Stream.decodeText(), Stream.splitLines, Stream.runHead)
+  return {
+    line: yield* Effect.fromOption(line),
+    kill: handle.kill({ killSignal: "SIGKILL" })
+  }
+})
+
+const serviceProgram = `
+  import { NodeRuntime, NodeServices } from "@effect/platform-node"
+  import { Console, Effect, Redacted } from "effect"
+  import { embeddedPostgres } from "#server/platform/postgres/embedded"
+  embeddedPostgres({ dataDir: process.argv[1] }).pipe(
+    Effect.flatMap((url) => Console.log(Redacted.value(url))),
+    Effect.andThen(Effect.never),
+    Effect.scoped,
+    Effect.provide(NodeServices.layer),
+    NodeRuntime.runMain
+  )`
+
+/** A service in a process of its own, which can be killed. */
+const spawnService = (dataDir: string) =>
+  Effect.map(spawnNode(serviceProgram, dataDir), ({ kill, line }) => ({
+    url: Redacted.make(line),
+    kill
+  }))
+
+const portOf = (url: Redacted.Redacted) => new URL(Redacted.value(url)).port
+
+/** Asks one question of the server at `url`. */
+const ask = (url: Redacted.Redacted, question: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql.unsafe(question)
+  }).pipe(Effect.provide(PgClient.layer({ url })))
+
+const assertRuns = (url: Redacted.Redacted) =>
+  Effect.map(ask(url, "select 1 as one"), (rows) => assert.deepStrictEqual(rows, [{ one: 1 }]))
+
+const assertStopped = (url: Redacted.Redacted) =>
+  Effect.map(Effect.flip(ask(url, "select 1")), (error) =>
+    assert.strictEqual(error.reason._tag, "ConnectionError")
+  )
+
+const postmasterPid = Effect.fnUntraced(function* (dataDir: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.join(dataDir, "postgres", "data", "postmaster.pid")
+  const [pid = "", ...rest] = (yield* fs.readFileString(file)).split("\n")
+  return { file, pid: Number(pid), rest }
+})
+
+const services = Layer.provideMerge(Existing.layer, NodeServices.layer)
+
+layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
+  it.effect("keeps its data, its settings and its password from one start to the next", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* Existing
+      const first = yield* join(dataDir)
+      yield* ask(first.url, "create table note as select 'kept' as text")
+      yield* first.leave
+      yield* assertStopped(first.url)
+
+      const second = yield* join(dataDir)
+      assert.deepStrictEqual(yield* ask(second.url, "select text from note"), [{ text: "kept" }])
+      const [settings] = yield* ask(
+        second.url,
+        `select current_setting('fsync') as fsync, current_setting('max_connections') as connections,
+          current_setting('shared_buffers') as buffers, current_setting('timezone') as timezone,
+          pg_encoding_to_char(encoding) as encoding, datlocprovider::text as provider, datname::text
+          from pg_database where datname = current_database()`
+      )
+      assert.deepStrictEqual(settings, {
+        fsync: "on",
+        connections: "200",
+        buffers: "128MB",
+        timezone: "UTC",
+        encoding: "UTF8",
+        provider: "b",
+        datname: "svc"
+      })
+      const guess = new URL(Redacted.value(second.url))
+      guess.password = "guess"
+      const error = yield* Effect.flip(ask(Redacted.make(guess.href), "select 1"))
+      assert.strictEqual(error.reason._tag, "AuthenticationError")
+    })
+  )
+
+  it.effect("is stopped by the last to leave, and not before", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* Existing
+      const [first, second] = yield* Effect.all([join(dataDir), join(dataDir)], {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(portOf(first.url), portOf(second.url))
+      yield* first.leave
+      yield* assertRuns(second.url)
+      // What a leaving service has forgotten to close does not count as another service.
+      yield* Layer.build(PgClient.layer({ url: second.url, minConnections: 1 }))
+      yield* second.leave
+      yield* assertStopped(second.url)
+
+      const all = yield* Effect.all([join(dataDir), join(dataDir), join(dataDir)])
+      yield* Effect.forEach(all, ({ leave }) => leave, { concurrency: "unbounded" })
+      yield* Effect.forEach(all, ({ url }) => assertStopped(url))
+    })
+  )
+
+  it.effect("is shared by processes that start together, and outlives them when killed", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* makeDataDir
+      const [first, second] = yield* Effect.all([spawnService(dataDir), spawnService(dataDir)], {
+        concurrency: "unbounded"
+      })
+      assert.strictEqual(portOf(first.url), portOf(second.url))
+      yield* first.kill
+      yield* assertRuns(second.url)
+      yield* second.kill
+      yield* assertRuns(second.url)
+
+      const next = yield* join(dataDir)
+      assert.strictEqual(portOf(next.url), portOf(second.url))
+      yield* next.leave
+      yield* assertStopped(next.url)
+    })
+  )
+
+  it.effect("starts after a crash, even when another program has the server's old pid", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const dataDir = yield* Existing
+      const crashed = yield* spawnService(dataDir)
+      yield* ask(crashed.url, "create table letter as select 'kept' as text")
+      yield* crashed.kill
+      const { file, pid, rest } = yield* postmasterPid(dataDir)
+      process.kill(pid, "SIGKILL")
+      yield* fs.writeFileString(file, [process.ppid, ...rest].join("\n"))
+
+      const next = yield* join(dataDir)
+      assert.deepStrictEqual(yield* ask(next.url, "select text from letter"), [{ text: "kept" }])
+    })
+  )
+
+  it.effect("waits for the lock, which dies with its holder, and drops half a database", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const dataDir = yield* makeDataDir
+      const half = path.join(dataDir, "postgres.new", "data")
+      yield* fs.makeDirectory(half, { recursive: true })
+      yield* fs.writeFileString(path.join(half, "PG_VERSION"), "18\n")
+      const lock = path.join(dataDir, "postgres.lock")
+      const holder = yield* spawnNode(
+        `import { DatabaseSync } from "node:sqlite"
+        new DatabaseSync(process.argv[1]).exec("begin exclusive")
+        setInterval(() => {}, 1000)
+        console.log("held")`,
+        lock
+      )
+      assert.throws(() => new DatabaseSync(lock).exec("begin exclusive"), /locked/)
+      const starting = yield* Effect.forkScoped(join(dataDir))
+      yield* holder.kill
+      const { url } = yield* Fiber.join(starting)
+      yield* assertRuns(url)
+      assert.isFalse(yield* fs.exists(path.join(dataDir, "postgres.new")))
+    })
+  )
+
+  it.effect("says what to do when the data directory cannot be used", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const file = path.join(yield* makeDataDir, "file")
+      yield* fs.writeFileString(file, "")
+      const error = yield* Effect.flip(join(path.join(file, "data")))
+      assert.match(error.message, /SVC_DATA_DIR.*DATABASE_URL/)
+    })
+  )
+
+  it.effect("shows the end of the log when Postgres does not come up", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const dataDir = yield* makeDataDir
+      yield* fs.makeDirectory(path.join(dataDir, "postgres", "data"), { recursive: true })
+      yield* fs.writeFileString(path.join(dataDir, "postgres", "password"), "secret")
+      const error = yield* Effect.flip(join(dataDir))
+      const log = yield* fs.readFileString(path.join(dataDir, "postgres.log"))
+      assert.isNotEmpty(log)
+      assert.include(error.message, `did not come up: it ended with code`)
+      assert.include(error.message, log.trimEnd())
+    })
+  )
+
+  it.effect.skipIf(!isRoot)("as root keeps data where Postgres may go (skipped unless root)", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const closed = yield* makeDataDir
+      yield* fs.chmod(closed, 0o700)
+      const dataDir = path.join(closed, "data")
+      const link = path.join(dataDir, "postgres")
+      const first = yield* join(dataDir)
+      const home = yield* fs.readLink(link)
+      yield* Effect.addFinalizer(() => Effect.orDie(fs.remove(home, { recursive: true })))
+      yield* ask(first.url, "create table note as select 'kept' as text")
+      yield* first.leave
+
+      const second = yield* join(dataDir)
+      assert.deepStrictEqual(yield* ask(second.url, "select text from note"), [{ text: "kept" }])
+      yield* second.leave
+
+      yield* fs.rename(home, `${home}.away`)
+      const error = yield* Effect.flip(join(dataDir))
+      assert.include(error.message, `${home}, which is gone`)
+      yield* fs.rename(`${home}.away`, home)
+    })
+  )
+})

@@ -1,0 +1,160 @@
+/** Throttles: buckets that all nodes share, spent from leases (decisions 3.1.14). */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { SqlClient } from "effect/sql"
+import { type Throttle, throttles as limits } from "#rpc/limits"
+import { at, request } from "#testing/players"
+import { Throttles } from "#server/platform/throttles"
+import {
+  addressOfNode,
+  coreOfNode,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../support/http/stack.ts"
+
+const on = { SVC_THROTTLES: "on" }
+const Node = nodeWith(on).pipe(Layer.provideMerge(SharedDatabase.layer))
+
+/** How many of so many requests at once pass, and how long the others are to wait. */
+const attempt = Effect.fnUntraced(function* (throttle: Throttle, key: string, times: number) {
+  const throttles = yield* Throttles
+  const outcomes = yield* Effect.forEach(
+    Array.from({ length: times }),
+    () => Effect.result(throttles.take(throttle, key)),
+    { concurrency: 16 }
+  )
+  const waits = outcomes.flatMap((it) =>
+    it._tag === "Failure" ? [it.failure.details.retryAfterSeconds] : []
+  )
+  return { passed: times - waits.length, wait: Math.max(0, ...waits) }
+})
+
+layer(Node)("throttles", (it) => {
+  it.effect("let a burst pass and then the refill", () =>
+    Effect.gen(function* () {
+      const throttle = { burst: 30, seconds: 60 }
+      assert.deepStrictEqual(yield* attempt(throttle, "burst", 40), { passed: 30, wait: 2 })
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* attempt(throttle, "burst", 5), { passed: 1, wait: 2 })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* attempt(throttle, "burst", 40)).passed, 30)
+      assert.strictEqual((yield* attempt(throttle, "another", 1)).passed, 1)
+    })
+  )
+
+  it.effect("are shared: two nodes together pass no more than one", () =>
+    Effect.gen(function* () {
+      const other = yield* Layer.build(Layer.fresh(coreOfNode(on)))
+      const throttle = { burst: 300, seconds: 60 }
+      const both = yield* Effect.all(
+        [
+          attempt(throttle, "shared", 300),
+          Effect.provideContext(attempt(throttle, "shared", 300), other)
+        ],
+        { concurrency: 2 }
+      )
+      const passed = both.reduce((sum, each) => sum + each.passed, 0)
+      assert.strictEqual(passed, 300)
+    })
+  )
+
+  it.effect("spend a lease without asking the database", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const throttle = { burst: 6000, seconds: 60 }
+      yield* attempt(throttle, "leased", 300)
+      const [row] = yield* sql`select granted, full_at from throttles where key = 'leased'`
+      // One statement took all three hundred; the next request is the first to ask again.
+      assert.strictEqual(at(row, "granted"), 300)
+      yield* sql`delete from throttles where key = 'leased'`
+      yield* attempt(throttle, "leased", 1)
+      assert.lengthOf(yield* sql`select 1 from throttles where key = 'leased'`, 1)
+    })
+  )
+
+  it.effect("remember a refusal, so that insisting costs nothing", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const throttle = { burst: 2, seconds: 60 }
+      assert.deepStrictEqual(yield* attempt(throttle, "insist", 3), { passed: 2, wait: 30 })
+      yield* sql`delete from throttles where key = 'insist'`
+      assert.strictEqual((yield* attempt(throttle, "insist", 50)).passed, 0)
+      assert.lengthOf(yield* sql`select 1 from throttles where key = 'insist'`, 0)
+      yield* TestClock.adjust("30 seconds")
+      assert.isAtLeast((yield* attempt(throttle, "insist", 1)).passed, 1)
+    })
+  )
+
+  it.effect("forget buckets that are full again", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* attempt({ burst: 10, seconds: 10 }, "swept", 1)
+      yield* TestClock.adjust("2 minutes")
+      const left = sql`select 1 from throttles where key = 'swept'`
+      yield* Effect.repeat(left, { until: (rows) => rows.length === 0 })
+    })
+  )
+
+  it.effect("guests are 30 a minute for an address, and 429 says when to come again", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development, production } = yield* makeTenants
+      const guest = (key: string) =>
+        request(`${url}/v1/auth/guest`, { headers: { "x-svc-key": key }, body: {} })
+      const answers = yield* Effect.forEach(Array.from({ length: 31 }), () =>
+        guest(development.publishableKey)
+      )
+      const refused = answers.filter(({ status }) => status !== 200)
+      assert.lengthOf(refused, 1)
+      const [answer] = refused
+      if (answer === undefined) return assert.fail("nothing was refused")
+      assert.strictEqual(answer.status, 429)
+      assert.strictEqual(at(answer.body, "error", "code"), "rate_limited")
+      assert.deepStrictEqual(at(answer.body, "error", "details"), { retryAfterSeconds: 2 })
+      assert.strictEqual(answer.headers.get("retry-after"), "2")
+      // Tenants do not take from each other.
+      assert.strictEqual((yield* guest(production.publishableKey)).status, 200)
+    })
+  )
+
+  it.effect("players are limited by player, refreshes by session, servers by key", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const { development } = yield* makeTenants
+      const key = { "x-svc-key": development.publishableKey }
+      const { body } = yield* request(`${url}/v1/auth/guest`, { headers: key, body: {} })
+      const authorization = `Bearer ${String(at(body, "accessToken"))}`
+      const playerId = String(at(body, "player", "id"))
+      const me = request(`${url}/v1/players/me`, { headers: { ...key, authorization } })
+      assert.strictEqual((yield* me).status, 200)
+      yield* attempt(limits.playerApi, `player:${playerId}`, 300)
+      const refused = yield* me
+      assert.strictEqual(refused.status, 429)
+      assert.strictEqual(refused.headers.get("retry-after"), "1")
+
+      const refresh = (refreshToken: unknown) =>
+        request(`${url}/v1/auth/refresh`, { headers: key, body: { refreshToken } })
+      const tries = yield* Effect.forEach(
+        Array.from({ length: 31 }),
+        () => refresh(at(body, "refreshToken")),
+        { concurrency: 8 }
+      )
+      const codes = tries.map((answer) => at(answer.body, "error", "code") ?? "ok")
+      assert.lengthOf(
+        codes.filter((code) => code === "rate_limited"),
+        1
+      )
+      assert.lengthOf(
+        codes.filter((code) => code === "ok"),
+        1
+      )
+
+      const config = request(`${url}/v1/config`, {
+        headers: { "x-svc-key": development.secretKey }
+      })
+      assert.strictEqual((yield* config).status, 200)
+    })
+  )
+})

@@ -1,0 +1,183 @@
+/** The committed OpenAPI document: up to date, and true to spec sections 4, 5 and 7. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { openapiText } from "#server/http/openapi"
+import { at } from "#testing/players"
+
+const committed = readFileSync(new URL("../../rpc/openapi.json", import.meta.url), "utf8")
+const document: unknown = JSON.parse(committed)
+
+const entriesOf = (value: unknown): ReadonlyArray<[string, unknown]> =>
+  Object.entries(Object(value))
+
+/** Kinds of callers, as the specification calls them, and their security schemes. */
+const callers = {
+  player: ["playerToken", "publishableKey"],
+  pk: ["publishableKey"],
+  link: ["publishableKeyInQuery"],
+  sk: ["secretKey"],
+  dev: ["developerSession"],
+  none: []
+} as const
+
+/** An operating endpoint (spec section 4.8): for a secret key, and for a developer of the project. */
+const operating = <const Method extends string, const Path extends string>(
+  method: Method,
+  path: Path
+) =>
+  [
+    [method, `/v1/admin/${path}`, "sk"],
+    [method, `/v1/projects/{projectId}/environments/{env}/${path}`, "dev"]
+  ] as const
+
+/** Every endpoint of spec section 4 that stands, and those of the process itself. */
+const endpoints = [
+  ["post", "/v1/auth/guest", "pk"],
+  ["post", "/v1/auth/refresh", "pk"],
+  ["post", "/v1/auth/logout", "pk"],
+  ["post", "/v1/auth/oauth/{provider}/start", "pk"],
+  ["get", "/v1/auth/oauth/{provider}/start", "link"],
+  ["get", "/v1/auth/oauth/{provider}/callback", "none"],
+  ["post", "/v1/auth/oauth/{provider}/callback", "none"],
+  ["post", "/v1/auth/oauth/exchange", "pk"],
+  ["post", "/v1/auth/oauth/{provider}/native", "pk"],
+  ["post", "/v1/auth/email/signup", "pk"],
+  ["post", "/v1/auth/email/login", "pk"],
+  ["post", "/v1/auth/email/verify", "pk"],
+  ["post", "/v1/auth/email/resend", "player"],
+  ["post", "/v1/auth/password/forgot", "pk"],
+  ["post", "/v1/auth/password/reset", "pk"],
+  ["post", "/v1/auth/password/change", "player"],
+  ["post", "/v1/auth/link/email", "player"],
+  ["get", "/v1/players/me", "player"],
+  ["patch", "/v1/players/me", "player"],
+  ["delete", "/v1/players/me", "player"],
+  ["get", "/v1/players/me/export", "player"],
+  ["get", "/v1/players/me/identities", "player"],
+  ["delete", "/v1/players/me/identities/{provider}", "player"],
+  ["post", "/v1/players/me/age-signal", "player"],
+  ["get", "/v1/social/profile", "player"],
+  ["put", "/v1/social/age", "player"],
+  ["post", "/v1/auth/transfer", "player"],
+  ["post", "/v1/auth/transfer/redeem", "pk"],
+  ["get", "/v1/news/opt-in", "pk"],
+  ["put", "/v1/news/opt-in", "player"],
+  ["get", "/v1/players/me/sanctions", "player"],
+  ["post", "/v1/players/me/sanctions/{sanctionId}/appeal", "player"],
+  ["post", "/v1/auth/appeal", "pk"],
+  ...operating("post", "players/{playerId}/ban"),
+  ...operating("post", "players/{playerId}/unban"),
+  ...operating("put", "players/{playerId}/age"),
+  ...operating("post", "players/{playerId}/export"),
+  ...operating("post", "players/{playerId}/delete"),
+  ...operating("post", "players/verify-token"),
+  ...operating("get", "appeals"),
+  ...operating("post", "appeals/{appealId}/resolve"),
+  ["get", "/v1/rooms", "pk"],
+  ["put", "/v1/realtime/channels/{name}", "sk"],
+  ["get", "/v1/realtime/channels/{name}", "sk"],
+  ["delete", "/v1/realtime/channels/{name}", "sk"],
+  ["post", "/v1/realtime/channels/{name}/messages", "sk"],
+  ["post", "/v1/realtime/channels/{name}/moderate", "sk"],
+  ["get", "/v1/saves", "player"],
+  ["get", "/v1/saves/{key}", "player"],
+  ["put", "/v1/saves/{key}", "player"],
+  ["delete", "/v1/saves/{key}", "player"],
+  ["get", "/v1/stats", "player"],
+  ["post", "/v1/stats", "player"],
+  ["get", "/v1/admin/integrity/webhook-secret", "sk"],
+  ["post", "/v1/admin/integrity/webhook-secret", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/integrity/webhook-secret", "dev"],
+  ["post", "/v1/projects/{projectId}/environments/{env}/integrity/webhook-secret", "dev"],
+  ["get", "/v1/gamedata/definitions", "pk"],
+  ["get", "/v1/admin/features", "sk"],
+  ["get", "/v1/config", "sk"],
+  ["put", "/v1/config", "sk"],
+  ["get", "/v1/config/versions", "sk"],
+  ["get", "/v1/config/versions/{version}", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/features", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/config", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config/versions", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/config/versions/{version}", "dev"],
+  ["get", "/v1/admin/auth/providers/{provider}", "sk"],
+  ["put", "/v1/admin/auth/providers/{provider}", "sk"],
+  ["delete", "/v1/admin/auth/providers/{provider}", "sk"],
+  ["put", "/v1/admin/auth/providers/apple", "sk"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/auth/providers/{provider}", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/auth/providers/{provider}", "dev"],
+  ["delete", "/v1/projects/{projectId}/environments/{env}/auth/providers/{provider}", "dev"],
+  ["put", "/v1/projects/{projectId}/environments/{env}/auth/providers/apple", "dev"],
+  ["get", "/v1/projects/{projectId}/audit", "dev"],
+  ["post", "/v1/developers/signup", "none"],
+  ["post", "/v1/developers/login", "none"],
+  ["post", "/v1/developers/logout", "dev"],
+  ["get", "/v1/developers/me", "dev"],
+  ["post", "/v1/developers/me/password", "dev"],
+  ["get", "/v1/developers/me/identities", "dev"],
+  ["delete", "/v1/developers/me/identities/{provider}", "dev"],
+  ["get", "/v1/platform/info", "none"],
+  ["get", "/v1/projects", "dev"],
+  ["post", "/v1/projects", "dev"],
+  ["get", "/v1/projects/{projectId}", "dev"],
+  ["patch", "/v1/projects/{projectId}", "dev"],
+  ["delete", "/v1/projects/{projectId}", "dev"],
+  ["delete", "/v1/projects/{projectId}/keys/{keyId}", "dev"],
+  ["post", "/v1/projects/{projectId}/environments/{env}/keys", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/overview", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/players", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/players/{playerId}", "dev"],
+  ["get", "/v1/projects/{projectId}/environments/{env}/realtime", "dev"],
+  ["get", "/healthz", "none"],
+  ["get", "/readyz", "none"],
+  ["get", "/.well-known/jwks.json", "none"]
+] as const satisfies ReadonlyArray<readonly [string, string, keyof typeof callers]>
+
+const documented = entriesOf(at(document, "paths")).flatMap(([path, methods]) =>
+  entriesOf(methods).map(([method, operation]) => ({ method, path, operation }))
+)
+
+describe("rpc/openapi.json", () => {
+  it("is what the definitions say (otherwise: npm run generate)", () => {
+    assert.strictEqual(committed, openapiText())
+  })
+
+  it("has every endpoint with its method, path and kind of caller, and no other", () => {
+    const found = documented.map(({ method, operation, path }) => {
+      const schemes = entriesOf(at(operation, "security")).flatMap(([, it]) =>
+        Object.keys(Object(it))
+      )
+      return `${method} ${path} ${schemes.toSorted().join("+")}`
+    })
+    const expected = endpoints.map(([method, path, caller]) =>
+      [method, path, callers[caller].join("+")].join(" ")
+    )
+    assert.sameMembers(found, expected)
+  })
+
+  it("says what each endpoint does, and answers every error in one form", () => {
+    for (const { operation, path } of documented) {
+      assert.isString(at(operation, "summary"), path)
+      for (const [status, response] of entriesOf(at(operation, "responses"))) {
+        if (Number(status) < 400 || path === "/readyz") continue
+        const schema = at(response, "content", "application/json", "schema")
+        const either = entriesOf(at(schema, "anyOf")).map(([, one]) => at(one, "$ref"))
+        for (const ref of either.length === 0 ? [at(schema, "$ref")] : either) {
+          const name = String(ref).replace("#/components/schemas/", "")
+          const error = at(document, "components", "schemas", name)
+          assert.deepStrictEqual(at(error, "required"), ["error"], `${path} ${status} ${name}`)
+        }
+      }
+    }
+  })
+
+  it("refers to nothing that is not there", () => {
+    const names = new Set(Object.keys(Object(at(document, "components", "schemas"))))
+    const refs = Array.from(
+      committed.matchAll(/"#\/components\/schemas\/([^"]+)"/g),
+      ([, name]) => name
+    )
+    assert.isNotEmpty(refs)
+    for (const name of refs) assert.isTrue(names.has(name ?? ""), name)
+  })
+})

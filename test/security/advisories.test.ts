@@ -1,0 +1,251 @@
+/**
+ * What went wrong at our peers, tried here (the advisory is named at each test). Those that need more
+ * than this have files of their own; the table in this folder's README names them all.
+ */
+import { createServer } from "node:http"
+import { gzipSync } from "node:zlib"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { WebSocket as Socket, WebSocketServer } from "ws"
+import type { Method } from "#rpc/identities"
+import { createClient, memoryStorage } from "#client/client"
+import { runSocket } from "#client/socket"
+import { endpoints } from "#server/http/authorization"
+import { Outgoing } from "#server/platform/outgoing"
+import { sha256 } from "#server/platform/secrets"
+import { TestApp } from "#testing/app"
+import { request } from "#testing/players"
+import { FakeAuth } from "../support/client/fake-auth.ts"
+import { rejection } from "../support/client/waits.ts"
+import { sendRaw } from "../support/http/raw.ts"
+import { makeWorld } from "../support/operator-harness.ts"
+import { Exposed, live } from "../support/security/security-harness.ts"
+
+/** Options by which other servers were made to show what they keep. */
+const options = new URLSearchParams({
+  include: "sessions,identities,keys",
+  fields: "*",
+  select: "password_hash,token_hash",
+  expand: "all",
+  populate: "*",
+  keys: "_session_token,refreshToken",
+  where: JSON.stringify({ _session_token: { $gt: "" } }),
+  filter: "1=1",
+  "select[]": "token_hash",
+  $include: "*",
+  debug: "true",
+  format: "raw"
+})
+
+/** Ids that would lead a careless client to another endpoint. */
+const wayward = [
+  "..",
+  ".",
+  "../players/me",
+  "..%2fplayers%2fme",
+  "%2e%2e",
+  "%2e%2e%2fplayers%2fme",
+  "..\\players\\me",
+  "/v1/players/me",
+  "//evil.example/v1/players/me",
+  "slot/../../players/me",
+  "slot?admin=1",
+  "slot#",
+  "slot;x=1",
+  "slot\u0000",
+  "slot\r\nx-svc-key: sk_",
+  " ",
+  ""
+]
+
+/** Bytes of a frame that takes a thousandth of it on the wire. */
+const unpacked = 144 * 1024 * 1024
+
+/** The same in a request that no client would normalize. */
+const rawPaths = [
+  "/v1/saves/../players/me",
+  "/v1/saves/%2e%2e/players/me",
+  "/v1/saves/..%2fplayers%2fme",
+  "/v1/saves/..%5cplayers%5cme",
+  "/v1/./players/me",
+  "/v1/players/me%00",
+  "/v1/players/me%2f",
+  "/v1/players/%6d%65/..",
+  "/v1/gamedata/definitions/../../players/me",
+  "/healthz/../v1/players/me"
+]
+
+layer(Exposed(), live)("what is secret", (it) => {
+  it.effect(
+    "is in no answer to a read, whatever the query asks for (parse-server CVE-2026-30965)",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const sql = yield* SqlClient.SqlClient
+        const world = yield* makeWorld("readers")
+        const { developer, development, player, production, projectId } = world
+        const session = (developer.headers["authorization"] ?? "").replace("Bearer ", "")
+        const plain = [
+          player.accessToken,
+          player.refreshToken,
+          world.bannedPlayer.refreshToken,
+          development.secretKey,
+          production.secretKey,
+          session
+        ]
+        const [row] = yield* sql<{ readonly hash: string; readonly jwk: string }>`
+        select password_hash as hash, (select private_jwk_sealed from signing_keys) as jwk
+        from developers where id = ${developer.id}`
+        const secrets = [...plain, ...plain.map(sha256), String(row?.hash), String(row?.jwk)]
+        const own = {
+          "x-svc-key": development.publishableKey,
+          authorization: `Bearer ${player.accessToken}`
+        }
+        const secret = { "x-svc-key": development.secretKey }
+        const callers = { player: own, evenBanned: own, publishable: own, maybePlayer: own, secret }
+        const others = { developer: developer.headers, member: developer.headers }
+        const headersFor: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+          ...callers,
+          ...others
+        }
+        const samples: Readonly<Record<string, string>> = {
+          projectId,
+          env: "development",
+          playerId: player.id,
+          provider: "google",
+          version: "1",
+          name: "lobby",
+          key: "slot"
+        }
+        for (const { access, method, path } of endpoints) {
+          if (method !== "GET") continue
+          const filled = path.replace(/:([A-Za-z]+)/g, (_, name: string) => samples[name] ?? name)
+          const { body } = yield* request(`${url}${filled}?${options}`, {
+            headers: headersFor[access] ?? {}
+          })
+          const text = JSON.stringify(body)
+          for (const one of secrets) assert.notInclude(text, one, path)
+          assert.notMatch(text, /password_?hash|token_?hash|sealed|\$argon2/i, path)
+        }
+      })
+  )
+
+  it.effect("is reached by no detour in a path (supabase CVE-2025-48370, at the service)", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestApp
+      const { development, player } = yield* makeWorld("detours")
+      for (const path of rawPaths) {
+        const answer = yield* sendRaw(
+          url,
+          `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n` +
+            `X-Svc-Key: ${development.publishableKey}\r\n` +
+            `Authorization: Bearer ${player.accessToken}\r\n\r\n`
+        )
+        assert.match(answer, /^HTTP\/1\.1 40[04] /, path)
+        assert.notInclude(answer, player.id, path)
+      }
+    })
+  )
+
+  it.effect("is not worth compressing: no socket agrees to it (undici CVE-2026-1526)", () =>
+    Effect.gen(function* () {
+      const { socketUrl } = yield* TestApp
+      const agreed = yield* Effect.callback<string>((resume) => {
+        const socket = new Socket(socketUrl, { perMessageDeflate: true })
+        socket.on("open", () => {
+          resume(Effect.succeed(socket.extensions))
+          socket.terminate()
+        })
+        return Effect.sync(() => socket.terminate())
+      })
+      assert.strictEqual(agreed, "")
+    })
+  )
+})
+
+describe("the client", () => {
+  it.live("is led to no other endpoint by an id (supabase CVE-2025-48370)", () =>
+    Effect.gen(function* () {
+      const auth = new FakeAuth()
+      const client = createClient({
+        baseUrl: "http://service.example",
+        key: "pk_test",
+        fetch: auth.fetch,
+        storage: memoryStorage()
+      })
+      const { id } = yield* Effect.promise(() => client.players.me())
+      assert.match(id, /^pl_/)
+      const before = auth.requests.length
+      for (const text of wayward) {
+        const provider: Method = JSON.parse(JSON.stringify(text))
+        for (const call of [
+          () => client.saves.get(text),
+          () => client.saves.put(text, 1),
+          () => client.saves.delete(text),
+          () => client.identities.unlink(provider)
+        ]) {
+          yield* rejection(call)
+        }
+      }
+      // A save's key is checked before it is sent; a provider's name is one segment, whatever it is.
+      for (const route of auth.requests.slice(before)) {
+        assert.match(route, /^DELETE \/v1\/players\/me\/identities\/[^/]*$/)
+      }
+      client.close()
+    })
+  )
+
+  it.live(
+    "outlives a frame that unpacks to 144 MiB (undici CVE-2026-1526, -12151, -9675)",
+    () =>
+      Effect.gen(function* () {
+        const bomb = Buffer.alloc(unpacked, "a")
+        const server = yield* Effect.acquireRelease(
+          Effect.sync(() => new WebSocketServer({ port: 0, perMessageDeflate: true })),
+          (open) => Effect.sync(() => open.close())
+        )
+        server.on("connection", (socket) => {
+          socket.on("error", () => undefined)
+          socket.send(bomb, { binary: false, compress: true })
+        })
+        const address = server.address()
+        const port = typeof address === "object" && address !== null ? address.port : 0
+        const heard: Array<string> = []
+        const closed = yield* runSocket({
+          WebSocket,
+          url: `ws://127.0.0.1:${port}`,
+          opened: () => undefined,
+          received: (text) => heard.push(text)
+        })
+        assert.notStrictEqual(closed.code, 1000)
+        assert.deepStrictEqual(heard, [])
+      }),
+    60_000
+  )
+})
+
+describe("a request to a developer's server", () => {
+  it.live("takes 64 KiB of the answer as it is sent, and unpacks nothing", () =>
+    Effect.gen(function* () {
+      const packed = gzipSync(Buffer.alloc(16 * 1024 * 1024))
+      assert.isBelow(packed.length, 65_536)
+      const server = yield* Effect.acquireRelease(
+        Effect.callback<ReturnType<typeof createServer>>((resume) => {
+          const listening = createServer((_, response) => {
+            response.writeHead(200, { "content-encoding": "gzip" }).end(packed)
+          })
+          listening.listen(0, "127.0.0.1", () => resume(Effect.succeed(listening)))
+        }),
+        (open) => Effect.sync(() => open.close())
+      )
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const url = `http://127.0.0.1:${port}/`
+      const body = yield* Effect.flatMap(Outgoing, (outgoing) =>
+        outgoing.post({ url, body: "{}", headers: {}, timeoutMillis: 2000, allowLoopback: true })
+      ).pipe(Effect.provide(Outgoing.layer, { local: true }))
+      assert.isAtMost(body.length, packed.length)
+    })
+  )
+})

@@ -1,0 +1,165 @@
+/**
+ * Threats to age rules (decisions of spec sections 2.2 and 4.1): every sequence of declarations and
+ * signals, both at once, and a child who signs in another way to be older.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type AgeBand, ageBandOf } from "#rpc/ages"
+import { EnvironmentId, PlayerId } from "#rpc/ids"
+import { AgeRows } from "#sql/ages"
+import { poolLayer } from "#sql/database"
+import { TestApp, TestDatabase } from "#testing/app"
+import { at, configure, guest, newPlayer, type TestPlayer, type TestTarget } from "#testing/players"
+import { anotherDevice, inAppBrowser, link } from "../support/devices.ts"
+import { codeOf, play, refresh } from "../support/moderation-calls.ts"
+import { DatabaseLive } from "../support/service.ts"
+
+/** The service, and its statements on the same database. */
+const App = Layer.mergeAll(
+  TestApp.layerWith(),
+  AgeRows.layer.pipe(
+    Layer.provideMerge(
+      Layer.unwrap(
+        Effect.map(TestDatabase, ({ url }) =>
+          poolLayer({ url: Redacted.make(url), connections: 1 })
+        )
+      )
+    )
+  )
+).pipe(Layer.provide(DatabaseLive))
+
+const bands = ["child", "teen", "adult"] as const
+const rank = (band: AgeBand): number => bands.indexOf(band)
+
+/** What is stored of a player's age. */
+interface Stored {
+  readonly declared: AgeBand | null
+  readonly signalled: "child" | "teen" | null
+}
+
+const steps = [
+  { k: "declare", band: "child" },
+  { k: "declare", band: "teen" },
+  { k: "declare", band: "adult" },
+  { k: "signal", band: "child" },
+  { k: "signal", band: "teen" }
+] as const
+
+const Owner = Schema.Struct({ id: PlayerId, environmentId: EnvironmentId })
+
+/** One step from a state, done by the service's own statements. */
+const makeTransition = Effect.fnUntraced(function* (undeclared: AgeBand, player: string) {
+  const rows = yield* AgeRows
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql`select id, environment_id from players where id = ${player}`
+  const { environmentId, id: playerId } = yield* Schema.decodeUnknownEffect(Owner)(found)
+  return Effect.fnUntraced(function* (
+    { declared, signalled }: Stored,
+    step: (typeof steps)[number]
+  ) {
+    yield* sql`
+      update players set declared_age_band = ${declared}, signalled_age_band = ${signalled}
+      where id = ${playerId}`
+    if (step.k === "declare") yield* rows.declare({ environmentId, playerId, band: step.band })
+    else yield* rows.signal({ environmentId, playerId, band: step.band, undeclared })
+    const [row] = yield* sql`
+      select declared_age_band as declared, signalled_age_band as signalled from players
+      where id = ${playerId}`
+    const after = (field: string) => bands.find((band) => band === at(row, field)) ?? null
+    const told = after("signalled")
+    return { declared: after("declared"), signalled: told === "adult" ? null : told }
+  })
+})
+
+const profile = (target: TestTarget, player: Pick<TestPlayer, "accessToken">) =>
+  Effect.map(play(target, player, "GET", "social/profile"), ({ body }) => body)
+
+const declare = (target: TestTarget, player: Pick<TestPlayer, "accessToken">, band: AgeBand) =>
+  play(target, player, "PUT", "social/age", { band })
+
+const signal = (target: TestTarget, player: TestPlayer, upperBound: number) =>
+  play(target, player, "POST", "players/me/age-signal", {
+    platform: "ios",
+    status: "declared",
+    upperBound
+  })
+
+layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age group", (it) => {
+  it.effect("gets only stricter by every sequence of declarations and signals, of any length", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { id } = yield* guest(app)
+      for (const audience of ["general", "mixed", "kids"] as const) {
+        const transition = yield* makeTransition(ageBandOf(audience, null), id)
+        const known = new Set<string>()
+        const open: Array<Stored> = [{ declared: null, signalled: null }]
+        // All states that any sequence comes to, and every step from each of them.
+        for (let state = open.pop(); state !== undefined; state = open.pop()) {
+          if (known.has(JSON.stringify(state))) continue
+          known.add(JSON.stringify(state))
+          for (const step of steps) {
+            const after: Stored = yield* transition(state, step)
+            const context: string = JSON.stringify({ audience, state, step, after })
+            const first = state.declared === null && step.k === "declare"
+            const before = first ? "adult" : ageBandOf(audience, state.declared)
+            assert.isAtMost(rank(ageBandOf(audience, after.declared)), rank(before), context)
+            if (state.declared !== null) assert.isNotNull(after.declared, context)
+            if (state.signalled !== null) {
+              assert.isAtMost(rank(after.signalled ?? "adult"), rank(state.signalled), context)
+            }
+            if (after.declared !== null && after.signalled !== null) {
+              assert.isAtMost(rank(after.declared), rank(after.signalled), context)
+            }
+            open.push(after)
+          }
+        }
+        assert.isAbove(known.size, 5, audience)
+      }
+    })
+  )
+
+  it.effect("is the strictest that was told, of declarations and signals at once", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      for (let round = 0; round < 20; round++) {
+        const ada = yield* guest(app)
+        yield* Effect.all(
+          [
+            declare(app, ada, "adult"),
+            signal(app, ada, 17),
+            declare(app, ada, "teen"),
+            signal(app, ada, 12),
+            declare(app, ada, "adult")
+          ],
+          { concurrency: "unbounded" }
+        )
+        assert.notStrictEqual(at(yield* profile(app, ada), "ageBand"), "adult")
+        yield* signal(app, ada, 12)
+        assert.strictEqual(codeOf(yield* declare(app, ada, "teen")), "age_change_not_allowed")
+      }
+    })
+  )
+
+  it.effect("goes with the player, however it signs in", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, { features: { emailLogin: true, multiplayer: true }, ...inAppBrowser })
+      const ada = yield* newPlayer(app)
+      yield* declare(app, ada, "child")
+      for (const provider of ["email", "google"] as const) yield* link(ada, provider)
+      const refreshed = yield* refresh(app, ada.refreshToken)
+      const devices = [
+        ada,
+        { ...ada, accessToken: String(at(refreshed.body, "accessToken")) },
+        yield* anotherDevice(app, ada)
+      ]
+      for (const device of devices) {
+        assert.strictEqual(at(yield* profile(app, device), "ageBand"), "child")
+        for (const band of ["teen", "adult"] as const) {
+          assert.strictEqual(codeOf(yield* declare(app, device, band)), "age_change_not_allowed")
+        }
+      }
+    })
+  )
+})

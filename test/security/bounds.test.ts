@@ -1,0 +1,125 @@
+/**
+ * Queues, caches and memories stay within their named bounds, whatever comes: those that no other test
+ * fills. Beside them: outboxes, lines, mails, tickets and lists in the tests of their own features.
+ */
+import { createServer } from "node:http"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { DateTime, Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { SessionsActor } from "#entities/player-session/actor"
+import type { SessionItem } from "#entities/player-session/protocol"
+import { nowhere } from "#entities/player-session/state"
+import { outgoing, playerSessions, stats } from "#rpc/limits"
+import { StatRows } from "#sql/stats"
+import { Outgoing } from "#server/platform/outgoing"
+import { newGame } from "../support/players.ts"
+import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+
+/** A server that takes requests and answers none. */
+const silent = Effect.acquireRelease(
+  Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
+    const server = createServer(() => undefined)
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      const port = typeof address === "object" && address !== null ? address.port : 0
+      const close = () => {
+        server.close()
+        server.closeAllConnections()
+      }
+      resume(Effect.succeed({ port, close }))
+    })
+  }),
+  ({ close }) => Effect.sync(close)
+)
+
+describe("requests to others' servers", { timeout: 30_000 }, () => {
+  it.live("are 1,024 under way; one more is refused at once, and room is made again", () =>
+    Effect.gen(function* () {
+      const { port } = yield* silent
+      const service = yield* Outgoing
+      const ask = service.request({
+        url: `http://127.0.0.1:${port}/`,
+        method: "GET",
+        headers: {},
+        timeoutMillis: 20_000,
+        answerMaxBytes: 1024,
+        reach: "loopback"
+      })
+      const waiting = yield* Effect.forEach(Array.from({ length: outgoing.requestsMax }), () =>
+        Effect.forkChild(ask, { startImmediately: true })
+      )
+      const refused = yield* Effect.flip(ask)
+      assert.include(refused.message, "Too many requests")
+      yield* Fiber.interruptAll(waiting)
+      const again = yield* Effect.forkChild(ask, { startImmediately: true })
+      assert.isUndefined(again.pollUnsafe())
+      yield* Fiber.interrupt(again)
+    }).pipe(Effect.provide(Outgoing.layer), Effect.scoped)
+  )
+})
+
+describe("a bucket of sessions", () => {
+  it("knows 100,000; nobody else comes in until one of them has gone", () => {
+    const loads: Array<ReadonlyArray<string>> = []
+    const port = { now: () => 0, held: () => true, wakeAt: () => undefined }
+    const actor = new SessionsActor(1, { ...port, load: (players) => void loads.push(players) })
+    const told: Array<SessionItem> = []
+    actor.attach("n1", 1, { tell: (items) => void told.push(...items), end: () => undefined }, [])
+    const come = (seq: number) => ({
+      seq,
+      command: {
+        t: "attach",
+        playerId: `p${seq}`,
+        connectionId: `c${seq}`,
+        place: nowhere
+      } as const
+    })
+    const submit = (...inputs: Parameters<typeof actor.submit>[2]) => {
+      actor.submit("n1", 1, inputs)
+      for (const players of loads.splice(0)) actor.loaded(players, new Map())
+    }
+    const full = playerSessions.perBucket
+    const step = 10_000
+    for (let from = 1; from <= full; from += step) {
+      submit(...Array.from({ length: step }, (_, index) => come(from + index)))
+    }
+    assert.strictEqual(actor.size, full)
+    submit(come(full + 1))
+    assert.deepInclude(told.at(-1), { k: "refused", seq: full + 1 })
+    assert.strictEqual(actor.size, full)
+    submit({ seq: full + 2, command: { t: "detach", playerId: "p1", connectionId: "c1" } })
+    submit(come(full + 3))
+    assert.deepInclude(told.at(-1), { k: "done", seq: full + 3 })
+    assert.strictEqual(actor.size, full)
+  })
+})
+
+const Node = StatRows.layer.pipe(
+  Layer.provideMerge(nodeWith()),
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+layer(Node)("rejected values", (it) => {
+  it.effect("are 10,000 an environment, the newest, and no other environment's fewer", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* StatRows
+      const reject = Effect.fnUntraced(function* (count: number) {
+        const { environmentId, player } = yield* newGame({})
+        yield* sql`
+          insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
+          select ${environmentId}, ${player.id}, 'score', n, 'above_max', now()
+          from generate_series(1, ${count}::int) n`
+        return sql`
+          select count(*)::int as count, min(value)::int as oldest from stat_signals
+          where environment_id = ${environmentId}`
+      })
+      const many = yield* reject(stats.signalsPerEnvironment + 50)
+      const few = yield* reject(10)
+      yield* rows.sweep(DateTime.makeUnsafe(0))
+      const most = stats.signalsPerEnvironment
+      assert.deepStrictEqual(yield* many, [{ count: most, oldest: 51 }])
+      assert.deepStrictEqual(yield* few, [{ count: 10, oldest: 1 }])
+    })
+  )
+})

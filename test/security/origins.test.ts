@@ -1,0 +1,217 @@
+/**
+ * Pages that may not use a key (spec section 1, rule 4; ASVS 3): their `Origin` is refused over HTTP
+ * and at the socket, however much it looks like an allowed one.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { WebSocket } from "ws"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, request } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
+import { Exposed, live } from "../support/security/security-harness.ts"
+
+const allowed = [
+  "https://a.com",
+  "https://play.games.example",
+  "https://a.b.games.example",
+  "https://a.port.example:8443",
+  "https://xn--bcher-kva.example",
+  "capacitor://localhost",
+  // A browser never writes it so; it is the same origin.
+  "HTTPS://A.COM",
+  "https://a.com:443"
+]
+
+const entries = [
+  "https://a.com",
+  "https://*.games.example",
+  "https://*.port.example:8443",
+  "https://xn--bcher-kva.example",
+  "capacitor://localhost"
+]
+
+const hostile = [
+  "null",
+  "NULL",
+  "*",
+  "undefined",
+  "file://",
+  "https://",
+  "https://*",
+  "http://a.com",
+  "ws://a.com",
+  "wss://a.com",
+  "https://a.com:80",
+  "https://a.com:8443",
+  "http://a.com:443",
+  "https://a.com:0443",
+  "https://a.com:",
+  "https://a.com:99999",
+  "https://a.com.",
+  "https://a.com.evil",
+  "https://a.com.evil.example",
+  "https://a.comevil.example",
+  "https://evila.com",
+  "https://evil-a.com",
+  "https://www.a.com",
+  "https://a.co",
+  "https://a.com/",
+  "https://a.com/x",
+  "https://a.com?",
+  "https://a.com?x",
+  "https://a.com#",
+  "https://a.com#x",
+  "https://@a.com",
+  "https://user@a.com",
+  "https://user:pw@a.com",
+  "https://a.com@evil.example",
+  "https://a.com:443@evil.example",
+  "https://evil.example@a.com",
+  "https://a.com\\@evil.example",
+  "https://evil.example\\.a.com",
+  "https:a.com",
+  "https:/a.com",
+  "https:///a.com",
+  "https:\\\\a.com",
+  "//a.com",
+  "a.com",
+  "https://a.com, https://evil.example",
+  "https://evil.example, https://a.com",
+  "https://a.com https://evil.example",
+  "https://games.example",
+  "https://.games.example",
+  "https://*.games.example",
+  "https://evilgames.example",
+  "https://-games.example",
+  "https://play.games.example.",
+  "https://play.games.example.evil",
+  "https://play.games.example:8443",
+  "http://play.games.example",
+  "https://a..games.example",
+  "https://play.games.examples",
+  "https://port.example:8443",
+  "https://a.port.example",
+  "https://a.port.example:443",
+  "https://b\u00fccher.example",
+  "https://xn--bcher-kva.example.evil",
+  "https://xn--xample-9uf.com",
+  "https://%61.com",
+  "https://a%2ecom",
+  "capacitor://localhost:80",
+  "capacitor://localhost.evil",
+  "ionic://localhost",
+  "http://localhost",
+  "http://localhost:3000",
+  "http://127.0.0.1:8080",
+  "https://[::1]",
+  "data:text/html,x",
+  "javascript:alert(1)",
+  "blob:https://a.com/0f0f",
+  "chrome-extension://abcdefghijklmnop"
+]
+
+const setUp = Effect.gen(function* () {
+  const app = yield* TestApp
+  const player = yield* guest(app.production)
+  yield* configure(app.production, {
+    version: 1,
+    features: { multiplayer: true, saves: true },
+    web: { allowedOrigins: entries }
+  })
+  const key = { "x-svc-key": app.production.publishableKey }
+  const own = { ...key, authorization: `Bearer ${player.accessToken}` }
+  const knock = (origin: string) =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const socket = yield* connectSocket(app.socketUrl, { origin })
+        const { publishableKey } = app.production
+        yield* socket.say({ t: "auth", key: publishableKey, token: player.accessToken })
+        return yield* Effect.raceFirst(
+          Effect.map(socket.next("welcome"), () => "welcome"),
+          Effect.map(socket.closed, ({ code, reason }) => `${code} ${reason}`)
+        )
+      })
+    )
+  /** Asks the native door for its events, as a page that claims to be another's. */
+  const claim = (origin: string, claimed: string) =>
+    Effect.callback<string>((resume) => {
+      const socket = new WebSocket(`${app.url.replace("http", "ws")}/v1/rpc`, { origin })
+      const headers = Object.entries({ ...own, origin: claimed })
+      const ask = { _tag: "Request", id: "1", tag: "events", payload: null, headers }
+      socket.on("open", () => socket.send(JSON.stringify(ask)))
+      socket.on("message", (data) => resume(Effect.succeed(String(data))))
+      return Effect.sync(() => socket.terminate())
+    })
+  return { app, claim, key, knock, own }
+})
+
+layer(Exposed(), live)("origins (ASVS 3 and 4.4)", (it) => {
+  it.effect(
+    "that only look allowed are 403 over HTTP, in words that the page can read",
+    () =>
+      Effect.gen(function* () {
+        const { app, key, own } = yield* setUp
+        assert.isAtLeast(new Set(hostile).size, 60)
+        const secret = { "x-svc-key": app.production.secretKey }
+        const asks = [
+          { path: "/v1/players/me", headers: own },
+          { path: "/v1/gamedata/definitions", headers: key },
+          { path: "/v1/config", headers: secret }
+        ]
+        for (const { headers, path } of asks) {
+          const ask = (origin: string) =>
+            request(`${app.url}${path}`, { headers: { ...headers, origin } })
+          const refused = yield* Effect.forEach(hostile, ask, { concurrency: 8 })
+          for (const [index, answer] of refused.entries()) {
+            const told = [answer.status, at(answer.body, "error", "code")]
+            assert.deepStrictEqual(told, [403, "origin_not_allowed"], `${path} ${hostile[index]}`)
+            assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
+            assert.isNull(answer.headers.get("access-control-allow-credentials"))
+          }
+          for (const origin of allowed) {
+            const answer = yield* ask(origin)
+            assert.strictEqual(answer.status, 200, `${path} ${origin}`)
+            assert.isNull(answer.headers.get("access-control-allow-credentials"))
+          }
+        }
+      }),
+    60_000
+  )
+
+  it.effect("that only look allowed are closed 4003 at the socket", () =>
+    Effect.gen(function* () {
+      const { knock } = yield* setUp
+      const all = [...hostile, ...allowed]
+      const told = yield* Effect.forEach(all, knock, { concurrency: 4 })
+      // The allowed ones are one player's: whoever comes later replaces who was there.
+      for (const [index, origin] of all.entries()) {
+        const expected = index < hostile.length ? ["4003 origin_not_allowed"] : ["welcome"]
+        assert.include(expected, told[index], origin)
+      }
+    })
+  )
+
+  it.effect("are those of the page that opened a native socket, whatever its calls say", () =>
+    Effect.gen(function* () {
+      const { claim } = yield* setUp
+      assert.include(yield* claim("https://evil.example", "https://a.com"), "origin_not_allowed")
+      assert.include(yield* claim("https://a.com", "https://evil.example"), "welcome")
+    })
+  )
+
+  it.effect("an answer that a cache may keep is kept for its key and its origin alone", () =>
+    Effect.gen(function* () {
+      const { app, key } = yield* setUp
+      const answer = yield* request(`${app.url}/v1/gamedata/definitions`, {
+        headers: { ...key, origin: "https://a.com" }
+      })
+      assert.include(answer.headers.get("cache-control"), "max-age")
+      const vary = (answer.headers.get("vary") ?? "").toLowerCase().split(/, */)
+      assert.includeMembers(vary, ["origin", "x-svc-key"])
+      const refused = yield* request(`${app.url}/v1/gamedata/definitions`, {
+        headers: { ...key, origin: "https://evil.example" }
+      })
+      assert.strictEqual(refused.headers.get("cache-control"), "no-store")
+    })
+  )
+})

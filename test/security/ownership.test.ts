@@ -1,0 +1,225 @@
+/**
+ * What is not the caller's own looks like what is not there (spec section 1, rule 3): an id of another
+ * player, project or environment, of what was deleted, of nothing and of no form get one answer.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Endpoint, endpoints } from "#server/http/authorization"
+import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
+import {
+  everything,
+  makeAppeal,
+  makeKey,
+  makeProject,
+  signUp,
+  type TestDeveloper
+} from "../support/operator-harness.ts"
+import { Exposed, live } from "../support/security/security-harness.ts"
+
+type Ids = Readonly<Record<string, string>>
+type Headers = Readonly<Record<string, string>>
+
+const put = (url: string, headers: Headers, body: unknown) =>
+  Effect.map(request(url, { method: "PUT", headers, body }), ({ body: answer, status }) => {
+    if (status !== 200) throw new Error(`${url}: ${status} ${JSON.stringify(answer)}`)
+  })
+
+const playing = ({ publishableKey }: TestTarget, accessToken: string): Headers => ({
+  "x-svc-key": publishableKey,
+  authorization: `Bearer ${accessToken}`
+})
+
+/** One of everything that has an id, in an environment. */
+const makeThings = Effect.fnUntraced(function* (
+  target: TestTarget,
+  developer: TestDeveloper,
+  projectId: string,
+  name: string
+) {
+  const { player, ...appeal } = yield* makeAppeal(target)
+  const { keyId } = yield* makeKey(developer, projectId, "secret")
+  const saver = yield* guest(target)
+  const saves = `${target.url}/v1/saves`
+  yield* put(`${saves}/${name}`, playing(target, saver.accessToken), { data: 1 })
+  const server = { "x-svc-key": target.secretKey }
+  yield* put(`${target.url}/v1/realtime/channels/${name}`, server, {})
+  return {
+    player,
+    saver,
+    ids: { ...appeal, playerId: player.id, keyId, projectId, name, key: name }
+  }
+})
+
+/** Everybody with one of everything, and what became of some of it. */
+const makeNeighbours = Effect.fnUntraced(function* (name: string) {
+  const owner = yield* signUp(`owner-${name}`)
+  const stranger = yield* signUp(`neighbour-${name}`)
+  const { development, production, projectId } = yield* makeProject(owner)
+  const elsewhere = yield* makeProject(stranger)
+  const gone = yield* makeProject(owner)
+  const own = yield* makeThings(development, owner, projectId, "own")
+  const foreign = yield* makeThings(elsewhere.development, stranger, elsewhere.projectId, "foreign")
+  const beside = yield* makeThings(production, owner, projectId, "beside")
+  const neighbour = yield* makeThings(development, owner, projectId, "neighbour")
+  const deleted = yield* makeThings(development, owner, projectId, "deleted")
+  const { url } = development
+  const server = { "x-svc-key": development.secretKey }
+  const remove = (path: string, headers: Headers, method = "DELETE") =>
+    request(`${url}${path}`, { method, headers })
+  yield* remove(`/v1/admin/players/${deleted.player.id}/delete`, server, "POST")
+  yield* remove("/v1/realtime/channels/deleted", server)
+  yield* remove("/v1/saves/deleted", playing(development, deleted.saver.accessToken))
+  yield* remove(`/v1/projects/${gone.projectId}`, owner.headers)
+  for (const resetTimeZone of ["Asia/Tokyo", "Europe/Rome", "UTC"]) {
+    yield* configure(production, { ...everything, resetTimeZone })
+    yield* configure(elsewhere.development, { ...everything, resetTimeZone })
+  }
+  const none = "0".repeat(26)
+  const kinds: Readonly<Record<string, Ids>> = {
+    foreign: { ...foreign.ids, version: "4" },
+    // To an operator the neighbour's are as good as any; to a player they are not there.
+    neighbour: { sanctionId: neighbour.ids.sanctionId, key: "neighbour" },
+    beside: {
+      playerId: beside.player.id,
+      appealId: beside.ids.appealId,
+      sanctionId: beside.ids.sanctionId,
+      name: "beside",
+      key: "beside",
+      version: "4"
+    },
+    deleted: {
+      playerId: deleted.player.id,
+      appealId: deleted.ids.appealId,
+      sanctionId: deleted.ids.sanctionId,
+      name: "deleted",
+      key: "deleted",
+      projectId: gone.projectId
+    },
+    random: {
+      playerId: `pl_${none}`,
+      appealId: `apl_${none}`,
+      sanctionId: `snc_${none}`,
+      keyId: `key_${none}`,
+      projectId: `prj_${none}`,
+      name: "nothing",
+      key: "nothing",
+      version: "999"
+    },
+    ofNoForm: { playerId: "x", appealId: "x", sanctionId: "x", keyId: "x", projectId: "x" }
+  }
+  return { development, kinds, owner, own, url }
+})
+
+const fill = (path: string, ids: Ids): string =>
+  path.replace(/:([A-Za-z]+)/g, (_, name: string) => {
+    const value = ids[name]
+    if (value === undefined) throw new Error(`${path}: there is no ${name}`)
+    return value
+  })
+
+/** Bodies that are in order, by the end of the path. */
+const bodies: Readonly<Record<string, unknown>> = {
+  age: { band: "teen" },
+  appeal: { message: "Please." },
+  messages: { type: "news" },
+  moderate: { op: "kick", playerId: "pl_1" },
+  resolve: { accept: true }
+}
+
+const bodyOf = ({ method, path }: Endpoint): unknown =>
+  method === "GET" || method === "DELETE" ? undefined : (bodies[path.split("/").at(-1) ?? ""] ?? {})
+
+/** What of an answer a caller can tell apart. */
+const seen = ({ body, headers, status }: Answer) => ({
+  status,
+  body,
+  headers: Object.fromEntries(
+    Array.from(headers).filter(([name]) => name !== "date" && name !== "x-request-id")
+  )
+})
+
+/** Makes the thing where there is none. */
+const makes = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"])
+
+const idParams = /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key)\b/g
+
+layer(Exposed(), live)("ownership (API1, ASVS 8)", (it) => {
+  it.effect(
+    "every id in a path: of others, deleted, random and malformed look the same",
+    () =>
+      Effect.gen(function* () {
+        const { development, kinds, own, owner, url } = yield* makeNeighbours("paths")
+        const callers: Partial<Record<Endpoint["access"], Headers>> = {
+          secret: { "x-svc-key": development.secretKey },
+          member: owner.headers,
+          player: playing(development, own.player.accessToken),
+          evenBanned: playing(development, own.player.accessToken)
+        }
+        const samples = { ...own.ids, env: "development", provider: "google", version: "1" }
+        let cells = 0
+        for (const endpoint of endpoints) {
+          const { access, method, path } = endpoint
+          const headers = callers[access]
+          if (headers === undefined || makes.has(`${method} ${path}`)) continue
+          const saver = playing(development, own.saver.accessToken)
+          for (const [, param = ""] of path.matchAll(idParams)) {
+            const known = Object.entries(kinds).flatMap(([kind, { [param]: id }]) =>
+              id === undefined ? [] : [{ kind, id }]
+            )
+            const answers = yield* Effect.forEach(
+              known,
+              ({ id }) =>
+                request(`${url}${fill(path, { ...samples, [param]: id })}`, {
+                  method,
+                  headers: param === "key" ? saver : headers,
+                  body: bodyOf(endpoint)
+                }),
+              { concurrency: 8 }
+            )
+            cells += answers.length
+            const random = answers[known.findIndex(({ kind }) => kind === "random")]
+            assert.isAtLeast(answers.length, 3, path)
+            for (const [index, answer] of answers.entries()) {
+              const what = `${method} ${path} by ${param}: ${known[index]?.kind}`
+              assert.strictEqual(answer.status, 404, what)
+              assert.deepStrictEqual(seen(answer), seen(random ?? answer), what)
+            }
+          }
+        }
+        assert.isAtLeast(cells, 200)
+      }),
+    60_000
+  )
+
+  it.effect(
+    "so does every id in a body",
+    () =>
+      Effect.gen(function* () {
+        const { development, kinds, own, url } = yield* makeNeighbours("bodies")
+        const appeal = (sanctionId: string | undefined) =>
+          request(`${url}/v1/auth/appeal`, {
+            headers: { "x-svc-key": development.publishableKey },
+            body: { refreshToken: own.player.refreshToken, sanctionId, message: "Please." }
+          })
+        const moderate = (playerId: string) =>
+          request(`${url}/v1/realtime/channels/own/moderate`, {
+            headers: { "x-svc-key": development.secretKey },
+            body: { op: "ban", playerId, seconds: 60 }
+          })
+        const all = Object.values(kinds)
+        const appeals = yield* Effect.forEach(all, ({ sanctionId }) => appeal(sanctionId))
+        for (const answer of appeals) {
+          assert.strictEqual(at(answer.body, "error", "code"), "not_found")
+          assert.deepStrictEqual(seen(answer), seen(appeals[0] ?? answer))
+        }
+        // A channel's list of banned players takes any id, and tells nothing of it.
+        const players = all.flatMap(({ playerId = [] }) => playerId)
+        const bans = yield* Effect.forEach(players, moderate)
+        for (const answer of bans) {
+          assert.strictEqual(answer.status, 200)
+          assert.deepStrictEqual(seen(answer), seen(bans[0] ?? answer))
+        }
+      }),
+    60_000
+  )
+})

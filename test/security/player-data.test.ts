@@ -1,0 +1,223 @@
+/**
+ * Threats to what is known of a player (spec section 5, rule 13): an export that lacks a row, a deletion
+ * that leaves a name, a restart or a room that brings a deleted player back.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { playerTables } from "#sql/players/tables"
+import { poolLayer } from "#sql/database"
+import { TestDatabase } from "#testing/app"
+import {
+  at,
+  configure,
+  goOnline,
+  newPlayer,
+  type OnlinePlayer,
+  request,
+  type TestTarget
+} from "#testing/players"
+import { startCluster } from "#testing/runners"
+import { manage } from "../support/channel-calls.ts"
+import { inAppBrowser, link, transferCode } from "../support/devices.ts"
+import { ask, ban, lastSanction, operate, play, unban } from "../support/moderation-calls.ts"
+import { DatabaseLive } from "../support/service.ts"
+
+const features = {
+  emailLogin: true,
+  multiplayer: true,
+  realtimeChannels: true,
+  saves: true,
+  stats: true,
+  statsVerification: true
+}
+
+const document = {
+  features,
+  ...inAppBrowser,
+  stats: ["a", "b", "c"].map((key) => ({ key })),
+  integrity: { stats: { rules: [{ stat: "c", max: 5 }] } }
+}
+
+const displayName = "Zebrafink Quux"
+const email = "zebrafink.quux@example.com"
+const password = "correct horse battery"
+
+/** A player with an email, of whom there is more than one row wherever there can be. */
+const makeBusy = Effect.fnUntraced(function* (target: TestTarget) {
+  const sql = yield* SqlClient.SqlClient
+  yield* configure(target, document)
+  const signedUp = yield* ask(target, "auth/email/signup", { email, password, displayName })
+  const text = (...path: ReadonlyArray<string>) => String(at(signedUp.body, ...path))
+  const player = {
+    id: text("player", "id"),
+    accessToken: text("accessToken"),
+    refreshToken: text("refreshToken")
+  }
+  const act = (method: "PUT" | "POST" | "DELETE", path: string, body?: unknown, key?: string) =>
+    Effect.map(play(target, player, method, path, body, key), (answer) => {
+      assert.isBelow(answer.status, 300, `${path} ${JSON.stringify(answer.body)}`)
+    })
+  yield* ask(target, "auth/email/login", { email, password })
+  yield* ask(target, "auth/password/forgot", { email })
+  yield* link(player, "google")
+  yield* transferCode(target, player)
+  for (const key of ["one", "two", "gone"]) yield* act("PUT", `saves/${key}`, { data: { key } })
+  yield* act("DELETE", "saves/gone")
+  for (const key of ["k1", "k2"]) yield* act("POST", "stats", { stats: { a: 1, b: 2, c: 9 } }, key)
+  yield* act("PUT", "news/opt-in", { optIn: true })
+  yield* act("POST", "players/me/age-signal", {
+    platform: "ios",
+    status: "declared",
+    upperBound: 17
+  })
+  for (const message of ["the first appeal", "the second appeal"]) {
+    yield* ban(target, player.id, { publicNote: message })
+    const sanction = yield* lastSanction(target, player)
+    yield* act("POST", `players/me/sanctions/${sanction}/appeal`, { message })
+    yield* unban(target, player.id)
+  }
+  yield* sql`
+    insert into player_days (environment_id, day, player_id)
+    select environment_id, day::date, id from players, unnest(array['2026-11-18', '2026-11-19']) day
+    where id = ${player.id}`
+  return player
+})
+
+/** Columns of a player's rows that an export does not show: whose they are, and what is secret. */
+const unshown: Readonly<Record<string, ReadonlyArray<string>>> = {
+  players: ["environment_id"],
+  identities: ["environment_id", "player_id", "password_hash", "grant_sealed"],
+  sessions: [
+    "environment_id",
+    "player_id",
+    "token_hash",
+    "parent_hash",
+    "expires_at",
+    "revoked_at",
+    "sanction_id"
+  ],
+  sanctions: ["environment_id", "player_id", "number", "reason", "appeal_id"],
+  saves: ["environment_id", "player_id", "fresh"],
+  // What a period adds up to, of the same reports.
+  stats: ["environment_id", "player_id", "aggregation", "day", "week", "month"],
+  stat_signals: ["environment_id", "player_id", "id"],
+  player_days: ["environment_id", "player_id"]
+}
+
+/** What of a player's rows an export does not show. */
+const missing = Effect.fnUntraced(function* (id: string, exported: string) {
+  const sql = yield* SqlClient.SqlClient
+  const lacking: Array<string> = []
+  for (const { goes, shown, table } of playerTables) {
+    if (shown === null || goes === "alive") continue
+    const owner = sql(table === "players" ? "id" : "player_id")
+    const rows = yield* sql<{ row: string }>`
+      select to_jsonb(t)::text as row from ${sql(table)} t where ${owner} = ${id}`
+    if (table !== "players" && rows.length < 2) lacking.push(`${table}: ${rows.length} rows`)
+    for (const { row } of rows) {
+      // What is left of a deleted save, for the sake of its versions.
+      if (at(JSON.parse(row), "data") === null) continue
+      for (const [column, value] of Object.entries(Object(JSON.parse(row)))) {
+        if (value === null || unshown[table]?.includes(column)) continue
+        const isTime = typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value)
+        const told = isTime ? `${value.slice(0, 19)}` : String(value)
+        if (!exported.includes(told)) lacking.push(`${table}.${column}: ${told}`)
+      }
+    }
+  }
+  return lacking
+})
+
+/** Every table with a column in which a text stands somewhere, in whatever case. */
+const tablesWith = Effect.fnUntraced(function* (text: string) {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql<{ name: string }>`
+    select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'm', 'p') and n.nspname not in ('pg_catalog', 'information_schema')
+      and n.nspname not like 'pg_toast%'`
+  const found: Array<string> = []
+  for (const { name } of tables) {
+    const rows = yield* sql`
+      select 1 from ${sql(name)} t where position(${text.toLowerCase()} in lower(t::text)) > 0`
+    if (rows.length > 0) found.push(name)
+  }
+  return found.toSorted()
+})
+
+const nothingButItsId = Effect.fnUntraced(function* (id: string) {
+  assert.deepStrictEqual(yield* tablesWith("zebrafink"), [])
+  assert.deepStrictEqual(yield* tablesWith("quux"), [])
+  assert.deepStrictEqual(yield* tablesWith(id), ["audit", "deleted_players"])
+})
+
+/** In a room and in channels, beside somebody who stays. */
+const goAbout = Effect.fnUntraced(function* (target: TestTarget, ada: OnlinePlayer) {
+  const bob = yield* newPlayer(target, "Bob")
+  yield* manage(target, "PUT", "lobby", { allow: [ada.id, bob.id], speakers: [ada.id] })
+  for (const op of ["mute", "ban", "unban"]) {
+    yield* manage(target, "POST", "lobby/moderate", { op, playerId: ada.id })
+  }
+  const made = yield* ada.socket.ask({ t: "create", mode: "default" })
+  const roomId = String(at(made, "data", "roomId"))
+  yield* bob.socket.ask({ t: "join", roomId })
+  yield* ada.socket.ask({ t: "setMyState", patch: { name: displayName } })
+  for (const { socket } of [ada, bob]) yield* socket.ask({ t: "channelJoin", channel: "lobby" })
+  yield* ada.socket.ask({ t: "channelCreate" })
+  return { bob, roomId }
+})
+
+describe("a player's data", { timeout: 180_000 }, () => {
+  it.live("is exported row by row, and after deletion, restart and room restore is nowhere", () =>
+    Effect.gen(function* () {
+      const { url } = yield* TestDatabase
+      const env = { SVC_LOG_LEVEL: "debug", SVC_LOG_REQUESTS: "all", SVC_LOG_FORMAT: "json" }
+      const cluster = yield* startCluster({ databaseUrl: url, size: 1, env })
+      const { target } = cluster
+      const [first] = cluster.runners
+      const settled = <A>(effect: Effect.Effect<A, never, SqlClient.SqlClient>) =>
+        Effect.provide(effect, poolLayer({ url: Redacted.make(url), connections: 1 }))
+
+      const player = yield* settled(Effect.orDie(makeBusy(target)))
+      const ada = yield* goOnline(target, player)
+      const { bob, roomId } = yield* goAbout(target, ada)
+      const exported = yield* operate(target, "POST", `players/${ada.id}/export`)
+      const text = JSON.stringify(exported.body)
+      assert.deepStrictEqual(yield* settled(Effect.orDie(missing(ada.id, text))), [])
+      for (const secret of ["$argon2", "sealed-grant", ada.refreshToken, password]) {
+        assert.notInclude(text, secret)
+      }
+
+      const deleted = yield* request(`${target.url}/v1/players/me`, {
+        method: "DELETE",
+        headers: {
+          "x-svc-key": target.publishableKey,
+          authorization: `Bearer ${ada.accessToken}`
+        },
+        body: { password }
+      })
+      assert.deepStrictEqual(deleted.body, { deleted: true })
+      assert.strictEqual((yield* ada.socket.closed).code, 4001)
+      yield* bob.socket.next("player_left", (frame) => frame["playerId"] === ada.id)
+      yield* first?.stop ?? Effect.void
+      yield* settled(Effect.orDie(nothingButItsId(ada.id)))
+      const output = first?.output() ?? ""
+      assert.include(output, "/v1/players/me")
+      assert.notMatch(output, /zebrafink|quux/i)
+
+      const again = yield* cluster.join
+      const there = { ...target, url: again.url }
+      const back = yield* goOnline(there, bob)
+      yield* back.socket.ask({ t: "resume", roomId })
+      const room = yield* back.socket.next("room_joined")
+      assert.strictEqual(at(room, "room", "id"), roomId)
+      yield* back.socket.ask({ t: "channelJoin", channel: "lobby" })
+      const channel = yield* back.socket.next("channel_joined")
+      for (const told of [room, channel, (yield* manage(there, "GET", "lobby")).body]) {
+        assert.notMatch(JSON.stringify(told), new RegExp(`zebrafink|quux|${ada.id}`, "i"))
+      }
+      yield* settled(Effect.orDie(nothingButItsId(ada.id)))
+      assert.notMatch(again.output(), /zebrafink|quux/i)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+})

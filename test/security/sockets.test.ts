@@ -1,0 +1,183 @@
+/**
+ * What HTTP refuses, the socket refuses too, and what is protected there is protected here (several
+ * servers had the rules of their REST interface, and a socket beside it that knew none of them).
+ */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestApp } from "#testing/app"
+import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
+import { connectSocket } from "#testing/socket-client"
+import { everything, makeWorld, text } from "../support/operator-harness.ts"
+import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
+import { Exposed, live } from "../support/security/security-harness.ts"
+
+type First = Readonly<Record<string, unknown>>
+
+/** The same caller at both doors: what its requests carry, what its first frame does. */
+interface Visitor {
+  readonly who: string
+  readonly key?: string | undefined
+  readonly token?: string | undefined
+  /** Status and code over HTTP, close code and reason at the socket. */
+  readonly http: string
+  readonly socket: string
+}
+
+const visitors = Effect.gen(function* () {
+  const world = yield* makeWorld("doors")
+  const { development, developer, production } = world
+  const { publishableKey: key, secretKey } = development
+  const [beside, foreign] = world.otherPlayers
+  const { accessToken: token, refreshToken } = world.player
+  const { claims } = partsOf(token)
+  const exp = Number(claims["iat"]) - 1
+  const ended = misissue(yield* signingKey, { ...claims, iat: exp - 900, exp })
+  const gone = yield* guest(development)
+  yield* request(`${development.url}/v1/admin/players/${gone.id}/delete`, {
+    method: "POST",
+    headers: { "x-svc-key": secretKey }
+  })
+  const session = (developer.headers["authorization"] ?? "").replace("Bearer ", "")
+  const revoked = String(world.revoked[0]?.["x-svc-key"])
+  const badKey = { http: "401 invalid_key", socket: "4001 invalid_key" }
+  const nobody = { http: "401 unauthorized", socket: "4001 unauthorized" }
+  const all: ReadonlyArray<Visitor> = [
+    { who: "nobody", ...badKey },
+    { who: "a player without a key", token, ...badKey },
+    { who: "an unknown key", key: `pk_${"A".repeat(43)}`, token, ...badKey },
+    { who: "a revoked key", key: revoked, token, ...badKey },
+    { who: "a secret key", key: secretKey, token, ...badKey },
+    { who: "a developer's session as the key", key: session, token, ...badKey },
+    { who: "a key alone", key, ...nobody },
+    { who: "a developer's session as the token", key, token: session, ...nobody },
+    { who: "a refresh token as the token", key, token: refreshToken, ...nobody },
+    { who: "a player of the other environment", key, token: beside?.accessToken, ...nobody },
+    { who: "a player of another project", key, token: foreign?.accessToken, ...nobody },
+    { who: "a player with the other key", key: production.publishableKey, token, ...nobody },
+    {
+      who: "a token that has ended",
+      key,
+      token: ended,
+      http: "401 token_expired",
+      socket: "4002 token_expired"
+    },
+    {
+      who: "a banned player",
+      key,
+      token: world.bannedPlayer.accessToken,
+      http: "403 player_banned",
+      socket: "4003 player_banned"
+    },
+    {
+      who: "a player who is gone",
+      key,
+      token: gone.accessToken,
+      http: "404 not_found",
+      socket: "4001 unauthorized"
+    },
+    { who: "the player", key, token, http: "200 ok", socket: "welcome" }
+  ]
+  return { all, development }
+})
+
+const knock = (socketUrl: string, first: First) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const socket = yield* connectSocket(socketUrl)
+      yield* socket.say({ t: "auth", ...first })
+      return yield* Effect.raceFirst(
+        Effect.map(socket.next("welcome"), () => "welcome"),
+        Effect.map(socket.closed, ({ code, reason }) => `${code} ${reason}`)
+      )
+    })
+  )
+
+const rename = ({ url }: TestTarget, { key, token }: Visitor) =>
+  Effect.map(
+    request(`${url}/v1/players/me`, {
+      method: "PATCH",
+      headers: {
+        ...(key === undefined ? {} : { "x-svc-key": key }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` })
+      },
+      body: { displayName: "Somebody" }
+    }),
+    ({ body, status }) => `${status} ${String(at(body, "error", "code") ?? "ok")}`
+  )
+
+layer(Exposed(), live)("both doors", (it) => {
+  it.effect("refuse the same callers, each in its own words", () =>
+    Effect.gen(function* () {
+      const { socketUrl } = yield* TestApp
+      const { all, development } = yield* visitors
+      for (const visitor of all) {
+        const { http, key, socket, token, who } = visitor
+        assert.strictEqual(yield* rename(development, visitor), http, who)
+        assert.strictEqual(yield* knock(socketUrl, { key, token }), socket, who)
+      }
+    })
+  )
+
+  it.effect("let nobody be somebody else by saying so", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, everything)
+      const victim = yield* guest(app)
+      const { accessToken, id } = yield* guest(app)
+      const socket = yield* connectSocket(app.socketUrl)
+      yield* socket.say({
+        t: "auth",
+        key: app.publishableKey,
+        token: accessToken,
+        playerId: victim.id,
+        player: { id: victim.id },
+        userId: victim.id,
+        actsFor: victim.id,
+        "x-svc-player": victim.id
+      })
+      assert.strictEqual((yield* socket.next("welcome"))["playerId"], id)
+      yield* socket.ask({ t: "create", mode: "duel", hostId: victim.id, playerId: victim.id })
+      const joined = yield* socket.next("room_joined")
+      assert.strictEqual(at(joined, "room", "hostId"), id)
+      // Renewing in band as another player ends the socket.
+      yield* socket.say({ t: "auth", token: victim.accessToken })
+      assert.strictEqual((yield* socket.closed).code, 4001)
+    })
+  )
+
+  it.effect("show of other players their id, their name and what they say, and nothing else", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, everything)
+      const environmentId = partsOf((yield* guest(app)).accessToken).claims["aud"]
+      const email = "secretive@example.com"
+      const signedUp = yield* request(`${app.url}/v1/auth/email/signup`, {
+        headers: { "x-svc-key": app.publishableKey },
+        body: { email, password: "correct horse battery", displayName: "Ada" }
+      })
+      const ada = {
+        id: text(signedUp.body, "player", "id"),
+        accessToken: text(signedUp.body, "accessToken"),
+        refreshToken: text(signedUp.body, "refreshToken")
+      }
+      const { claims } = partsOf(ada.accessToken)
+      const online = yield* goOnline(app, ada)
+      const made = yield* online.socket.ask({ t: "create", mode: "duel" })
+      yield* online.socket.ask({ t: "channelCreate", channel: "@club" })
+      const bob = yield* Effect.flatMap(guest(app, "Bob"), (player) => goOnline(app, player))
+      yield* bob.socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
+      yield* bob.socket.ask({ t: "channelJoin", channel: "@club" })
+      yield* online.socket.ask({ t: "send", type: "hi" })
+      yield* online.socket.ask({ t: "setMyState", patch: { ready: true } })
+      yield* online.socket.ask({ t: "channelSend", channel: "@club", type: "hi" })
+      yield* bob.socket.next("channel_message")
+      yield* online.socket.ask({ t: "leave" })
+      yield* bob.socket.next("player_left")
+      const heard = JSON.stringify(bob.socket.heard)
+      assert.include(heard, ada.id)
+      const secrets = [email, ada.accessToken, ada.refreshToken, claims["sid"], environmentId]
+      for (const secret of secrets.map(String)) assert.notInclude(heard, secret)
+      assert.notMatch(heard, /email|identities|isGuest|createdAt":"[^"]*","displayName|session/i)
+    })
+  )
+})

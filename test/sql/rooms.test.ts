@@ -1,0 +1,103 @@
+/** Rows of rooms behind a database that does not answer (design section 5). */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Exit, Fiber, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { toRow } from "#entities/room/snapshot"
+import { isRefused, poolLayer } from "#sql/database"
+import { RoomRows } from "#sql/rooms"
+import { pause } from "#testing/socket-client"
+import { proxyTo } from "../support/http/raw.ts"
+import { SharedDatabase } from "../support/http/stack.ts"
+import { emptyRoom, start } from "../support/room-harness.ts"
+
+const row = toRow(emptyRoom(), 1, "nod_1", start)
+const snapshot = { ...row, since: row.epoch }
+
+/** The rows, and a crash that empties what is not logged. */
+const database = Effect.gen(function* () {
+  const url = yield* SharedDatabase
+  const services = yield* Layer.build(
+    RoomRows.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
+  )
+  const sql = Context.get(services, SqlClient.SqlClient)
+  const crash = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
+  return { crash, rows: Context.get(services, RoomRows), sql }
+})
+
+layer(SharedDatabase.layer)("a snapshot", (it) => {
+  it.effect("that gets no answer fails in time, and the next goes another way", () =>
+    Effect.gen(function* () {
+      const address = new URL(Redacted.value(yield* SharedDatabase))
+      const proxy = yield* proxyTo(Number(address.port))
+      address.port = `${proxy.port}`
+      const pool = poolLayer({ url: Redacted.make(address.href), connections: 2 })
+      const rows = Context.get(yield* Layer.build(Layer.provide(RoomRows.layer, pool)), RoomRows)
+      yield* rows.insert(row)
+      yield* proxy.freeze
+      const late = yield* Effect.forkChild(Effect.exit(rows.save([snapshot])))
+      yield* Effect.repeat(proxy.heldBack, { until: (held) => held })
+      yield* TestClock.adjust("5 seconds")
+      const failed = yield* Fiber.join(late)
+      assert.isTrue(Exit.isFailure(failed) && !Exit.hasDies(failed))
+      yield* proxy.thaw
+      // A connection that was opened meanwhile is given up first.
+      const saved = Effect.retry(rows.save([snapshot]), { times: 2 })
+      const passing = Effect.forever(Effect.andThen(pause(50), TestClock.adjust("100 millis")))
+      const written = yield* Effect.raceFirst(saved, passing)
+      assert.isTrue(written.has(row.id))
+      yield* rows.remove([row])
+    })
+  )
+
+  it.effect("whose row is missing is written once after a crash, and at no other time", () =>
+    Effect.gen(function* () {
+      const { crash, rows } = yield* database
+      const epoch = yield* rows.nextEpoch
+      const own = { ...snapshot, epoch, since: epoch }
+      yield* rows.insert(own)
+      yield* rows.save([own])
+      yield* crash
+      const begun = (yield* rows.save([own])).get(row.id)
+      assert.isAbove(begun ?? 0, epoch)
+      assert.deepStrictEqual(yield* rows.unclaimed([own]), new Map([[row.id, true]]))
+      // It lives elsewhere, and ends there.
+      const claimed = yield* rows.claim(row.id)
+      assert.strictEqual((yield* rows.unclaimed([own])).size, 0)
+      yield* rows.remove([claimed])
+      assert.deepStrictEqual(yield* rows.unclaimed([own]), new Map([[row.id, false]]))
+      assert.strictEqual((yield* rows.save([{ ...own, since: begun ?? 0 }])).size, 0)
+      yield* crash
+      assert.strictEqual((yield* rows.save([{ ...own, since: begun ?? 0 }])).size, 1)
+      yield* rows.remove([own])
+    })
+  )
+  it.effect("of an older activation, written after a crash, makes way for the newest", () =>
+    Effect.gen(function* () {
+      const { crash, rows } = yield* database
+      const older = { ...snapshot, epoch: yield* rows.nextEpoch, since: 0 }
+      const newer = { ...snapshot, epoch: yield* rows.nextEpoch, since: 0 }
+      yield* crash
+      yield* rows.save([older])
+      const left = yield* rows.unclaimed([newer])
+      assert.deepStrictEqual(left, new Map([[row.id, false]]))
+      assert.isTrue(isRefused(yield* Effect.flip(rows.save([older, newer]))))
+      yield* rows.save([newer])
+      assert.strictEqual((yield* rows.save([older])).size, 0)
+      yield* rows.remove([newer])
+    })
+  )
+
+  it.effect("is written to a replica that took over before it knew of the last epochs", () =>
+    Effect.gen(function* () {
+      const { crash, rows, sql } = yield* database
+      const epoch = yield* rows.nextEpoch
+      yield* crash
+      yield* sql`select setval('entity_epochs', greatest(1, ${epoch}::bigint - 100))`
+      assert.strictEqual((yield* rows.save([{ ...snapshot, epoch, since: epoch }])).size, 1)
+      const claimed = yield* rows.claim(row.id)
+      assert.isAbove(claimed.epoch, epoch)
+      yield* rows.remove([claimed])
+    })
+  )
+})

@@ -1,0 +1,104 @@
+/**
+ * The pages of a game, with the client as a bundler makes it of the package's export: the game itself,
+ * and the small page that popups return to.
+ */
+import { createServer, type RequestListener, type Server } from "node:http"
+import { fileURLToPath } from "node:url"
+import { NodeServices } from "@effect/platform-node"
+import { Context, Effect, FileSystem, Layer } from "effect"
+import { createViteServer } from "vitest/node"
+import { TestApp } from "#testing/app"
+
+const game = (options: object) => `<!doctype html>
+<title>Game</title>
+<button>Sign in</button>
+<script type="module">
+import { createClient } from "/client.js"
+window.client = createClient(${JSON.stringify(options)})
+window.mail = client.email.opened()
+window.returned = client.oauth.result()
+window.begin = () => client.oauth.signIn("google", { redirectUrl: "/signed-in" })
+document.querySelector("button").onclick = () => {
+  window.signingIn = begin()
+  signingIn.catch(() => undefined)
+}
+document.title = "Ready"
+</script>`
+
+const signedIn = `<!doctype html>
+<title>Signed in</title>
+<script type="module">
+import { returnToOpener } from "/client.js"
+if (returnToOpener()) document.body.textContent = "You may close this window."
+</script>`
+
+/** The client in one file, as a bundler for browsers makes it. */
+const bundle = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const cacheDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-bundle-" })
+  const entry = "player-backend/client"
+  const bundler = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      createViteServer({
+        configFile: false,
+        root: fileURLToPath(new URL("../../..", import.meta.url)),
+        cacheDir,
+        logLevel: "error",
+        server: { middlewareMode: true, hmr: false, ws: false, watch: null },
+        optimizeDeps: { noDiscovery: true, include: [entry] }
+      })
+    ),
+    (vite) => Effect.promise(() => vite.close())
+  )
+  const bundled = yield* Effect.promise(() => bundler.transformRequest(entry))
+  return bundled?.code ?? ""
+}).pipe(Effect.scoped)
+
+const answer =
+  (pages: ReadonlyMap<string, string>): RequestListener =>
+  ({ url = "" }, response) => {
+    const { pathname } = new URL(url, "http://localhost")
+    const text = pages.get(pathname)
+    const type = pathname.endsWith(".js") ? "text/javascript" : "text/html"
+    response.writeHead(text === undefined ? 404 : 200, {
+      "content-type": type,
+      // Such a page lets go of the popups that it opens.
+      ...(pathname === "/isolated" ? { "cross-origin-opener-policy": "same-origin" } : {})
+    })
+    response.end(text)
+  }
+
+const listening = (listener: RequestListener) =>
+  Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const server = createServer(listener)
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) =>
+      Effect.sync(() => {
+        server.close()
+        server.closeAllConnections()
+      })
+  )
+
+/** Serves `/`, `/isolated` and `/signed-in`. */
+export class GamePages extends Context.Service<GamePages, { readonly url: string }>()(
+  "test/client/game-pages/GamePages"
+) {
+  static readonly layer = Layer.effect(
+    GamePages,
+    Effect.gen(function* () {
+      const { publishableKey: key, url: baseUrl } = yield* TestApp
+      const page = game({ baseUrl, key, autoGuest: false })
+      const pages = new Map([
+        ["/", page],
+        ["/isolated", page],
+        ["/signed-in", signedIn],
+        ["/client.js", yield* bundle]
+      ])
+      const address = (yield* listening(answer(pages))).address()
+      const port = typeof address === "object" ? address?.port : undefined
+      return { url: `http://localhost:${port}` }
+    }).pipe(Effect.orDie)
+  ).pipe(Layer.provide(NodeServices.layer))
+}

@@ -1,0 +1,96 @@
+/** What the tests of identity ask of a service: ways to sign in, more devices of one player. */
+import { PgClient } from "@effect/sql-pg"
+import { assert } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { Reactivity } from "effect/reactivity"
+import { SqlClient } from "effect/sql"
+import type { Method } from "#rpc/identities"
+import { Passwords } from "#server/platform/passwords"
+import { TestApp, TestDatabase } from "#testing/app"
+import { type Answer, at, request, type TestPlayer, type TestTarget } from "#testing/players"
+import { ask, play } from "./moderation-calls.ts"
+import { DatabaseLive } from "./service.ts"
+
+/** The service, and its database to look into. */
+export const appWithSql = (env: Readonly<Record<string, string>> = {}) =>
+  Layer.mergeAll(
+    TestApp.layerWith(env),
+    Layer.unwrap(
+      Effect.map(TestDatabase, ({ url }) =>
+        Layer.effect(SqlClient.SqlClient, PgClient.make({ url: Redacted.make(url) }))
+      )
+    ).pipe(Layer.provide(Reactivity.layer))
+  ).pipe(Layer.provide(DatabaseLive))
+
+/** Opens another browser as the same player. */
+export const inAppBrowser = { share: { inAppBrowser: { enabled: true } } }
+
+export const password = "correct horse"
+
+const hashed = Effect.flatMap(Passwords, (passwords) => passwords.hash(password)).pipe(
+  Effect.provide(Passwords.layer.pipe(Layer.provide(SecureRandom.layerWebCrypto))),
+  Effect.orDie
+)
+
+/** The player signs in this way, too, since a day of 2026. */
+export const link = Effect.fnUntraced(function* (
+  { id }: Pick<TestPlayer, "id">,
+  provider: Method,
+  day = "2026-01-01"
+) {
+  const sql = yield* SqlClient.SqlClient
+  const subject = provider === "email" ? `${id.toLowerCase()}@example.com` : `${provider}-${id}`
+  const hash = provider === "email" ? yield* hashed : null
+  yield* sql`
+    insert into identities (environment_id, provider, subject, player_id, email, email_verified,
+      username, password_hash, grant_sealed, linked_at)
+    select environment_id, ${provider}, ${subject}, id,
+      ${provider === "x" ? null : `${id.toLowerCase()}@example.com`}, ${provider === "google"},
+      ${provider === "x" ? "ada" : null}, ${hash}, ${provider === "apple" ? "sealed-grant" : null},
+      ${day}::timestamptz
+    from players where id = ${id}`
+  yield* sql`update players set is_guest = false where id = ${id}`
+})
+
+export const transferCode = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
+  const answer = yield* play(target, player, "POST", "auth/transfer")
+  assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))
+  return String(at(answer.body, "code"))
+})
+
+export const redeem = (target: TestTarget, code: string): Effect.Effect<Answer> =>
+  ask(target, "auth/transfer/redeem", { code })
+
+const signedIn = ({ body }: Answer): TestPlayer => ({
+  id: String(at(body, "player", "id")),
+  accessToken: String(at(body, "accessToken")),
+  refreshToken: String(at(body, "refreshToken"))
+})
+
+/** The same player, signed in on one device more; `share.inAppBrowser` must be on. */
+export const anotherDevice = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
+  const answer = yield* redeem(target, yield* transferCode(target, player))
+  assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
+  return signedIn(answer)
+})
+
+export const unlink = (
+  target: TestTarget,
+  player: Pick<TestPlayer, "accessToken">,
+  provider: string,
+  refreshToken: string
+) => play(target, player, "DELETE", `players/me/identities/${provider}`, { refreshToken })
+
+export const logout = ({ publishableKey, url }: TestTarget, { refreshToken }: TestPlayer) =>
+  request(`${url}/v1/auth/logout`, {
+    headers: { "x-svc-key": publishableKey },
+    body: { refreshToken }
+  })
+
+/** How the player signs in, as it sees it itself. */
+export const providersOf = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
+  const { body } = yield* play(target, player, "GET", "players/me/identities")
+  const list = at(body, "identities")
+  return Array.isArray(list) ? list.map((one) => at(one, "provider")) : []
+})

@@ -1,0 +1,178 @@
+/** Traces, as a collector gets them over OTLP/HTTP: from the request or the frame to the statement. */
+import { createServer, type Server } from "node:http"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Predicate } from "effect"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, newPlayer, request } from "#testing/players"
+import { DatabaseLive } from "../support/service.ts"
+
+interface Span {
+  readonly name: string
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly attributes: Readonly<Record<string, string>>
+}
+
+const list = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
+
+const attributesOf = (value: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    list(value).map((entry) => {
+      const [text] = Object.values(Object(at(entry, "value")))
+      return [String(at(entry, "key")), String(text)]
+    })
+  )
+
+const spansOf = (text: string): ReadonlyArray<Span> =>
+  list(at(JSON.parse(text), "resourceSpans")).flatMap((resource) =>
+    list(at(resource, "scopeSpans")).flatMap((scope) =>
+      list(at(scope, "spans")).map((span) => {
+        const parent = at(span, "parentSpanId")
+        return {
+          name: String(at(span, "name")),
+          traceId: String(at(span, "traceId")),
+          spanId: String(at(span, "spanId")),
+          parentSpanId: Predicate.isString(parent) && parent !== "" ? parent : undefined,
+          attributes: attributesOf(at(span, "attributes"))
+        }
+      })
+    )
+  )
+
+/** A collector: takes traces on a free port and keeps them. */
+const makeCollector = Effect.gen(function* () {
+  const bodies: Array<string> = []
+  const paths: Array<string> = []
+  const server = yield* Effect.acquireRelease(
+    Effect.callback<Server>((resume) => {
+      const http = createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        paths.push(`${request.url} for ${request.headers["x-team"]}`)
+        request.on("data", (chunk: Buffer) => chunks.push(chunk))
+        request.on("end", () => {
+          bodies.push(Buffer.concat(chunks).toString("utf8"))
+          response.writeHead(200, { "content-type": "application/json" }).end("{}")
+        })
+      })
+      http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
+    }),
+    (http) => Effect.sync(() => http.close().closeAllConnections())
+  )
+  const address = server.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  return { url: `http://127.0.0.1:${port}`, bodies, paths }
+})
+
+/** What a collector has of an app that has done something and stopped. */
+const traced = Effect.fnUntraced(function* <A>(
+  env: Readonly<Record<string, string>>,
+  play: Effect.Effect<A, Error, TestApp>
+) {
+  const { bodies, paths, url } = yield* makeCollector
+  const app = TestApp.layerWith({
+    OTEL_EXPORTER_OTLP_ENDPOINT: url,
+    OTEL_EXPORTER_OTLP_HEADERS: "x-team=game",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+    ...env
+  })
+  const played = yield* Effect.provide(play, app.pipe(Layer.provide(DatabaseLive), Layer.fresh))
+  return { played, spans: bodies.flatMap(spansOf), text: bodies.join("\n"), paths }
+}, Effect.scoped)
+
+const modes = {
+  features: { multiplayer: true },
+  multiplayer: { modes: [{ key: "duel", maxPlayers: 2 }] }
+}
+
+const traceId = "0af7651916cd43dd8448eb211c80319c"
+const parentId = "b7ad6b7169203331"
+
+/** The spans above one, nearest first. */
+const above = (spans: ReadonlyArray<Span>, { parentSpanId }: Span): ReadonlyArray<Span> => {
+  const parent = spans.find(({ spanId }) => spanId === parentSpanId)
+  return parent === undefined ? [] : [parent, ...above(spans, parent)]
+}
+
+const statement = (spans: ReadonlyArray<Span>, text: string): Span => {
+  const found = spans.find(({ attributes }) => attributes["db.query.text"]?.includes(text))
+  if (found === undefined) throw new Error(`no statement with ${text}`)
+  return found
+}
+
+const rename = Effect.gen(function* () {
+  const app = yield* TestApp
+  const player = yield* guest(app, "Ada Lovelace")
+  const answer = yield* request(`${app.url}/v1/players/me?token=${player.accessToken}`, {
+    headers: {
+      "x-svc-key": app.publishableKey,
+      authorization: `Bearer ${player.accessToken}`,
+      traceparent: `00-${traceId}-${parentId}-01`
+    },
+    method: "PATCH",
+    body: { displayName: "Grace Hopper" }
+  })
+  assert.strictEqual(answer.status, 200)
+  for (const path of ["healthz", "readyz", "metrics"]) yield* request(`${app.url}/${path}`)
+  return { app, player }
+})
+
+describe("traces", () => {
+  it.live("lead from a request to its statements, without parameters and secrets", () =>
+    Effect.gen(function* () {
+      const { paths, played, spans, text } = yield* traced({}, rename)
+      const update = statement(spans, "update players")
+      const [endpoint] = above(spans, update)
+      assert.strictEqual(endpoint?.name, "PATCH /v1/players/me")
+      assert.strictEqual(endpoint?.attributes["http.route"], "/v1/players/me")
+      assert.strictEqual(endpoint?.traceId, traceId, "the trace of the caller goes on")
+      assert.strictEqual(endpoint?.parentSpanId, parentId)
+      assert.strictEqual(update.attributes["db.system.name"], "postgresql")
+
+      const signUp = above(spans, statement(spans, "insert into players"))
+      assert.deepStrictEqual(
+        signUp.map(({ name }) => name),
+        ["Sessions.openGuest", "POST /v1/auth/guest"]
+      )
+      const { app, player } = played
+      const told = ["Ada Lovelace", "Grace Hopper", player.accessToken, player.refreshToken]
+      for (const secret of told.concat(app.publishableKey, app.secretKey)) {
+        assert.notInclude(text, secret)
+      }
+      assert.include(paths, "/v1/traces for game")
+    })
+  )
+
+  it.live("lead from a frame over the room to its statements", () =>
+    Effect.gen(function* () {
+      const { spans } = yield* traced(
+        {},
+        Effect.gen(function* () {
+          const app = yield* TestApp
+          yield* configure(app, modes)
+          const ada = yield* newPlayer(app)
+          const created = yield* ada.socket.ask({ t: "create", mode: "duel" })
+          assert.strictEqual(at(created, "ok"), true)
+        }).pipe(Effect.scoped)
+      )
+      const names = above(spans, statement(spans, "insert into rooms")).map(({ name }) => name)
+      assert.deepStrictEqual(names, ["Room.Open", "Room.client.Open", "frame create"])
+      assert.isTrue(spans.some(({ name }) => name === "frame auth"))
+    })
+  )
+
+  it.live("begin with what comes from outside: the service's own work has none", () =>
+    Effect.gen(function* () {
+      const { spans } = yield* traced({}, rename)
+      const roots = spans.filter((span) => above(spans, span).length === 0)
+      for (const { name } of roots) assert.match(name, /^(?:POST|PATCH) \/v1\//)
+    })
+  )
+
+  it.live("are as many as the ratio says, also those that a caller has begun", () =>
+    Effect.gen(function* () {
+      const { text } = yield* traced({ OTEL_TRACES_SAMPLER_ARG: "0" }, rename)
+      assert.strictEqual(text, "")
+    })
+  )
+})
