@@ -15,7 +15,7 @@ import { Relays } from "#server/features/peers/frames"
 import { Settings } from "#server/platform/settings/settings"
 
 const secret = "shared-with-the-turn-server"
-const shipped = fileURLToPath(new URL("../../.deploy/turnserver.conf", import.meta.url))
+const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
 
 const installed = ["turnserver", "turnutils_uclient"].every(
   (tool) => spawnSync(tool, ["--version"]).error === undefined
