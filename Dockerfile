@@ -21,4 +21,4 @@ EXPOSE 8080 34431
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # No npm in between: it would not hand SIGTERM on.
-CMD ["node", "src/main.ts"]
+CMD ["node", "src/server/main.ts"]

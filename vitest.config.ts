@@ -1,16 +1,18 @@
 /**
  * Tests in five projects: `house` (the rules of this repository, a second), `service` (all others,
- * which share the Postgres that `test/global-setup.ts` starts) and, one after the other when these are
+ * which share the Postgres that `test/support/global-setup.ts` starts) and, one after the other when these are
  * through, since each takes every core for itself, `simulation`, `chaos` and `fuzz`.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 
-const house = "test/house.test.ts"
-const simulation = "test/simulation.test.ts"
-const chaos = "test/chaos.test.ts"
-const fuzz = "test/fuzz.test.ts"
-const globalSetup = existsSync("test/global-setup.ts") ? ["test/global-setup.ts"] : []
+const house = "test/house/house.test.ts"
+const simulation = "test/simulation/simulation.test.ts"
+const chaos = "test/chaos/chaos.test.ts"
+const fuzz = "test/fuzz/fuzz.test.ts"
+const globalSetup = existsSync("test/support/global-setup.ts")
+  ? ["test/support/global-setup.ts"]
+  : []
 
 export default defineConfig({
   test: {

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
-import type { EnvironmentConfig } from "./config/document.ts"
+import type { EnvironmentConfig } from "./config-document/document.ts"
 import { AgeChangeNotAllowed, NotFound, wire } from "./errors/codes.ts"
 import { ages as limits } from "./limits.ts"
 

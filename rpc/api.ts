@@ -11,7 +11,7 @@ import {
   FeaturesApi,
   ProjectConfigApi,
   ProjectFeaturesApi
-} from "./config/api.ts"
+} from "./config.ts"
 import { IdentitiesApi } from "./identities.ts"
 import { NewsApi } from "./news.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth/api.ts"

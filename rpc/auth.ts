@@ -5,7 +5,7 @@
  */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import type { FeatureName } from "./config/features.ts"
+import type { FeatureName } from "./config-document/features.ts"
 import {
   FeatureDisabled,
   FeatureUnavailable,

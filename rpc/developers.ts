@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { DeveloperSession, Requests } from "./auth.ts"
-import { featureTable } from "./config/features.ts"
+import { featureTable } from "./config-document/features.ts"
 import { Email, GivenPassword, NewPassword } from "./email.ts"
 import {
   EmailTaken,

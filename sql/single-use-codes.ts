@@ -67,7 +67,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `single_use_codes`. */
-export class CodeRows extends Context.Service<CodeRows>()("sql/sessions/codes/CodeRows", {
+export class CodeRows extends Context.Service<CodeRows>()("sql/single-use-codes/CodeRows", {
   make: Effect.gen(function* () {
     const { insert, look, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
     return {

@@ -24,7 +24,7 @@ import { ChannelWriter } from "./writer.ts"
 export class LocalChannels extends Context.Service<
   LocalChannels,
   LocalActors<ChannelActor, ChannelItem>
->()("entities/channel/LocalChannels") {
+>()("entities/channel/entity/LocalChannels") {
   static readonly layer = Layer.sync(LocalChannels, () =>
     makeLocalActors<ChannelActor, ChannelItem>()
   )

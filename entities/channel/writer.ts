@@ -15,7 +15,7 @@ import type { ChannelState } from "./model.ts"
 import { toRow } from "./snapshot.ts"
 
 export class ChannelWriter extends Context.Service<ChannelWriter>()(
-  "entities/channel/ChannelWriter",
+  "entities/channel/writer/ChannelWriter",
   {
     make: Effect.gen(function* () {
       const rows = yield* ChannelRows

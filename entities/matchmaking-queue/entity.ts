@@ -19,7 +19,7 @@ import type { Match, Ticket } from "./state.ts"
 
 /** The queues that live on this node. */
 export class LocalQueues extends Context.Service<LocalQueues, LocalActors<QueueActor, QueueItem>>()(
-  "entities/matchmaking-queue/LocalQueues"
+  "entities/matchmaking-queue/entity/LocalQueues"
 ) {
   static readonly layer = Layer.sync(LocalQueues, () => makeLocalActors<QueueActor, QueueItem>())
 }

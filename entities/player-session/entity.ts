@@ -18,7 +18,7 @@ import { PlayerSessions, type SessionItem } from "./protocol.ts"
 export class LocalSessions extends Context.Service<
   LocalSessions,
   LocalActors<SessionsActor, SessionItem> & { readonly seatsOf: Find<string> }
->()("entities/player-session/LocalSessions") {
+>()("entities/player-session/entity/LocalSessions") {
   static readonly layer = Layer.effect(
     LocalSessions,
     Effect.gen(function* () {

@@ -28,7 +28,7 @@ export class LocalRooms extends Context.Service<
     /** Set by the node's gateway, like `deliver`. */
     deliverFar: (told: LineItems) => void
   }
->()("entities/room/LocalRooms") {
+>()("entities/room/entity/LocalRooms") {
   static readonly layer = Layer.sync(LocalRooms, () => ({
     ...makeLocalActors<RoomActor, RoomItem>(),
     deliverFar: () => undefined

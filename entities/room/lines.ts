@@ -65,7 +65,7 @@ export interface RoomLines {
   readonly tell: (to: string, items: LineItems, lost: () => void) => void
 }
 
-export const RoomLines = Context.Reference<RoomLines>("entities/room/RoomLines", {
+export const RoomLines = Context.Reference<RoomLines>("entities/room/lines/RoomLines", {
   defaultValue: () => ({
     address: null,
     submit: (_to, _inputs, lost) => lost(),

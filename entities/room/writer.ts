@@ -160,7 +160,7 @@ const makeLeft = (rows: RoomRows["Service"], changed: (actor: RoomActor) => void
 }
 
 /** The write-behind of room snapshots. */
-export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/RoomWriter", {
+export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/writer/RoomWriter", {
   make: Effect.gen(function* () {
     const rows = yield* RoomRows
     const node = yield* ThisNode

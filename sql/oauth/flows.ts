@@ -46,7 +46,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `sign_in_steps`. */
-export class StepRows extends Context.Service<StepRows>()("sql/oauth/steps/StepRows", {
+export class StepRows extends Context.Service<StepRows>()("sql/oauth/flows/StepRows", {
   make: Effect.gen(function* () {
     const { put, sweep, take } = statements(yield* SqlClient.SqlClient)
     return {

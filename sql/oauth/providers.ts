@@ -42,18 +42,21 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `provider_credentials`. */
-export class ProviderRows extends Context.Service<ProviderRows>()("sql/oauth/ProviderRows", {
-  make: Effect.gen(function* () {
-    const { delete: remove, find, put } = statements(yield* SqlClient.SqlClient)
-    return {
-      find: (environmentId: EnvironmentId, provider: Provider) =>
-        settled(find({ environmentId, provider })),
-      put: (row: typeof Row.Type) => settled(put(row)),
-      /** Whether there was something to forget. */
-      delete: (environmentId: EnvironmentId, provider: Provider) =>
-        Effect.map(settled(remove({ environmentId, provider })), Option.isSome)
-    }
-  })
-}) {
+export class ProviderRows extends Context.Service<ProviderRows>()(
+  "sql/oauth/providers/ProviderRows",
+  {
+    make: Effect.gen(function* () {
+      const { delete: remove, find, put } = statements(yield* SqlClient.SqlClient)
+      return {
+        find: (environmentId: EnvironmentId, provider: Provider) =>
+          settled(find({ environmentId, provider })),
+        put: (row: typeof Row.Type) => settled(put(row)),
+        /** Whether there was something to forget. */
+        delete: (environmentId: EnvironmentId, provider: Provider) =>
+          Effect.map(settled(remove({ environmentId, provider })), Option.isSome)
+      }
+    })
+  }
+) {
   static readonly layer = Layer.effect(ProviderRows, this.make)
 }

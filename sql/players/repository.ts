@@ -71,7 +71,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `players`. */
-export class PlayerRows extends Context.Service<PlayerRows>()("sql/players/PlayerRows", {
+export class PlayerRows extends Context.Service<PlayerRows>()("sql/players/repository/PlayerRows", {
   make: Effect.gen(function* () {
     const { declareAge, find, rename } = statements(yield* SqlClient.SqlClient)
     const players = yield* gather((environmentId, playerIds) =>

@@ -74,7 +74,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `live_reports`. */
-export class LiveRows extends Context.Service<LiveRows>()("sql/projects/LiveRows", {
+export class LiveRows extends Context.Service<LiveRows>()("sql/projects/live/LiveRows", {
   make: Effect.gen(function* () {
     const { read, sweep, write } = statements(yield* SqlClient.SqlClient)
     return {

@@ -179,7 +179,7 @@ const make = Effect.gen(function* () {
 
 /** Rows in and out of `projects`, for their members. */
 export class ManagementRows extends Context.Service<ManagementRows>()(
-  "sql/projects/ManagementRows",
+  "sql/projects/management/ManagementRows",
   { make }
 ) {
   static readonly layer = Layer.effect(ManagementRows, this.make)

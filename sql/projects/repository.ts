@@ -104,26 +104,29 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `projects`, `environments` and `keys`. */
-export class ProjectRows extends Context.Service<ProjectRows>()("sql/projects/ProjectRows", {
-  make: Effect.gen(function* () {
-    const { any, insertEnvironment, insertKey, insertProject, open, revoke } = statements(
-      yield* SqlClient.SqlClient
-    )
-    return {
-      /** A new project; false when another one has its slug. */
-      insertProject: (row: ProjectRow) =>
-        Effect.map(settled(insertProject(row)), (rows) => rows.length === 1),
-      insertEnvironment: (row: EnvironmentRow) => settled(insertEnvironment(row)),
-      insertKey: (row: KeyRow) => settled(insertKey(row)),
-      /** What the key of a hash opens; none when it is unknown or revoked. */
-      open: (hash: string) => settled(open(hash)),
-      /** Revokes a key, once; none when the environment has no such key. */
-      revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
-      /** Whether there is no project at all. */
-      isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0)
-    }
-  })
-}) {
+export class ProjectRows extends Context.Service<ProjectRows>()(
+  "sql/projects/repository/ProjectRows",
+  {
+    make: Effect.gen(function* () {
+      const { any, insertEnvironment, insertKey, insertProject, open, revoke } = statements(
+        yield* SqlClient.SqlClient
+      )
+      return {
+        /** A new project; false when another one has its slug. */
+        insertProject: (row: ProjectRow) =>
+          Effect.map(settled(insertProject(row)), (rows) => rows.length === 1),
+        insertEnvironment: (row: EnvironmentRow) => settled(insertEnvironment(row)),
+        insertKey: (row: KeyRow) => settled(insertKey(row)),
+        /** What the key of a hash opens; none when it is unknown or revoked. */
+        open: (hash: string) => settled(open(hash)),
+        /** Revokes a key, once; none when the environment has no such key. */
+        revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
+        /** Whether there is no project at all. */
+        isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0)
+      }
+    })
+  }
+) {
   static readonly layer = Layer.effect(ProjectRows, this.make)
 }
 
@@ -154,17 +157,20 @@ const memberships = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `project_members`. */
-export class MemberRows extends Context.Service<MemberRows>()("sql/projects/MemberRows", {
-  make: Effect.gen(function* () {
-    const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
-    return {
-      insert: (row: typeof MemberRow.Type) => settled(insert(row)),
-      /** The project, when the developer is a member of it. */
-      project: (request: Parameters<typeof project>[0]) => settled(project(request)),
-      /** An environment of the project, when the developer is a member of that. */
-      environment: (request: Parameters<typeof environment>[0]) => settled(environment(request))
-    }
-  })
-}) {
+export class MemberRows extends Context.Service<MemberRows>()(
+  "sql/projects/repository/MemberRows",
+  {
+    make: Effect.gen(function* () {
+      const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
+      return {
+        insert: (row: typeof MemberRow.Type) => settled(insert(row)),
+        /** The project, when the developer is a member of it. */
+        project: (request: Parameters<typeof project>[0]) => settled(project(request)),
+        /** An environment of the project, when the developer is a member of that. */
+        environment: (request: Parameters<typeof environment>[0]) => settled(environment(request))
+      }
+    })
+  }
+) {
   static readonly layer = Layer.effect(MemberRows, this.make)
 }

@@ -49,7 +49,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `player_days` and `daily_actives`, and when keys were used. */
-export class UsageRows extends Context.Service<UsageRows>()("sql/projects/UsageRows", {
+export class UsageRows extends Context.Service<UsageRows>()("sql/projects/usage/UsageRows", {
   make: Effect.gen(function* () {
     const { countPlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
     return {

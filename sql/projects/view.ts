@@ -145,7 +145,7 @@ const living = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Reads for the dashboard. */
-export class ViewRows extends Context.Service<ViewRows>()("sql/projects/ViewRows", {
+export class ViewRows extends Context.Service<ViewRows>()("sql/projects/view/ViewRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { find, mailed, named, newest, sessions, totals } = players(sql)

@@ -1,8 +1,8 @@
 /** `svc config`: the config of an environment as a file, `svc.config.json` (spec section 2.2). */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { changedPaths } from "#rpc/config/changes"
-import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { changedPaths } from "#rpc/config-document/changes"
+import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { diffLines } from "./diff.ts"
 import { withoutSchema } from "./document.ts"
 import { Exit, exitCodes } from "./failures.ts"

@@ -5,9 +5,9 @@
  */
 import { parse, type AnyNode } from "@humanwhocodes/momoa"
 import { Result, type Schema } from "effect"
-import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
-import { memberPath } from "#rpc/config/paths"
-import { configWarnings } from "#rpc/config/warnings"
+import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
+import { memberPath } from "#rpc/config-document/paths"
+import { configWarnings } from "#rpc/config-document/warnings"
 import type { Issue } from "#rpc/errors/codes"
 import { config as limits } from "#rpc/limits"
 import type { Placed } from "./failures.ts"

@@ -1,7 +1,7 @@
 /** `svc features`: what an environment has, and which switch turns it on (spec section 4.7). */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import type { FeatureState } from "#rpc/config/api"
+import type { FeatureState } from "#rpc/config"
 import { environmentFlag } from "./files.ts"
 import { answer, styled, table } from "./output.ts"
 import { readFeatures } from "./service.ts"

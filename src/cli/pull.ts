@@ -5,8 +5,8 @@
  */
 import { Console, Effect, Path, Result, type Schema } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
-import { changedPaths } from "#rpc/config/changes"
-import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { changedPaths } from "#rpc/config-document/changes"
+import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { configText } from "./diff.ts"
 import { isJsonObject, parseConfig, withoutSchema } from "./document.ts"
 import { exitCodes, Failure } from "./failures.ts"

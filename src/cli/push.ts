@@ -1,9 +1,9 @@
 /** `svc config push`. */
 import { Effect } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
-import { changedPaths } from "#rpc/config/changes"
-import type { EnvironmentConfig } from "#rpc/config/document"
-import { memberPath } from "#rpc/config/paths"
+import { changedPaths } from "#rpc/config-document/changes"
+import type { EnvironmentConfig } from "#rpc/config-document/document"
+import { memberPath } from "#rpc/config-document/paths"
 import type { Issue } from "#rpc/errors/codes"
 import { withoutSchema } from "./document.ts"
 import { exitCodes, Failure, type Placed } from "./failures.ts"

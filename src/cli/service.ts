@@ -10,8 +10,8 @@ import {
   HttpClientRequest,
   type HttpClientResponse
 } from "effect/http"
-import { ConfigPushed, FeatureState } from "#rpc/config/api"
-import { memberPath } from "#rpc/config/paths"
+import { ConfigPushed, FeatureState } from "#rpc/config"
+import { memberPath } from "#rpc/config-document/paths"
 import { Issue } from "#rpc/errors/codes"
 import { type ExitCode, exitCodes, Failure } from "./failures.ts"
 import { during } from "./output.ts"

@@ -5,7 +5,7 @@
 import { Effect, Option, Path, Redacted, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag, Prompt, TerminalCapabilities } from "effect/cli"
 import type { EnvironmentName } from "#rpc/auth"
-import { isLoopback } from "#rpc/config/origins"
+import { isLoopback } from "#rpc/config-document/origins"
 import { usageFailure } from "./failures.ts"
 import { environmentFlag, writeText } from "./files.ts"
 import { answer, note } from "./output.ts"

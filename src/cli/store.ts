@@ -73,7 +73,7 @@ export class Store extends Context.Service<
     /** Where the keys are, to tell people. */
     readonly credentialsFile: string
   }
->()("src/cli/Store") {
+>()("cli/store/Store") {
   static readonly layer = Layer.effect(
     Store,
     Effect.gen(function* () {

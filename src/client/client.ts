@@ -12,7 +12,7 @@
  */
 import { Clock, Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
-import type { Definitions } from "#rpc/config/definitions"
+import type { Definitions } from "#rpc/config-document/definitions"
 import { closeCodes, ping, type Warn } from "#rpc/realtime"
 import { type Ages, makeAges } from "./ages.ts"
 import { type Channels, LiveChannels } from "./channels.ts"

@@ -7,7 +7,7 @@ import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from 
 import { HttpApi, HttpApiClient } from "effect/http-api"
 import { type AgeBand, AgesApi, type AgeSignal } from "#rpc/ages"
 import { AppealsApi } from "#rpc/appeals"
-import { DefinitionsApi } from "#rpc/config/api"
+import { DefinitionsApi } from "#rpc/config"
 import { EmailApi, OwnEmailApi } from "#rpc/email"
 import { InvalidRequest } from "#rpc/errors/codes"
 import { IdentitiesApi, type Method, type Provider } from "#rpc/identities"

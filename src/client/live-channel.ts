@@ -10,11 +10,11 @@ import {
   type Moderation
 } from "#rpc/channels"
 import { NotInChannel } from "#rpc/errors/codes"
-import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
+import { HeldEmitter } from "./buffered-emitter.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
+import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import type { Frame, FramePayload } from "./frames.ts"
-import { HeldEmitter } from "./buffered-emitter.ts"
 import type { RoomHost } from "./live-room.ts"
 
 const message = (channel: string, type: string, data: unknown) => ({

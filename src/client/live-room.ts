@@ -15,10 +15,11 @@ import {
   setMyState,
   setState
 } from "#rpc/rooms"
+import { HeldEmitter } from "./buffered-emitter.ts"
 import type { Connection } from "./connection.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
-import { HeldEmitter } from "./buffered-emitter.ts"
+import { applyEvent } from "./room-reducer.ts"
 import type {
   ConfirmedChanges,
   Room,
@@ -28,7 +29,6 @@ import type {
   SendOptions,
   ServiceEvents
 } from "./room.ts"
-import { applyEvent } from "./room-reducer.ts"
 
 /** What a room needs of the client. */
 export interface RoomHost {

@@ -7,9 +7,9 @@ import { IdentityAlreadyLinked } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { SignInError, type SignInMode } from "#rpc/oauth/sign-in"
 import { OAuthFailed, type PopupClosed, type TimedOut } from "./errors.ts"
+import { type ProviderAnswer, returnToOpener, takeAnswer } from "./oauth-callback.ts"
 import { randomText } from "./pkce.ts"
 import { openPopup } from "./popup.ts"
-import { type ProviderAnswer, returnToOpener, takeAnswer } from "./oauth-callback.ts"
 
 export interface ProviderOptions {
   /**

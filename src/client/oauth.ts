@@ -8,8 +8,6 @@ import type { Provider } from "#rpc/identities"
 import type { NativeProvider, NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
 import type { Player } from "#rpc/players"
 import type { Http } from "./http.ts"
-import { makeProofKey } from "./pkce.ts"
-import type { Tokens } from "./tokens.ts"
 import {
   type ProviderOptions,
   returned,
@@ -18,6 +16,8 @@ import {
   type Started,
   visit
 } from "./oauth-redirect.ts"
+import { makeProofKey } from "./pkce.ts"
+import type { Tokens } from "./tokens.ts"
 
 /** Who was signed in, by whom; `linked`: the provider was added to the player that was signed in. */
 export interface ProviderSignIn {

@@ -2,9 +2,9 @@
  * A room as its member sees it: the live view, the events, and what a member can do (spec sections
  * 4.4 and 6). It stays the same object while the connection comes and goes, until it is closed.
  */
+import type { IceServers, IceTransportPolicy, signal } from "#rpc/peers"
 import type { Warn } from "#rpc/realtime"
 import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot, send } from "#rpc/rooms"
-import type { IceServers, IceTransportPolicy, signal } from "#rpc/peers"
 import type { Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
 

@@ -1,89 +1,124 @@
 /**
- * The HTTP side of the service as layers: what it stands on (`CoreLive`), what it answers (`Routes`),
- * and the server that listens (`serveHttp`). Everything needs settings and a database.
+ * The service as lists of layers. Reading from the bottom of the file up: settings and telemetry, the
+ * database and what is decided from it, the entities and the cluster they live in, the endpoints
+ * that listen. Given the environment variables of the settings, this is all there is.
  */
+import { NodeCrypto, NodeServices } from "@effect/platform-node"
 import { ByteSize, Effect, Layer } from "effect"
 import { HttpBody, HttpIncomingMessage, HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
+import { paths } from "#rpc/paths"
 import { AgeRows } from "#sql/ages"
 import { AuditRows } from "#sql/audit"
+import { ChannelRows } from "#sql/channels"
 import { ConfigRows } from "#sql/config"
 import { DeveloperRows } from "#sql/developers"
 import { IdempotencyRows } from "#sql/idempotency"
 import { IdentityRows } from "#sql/identities"
 import { MailRows } from "#sql/mail"
 import { SanctionRows } from "#sql/moderation"
-import { ProviderRows } from "#sql/oauth/providers"
-import { StepRows } from "#sql/oauth/flows"
 import { NewsRows } from "#sql/news"
-import { PlayerRows } from "#sql/players/repository"
+import { StepRows } from "#sql/oauth/flows"
+import { ProviderRows } from "#sql/oauth/providers"
 import { PlayerRecords } from "#sql/players/records"
-import { MemberRows, ProjectRows } from "#sql/projects/repository"
+import { PlayerRows } from "#sql/players/repository"
 import { LiveRows } from "#sql/projects/live"
 import { ManagementRows } from "#sql/projects/management"
+import { MemberRows, ProjectRows } from "#sql/projects/repository"
 import { UsageRows } from "#sql/projects/usage"
 import { ViewRows } from "#sql/projects/view"
+import { RoomRows } from "#sql/rooms"
 import { SaveRows } from "#sql/saves"
 import { SessionRows, SigningKeyRows } from "#sql/sessions"
 import { CodeRows } from "#sql/single-use-codes"
 import { StatRows, WebhookSecretRows } from "#sql/stats"
 import { ThrottleRows } from "#sql/throttles"
+import { ChannelLive, LocalChannels } from "#entities/channel/entity"
+import { ChannelSweeper } from "#entities/channel/sweeper"
+import { ChannelWriter } from "#entities/channel/writer"
+import { ThisNode } from "#entities/local-actors"
+import { LocalQueues, MatchmakingQueueLive } from "#entities/matchmaking-queue/entity"
+import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/entity"
+import { LocalRooms, RoomLive } from "#entities/room/entity"
+import { RoomSweeper } from "#entities/room/sweeper"
+import { RoomWriter } from "#entities/room/writer"
+import { ClusterLive, ReadinessLive } from "./cluster/cluster.ts"
 import { AgesHttp } from "./features/ages/handlers.ts"
+import { AppealsHttp } from "./features/appeals/handlers.ts"
 import { Audit, AuditHttp } from "./features/audit/service.ts"
+import { ListenerFrames } from "./features/channels/frames.ts"
+import { Channels } from "./features/channels/management.ts"
 import { ChannelsHttp } from "./features/channels/management.ts"
-import { ConfigHttp, Configs } from "./features/config/service.ts"
 import { PublicConfigHttp } from "./features/config/public.ts"
-import { Passwords } from "./platform/passwords.ts"
+import { ConfigHttp, Configs } from "./features/config/service.ts"
 import { DevelopersHttp } from "./features/developers/handlers.ts"
 import { DeveloperSessions } from "./features/developers/sessions.ts"
 import { EmailHttp } from "./features/email/handlers.ts"
 import { EmailPages } from "./features/email/pages.ts"
-import { Idempotency } from "./platform/idempotency.ts"
 import { IdentitiesHttp } from "./features/identities/handlers.ts"
-import { Invalidation } from "./platform/invalidation.ts"
-import { Mails } from "./platform/mail/outbox.ts"
-import { DevMailPage } from "./http/dev-mail-page.ts"
 import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/sanctions.ts"
-import { Standings } from "./features/players/status-cache.ts"
+import { NewsHttp } from "./features/news/handlers.ts"
 import { ProviderClients } from "./features/oauth/clients.ts"
-import { Entrance } from "./features/oauth/identity-sign-in.ts"
+import { SignInSteps } from "./features/oauth/flow-store.ts"
 import { ProviderGrants } from "./features/oauth/grants.ts"
 import { SignInHttp } from "./features/oauth/handlers.ts"
+import { Entrance } from "./features/oauth/identity-sign-in.ts"
 import { Providers, ProvidersHttp } from "./features/oauth/providers.ts"
-import { SignInSteps } from "./features/oauth/flow-store.ts"
-import { NewsHttp } from "./features/news/handlers.ts"
-import { Outgoing } from "./platform/outgoing.ts"
+import { Relays } from "./features/peers/frames.ts"
 import { PlayerDataHttp } from "./features/player-data/handlers.ts"
 import { PlayerData } from "./features/player-data/service.ts"
 import { PlayersHttp } from "./features/players/handlers.ts"
+import { Standings } from "./features/players/status-cache.ts"
 import { Environments } from "./features/projects/environments.ts"
 import { ProjectsHttp } from "./features/projects/handlers.ts"
-import { Usage } from "./features/projects/usage.ts"
+import { SeedLive } from "./features/projects/seed.ts"
 import { RoomsHttp } from "./features/rooms/frames.ts"
 import { SavesHttp } from "./features/saves/handlers.ts"
-import { Secrets } from "./platform/secrets.ts"
-import { Sessions } from "./features/sessions/service.ts"
-import { SingleUseCodes } from "./platform/single-use-codes.ts"
 import { SessionsHttp } from "./features/sessions/handlers.ts"
+import { Sessions } from "./features/sessions/service.ts"
 import { AccessTokens } from "./features/sessions/tokens.ts"
 import { StatsHttp } from "./features/stats/handlers.ts"
 import { StatReports } from "./features/stats/reports.ts"
 import { Verification } from "./features/stats/verification.ts"
 import { WebhookSecrets } from "./features/stats/webhook-secrets.ts"
 import { SystemHttp } from "./features/system/handlers.ts"
-import { Throttles } from "./platform/throttles.ts"
 import { TransferHttp } from "./features/transfer/handlers.ts"
+import { ConfigChanges } from "./gateway/config-changes.ts"
+import { Frames } from "./gateway/frame-handlers.ts"
+import { Gateway } from "./gateway/gateway.ts"
+import { PlayerChanges } from "./gateway/player-changes.ts"
+import { RpcDoor } from "./gateway/rpc-server.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
-import { Edge } from "./http/middleware.ts"
+import { DevMailPage } from "./http/dev-mail-page.ts"
 import { upgradeRequired } from "./http/errors.ts"
-import { paths, routerConfig } from "./http/routes.ts"
+import { Edge } from "./http/middleware.ts"
 import { Origins } from "./http/origins.ts"
-import { RequestsLive } from "./http/validation.ts"
+import { routerConfig } from "./http/routes.ts"
+import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
+import { RequestsLive } from "./http/validation.ts"
+import { ChannelHub } from "./links/channel-hub.ts"
+import { Hub } from "./links/hub.ts"
+import { DatabaseLive } from "./platform/database.ts"
+import { NodeTurn } from "./platform/flush.ts"
+import { Idempotency } from "./platform/idempotency.ts"
+import { Invalidation } from "./platform/invalidation.ts"
+import { Mails } from "./platform/mail/outbox.ts"
+import { Outgoing } from "./platform/outgoing.ts"
+import { Passwords } from "./platform/passwords.ts"
+import { Secrets } from "./platform/secrets.ts"
+import { Settings } from "./platform/settings/settings.ts"
+import { SingleUseCodes } from "./platform/single-use-codes.ts"
+import { Throttles } from "./platform/throttles.ts"
+import { Usage } from "./platform/usage.ts"
+import { LiveReports } from "./telemetry/live-reports.ts"
+import { MetricsRoute } from "./telemetry/metrics.ts"
+import { ReadingsLive } from "./telemetry/readings.ts"
+import { ObservabilityLive } from "./telemetry/telemetry.ts"
 
 const RowsLive = Layer.mergeAll(
   AgeRows.layer,
@@ -161,6 +196,7 @@ const PlayerDataLive = PlayerDataHttp.pipe(
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
   Layer.provide([
     AgesHttp,
+    AppealsHttp,
     AuditHttp,
     ChannelsHttp,
     ConfigHttp,
@@ -220,3 +256,55 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
     Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, bodyMax)),
     Layer.provideMerge(HttpServerLive)
   )
+
+/** What is remembered, and decided from it. */
+const MemoryLive = SeedLive.pipe(
+  Layer.provideMerge(CoreLive),
+  Layer.provideMerge(Layer.mergeAll(ChannelRows.layer, RoomRows.layer)),
+  Layer.provideMerge(DatabaseLive)
+)
+
+/** What is alive: rooms, queues, channels and player sessions, wherever in the cluster. */
+const EntitiesLive = Layer.mergeAll(
+  RoomLive,
+  MatchmakingQueueLive,
+  PlayerSessionsLive,
+  RoomSweeper,
+  ChannelLive,
+  ChannelSweeper
+).pipe(
+  Layer.provideMerge(ClusterLive),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      RoomWriter.layer,
+      LocalRooms.layer,
+      LocalQueues.layer,
+      LocalSessions.layer,
+      ChannelWriter.layer,
+      LocalChannels.layer
+    )
+  ),
+  Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeTurn.layer))
+)
+
+/** What listens: HTTP, sockets, native RPC. */
+const DoorsLive = Layer.mergeAll(
+  Layer.mergeAll(LiveReports, ReadingsLive).pipe(Layer.provideMerge(Gateway.layer)),
+  ConfigChanges,
+  PlayerChanges,
+  serveHttp(Layer.mergeAll(Routes, RpcDoor, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
+).pipe(
+  Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),
+  Layer.provideMerge(ListenerFrames.layer),
+  Layer.provideMerge(Layer.mergeAll(ChannelHub.layer, Channels.layer)),
+  Layer.provideMerge(Hub.layer),
+  Layer.provideMerge(HttpServerHandle.layer)
+)
+
+export const ServiceLive = DoorsLive.pipe(
+  Layer.provideMerge(EntitiesLive),
+  Layer.provideMerge(MemoryLive),
+  Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer)),
+  Layer.provideMerge(ObservabilityLive),
+  Layer.provideMerge(Settings.layer)
+)

@@ -1,7 +1,7 @@
 /** Writes the files that are derived from the definitions in `rpc/`: `npm run generate`. */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
-import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { authorizationText } from "./http/authorization.ts"
 import { openapiText } from "./http/openapi.ts"
 

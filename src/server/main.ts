@@ -2,7 +2,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Console, Data, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import { ServiceLive } from "./service.ts"
+import { ServiceLive } from "./app.ts"
 import { Settings } from "./platform/settings/settings.ts"
 
 const Greeting = Layer.effectDiscard(

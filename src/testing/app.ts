@@ -18,14 +18,14 @@ import {
 } from "effect"
 import { HttpServer } from "effect/http"
 import { TestClock } from "effect/testing"
-import { ServiceLive } from "#server/service"
+import { ServiceLive } from "#server/app"
 import { cloneDatabase, testServer } from "./database.ts"
-import { pause } from "./socket-client.ts"
 import { authenticate, type OnlinePlayer, type TestPlayer, type TestTarget } from "./players.ts"
+import { pause } from "./socket-client.ts"
 
 /** A fresh, migrated database. */
 export class TestDatabase extends Context.Service<TestDatabase, { readonly url: string }>()(
-  "src/testing/TestDatabase"
+  "testing/app/TestDatabase"
 ) {
   /** On a Postgres that runs already (see `testServer`). */
   static readonly layerOn = (server: Redacted.Redacted) =>
@@ -65,7 +65,7 @@ export class TestApp extends Context.Service<
       what: string
     ) => Effect.Effect<NonNullable<A>>
   }
->()("src/testing/TestApp") {
+>()("testing/app/TestApp") {
   /** On this layer's database, with these settings beside the defaults of a laptop. */
   static readonly layerWith = (env: Readonly<Record<string, string>> = {}) =>
     Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))

@@ -6,7 +6,6 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
 import {
   backPressureHeader,
   backPressureProblems,
@@ -14,6 +13,7 @@ import {
   type Measured,
   ratiosOf
 } from "./back-pressure-figures.ts"
+import { pickCores } from "./cores.ts"
 import { type Command, Done, type Offence, Window } from "./many/back-pressure-worker.ts"
 import { memoryOf, settled, withReporter } from "./many/memory.ts"
 import { formatTable, print, writeResult } from "./many/report.ts"

@@ -6,7 +6,6 @@
 import { setTimeout as wait } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { pickCores } from "./cores.ts"
 import {
   connectionsHeader,
   connectionsProblems,
@@ -16,6 +15,7 @@ import {
   type ServerFigures,
   type Step
 } from "./connections-figures.ts"
+import { pickCores } from "./cores.ts"
 import { type Command, Done } from "./many/connections-worker.ts"
 import { type CrowdServer, crowdServers } from "./many/crowds.ts"
 import { fitLine } from "./many/figures.ts"

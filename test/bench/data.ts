@@ -5,8 +5,8 @@
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { pickCores } from "./cores.ts"
-import { type Command, Done, Driven, type Operation, operations } from "./data/load.ts"
-import { type Server, startServers } from "./data/servers.ts"
+import { type Command, Done, Driven, type Operation, operations } from "./data-load/load.ts"
+import { type Server, startServers } from "./data-load/servers.ts"
 import { median } from "./many/figures.ts"
 import { formatTable, print, writeResult } from "./many/report.ts"
 import { startWorker, type Worker } from "./many/worker.ts"
@@ -34,7 +34,7 @@ interface Result {
 }
 
 const cores = pickCores()
-const script = fileURLToPath(new URL("./data/load.ts", import.meta.url))
+const script = fileURLToPath(new URL("./data-load/load.ts", import.meta.url))
 
 function parseOptions() {
   const { values } = parseArgs({

@@ -9,7 +9,7 @@ import { startGenerator } from "./load/client.ts"
 import type { Load } from "./load/protocol.ts"
 import { machineMicros } from "./process.ts"
 import { formatTable, writeResult } from "./report.ts"
-import { type LoadResult, type Plan, type Round, summarise } from "./results.ts"
+import { type LoadResult, type Plan, type Round, summarise } from "./result-file.ts"
 import type { Peer } from "./servers/peer.ts"
 import { peers } from "./servers/peers.ts"
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import packageJson from "../../package.json" with { type: "json" }
 import type { Cores } from "./cores.ts"
 import peersJson from "./peers/package.json" with { type: "json" }
-import type { LoadResult, Plan, Ratio, ServerResult } from "./results.ts"
+import type { LoadResult, Plan, Ratio, ServerResult } from "./result-file.ts"
 
 const header = [
   "server",

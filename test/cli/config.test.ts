@@ -2,7 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { vi } from "vitest"
-import { configJsonSchemaText } from "#rpc/config/json-schema"
+import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { at, request } from "#testing/players"
 import { fakeService } from "../support/cli/fake-service.ts"
 import { makeFolder } from "../support/cli/svc.ts"

@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { changedPaths } from "#rpc/config/changes"
-import { jsonPath } from "#rpc/config/paths"
+import { changedPaths } from "#rpc/config-document/changes"
+import { jsonPath } from "#rpc/config-document/paths"
 import { diffLines } from "#cli/diff"
 import { parseConfig, validateConfig } from "#cli/document"
 

@@ -3,6 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { WebSocket } from "ws"
 import type { ChannelEvent } from "#rpc/channels"
+import { applyChannelEvent, viewOf } from "#client/channel-view"
 import {
   type Channel,
   type ChannelEvents,
@@ -10,7 +11,6 @@ import {
   isError,
   memoryStorage
 } from "#client/client"
-import { applyChannelEvent, viewOf } from "#client/channel-view"
 import { TestApp } from "#testing/app"
 import { manage, uniqueName } from "../support/channel-calls.ts"
 import {
@@ -150,7 +150,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client cha
       yield* ask(() => again.leave())
       assert.deepStrictEqual(again.closed, { reason: "left" })
       assert.isTrue(isError(yield* rejection(() => again.confirmed.send("x")), "not_in_channel"))
-      const nowhere = yield* rejection(() => bob.channels.join("../nowhere"))
+      const nowhere = yield* rejection(() => bob.channels.join("nowhere"))
       assert.isTrue(isError(nowhere, "channel_not_found"))
     })
   )
@@ -181,7 +181,7 @@ describe("a lost connection", () => {
   const inLobby = Effect.fnUntraced(function* () {
     const service = yield* scriptedService
     const client = yield* service.client()
-    const joining = yield* call(() => client.channels.join("../lobby"))
+    const joining = yield* call(() => client.channels.join("lobby"))
     const socket = yield* service.socket
     yield* socket.next
     yield* socket.welcome()

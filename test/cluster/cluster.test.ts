@@ -7,9 +7,9 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schedule } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { TestDatabase } from "#testing/app"
-import { DatabaseLive } from "../support/service.ts"
 import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from "#testing/players"
 import { type Runner, startCluster } from "#testing/runners"
+import { DatabaseLive } from "../support/service.ts"
 
 /** A room's row, once it is as wanted. */
 const rowOf = <A>(

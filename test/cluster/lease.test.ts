@@ -2,8 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { pace } from "#server/cluster/cluster"
-import { Doubt } from "#server/cluster/pause-detector"
 import { neighboursOf } from "#server/cluster/health"
+import { Doubt } from "#server/cluster/pause-detector"
 
 const doubting = () => {
   const clock = { now: 1_000_000 }

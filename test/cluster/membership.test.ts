@@ -3,9 +3,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import { TestClock } from "effect/testing"
+import { type Change, Invalidation } from "#server/platform/invalidation"
 import { Hearing, NeighbourWatch } from "#server/cluster/health"
 import { outOf, Suspicions, SuspicionsLive } from "#server/cluster/membership"
-import { type Change, Invalidation } from "#server/platform/invalidation"
 
 const suspicions = (text: string) =>
   text.split(" ").map((pair) => {

@@ -1,9 +1,9 @@
 /** A line to another node: what it carries, when it says that something is lost, when it gives up. */
 import { assert, describe, it } from "@effect/vitest"
 import { rooms, socket } from "#rpc/limits"
+import { EventTurn } from "#server/platform/flush"
 import { answer, beat, Carried, Line } from "#server/cluster/runner-link"
 import type { WireEvents } from "#server/cluster/runner-transport"
-import { EventTurn } from "#server/platform/flush"
 
 const { coalesceMillis } = socket
 

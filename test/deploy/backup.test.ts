@@ -2,13 +2,13 @@
  * What the README says of backups, tried: dump, wipe, restore, and everything is there. The embedded
  * database is copied while it stands still; one of your own is dumped with `pg_dump`.
  */
-import { assert, describe, it } from "@effect/vitest"
 import { execFile } from "node:child_process"
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { at, type Answer, configure, guest, request, type TestTarget } from "#testing/players"
 import { startRunner } from "#testing/runners"

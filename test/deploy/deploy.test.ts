@@ -7,15 +7,15 @@ import { BlockList, isIPv6 } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { parse, parseAllDocuments } from "yaml"
-import { at } from "#testing/players"
 import { Settings } from "#server/platform/settings/settings"
 import { variables } from "#server/platform/settings/variables"
+import { at } from "#testing/players"
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")
 
 const compose: unknown = parse(read("compose.yaml"), { merge: true })
-const manifests: ReadonlyArray<unknown> = parseAllDocuments(read(".deploy/kubernetes.yaml")).map(
+const manifests: ReadonlyArray<unknown> = parseAllDocuments(read("deploy/kubernetes.yaml")).map(
   (document) => {
     assert.deepStrictEqual(document.errors, [])
     return document.toJS()
@@ -27,7 +27,7 @@ const manifest = (kind: string): unknown => {
   return found[0]
 }
 const dockerfile = read("Dockerfile")
-const turnserver = read(".deploy/turnserver.conf").split("\n")
+const turnserver = read("deploy/turnserver.conf").split("\n")
 
 const list = (value: unknown): ReadonlyArray<unknown> => {
   assert.isTrue(Array.isArray(value), JSON.stringify(value))

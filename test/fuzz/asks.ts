@@ -270,7 +270,7 @@ const attacks: ReadonlyArray<(chance: Chance, ask: Ask) => Ask> = [
   (chance, ask) => {
     const parts = ask.path.split("/")
     parts[chance.integer(1, parts.length - 1)] = chance.pick(segments) ?? ""
-    return { ...ask, path: parts.join("../../../../") }
+    return { ...ask, path: parts.join("/") }
   },
   (chance, ask) => withHeader(ask, "x-svc-key", headerText(`pk_${text(chance)}`)),
   (chance, ask) => withHeader(ask, "authorization", `Bearer ${headerText(text(chance))}`),

@@ -5,6 +5,7 @@
 import { Result, Schema } from "effect"
 import { HttpApi, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Api } from "#rpc/api"
+import { configJsonSchema } from "#rpc/config-document/json-schema"
 import {
   InvalidRequest,
   MethodNotAllowed,
@@ -13,7 +14,6 @@ import {
   UpgradeRequired,
   wire
 } from "#rpc/errors/codes"
-import { configJsonSchema } from "#rpc/config/json-schema"
 import { type Access, endpoints as matrix } from "#server/http/authorization"
 import { Shape } from "./shapes.ts"
 

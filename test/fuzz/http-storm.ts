@@ -4,7 +4,8 @@
  */
 import { Agent, type IncomingMessage, request } from "node:http"
 import { Effect } from "effect"
-import { paths, routeOf } from "#server/http/routes"
+import { paths } from "#rpc/paths"
+import { routeOf } from "#server/http/routes"
 import { Chance } from "../simulation/random.ts"
 import { type Ask, askOf, isEnding, type Kind } from "./asks.ts"
 import { endpointOf, endpoints, mayFail } from "./endpoints.ts"

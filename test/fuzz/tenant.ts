@@ -3,10 +3,10 @@
  * something in each store, so that requests about real things go deep.
  */
 import { Effect } from "effect"
+import { featureTable } from "#rpc/config-document/features"
 import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
-import { featureTable } from "#rpc/config/features"
-import { makeAppeal, text } from "../support/operator-harness.ts"
 import type { Chance } from "../simulation/random.ts"
+import { makeAppeal, text } from "../support/operator-harness.ts"
 import { Suggestions } from "./suggestions.ts"
 
 export type Headers = Readonly<Record<string, string>>

@@ -11,10 +11,10 @@ import { socket as limits } from "#rpc/limits"
 import { TestApp } from "#testing/app"
 import { goOnline, guest, request } from "#testing/players"
 import { pause } from "#testing/socket-client"
+import { FaultProxy } from "../chaos/fault-proxy.ts"
 import { closeCodeIn, frame, opcodes, text } from "../support/malformed/frames.ts"
 import { crowd, endures, patienceMillis, serviceWith } from "../support/malformed/neighbours.ts"
 import { answersIn, openWire, openWires, type Wire } from "../support/malformed/wire.ts"
-import { FaultProxy } from "../chaos/fault-proxy.ts"
 
 const upgrade = (path: string) =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +

@@ -3,9 +3,9 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rooms } from "#rpc/limits"
 import { TestApp } from "#testing/app"
-import { AppLive } from "../support/service.ts"
 import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
+import { AppLive } from "../support/service.ts"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
   it.effect("welcome tells who one is and the service's time", () =>

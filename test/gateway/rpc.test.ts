@@ -5,10 +5,10 @@ import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { RealtimeRpcs, type ServerEvent } from "#rpc/realtime"
 import { TestApp } from "#testing/app"
+import { at, guest, newPlayer } from "#testing/players"
 import { logout } from "../support/devices.ts"
 import { ban } from "../support/moderation-calls.ts"
 import { AppLive } from "../support/service.ts"
-import { at, guest, newPlayer } from "#testing/players"
 
 /** A client of its own connection, with the events it is told. */
 const connect = Effect.fnUntraced(function* (url: string, headers: Record<string, string>) {

@@ -8,10 +8,10 @@ import { Deferred, Effect } from "effect"
 import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import { Listener } from "#server/links/listener"
-import { Frame } from "#server/platform/outbox"
-import { Heard, RealtimeSocket } from "#server/gateway/socket"
 import { EventTurn } from "#server/platform/flush"
+import { Frame } from "#server/platform/outbox"
+import { Listener } from "#server/links/listener"
+import { Heard, RealtimeSocket } from "#server/gateway/socket"
 import { connectSocket } from "#testing/socket-client"
 
 const none = "0".repeat(26)

@@ -5,9 +5,9 @@
  * lists that a contributor may edit (words, floors, sizes, exceptions) are in `house/house.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { arrows, cycles, importForms } from "./imports.ts"
+import { arrows, cycles, folderCycles, importForms } from "./imports.ts"
 import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
-import { functionSizes, header, names, sizes, topFolders, words } from "./shape.ts"
+import { functionSizes, header, names, sizes, topFolders, twins, words } from "./shape.ts"
 import { parse, type Problem, type Source, type TextFile } from "./source.ts"
 import { readTree } from "./tree.ts"
 
@@ -36,13 +36,15 @@ describe("shape", () => {
   it("is read from the files of this repository", () => {
     assert.include(
       sources.map(({ path }) => path),
-      "test/house.test.ts"
+      "test/house/house.test.ts"
     )
   })
 
-  it("has five rooms and no other folder at the top", () => {
-    refuses(topFolders(file("lib/rooms.ts")), "lib/rooms.ts:1 no room is called lib")
+  it("has the folders that a newcomer is told of at the top, and no other", () => {
+    refuses(topFolders(file("lib/rooms.ts")), "lib/rooms.ts:1 no folder at the top is called lib")
+    refuses(topFolders(file(".deploy/a")), ".deploy/a:1 no folder at the top is called .deploy")
     refuses(topFolders(file(".ci/run")))
+    refuses(topFolders(file("docs/rooms.md")))
     holds(files.flatMap(topFolders))
   })
 
@@ -60,14 +62,23 @@ describe("shape", () => {
   it("uses one word for each feature", () => {
     refuses(
       words(file("sql/score.ts")),
-      "sql/score.ts:1 sql/score is no word of a feature (see test/house/house.ts)"
+      "sql/score.ts:1 score is no word of a feature (see test/house/house.ts)"
     )
     refuses(
-      words(file("src/lobby/list.ts")),
-      "src/lobby/list.ts:1 src/lobby is no word of a feature (see test/house/house.ts)"
+      words(file("src/server/features/lobby/list.ts")),
+      "src/server/features/lobby/list.ts:1 lobby is no word of a feature (see test/house/house.ts)"
     )
-    refuses(words(file("src/saves/limits.ts")))
+    refuses(words(file("src/server/features/saves/limits.ts")))
     holds(files.flatMap(words))
+  })
+
+  it("gives a word a file or a folder, never both", () => {
+    refuses(
+      twins([file("rpc/saves.ts"), file("rpc/saves/limits.ts")]),
+      "rpc/saves.ts:1 rpc/saves.ts stands beside the folder rpc/saves/: use one of them"
+    )
+    refuses(twins([file("rpc/saves.ts"), file("sql/saves/limits.ts")]))
+    holds(twins(files))
   })
 
   it("opens every module with a doc comment", () => {
@@ -103,20 +114,23 @@ describe("shape", () => {
 })
 
 describe("imports", () => {
-  it("run downwards: src, entities, sql, rpc, effect", () => {
+  it("run downwards: from src/server/telemetry down to platform, entities, sql, rpc, effect", () => {
     refuses(
       arrows(source("sql/rooms.ts", `import { Room } from "#entities/room/protocol"`)),
       "sql/rooms.ts:1 sql may import sql, rpc, not entities/room/protocol.ts"
     )
+    const upward = source("src/server/platform/mail.ts", `import "#server/links/hub"`)
     refuses(
-      arrows(source("src/rooms.ts", `\nexport * from "#test/rooms"`)),
-      "src/rooms.ts:2 src may import src, entities, sql, rpc, package.json, not test/rooms.ts"
+      arrows(upward),
+      "src/server/platform/mail.ts:1 src/server/platform may import src/server/platform, entities, " +
+        "sql, rpc, package.json, not src/server/links/hub.ts"
     )
     refuses(
-      arrows(source("src/rooms.ts", `import("./testing/testing.ts")`)),
-      "src/rooms.ts:1 src/testing is for tests, the service may not import it"
+      arrows(source("src/server/app.ts", `import("#testing/app")`)),
+      "src/server/app.ts:1 src/server may import src/server, entities, sql, rpc, package.json, " +
+        "not src/testing/app.ts"
     )
-    refuses(arrows(source("src/rooms.ts", `import { Rooms } from "#sql/rooms"`)))
+    refuses(arrows(source("src/server/links/hub.ts", `import { Rooms } from "#sql/rooms"`)))
     holds(sources.flatMap(arrows))
   })
 
@@ -126,23 +140,29 @@ describe("imports", () => {
       "rpc/ids.ts:1 rpc may import the packages effect, not node:crypto"
     )
     refuses(
-      arrows(source("src/client/client.ts", `import type { Hub } from "../hub.ts"`)),
-      "src/client/client.ts:1 src/client may import src/client, rpc, not src/hub.ts"
+      arrows(source("src/client/client.ts", `import type { Hub } from "#server/hub"`)),
+      "src/client/client.ts:1 src/client may import src/client, rpc, not src/server/hub.ts"
     )
     refuses(arrows(source("src/client/client.ts", `import { Api } from "#rpc/api"`)))
     refuses(arrows(source("rpc/ids.ts", `import * as Schema from "effect/Schema"`)))
   })
 
   it("show whether they leave the room", () => {
+    const path = "src/server/features/rooms/frames.ts"
     refuses(
-      importForms(source("src/rooms.ts", `import { Rooms } from "#sql/rooms"`)),
-      "src/rooms.ts:1 import another room as #room/name, not ../sql/rooms.ts"
+      importForms(source(path, `import { Rooms } from "../../../../sql/rooms.ts"`)),
+      `${path}:1 import another room as #room/name, not ../../../../sql/rooms.ts`
     )
     refuses(
-      importForms(source("src/rooms.ts", `let hub: typeof import("#src/hub")`)),
-      "src/rooms.ts:1 import inside a room by a relative path, not #src/hub"
+      importForms(source(path, `import { Hub } from "../../links/hub.ts"`)),
+      `${path}:1 import another room as #room/name, not ../../links/hub.ts`
     )
-    refuses(importForms(source("src/rooms.ts", `import { Hub } from "./hub.ts"`)))
+    refuses(
+      importForms(source(path, `let saves: typeof import("#server/features/saves/service")`)),
+      `${path}:1 import inside a room by a relative path, not #server/features/saves/service`
+    )
+    refuses(importForms(source(path, `import { Saves } from "../saves/service.ts"`)))
+    refuses(importForms(source("src/server/app.ts", `import { Hub } from "./links/hub.ts"`)))
     holds(sources.flatMap(importForms))
   })
 
@@ -155,6 +175,21 @@ describe("imports", () => {
     ]
     refuses(cycles(cycle), "rpc/c.ts:1 import cycle: rpc/a.ts -> rpc/b.ts -> rpc/c.ts -> rpc/a.ts")
     holds(cycles(sources))
+  })
+
+  it("form no cycle between folders", () => {
+    const apart = [
+      source("entities/room/entity.ts", `import { seats } from "../channel/state.ts"`),
+      source("entities/room/state.ts", ""),
+      source("entities/channel/state.ts", ""),
+      source("entities/channel/entity.ts", `import { closed } from "../room/state.ts"`)
+    ]
+    refuses(
+      folderCycles(apart),
+      "entities/channel/entity.ts:1 folder cycle: entities/room -> entities/channel -> entities/room"
+    )
+    refuses(cycles(apart))
+    holds(folderCycles(sources.filter(({ path }) => !path.startsWith("test/"))))
   })
 })
 
@@ -171,7 +206,7 @@ describe("language", () => {
     )
     refuses(
       hiddenInputs(source(path, `globalThis.process["env"].PORT`)),
-      `${path}:1 no process.env: use Config of effect, in src/settings.ts`
+      `${path}:1 no process.env: use Config of effect, in src/server/platform/settings`
     )
     refuses(hiddenInputs(source(path, `/** Not Math.random(). */ "Date.now()"`)))
     refuses(hiddenInputs(source("test/bench/load.ts", "performance.now()")))
@@ -219,7 +254,7 @@ describe("language", () => {
   })
 
   it("means the same on every machine", () => {
-    const path = ["", "work", "main"].join("../../../../")
+    const path = ["", "work", "main"].join("/")
     refuses(
       machinePaths(file("README.md", `\nRun it in ${path}.`)),
       `README.md:2 ${path.slice(0, 6)} is a path of one machine`

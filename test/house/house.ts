@@ -5,8 +5,25 @@
  * neighbouring files. Add an exception only with a reason next to it.
  */
 
-/** The five rooms. The order is the order of the floors: a room imports only rooms before it. */
+/** The folders at the top that hold TypeScript: the rooms. */
 export const rooms = ["rpc", "sql", "entities", "src", "test"] as const
+
+/** All folders at the top, folders with a leading dot apart. */
+export const topLevel: ReadonlyArray<string> = [...rooms, "docs", "deploy"]
+
+/** The parts of `src`; every other part is reached as `#part/name`. */
+export const parts: ReadonlyArray<string> = ["server", "client", "cli", "testing", "dashboard"]
+
+/** The floors of `src/server`, from the lowest up. A floor imports itself and the floors below. */
+export const serverFloors: ReadonlyArray<string> = [
+  "platform",
+  "cluster",
+  "links",
+  "features",
+  "http",
+  "gateway",
+  "telemetry"
+]
 
 /** What the files of a folder may import. */
 export interface Floor {
@@ -17,8 +34,13 @@ export interface Floor {
   readonly packages: ReadonlyArray<string>
 }
 
+const server = (floor: string) => `src/server/${floor}`
+
+const below = (floor: string) => serverFloors.slice(0, serverFloors.indexOf(floor) + 1).map(server)
+
 /**
- * The arrows `src -> entities -> sql -> rpc -> effect`. The first that contains a file counts.
+ * The arrows, from the top down: telemetry, gateway, http, features, links, cluster, platform, entities,
+ * sql, rpc, effect. The first that contains a file counts.
  */
 export const floors: ReadonlyArray<Floor> = [
   { folder: "rpc", may: ["rpc"], packages: ["effect"] },
@@ -26,7 +48,22 @@ export const floors: ReadonlyArray<Floor> = [
   { folder: "entities", may: ["entities", "sql", "rpc"], packages: ["effect", "@effect/*"] },
   // A browser loads the client: no server code, nothing of node.
   { folder: "src/client", may: ["src/client", "rpc"], packages: ["effect"] },
-  { folder: "src", may: ["src", "entities", "sql", "rpc", "package.json"], packages: ["*"] },
+  { folder: "src/cli", may: ["src/cli", "rpc", "package.json"], packages: ["*"] },
+  ...serverFloors.map((floor) => ({
+    folder: server(floor),
+    may: [...below(floor), "entities", "sql", "rpc", "package.json"],
+    packages: ["*"]
+  })),
+  {
+    folder: "src/server",
+    may: ["src/server", "entities", "sql", "rpc", "package.json"],
+    packages: ["*"]
+  },
+  {
+    folder: "src/testing",
+    may: ["src/testing", "src/client", "src/server", "entities", "sql", "rpc", "package.json"],
+    packages: ["*"]
+  },
   {
     folder: "test",
     may: ["test", "src", "entities", "sql", "rpc", "package.json"],
@@ -34,7 +71,7 @@ export const floors: ReadonlyArray<Floor> = [
   }
 ]
 
-/** The words of the specification, one a feature. The same word names its file in every room. */
+/** The words of the features, one each. The same word names its file or folder in every room. */
 export const featureWords = [
   "ages",
   "appeals",
@@ -52,9 +89,9 @@ export const featureWords = [
   "news",
   "oauth",
   "peers",
+  "player-data",
   "players",
   "projects",
-  "realtime",
   "rooms",
   "saves",
   "sessions",
@@ -65,39 +102,15 @@ export const featureWords = [
   "voice"
 ]
 
-/** Words that are no feature: what the service stands on. */
-export const infrastructureWords = [
-  "cli",
-  "client",
-  "cluster",
-  "connection",
-  "crypto",
-  "dashboard",
+/** Words of `sql` that are no feature: what all repositories stand on, and what the platform stores. */
+export const storageWords = [
+  "batching",
   "database",
-  "docs",
-  "gather",
-  "generate",
-  "http",
-  "hub",
   "idempotency",
-  "invalidation",
-  "keys",
   "mail",
-  "main",
-  "metrics",
   "migrations",
-  "observability",
-  "outbox",
-  "outgoing",
-  "postgres",
-  "secrets",
-  "seed",
-  "service",
-  "settings",
-  "snapshots",
-  "testing",
-  "throttles",
-  "tokens"
+  "single-use-codes",
+  "throttles"
 ]
 
 /** File names that say nothing about their content. */
@@ -131,8 +144,16 @@ export const forbiddenNames: ReadonlyArray<Forbidden> = [
   { name: "performance.now", instead: "Clock.currentTimeNanos", allowed: loads },
   { name: "Math.random", instead: "Random of effect", allowed: [benchmarks] },
   // A process hands its environment on to the processes that it starts.
-  { name: "process.env", instead: "Config of effect, in src/settings.ts", allowed: loads },
-  { name: "node:process", instead: "Config of effect, in src/settings.ts", allowed: [] },
+  {
+    name: "process.env",
+    instead: "Config of effect, in src/server/platform/settings",
+    allowed: loads
+  },
+  {
+    name: "node:process",
+    instead: "Config of effect, in src/server/platform/settings",
+    allowed: []
+  },
   { name: "setTimeout", instead: state, within: ["test/**/*.test.ts"], allowed: [] },
   { name: "node:timers/promises", instead: state, within: ["test/**/*.test.ts"], allowed: [] },
   { name: "Effect.sleep", instead: state, within: ["test/**/*.test.ts"], allowed: [] }

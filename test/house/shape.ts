@@ -5,11 +5,12 @@ import { Visitor } from "oxc-parser"
 import {
   emptyNames,
   featureWords,
-  infrastructureWords,
   maxFileLines,
   maxFunctionLines,
   maxLineLength,
-  rooms
+  rooms,
+  storageWords,
+  topLevel
 } from "./house.ts"
 import { lineOf, problem, type Problem, type Source, type TextFile } from "./source.ts"
 
@@ -18,12 +19,11 @@ type VisitorObject = ConstructorParameters<typeof Visitor>[0]
 type Call = Parameters<NonNullable<VisitorObject["CallExpression"]>>[0]
 type Expression = Call["callee"]
 
-/** Five rooms and no other folder at the top, folders with a leading dot apart. */
+/** The folders at the top that a newcomer is told of, and no other; those with a leading dot apart. */
 export const topFolders = (file: TextFile): ReadonlyArray<Problem> => {
   const [folder, ...rest] = file.path.split("/")
-  const known: ReadonlyArray<string> = rooms
-  if (rest.length === 0 || folder === undefined || known.includes(folder)) return []
-  return folder.startsWith(".") ? [] : [problem(file, 0, `no room is called ${folder}`)]
+  if (rest.length === 0 || folder === undefined || topLevel.includes(folder)) return []
+  return folder === ".ci" ? [] : [problem(file, 0, `no folder at the top is called ${folder}`)]
 }
 
 const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*$/
@@ -42,13 +42,30 @@ export const names = (file: TextFile): ReadonlyArray<Problem> => {
   })
 }
 
-/** One word a feature: `sql/<word>.ts`, `src/<word>.ts` and `src/<word>/`. */
-export const words = (file: TextFile): ReadonlyArray<Problem> => {
-  const [room, name] = file.path.split("/")
-  if ((room !== "sql" && room !== "src") || name === undefined) return []
-  const word = name.replace(/\..*$/, "")
-  if (featureWords.includes(word) || infrastructureWords.includes(word)) return []
-  return [problem(file, 0, `${room}/${word} is no word of a feature (see test/house/house.ts)`)]
+/** One word a feature: `sql/<word>.ts` and `src/server/features/<word>/`. */
+export const words = ({ path, text }: TextFile): ReadonlyArray<Problem> => {
+  const feature = /^src\/server\/features\/([^/.]+)/.exec(path)?.[1]
+  const stored = /^sql\/([^/.]+)/.exec(path)?.[1]
+  const known = stored === undefined ? featureWords : [...featureWords, ...storageWords]
+  const word = feature ?? stored
+  if (word === undefined || known.includes(word)) return []
+  return [problem({ path, text }, 0, `${word} is no word of a feature (see test/house/house.ts)`)]
+}
+
+/** A word is a file or a folder, never both: `saves.ts` does not stand beside `saves/`. */
+export const twins = (files: ReadonlyArray<TextFile>): ReadonlyArray<Problem> => {
+  const folders = new Set(files.flatMap(({ path }) => foldersOf(path)))
+  return files.flatMap((file) => {
+    const base = file.path.replace(/\.ts$/, "")
+    if (base === file.path || !folders.has(base)) return []
+    return [problem(file, 0, `${base}.ts stands beside the folder ${base}/: use one of them`)]
+  })
+}
+
+/** The folders that a path is in, from the outermost. */
+const foldersOf = (path: string): ReadonlyArray<string> => {
+  const parts = path.split("/").slice(0, -1)
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"))
 }
 
 /** Every module opens with a doc comment that says what it is. */

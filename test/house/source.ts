@@ -5,6 +5,7 @@
  */
 import { dirname, join } from "node:path/posix"
 import { parseSync, Visitor, type ParseResult } from "oxc-parser"
+import { parts } from "./house.ts"
 
 /** Any file with text. */
 export interface TextFile {
@@ -42,9 +43,13 @@ export const problem = (file: TextFile, offset: number, message: string): Proble
   message
 })
 
+/** `#server/app` is `src/server/app`, as the `imports` of package.json have it. */
+const rootOf = (path: string): string =>
+  parts.some((part) => path.startsWith(`${part}/`)) ? `src/${path}` : path
+
 /** `#room/word` and relative specifiers name files of the repository, all others packages. */
 const resolve = (path: string, specifier: string): string | undefined => {
-  if (specifier.startsWith("#")) return `${specifier.slice(1)}.ts`
+  if (specifier.startsWith("#")) return `${rootOf(specifier.slice(1))}.ts`
   if (specifier.startsWith(".")) return join(dirname(path), specifier)
   return undefined
 }

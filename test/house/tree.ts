@@ -24,7 +24,7 @@ const pathsIn = (folder: string): ReadonlyArray<string> =>
 export const readTree = (): ReadonlyArray<TextFile> =>
   pathsIn(root)
     .map((path) => ({
-      path: relative(root, path).split(sep).join("../../../../"),
+      path: relative(root, path).split(sep).join("/"),
       text: readFileSync(path, "utf8")
     }))
     .filter(({ text }) => !text.includes("\0"))

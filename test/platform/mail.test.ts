@@ -9,12 +9,11 @@ import { HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mail as limits } from "#rpc/limits"
+import { databaseLayer } from "#sql/database"
 import { letterOf } from "#server/platform/mail/templates"
 import { Environments } from "#server/features/projects/environments"
 import { at, request } from "#testing/players"
 import { pause } from "#testing/socket-client"
-import { databaseLayer } from "#sql/database"
-import { Inbox } from "../support/email/inbox.ts"
 import {
   callsOf,
   codeOf,
@@ -24,6 +23,7 @@ import {
   password,
   withEmail
 } from "../support/email/email-harness.ts"
+import { Inbox } from "../support/email/inbox.ts"
 import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
 /** Stopping takes time, and the test's clock stands still. */

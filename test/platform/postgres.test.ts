@@ -43,7 +43,7 @@ const join = Effect.fnUntraced(function* (dataDir: string) {
 })
 
 /** A data directory with a stopped server, shared by the tests that need no first start. */
-class Existing extends Context.Service<Existing, string>()("test/postgres/Existing") {
+class Existing extends Context.Service<Existing, string>()("test/platform/postgres.test/Existing") {
   static readonly layer = Layer.effect(
     Existing,
     Effect.tap(makeDataDir, (dataDir) => Effect.scoped(join(dataDir)))

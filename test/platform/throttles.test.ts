@@ -4,8 +4,8 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { type Throttle, throttles as limits } from "#rpc/limits"
-import { at, request } from "#testing/players"
 import { Throttles } from "#server/platform/throttles"
+import { at, request } from "#testing/players"
 import {
   addressOfNode,
   coreOfNode,

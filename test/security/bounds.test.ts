@@ -6,14 +6,14 @@ import { createServer } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import { outgoing, playerSessions, stats } from "#rpc/limits"
+import { StatRows } from "#sql/stats"
 import { SessionsActor } from "#entities/player-session/actor"
 import type { SessionItem } from "#entities/player-session/protocol"
 import { nowhere } from "#entities/player-session/state"
-import { outgoing, playerSessions, stats } from "#rpc/limits"
-import { StatRows } from "#sql/stats"
 import { Outgoing } from "#server/platform/outgoing"
-import { newGame } from "../support/players.ts"
 import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { newGame } from "../support/players.ts"
 
 /** A server that takes requests and answers none. */
 const silent = Effect.acquireRelease(

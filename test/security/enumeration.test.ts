@@ -6,8 +6,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { type Answer, guest, request } from "#testing/players"
 import { ask as developerAsk } from "../support/developer-requests.ts"
-import { Inbox } from "../support/email/inbox.ts"
 import { callsOf, withEmail } from "../support/email/email-harness.ts"
+import { Inbox } from "../support/email/inbox.ts"
 import {
   addressOfNode,
   configure,

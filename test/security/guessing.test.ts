@@ -9,8 +9,8 @@ import { SqlClient } from "effect/sql"
 import { throttles, transfer } from "#rpc/limits"
 import { TestApp } from "#testing/app"
 import { type Answer, at, configure, newPlayer, request } from "#testing/players"
-import { callsOf, password, withEmail } from "../support/email/email-harness.ts"
 import { inAppBrowser } from "../support/devices.ts"
+import { callsOf, password, withEmail } from "../support/email/email-harness.ts"
 import {
   addressOfNode,
   configure as put,
@@ -19,9 +19,9 @@ import {
   SharedDatabase
 } from "../support/http/stack.ts"
 import { codeOf, refresh } from "../support/moderation-calls.ts"
+import { Exposed, live } from "../support/security/security-harness.ts"
 import { figure } from "../support/security/sizes.ts"
 import { weakHash } from "../support/security/weak-hash.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
 
 const Node = nodeWith({
   SVC_THROTTLES: "on",

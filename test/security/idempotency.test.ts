@@ -5,11 +5,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { IdempotencyRows } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
-import { IdempotencyRows } from "#sql/idempotency"
-import { type Ask, codeOf, newGame } from "../support/players.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { type Ask, codeOf, newGame } from "../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

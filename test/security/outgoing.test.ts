@@ -5,7 +5,7 @@
 import { createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
-import { decodeConfig } from "#rpc/config/document"
+import { decodeConfig } from "#rpc/config-document/document"
 import { checkUrl, Outgoing, type Resolve } from "#server/platform/outgoing"
 
 /** A server on every address of this machine; how many have knocked. */

@@ -5,8 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { playerTables } from "#sql/players/tables"
 import { poolLayer } from "#sql/database"
+import { playerTables } from "#sql/players/tables"
 import { TestDatabase } from "#testing/app"
 import {
   at,

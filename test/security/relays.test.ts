@@ -11,8 +11,8 @@ import { assert, layer } from "@effect/vitest"
 import { Clock, ConfigProvider, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { turn } from "#rpc/limits"
-import { Relays } from "#server/features/peers/frames"
 import { Settings } from "#server/platform/settings/settings"
+import { Relays } from "#server/features/peers/frames"
 
 const secret = "shared-with-the-turn-server"
 const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
@@ -65,7 +65,9 @@ const answering = (port: number) =>
   })
 
 /** coturn as it is shipped, but for where it listens. */
-class Coturn extends Context.Service<Coturn, { readonly port: number }>()("test/Coturn") {
+class Coturn extends Context.Service<Coturn, { readonly port: number }>()(
+  "test/security/relays.test/Coturn"
+) {
   static readonly layer = Layer.effect(
     Coturn,
     Effect.gen(function* () {

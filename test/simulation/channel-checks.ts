@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { HashMap } from "effect"
+import { channels as limits } from "#rpc/limits"
 import {
   type ChannelState,
   inForce,
@@ -13,7 +14,6 @@ import {
   selfOf,
   settingsView
 } from "#entities/channel/model"
-import { channels as limits } from "#rpc/limits"
 import type { ChannelTranscript } from "./channel-client.ts"
 import { say } from "./channel-play.ts"
 import type { ChannelRecord, ToldChannel } from "./channel-record.ts"

@@ -3,11 +3,11 @@
  * what the members' own transcripts are held against.
  */
 import { HashMap, Layer } from "effect"
+import { channels as limits } from "#rpc/limits"
 import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
 import type { ChannelItem } from "#entities/channel/protocol"
 import type { Watcher } from "#entities/watch"
-import { channels as limits } from "#rpc/limits"
 import type { Process } from "./world.ts"
 
 /** What one activation told one node since it began to watch. */

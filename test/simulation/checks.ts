@@ -5,9 +5,9 @@
  */
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Exit } from "effect"
+import { rooms } from "#rpc/limits"
 import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
-import { rooms } from "#rpc/limits"
 import { claim, release } from "#server/links/reservations"
 import { checkRoom } from "../support/room-harness.ts"
 import type { Cluster, Outage } from "./faults.ts"

@@ -1,8 +1,8 @@
 /** What happens to the cluster: runners die, stop, freeze and come, wires and the database fail. */
 import type { Weather } from "./database.ts"
+import type { Chance } from "./random.ts"
 import type { Surroundings } from "./runner.ts"
 import { Runner } from "./runner.ts"
-import type { Chance } from "./random.ts"
 import type { World } from "./world.ts"
 
 const weathers: ReadonlyArray<Weather> = ["slow", "slow", "refusing", "silent"]

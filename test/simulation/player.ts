@@ -4,8 +4,8 @@
  */
 import { Option, Schema } from "effect"
 import { ChannelEvent } from "#rpc/channels"
-import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import { ClientFrames, Reply, Warn, Welcome } from "#rpc/realtime"
+import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import { follow } from "../support/room-harness.ts"
 import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"
 import type { ChannelRules } from "./channel-rules.ts"

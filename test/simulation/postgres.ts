@@ -1,8 +1,8 @@
 /** Real databases for simulated clusters: one for each life that is played at a time. */
 import { Context, Effect, type Exit, Layer, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { poolLayer } from "#sql/database"
 import { ChannelRows } from "#sql/channels"
+import { poolLayer } from "#sql/database"
 import { RoomRows } from "#sql/rooms"
 import { cloneDatabase } from "#testing/database"
 import type { RealDatabase } from "./database.ts"

@@ -3,6 +3,15 @@
  * must agree. The same seed is the same life.
  */
 import {
+  checkChannelOwners,
+  checkChannels,
+  checkChannelTranscripts,
+  sayAll
+} from "./channel-checks.ts"
+import { keepManaging } from "./channel-play.ts"
+import { ChannelRecord } from "./channel-record.ts"
+import { ChannelRules, serverMade } from "./channel-rules.ts"
+import {
   checkAnswers,
   checkCalm,
   checkDoubled,
@@ -14,15 +23,6 @@ import {
   checkTranscripts,
   checkWrites
 } from "./checks.ts"
-import {
-  checkChannelOwners,
-  checkChannels,
-  checkChannelTranscripts,
-  sayAll
-} from "./channel-checks.ts"
-import { keepManaging } from "./channel-play.ts"
-import { ChannelRecord } from "./channel-record.ts"
-import { ChannelRules, serverMade } from "./channel-rules.ts"
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"

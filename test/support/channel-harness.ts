@@ -5,8 +5,14 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
+import {
+  ChannelEvent,
+  type ChannelPlayer,
+  type ChannelSettings,
+  type ModerateOp
+} from "#rpc/channels"
+import { channels as limits } from "#rpc/limits"
 import { ChannelActor } from "#entities/channel/actor"
-import type { ChannelPort } from "#entities/channel/runtime"
 import {
   type ChannelState,
   membersOf,
@@ -17,16 +23,10 @@ import {
   type Terms
 } from "#entities/channel/model"
 import type { ChannelInput, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
+import type { ChannelPort } from "#entities/channel/runtime"
 import { defaultTerms } from "#entities/channel/settings"
 import { fromRow, toRow } from "#entities/channel/snapshot"
 import type { Watcher } from "#entities/watch"
-import {
-  ChannelEvent,
-  type ChannelPlayer,
-  type ChannelSettings,
-  type ModerateOp
-} from "#rpc/channels"
-import { channels as limits } from "#rpc/limits"
 
 /** When every channel here was made, Unix milliseconds. */
 export const start = 1_800_000_000_000

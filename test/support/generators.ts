@@ -1,10 +1,10 @@
 /** Random traffic for the property tests of the realtime core: few players, so that they collide. */
 import { Schema } from "effect"
 import * as fc from "fast-check"
+import { JsonMembers } from "#rpc/rooms"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
 import type { Place, SessionCommand } from "#entities/player-session/state"
 import type { RoomSettings } from "#entities/room/model"
-import { JsonMembers } from "#rpc/rooms"
 
 const players = ["ann", "ben", "cat", "dan", "eve"]
 const nodes = ["n1", "n2"] as const

@@ -11,7 +11,7 @@ declare module "vitest" {
 
 // Loaded by Node itself: the loader that vitest gives to this file lacks `import.meta.resolve`.
 const { testServer }: typeof import("#testing/database") = createRequire(import.meta.url)(
-  "../src/testing/database.ts"
+  "../../src/testing/database.ts"
 )
 
 export default async (project: TestProject): Promise<() => Promise<void>> => {

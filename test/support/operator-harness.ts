@@ -3,7 +3,7 @@
  * developers of this project and of another. All of it is made over HTTP.
  */
 import { Effect } from "effect"
-import { featureTable } from "#rpc/config/features"
+import { featureTable } from "#rpc/config-document/features"
 import { TestApp } from "#testing/app"
 import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
 
@@ -20,7 +20,7 @@ const ok = (answer: Answer): Effect.Effect<unknown> =>
 export const text = (body: unknown, ...path: ReadonlyArray<string | number>): string => {
   const found = at(body, ...path)
   if (typeof found === "string") return found
-  throw new Error(`No text at ${path.join("../operating")} of ${JSON.stringify(body)}`)
+  throw new Error(`No text at ${path.join(".")} of ${JSON.stringify(body)}`)
 }
 
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })

@@ -5,11 +5,11 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import { RoomActor, type RoomPort } from "#entities/room/actor"
 import type { Newcomer, RoomSettings, RoomState } from "#entities/room/model"
 import type { PlayerCommand, RoomInput, RoomItem } from "#entities/room/protocol"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
-import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms"
 import type { Watcher } from "#entities/watch"
 import { connectionOf, emptyRoom, follow, start } from "./room-harness.ts"
 

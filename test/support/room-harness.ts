@@ -6,6 +6,8 @@
 import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
 import { Result } from "effect"
+import { rooms } from "#rpc/limits"
+import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 import {
   type Decision,
   type Newcomer,
@@ -17,8 +19,6 @@ import {
 } from "#entities/room/model"
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"
-import { rooms } from "#rpc/limits"
-import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 
 /** When every room here was opened, Unix milliseconds. */
 export const start = 1_800_000_000_000

@@ -164,7 +164,7 @@ layer(AppLive)("metrics", (it) => {
       const { samples } = yield* scrape
       const names = new Set(Array.from(samples.keys(), (key) => key.replace(/\{.*/, "")))
       const metrics = new Set(Array.from(samples.keys(), metricOf))
-      for (const file of ["../src/observability/grafana.json", "../README.md"]) {
+      for (const file of ["../../deploy/grafana.json", "../../README.md"]) {
         const text = readFileSync(new URL(file, import.meta.url), "utf8")
         // `#svc_code` and its kind are the return of a sign-in.
         const used = new Set(text.match(/(?<!#)\b(?:svc|process)_[a-z]+_?[a-z_]*\b/g) ?? [])

@@ -13,8 +13,8 @@ import {
   RunnerStorage,
   ShardingConfig
 } from "effect/cluster"
-import { Neighbours } from "./runner-links.ts"
 import { Suspicions } from "./membership.ts"
+import { Neighbours } from "./runner-links.ts"
 
 const watchMillis = 200
 const watched = 2
@@ -51,7 +51,7 @@ export class Hearing extends Context.Service<
       address: RunnerAddress.RunnerAddress
     ) => Effect.Effect<"answers" | "gone" | "silent">
   }
->()("src/cluster/Hearing") {}
+>()("server/cluster/health/Hearing") {}
 
 /**
  * A runner whose line answers is there. One that does not is gone when its machine refuses a

@@ -18,7 +18,7 @@ export class LockSession extends Context.Service<
       shards: ReadonlyArray<ShardId.ShardId>
     ) => Effect.Effect<number, SqlError.SqlError>
   }
->()("src/cluster/LockSession") {}
+>()("server/cluster/lock-session/LockSession") {}
 
 type Reserved = (connection: SqlConnection.Connection) => void
 

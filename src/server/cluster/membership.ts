@@ -47,7 +47,7 @@ export interface Verdicts {
 }
 
 /** A runner that is alone hears nobody, and nobody it. */
-export const Suspicions = Context.Reference<Verdicts>("src/cluster/Suspicions", {
+export const Suspicions = Context.Reference<Verdicts>("server/cluster/membership/Suspicions", {
   defaultValue: () => ({
     tell: () => Effect.void,
     isOut: () => false,

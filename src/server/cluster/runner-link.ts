@@ -7,8 +7,8 @@
  * that has arrived. So what arrives is in order and without a gap until someone is told of one.
  */
 import { Option, Schema } from "effect"
-import { LineInputs, LineItems } from "#entities/room/lines"
 import { rooms } from "#rpc/limits"
+import { LineInputs, LineItems } from "#entities/room/lines"
 import type { EventTurn } from "#server/platform/flush"
 import type { Wire, WireEvents } from "./runner-transport.ts"
 

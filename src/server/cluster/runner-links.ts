@@ -3,8 +3,8 @@ import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
-import { readings } from "#server/telemetry/metrics"
 import { NodeTurn } from "#server/platform/flush"
+import { readings } from "#server/platform/metrics"
 import { answer, beat, Carried, Freight, type Heard, Line } from "./runner-link.ts"
 import { type Wire, type WireEvents, Wires } from "./runner-transport.ts"
 
@@ -17,7 +17,7 @@ export class Neighbours extends Context.Service<
     /** What is heard of the runner over the line to it, which opens when there is none. */
     readonly heard: (address: RunnerAddress.RunnerAddress) => Heard
   }
->()("src/cluster/Neighbours") {}
+>()("server/cluster/runner-links/Neighbours") {}
 
 const decodeFreight = Schema.decodeUnknownOption(Freight)
 

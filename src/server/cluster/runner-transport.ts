@@ -28,4 +28,4 @@ export class Wires extends Context.Service<
     /** Takes the wires that other runners open from now on. */
     readonly accept: (accepted: (wire: Wire) => WireEvents) => void
   }
->()("src/cluster/Wires") {}
+>()("server/cluster/runner-transport/Wires") {}

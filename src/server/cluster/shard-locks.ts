@@ -19,9 +19,9 @@ import {
   ShardingConfig
 } from "effect/cluster"
 import { Lease, type Ownership } from "#entities/lease"
-import { readings } from "#server/telemetry/metrics"
-import { Doubt } from "./pause-detector.ts"
+import { readings } from "#server/platform/metrics"
 import { LockSession } from "./lock-session.ts"
+import { Doubt } from "./pause-detector.ts"
 
 const retryMillis = 30
 /** Well below the second that the library gives it. */

@@ -5,12 +5,12 @@
  * players have made, and hides their addresses.
  */
 import { Effect, Layer, Stream } from "effect"
-import { LocalRooms } from "#entities/room/entity"
 import type { EnvironmentId } from "#rpc/ids"
-import { Configs } from "#server/features/config/service"
-import { followModes } from "#server/features/matchmaking/frames"
+import { LocalRooms } from "#entities/room/entity"
 import { ChannelHub } from "#server/links/channel-hub"
 import { Hub } from "#server/links/hub"
+import { Configs } from "#server/features/config/service"
+import { followModes } from "#server/features/matchmaking/frames"
 import { followAge } from "./player-changes.ts"
 
 /** Closes the rooms that live here, and those that players of this node are in, wherever they live. */

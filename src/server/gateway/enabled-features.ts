@@ -1,5 +1,5 @@
 /** What an environment offers over the socket, and what a frame needs of it (spec section 4.5). */
-import { type FeatureName, featureTable } from "#rpc/config/features"
+import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { FeatureDisabled } from "#rpc/errors/codes"
 
 export interface Offers {

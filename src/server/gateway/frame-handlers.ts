@@ -5,22 +5,22 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import type { PlayerCommand } from "#entities/room/protocol"
 import { type CodedError, NotInRoom } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { JsonMembers } from "#rpc/rooms"
 import type { RoomRows } from "#sql/rooms"
+import type { PlayerCommand } from "#entities/room/protocol"
+import type { Throttles } from "#server/platform/throttles"
+import { answerWith, oversized, refuse } from "#server/links/answering"
+import type { Answered } from "#server/links/entity-link"
+import type { FrameHandlers } from "#server/links/frames"
+import type { Hub } from "#server/links/hub"
+import type { PlayerConnection } from "#server/links/player-connection"
 import { channelFrames, type ChannelServices } from "#server/features/channels/frames"
 import type { Configs } from "#server/features/config/service"
 import { cancelMatch, quickMatch } from "#server/features/matchmaking/frames"
 import { iceServersOf, type Relays } from "#server/features/peers/frames"
-import type { Throttles } from "#server/platform/throttles"
 import { createRoom, joinRoom, leaveRoom, resumeRoom } from "#server/features/rooms/frames"
-import { answerWith, oversized, refuse } from "#server/links/answering"
-import type { PlayerConnection } from "#server/links/player-connection"
-import type { FrameHandlers } from "#server/links/frames"
-import type { Hub } from "#server/links/hub"
-import type { Answered } from "#server/links/entity-link"
 
 /** What the effects behind the frames stand on. */
 type FrameServices =
@@ -105,7 +105,9 @@ const inTurn =
     connection.steps.withPermits(1)(effect(connection, payload))
 
 /** The frames' behaviour on this node. */
-export class Frames extends Context.Service<Frames, FrameHandlers>()("src/realtime/Frames") {
+export class Frames extends Context.Service<Frames, FrameHandlers>()(
+  "server/gateway/frame-handlers/Frames"
+) {
   static readonly layer = Layer.effect(
     Frames,
     Effect.gen(function* () {

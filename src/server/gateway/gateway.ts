@@ -9,16 +9,20 @@ import { WebSocketServer } from "ws"
 import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
+import { paths } from "#rpc/paths"
 import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
-import { ListenerFrames } from "#server/features/channels/frames"
-import { Suspicions } from "#server/cluster/membership"
-import { Configs } from "#server/features/config/service"
 import { addressOf } from "#server/platform/client-address"
-import { paths } from "#server/http/routes"
+import { Frame } from "#server/platform/outbox"
+import { Settings } from "#server/platform/settings/settings"
+import { Suspicions } from "#server/cluster/membership"
+import { traced } from "#server/links/answering"
+import { Hub } from "#server/links/hub"
+import { Listener } from "#server/links/listener"
+import { ListenerFrames } from "#server/features/channels/frames"
+import { Configs } from "#server/features/config/service"
+import { AccessTokens } from "#server/features/sessions/tokens"
 import { refuse } from "#server/http/raw-response"
 import { HttpServerHandle, webSocketBounds } from "#server/http/server"
-import { AccessTokens } from "#server/features/sessions/tokens"
-import { Settings } from "#server/platform/settings/settings"
 import {
   admit,
   type AdmissionServices,
@@ -27,11 +31,7 @@ import {
   sessionNow,
   welcome
 } from "./admission.ts"
-import { traced } from "#server/links/answering"
 import { Frames } from "./frame-handlers.ts"
-import { Hub } from "#server/links/hub"
-import { Listener } from "#server/links/listener"
-import { Frame } from "#server/platform/outbox"
 import { type Admitted, Heard, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
 const drainMillis = 1500
@@ -159,7 +159,7 @@ export class Gateway extends Context.Service<
     readonly book: Doorbook
     readonly heard: Heard
   }
->()("src/realtime/Gateway") {
+>()("server/gateway/gateway/Gateway") {
   static readonly layer = Layer.effect(
     Gateway,
     Effect.gen(function* () {

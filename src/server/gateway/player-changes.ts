@@ -6,19 +6,19 @@
  * the channels that it has, so a seat in its grace goes, too.
  */
 import { DateTime, Effect, HashMap, Layer, Schema, Stream } from "effect"
-import { LocalChannels } from "#entities/channel/entity"
-import { LocalRooms } from "#entities/room/entity"
 import { type AgeBand, ageProfileOf } from "#rpc/ages"
-import type { EnvironmentConfig } from "#rpc/config/document"
+import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { SessionRevoked, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
+import { LocalChannels } from "#entities/channel/entity"
+import { LocalRooms } from "#entities/room/entity"
+import { Hub } from "#server/links/hub"
+import type { PlayerConnection } from "#server/links/player-connection"
 import { setOpenChat } from "#server/features/channels/frames"
 import { Configs } from "#server/features/config/service"
 import { type Standing, Standings } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
-import type { PlayerConnection } from "#server/links/player-connection"
-import { Hub } from "#server/links/hub"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)

@@ -8,6 +8,13 @@ import { Cause, Clock, DateTime, Effect, Layer, Option, Queue, Schema, Stream } 
 import { type Headers, HttpRouter } from "effect/http"
 import { type Rpc, RpcSerialization, RpcServer } from "effect/rpc"
 import {
+  channelCreate,
+  channelJoin,
+  channelLeave,
+  channelModerate,
+  channelSend
+} from "#rpc/channels"
+import {
   type CodedError,
   FeatureDisabled,
   PlayerBanned,
@@ -18,22 +25,14 @@ import {
   Unavailable
 } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import {
-  channelCreate,
-  channelJoin,
-  channelLeave,
-  channelModerate,
-  channelSend
-} from "#rpc/channels"
 import { cancelMatch, quickMatch } from "#rpc/matchmaking"
+import { paths } from "#rpc/paths"
 import { iceServers, signal } from "#rpc/peers"
 import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
-import { Configs } from "#server/features/config/service"
-import { paths } from "#server/http/routes"
-import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
+import type { Frame } from "#server/platform/outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
-import type { Door, PlayerConnection } from "#server/links/player-connection"
+import type { Answered } from "#server/links/entity-link"
 import type {
   FrameData,
   FrameHandlers,
@@ -41,12 +40,13 @@ import type {
   FrameRpc,
   FrameType
 } from "#server/links/frames"
-import { Frames } from "./frame-handlers.ts"
 import { Hub } from "#server/links/hub"
-import type { Answered } from "#server/links/entity-link"
-import { NativeSockets } from "./rpc-sockets.ts"
+import type { Door, PlayerConnection } from "#server/links/player-connection"
+import { Configs } from "#server/features/config/service"
+import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
 import { type Offers, withheld } from "./enabled-features.ts"
-import type { Frame } from "#server/platform/outbox"
+import { Frames } from "./frame-handlers.ts"
+import { NativeSockets } from "./rpc-sockets.ts"
 
 type EventError = FeatureDisabled | PlayerBanned | TokenExpired | Unauthorized | Unavailable
 

@@ -61,7 +61,7 @@ export class NativeSockets extends Context.Service<
     /** The socket of a call has its events open, or, later, no more. */
     readonly waits: (headers: Headers.Headers, waits: boolean) => Effect.Effect<void>
   }
->()("src/realtime/NativeSockets") {
+>()("server/gateway/rpc-sockets/NativeSockets") {
   static readonly layer = Layer.effect(
     NativeSockets,
     Effect.gen(function* () {

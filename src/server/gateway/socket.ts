@@ -10,8 +10,8 @@ import type { PlayerCaller } from "#rpc/auth"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
+import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
-import type { Door, PlayerConnection } from "#server/links/player-connection"
 import {
   type Broken,
   dispatch,
@@ -22,8 +22,8 @@ import {
   warnFrame
 } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
+import type { Door, PlayerConnection } from "#server/links/player-connection"
 import { type Offers, withheld } from "./enabled-features.ts"
-import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
 
 /** An admitted socket, as the gateway found it. */
 export interface Admitted {

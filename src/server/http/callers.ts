@@ -21,7 +21,7 @@ import {
   RequiredFeature,
   SecretKey
 } from "#rpc/auth"
-import { featureTable } from "#rpc/config/features"
+import { featureTable } from "#rpc/config-document/features"
 import {
   FeatureDisabled,
   FeatureUnavailable,
@@ -30,16 +30,16 @@ import {
   Unauthorized
 } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
+import { Settings } from "#server/platform/settings/settings"
+import { throttled } from "#server/platform/throttled-requests"
+import { Throttles } from "#server/platform/throttles"
+import { Usage } from "#server/platform/usage"
 import { Configs } from "#server/features/config/service"
 import { Standings } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
-import { Usage } from "#server/features/projects/usage"
 import { AccessTokens } from "#server/features/sessions/tokens"
-import { Settings } from "#server/platform/settings/settings"
-import { Throttles } from "#server/platform/throttles"
 import { MembersLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
-import { throttled } from "#server/platform/throttled-requests"
 
 /** The environment of a publishable key, for a page that may use it. */
 const makeByPublishableKey = Effect.gen(function* () {

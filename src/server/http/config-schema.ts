@@ -3,8 +3,8 @@
  * nothing of any environment.
  */
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { configJsonSchemaText } from "#rpc/config/json-schema"
-import { paths } from "./routes.ts"
+import { configJsonSchemaText } from "#rpc/config-document/json-schema"
+import { paths } from "#rpc/paths"
 
 const maxAgeSeconds = 3600
 

@@ -5,13 +5,13 @@
  */
 import { DateTime, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { isLoopback } from "#rpc/config/origins"
+import { isLoopback } from "#rpc/config-document/origins"
 import { NotFound } from "#rpc/errors/codes"
 import { clientAddress } from "#server/platform/client-address"
-import { errorResponse } from "./errors.ts"
-import { Settings } from "#server/platform/settings/settings"
-import { escapeHtml } from "#server/platform/mail/templates"
 import { devMailPath, type KeptMail, Mails } from "#server/platform/mail/outbox"
+import { escapeHtml } from "#server/platform/mail/templates"
+import { Settings } from "#server/platform/settings/settings"
+import { errorResponse } from "./errors.ts"
 
 /** The mails bring their style in attributes; of anything else they bring nothing. */
 const policy =

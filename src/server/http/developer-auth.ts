@@ -20,9 +20,9 @@ import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
 import { MemberRows } from "#sql/projects/repository"
-import { DeveloperSessions } from "#server/features/developers/sessions"
-import { Throttles } from "#server/platform/throttles"
 import { throttled } from "#server/platform/throttled-requests"
+import { Throttles } from "#server/platform/throttles"
+import { DeveloperSessions } from "#server/features/developers/sessions"
 
 const isProjectId = Schema.is(ProjectId)
 const isEnvironmentName = Schema.is(EnvironmentName)

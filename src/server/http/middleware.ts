@@ -12,8 +12,8 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
-import { answerFailure, malformed } from "./errors.ts"
 import { makeNotes } from "./access-log.ts"
+import { answerFailure, malformed } from "./errors.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 

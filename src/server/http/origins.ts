@@ -4,11 +4,11 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
-import type { EnvironmentConfig } from "#rpc/config/document"
-import { originAllowed } from "#rpc/config/origins"
+import type { EnvironmentConfig } from "#rpc/config-document/document"
+import { originAllowed } from "#rpc/config-document/origins"
 import { OriginNotAllowed } from "#rpc/errors/codes"
-import { Configs } from "#server/features/config/service"
 import { Settings } from "#server/platform/settings/settings"
+import { Configs } from "#server/features/config/service"
 
 /** Origins whose answer is remembered for one version of a config. */
 const rememberedMax = 1000
@@ -22,7 +22,7 @@ export class Origins extends Context.Service<
       origin: string | undefined
     ) => Effect.Effect<void, OriginNotAllowed>
   }
->()("src/http/origins/Origins") {
+>()("server/http/origins/Origins") {
   static readonly layer = Layer.effect(
     Origins,
     Effect.gen(function* () {

@@ -2,18 +2,7 @@
 import { FindMyWay } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "#rpc/api"
-
-/** Pages and sockets beside the API. */
-export const paths = {
-  configSchema: "/v1/config/schema.json",
-  docs: "/docs",
-  metrics: "/metrics",
-  openapi: "/openapi.json",
-  realtime: "/v1/realtime",
-  reset: "/-/reset",
-  rpc: "/v1/rpc",
-  verify: "/-/verify"
-} as const
+import { paths } from "#rpc/paths"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 

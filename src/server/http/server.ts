@@ -9,15 +9,15 @@ import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
+import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
-import { paths } from "./routes.ts"
 import { letGo, refuse } from "./raw-response.ts"
 
 /** Takes an upgrade request: the socket is the handler's from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /** What a client may take its time with, in milliseconds. */
-export const HttpBounds = Context.Reference("src/http/server/HttpBounds", {
+export const HttpBounds = Context.Reference("server/http/server/HttpBounds", {
   defaultValue: () => ({
     /** From the first byte, or the opening of the connection, to the end of the headers. */
     headersTimeout: 10_000,
@@ -169,7 +169,7 @@ export class HttpServerHandle extends Context.Service<
     /** Ends every connection, upgraded ones included. */
     readonly endConnections: Effect.Effect<void>
   }
->()("src/http/server/HttpServerHandle") {
+>()("server/http/server/HttpServerHandle") {
   static readonly layer = Layer.effect(
     HttpServerHandle,
     Effect.gen(function* () {

@@ -2,14 +2,12 @@
  * What every endpoint says of a request that it cannot read: 400 `invalid_json`, 400
  * `invalid_request` with every issue and its path, 415 `unsupported_media_type`.
  */
-import { Effect, Layer, SchemaIssue, type Types } from "effect"
+import { Effect, Layer, type SchemaIssue, type Types } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { Requests } from "#rpc/auth"
-import { jsonPath } from "#rpc/config/paths"
-import { InvalidJson, InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
+import { InvalidJson, type InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
+import { invalidRequest } from "#server/platform/invalid-request"
 
 /** Where a part of the request is, as an issue's path begins. */
 const slots = { Params: ["params"], Query: ["query"], Headers: ["headers"], Payload: [] } as const
@@ -27,19 +25,6 @@ const refusalOf = (
   if (error.kind === "Body" || error.kind === "ResponseHeaders") return Effect.die(error)
   if (isNotJson(error.cause.issue)) return Effect.fail(new InvalidJson())
   return Effect.fail(invalidRequest(error.cause.issue, slots[error.kind]))
-}
-
-/** A refusal with every issue; `slot` is where their paths begin. */
-export const invalidRequest = (
-  issue: SchemaIssue.Issue,
-  slot: ReadonlyArray<string> = []
-): InvalidRequest => {
-  const issues = format(issue).issues.map(({ message, path = [] }) => {
-    const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment))
-    const where = jsonPath([...slot, ...keys])
-    return { path: where === "" ? "body" : where, message }
-  })
-  return new InvalidRequest({ details: { issues } })
 }
 
 const unreadable = (

@@ -1,9 +1,9 @@
 /** How a frame is answered: a refusal at once, an effect when it is done. */
 import { Cause, Context, Effect, Option, References } from "effect"
-import { jsonBytes } from "#entities/room/values"
 import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
-import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
+import { jsonBytes } from "#entities/room/values"
 import type { Answered } from "./entity-link.ts"
+import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
 
 /** A connection that can be warned. */
 interface Warned {

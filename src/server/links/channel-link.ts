@@ -3,13 +3,13 @@
  * What everyone hears comes once, and the link knows who is there: players and anonymous listeners.
  */
 import { Effect, Stream } from "effect"
-import type { LocalChannels } from "#entities/channel/entity"
-import type { Channel, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
 import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
+import type { LocalChannels } from "#entities/channel/entity"
+import type { Channel, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
+import { Frame } from "#server/platform/outbox"
 import type { FrameBucket } from "#server/platform/token-bucket"
 import { type Answered, Link } from "./entity-link.ts"
-import { Frame } from "#server/platform/outbox"
 import type { LinkSurroundings } from "./room-link.ts"
 
 export type ChannelClient = Effect.Success<typeof Channel.client>

@@ -4,9 +4,6 @@
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
-import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors/codes"
-import { isDeeper } from "#rpc/json"
-import { rooms, socket } from "#rpc/limits"
 import {
   channelCreate,
   channelJoin,
@@ -14,13 +11,16 @@ import {
   channelModerate,
   channelSend
 } from "#rpc/channels"
+import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors/codes"
+import { isDeeper } from "#rpc/json"
+import { rooms, socket } from "#rpc/limits"
 import { quickMatch } from "#rpc/matchmaking"
 import { signal } from "#rpc/peers"
 import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
 import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
-import type { PlayerConnection } from "./player-connection.ts"
-import type { Answer, Answered } from "./entity-link.ts"
 import { Frame } from "#server/platform/outbox"
+import type { Answer, Answered } from "./entity-link.ts"
+import type { PlayerConnection } from "./player-connection.ts"
 
 /** Every frame as its `Rpc`. */
 export type FrameRpc = RpcGroup.Rpcs<typeof ClientFrames>
@@ -120,7 +120,7 @@ export const issuesOf = (error: Schema.SchemaError) =>
   formatIssues(error.issue).issues.map((issue) => ({
     path: (issue.path ?? [])
       .map((segment) => String(typeof segment === "object" ? segment.key : segment))
-      .join("../../realtime"),
+      .join("."),
     message: issue.message
   }))
 

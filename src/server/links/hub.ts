@@ -3,6 +3,7 @@
  * connections it holds. Batching, order and fan-out happen here; deciding does not.
  */
 import { Clock, Context, Effect, Fiber, Layer } from "effect"
+import { ThisNode } from "#entities/local-actors"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { LocalSessions } from "#entities/player-session/entity"
@@ -10,12 +11,11 @@ import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { Room } from "#entities/room/protocol"
-import { ThisNode } from "#entities/local-actors"
+import { EventTurn, NodeTurn, TurnTimers } from "#server/platform/flush"
+import type { PlayerConnection } from "./player-connection.ts"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
-import type { PlayerConnection } from "./player-connection.ts"
-import { EventTurn, NodeTurn, TurnTimers } from "#server/platform/flush"
 
 /** The node's turn, and fibers that end with it. */
 const makeSurroundings = Effect.fnUntraced(function* (node: string) {
@@ -55,7 +55,7 @@ const makeLinks = <L extends { readonly ended: boolean; readonly start: () => vo
   return { byId, open }
 }
 
-export class Hub extends Context.Service<Hub>()("src/realtime/Hub", {
+export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
   make: Effect.gen(function* () {
     const { id: node } = yield* ThisNode
     const localRooms = yield* LocalRooms

@@ -6,8 +6,8 @@ import { type Effect, Fiber } from "effect"
 import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { Warn } from "#rpc/realtime"
-import type { ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
 import { Frame } from "#server/platform/outbox"
+import type { ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
 
 export class Listener implements ChannelSubscriber {
   readonly connectionId: string

@@ -3,13 +3,13 @@
  * work it has under way. When it closes, its seat waits for the player and its ticket is cancelled.
  */
 import { type DateTime, type Effect, Fiber, Semaphore } from "effect"
-import { nowhere, type Place } from "#entities/player-session/state"
 import type { AgeBand } from "#rpc/ages"
 import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
-import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
+import { nowhere, type Place } from "#entities/player-session/state"
 import { Frame } from "#server/platform/outbox"
+import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
 
 /** Where a connection's frames go: a socket, or the events stream of native RPC. */

@@ -3,13 +3,13 @@
  * queue that moved gets them again.
  */
 import { Effect, Stream } from "effect"
+import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors/codes"
 import type { LocalQueues } from "#entities/matchmaking-queue/entity"
 import type {
   MatchmakingQueue,
   QueueCommand,
   QueueItem
 } from "#entities/matchmaking-queue/protocol"
-import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors/codes"
 import { Link } from "./entity-link.ts"
 import type { LinkSurroundings } from "./room-link.ts"
 

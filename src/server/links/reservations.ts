@@ -5,11 +5,11 @@
  * give back it gives back before it takes anything else.
  */
 import { Cause, Effect, Fiber, Option, Schedule } from "effect"
+import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { PlayerSessionCommand } from "#entities/player-session/protocol"
 import { nowhere, type Place, samePlace } from "#entities/player-session/state"
-import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors/codes"
-import type { PlayerConnection } from "./player-connection.ts"
 import { Hub } from "./hub.ts"
+import type { PlayerConnection } from "./player-connection.ts"
 
 const clusterErrors: ReadonlySet<string> = new Set([
   "MailboxFull",

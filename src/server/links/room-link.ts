@@ -3,15 +3,15 @@
  * link knows which connection hears for which player; the room says when that starts and stops.
  */
 import { Effect, type Fiber, Stream } from "effect"
-import type { Room, RoomInput, RoomItem } from "#entities/room/protocol"
-import type { LocalRooms } from "#entities/room/entity"
-import type { LineItems, RoomLines } from "#entities/room/lines"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
-import { type Answered, Link } from "./entity-link.ts"
-import { Frame } from "#server/platform/outbox"
-import type { RoomLine, Subscriber } from "./subscriber.ts"
+import type { LocalRooms } from "#entities/room/entity"
+import type { LineItems, RoomLines } from "#entities/room/lines"
+import type { Room, RoomInput, RoomItem } from "#entities/room/protocol"
 import type { EventTurn } from "#server/platform/flush"
+import { Frame } from "#server/platform/outbox"
+import { type Answered, Link } from "./entity-link.ts"
+import type { RoomLine, Subscriber } from "./subscriber.ts"
 
 export type RoomClient = Effect.Success<typeof Room.client>
 type Command = RoomInput["command"]

@@ -4,6 +4,8 @@
  * answers it, hears of all of them, with the places that they were granted.
  */
 import { Effect, Stream } from "effect"
+import { type CodedError, Unavailable } from "#rpc/errors/codes"
+import { closeCodes } from "#rpc/realtime"
 import type { LocalSessions } from "#entities/player-session/entity"
 import type {
   PlayerSessionCommand,
@@ -12,10 +14,8 @@ import type {
   SessionInput,
   SessionItem
 } from "#entities/player-session/protocol"
-import { type CodedError, Unavailable } from "#rpc/errors/codes"
-import { closeCodes } from "#rpc/realtime"
-import type { PlayerConnection } from "./player-connection.ts"
 import { Link } from "./entity-link.ts"
+import type { PlayerConnection } from "./player-connection.ts"
 import type { LinkSurroundings } from "./room-link.ts"
 
 export type SessionsClient = Effect.Success<typeof PlayerSessions.client>

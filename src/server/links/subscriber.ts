@@ -1,10 +1,10 @@
 /** A connection as rooms and queues see it, whichever door it came through. */
 import type { Effect } from "effect"
-import type { PlayerCommand } from "#entities/room/protocol"
 import type { CodedError } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
-import type { Answered } from "./entity-link.ts"
+import type { PlayerCommand } from "#entities/room/protocol"
 import type { Frame } from "#server/platform/outbox"
+import type { Answered } from "./entity-link.ts"
 
 /** The line to the room a connection is in. */
 export interface RoomLine {

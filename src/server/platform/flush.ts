@@ -18,7 +18,7 @@ export interface TurnTimers {
 const processTimers: TurnTimers = { soon: setImmediate, later: setTimeout }
 
 /** The process' own timers, unless a simulation of the node brings others. */
-export const TurnTimers = Context.Reference<TurnTimers>("src/realtime/TurnTimers", {
+export const TurnTimers = Context.Reference<TurnTimers>("server/platform/flush/TurnTimers", {
   defaultValue: () => processTimers
 })
 
@@ -92,7 +92,9 @@ export class EventTurn {
 }
 
 /** The turn that a node's gateway and its lines to other nodes share. */
-export class NodeTurn extends Context.Service<NodeTurn, EventTurn>()("src/realtime/NodeTurn") {
+export class NodeTurn extends Context.Service<NodeTurn, EventTurn>()(
+  "server/platform/flush/NodeTurn"
+) {
   static readonly layer = Layer.effect(
     NodeTurn,
     Effect.gen(function* () {

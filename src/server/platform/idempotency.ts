@@ -48,7 +48,7 @@ export class Idempotency extends Context.Service<
       prepare: Effect.Effect<Effect.Effect<A, E2, R2>, E, R>
     ) => Effect.Effect<A, E | E2 | KeyError, R | R2>
   }
->()("src/idempotency/Idempotency") {
+>()("server/platform/idempotency/Idempotency") {
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function* () {

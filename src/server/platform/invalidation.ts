@@ -50,7 +50,7 @@ export class Invalidation extends Context.Service<
     /** Waits until all nodes have done what a change of before means to them, at most a second. */
     readonly heard: Effect.Effect<void>
   }
->()("src/invalidation/Invalidation") {
+>()("server/platform/invalidation/Invalidation") {
   static readonly layer: Layer.Layer<Invalidation, never, PgClient.PgClient | SqlClient.SqlClient> =
     Layer.effect(
       Invalidation,

@@ -16,7 +16,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import type { LookupFunction } from "node:net"
 import { Context, Data, Effect, Layer, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
-import { isLoopback } from "#rpc/config/origins"
+import { isLoopback } from "#rpc/config-document/origins"
 import { outgoing as limits } from "#rpc/limits"
 
 /** The request was not made, or not answered as it should; `message` is for the developer. */
@@ -162,7 +162,7 @@ export class Outgoing extends Context.Service<
     /** The answer, whatever its status. */
     readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingAnswer, OutgoingError>
   }
->()("src/outgoing/Outgoing") {
+>()("server/platform/outgoing/Outgoing") {
   static readonly layerWith = (resolve: Resolve) =>
     Layer.effect(
       Outgoing,

@@ -62,7 +62,7 @@ export class Passwords extends Context.Service<
     /** Whether a hash was made with less than what is used today. */
     readonly isOutdated: (hash: string) => boolean
   }
->()("src/crypto/passwords/Passwords") {
+>()("server/platform/passwords/Passwords") {
   static readonly layer = Layer.effect(
     Passwords,
     Effect.gen(function* () {

@@ -65,7 +65,7 @@ export class Secrets extends Context.Service<
     readonly mark: (text: string) => string
     readonly isMark: (text: string, mark: string) => boolean
   }
->()("src/secrets/Secrets") {
+>()("server/platform/secrets/Secrets") {
   static readonly layer = Layer.effect(
     Secrets,
     Effect.gen(function* () {

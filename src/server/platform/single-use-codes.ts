@@ -52,7 +52,7 @@ export class SingleUseCodes extends Context.Service<
       purpose: CodePurpose
     ) => Effect.Effect<void>
   }
->()("src/sessions/codes/SingleUseCodes") {
+>()("server/platform/single-use-codes/SingleUseCodes") {
   static readonly layer = Layer.effect(
     SingleUseCodes,
     Effect.gen(function* () {

@@ -39,7 +39,7 @@ export class Throttles extends Context.Service<
     /** Gives a token back that was taken a moment ago: what it stood for does not count. */
     readonly giveBack: (key: string) => Effect.Effect<void>
   }
->()("src/throttles/Throttles") {
+>()("server/platform/throttles/Throttles") {
   /** Lets everything pass. */
   static readonly off = Layer.succeed(
     Throttles,

@@ -3,12 +3,12 @@
  * and the queues and channels that live here. A node with nothing alive says nothing.
  */
 import { DateTime, Effect, HashMap, Layer, Schedule, Schema } from "effect"
-import { LocalChannels } from "#entities/channel/entity"
-import { ThisNode } from "#entities/local-actors"
-import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { EnvironmentId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { type LiveReport, LiveRows } from "#sql/projects/live"
+import { LocalChannels } from "#entities/channel/entity"
+import { ThisNode } from "#entities/local-actors"
+import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { sweepDaily } from "#server/platform/database"
 import { Gateway } from "#server/gateway/gateway"
 

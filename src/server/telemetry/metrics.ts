@@ -8,34 +8,17 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Metric, Redacted } from "effect"
-import { constVoid } from "effect/Function"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { PrometheusMetrics } from "effect/observability"
 import { NotFound, Unauthorized } from "#rpc/errors/codes"
-import { errorResponse } from "#server/http/errors"
-import { paths } from "#server/http/routes"
+import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
+import { errorResponse } from "#server/http/errors"
 
 type Registry = Metric.MetricRegistry
 
 /** The metrics of this service alone: several may run in one process. */
 export const RegistryLive = Layer.sync(Metric.MetricRegistry, (): Registry => new Map())
-
-type Labels = Readonly<Record<string, string>>
-
-/** Registers values that are read when they are asked for. */
-export const readings = Effect.map(Effect.context<never>(), (context) => ({
-  gauge: (name: string, description: string, read: () => number, attributes: Labels = {}) => {
-    const hooks = { get: () => ({ value: read() }), update: constVoid, modify: constVoid }
-    Metric.registerUnsafe(Metric.gauge(name, { description, attributes }), context, hooks)
-  },
-  /** `read` only grows. */
-  counter: (name: string, description: string, read: () => number, attributes: Labels = {}) => {
-    const get = () => ({ count: read(), incremental: true })
-    const hooks = { get, update: constVoid, modify: constVoid }
-    Metric.registerUnsafe(Metric.counter(name, { description, attributes }), context, hooks)
-  }
-}))
 
 /** What the library says of the cluster, under our names. */
 const ofCluster: Readonly<Record<string, readonly [name: string, description: string]>> = {

@@ -4,7 +4,7 @@
  */
 import { monitorEventLoopDelay, performance } from "node:perf_hooks"
 import { Effect, Layer } from "effect"
-import { readings } from "./metrics.ts"
+import { readings } from "#server/platform/metrics"
 
 const nanosPerSecond = 1e9
 const microsPerSecond = 1e6

@@ -9,8 +9,9 @@
 import { ConfigProvider, Effect, Layer, Option, References, Tracer } from "effect"
 import { FetchHttpClient, HttpMiddleware, UrlParams } from "effect/http"
 import { OtlpSerialization, OtlpTracer } from "effect/observability"
-import { paths, routeOf } from "#server/http/routes"
+import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
+import { routeOf } from "#server/http/routes"
 
 type Traces = NonNullable<Settings["Service"]["traces"]>
 

@@ -4,8 +4,8 @@
  */
 import { createHistogram } from "node:perf_hooks"
 import * as Schema from "effect/Schema"
-import { peers } from "../servers/peers.ts"
 import type { Player } from "../servers/peer.ts"
+import { peers } from "../servers/peers.ts"
 import { clockMicros } from "./message.ts"
 import { Command, type Figures, type Load, type Report } from "./protocol.ts"
 import { makeSchedule } from "./schedule.ts"

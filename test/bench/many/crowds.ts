@@ -4,10 +4,10 @@ import * as Schema from "effect/Schema"
 import { encodeFrame, opcodes } from "../load/frames.ts"
 import type { Target } from "../load/protocol.ts"
 import { LoadSocket, type SocketEvents, type SocketProtocol } from "../load/socket.ts"
+import type { RunningServer } from "../process.ts"
 import { naive } from "../servers/naive.ts"
 import { startPeer } from "../servers/peer-packages.ts"
 import { socketIo } from "../servers/socket-io.ts"
-import type { RunningServer } from "../process.ts"
 import {
   ask,
   call,

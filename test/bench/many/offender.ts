@@ -2,8 +2,8 @@
  * A member of a room that misbehaves: stops reading, or sends far more than it may. Its seat is kept,
  * so it comes back to the same room after it was closed.
  */
-import { setTimeout as wait } from "node:timers/promises"
 import { once } from "node:events"
+import { setTimeout as wait } from "node:timers/promises"
 import { WebSocket } from "ws"
 import type { Target } from "../load/protocol.ts"
 import { socketUrl } from "./service.ts"

@@ -7,8 +7,8 @@ import * as Schema from "effect/Schema"
 import { encodeFrame, opcodes } from "../load/frames.ts"
 import { blank, firstSeq, messageType } from "../load/message.ts"
 import { LoadSocket, type SocketProtocol } from "../load/socket.ts"
-import type { Peer, Player, RoomPlan } from "./peer.ts"
 import { startPeer } from "./peer-packages.ts"
+import type { Peer, Player, RoomPlan } from "./peer.ts"
 
 const codes = { joinRoom: 10, roomData: 13 } as const
 

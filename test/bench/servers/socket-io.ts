@@ -4,8 +4,8 @@
  */
 import { MessageTemplate, messageType } from "../load/message.ts"
 import { LoadSocket, type SocketProtocol } from "../load/socket.ts"
-import type { Peer, Player, RoomPlan } from "./peer.ts"
 import { startPeer } from "./peer-packages.ts"
+import type { Peer, Player, RoomPlan } from "./peer.ts"
 
 const codes = { open: "0", ping: "2", pong: "3", connect: "40", event: "42" } as const
 /** An event that wants acknowledgement 0, and that. */

@@ -5,9 +5,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { decide } from "#entities/channel/state"
-import { channels as limits } from "#rpc/limits"
 import type { ModerateOp } from "#rpc/channels"
+import { channels as limits } from "#rpc/limits"
+import { decide } from "#entities/channel/state"
 import { ChannelWorld, checkViews, club, type Node } from "../../support/channel-harness.ts"
 
 const second = 1000
@@ -46,14 +46,14 @@ describe("membership", () => {
 
   it("is for those invited, and the owner", () => {
     const world = new ChannelWorld({ ownerId: "ann", join: "invited" })
-    assert.strictEqual(world.join("../../ben"), "channel_forbidden")
-    assert.strictEqual(world.join("../../ann"), "ok")
+    assert.strictEqual(world.join("ben"), "channel_forbidden")
+    assert.strictEqual(world.join("ann"), "ok")
     world.act("ann", "invite", "ben")
-    assert.strictEqual(world.join("../../ben"), "ok")
+    assert.strictEqual(world.join("ben"), "ok")
     world.act("ann", "uninvite", "ben")
     assert.include(world.members, "ben", "who is in stays in")
     world.leave("ben")
-    assert.strictEqual(world.join("../../ben"), "channel_forbidden")
+    assert.strictEqual(world.join("ben"), "channel_forbidden")
   })
 
   it("ends at once, and with its reason, where the service decides", () => {
@@ -77,19 +77,19 @@ describe("membership", () => {
     assert.strictEqual(managed.send("n1", managed.joining("kid", "n1", false)), "ok")
     managed.send("n1", { t: "restrict", playerId: "kid" })
     assert.deepStrictEqual(managed.members, ["kid"])
-    world.join("../../ben")
+    world.join("ben")
     world.send("n1", { t: "restrict", playerId: "ben" })
     assert.deepStrictEqual(world.members, ["ann"])
   })
 
   it("ends at the channel's size", () => {
     const world = new ChannelWorld({ maxMembers: 2 })
-    assert.deepStrictEqual([world.join("../../ann"), world.join("../../ben")], ["ok", "ok"])
-    assert.strictEqual(world.join("../../cat"), "channel_full")
+    assert.deepStrictEqual([world.join("ann"), world.join("ben")], ["ok", "ok"])
+    assert.strictEqual(world.join("cat"), "channel_full")
     world.drop("ben")
-    assert.strictEqual(world.join("../../cat"), "channel_full", "a place is kept")
+    assert.strictEqual(world.join("cat"), "channel_full", "a place is kept")
     world.wait(31 * second)
-    assert.strictEqual(world.join("../../cat"), "ok")
+    assert.strictEqual(world.join("cat"), "ok")
   })
 
   it("of anonymous listeners is counted, while the server lets them in", () => {
@@ -131,7 +131,7 @@ describe("an owner", () => {
 
   it("who has yet to come in is awaited for half a minute", () => {
     const world = new ChannelWorld({ ownerId: "ann" })
-    world.join("../../ben")
+    world.join("ben")
     world.wait(29 * second)
     assert.strictEqual(world.state.terms.ownerId, "ann")
     world.wait(2 * second)
@@ -145,7 +145,7 @@ describe("a channel that nobody is in", () => {
     world.leave("ann")
     world.wait(29 * second)
     assert.isFalse(world.closed)
-    world.join("../../ben")
+    world.join("ben")
     world.wait(60 * second)
     assert.strictEqual(world.state.terms.ownerId, "ben")
     world.leave("ben")
@@ -155,7 +155,7 @@ describe("a channel that nobody is in", () => {
 
   it("stays when the server manages it", () => {
     const world = new ChannelWorld()
-    world.join("../../ann")
+    world.join("ann")
     world.leave("ann")
     world.wait(3600 * second)
     assert.isFalse(world.closed)

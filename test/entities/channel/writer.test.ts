@@ -2,13 +2,13 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { ChannelRows } from "#sql/channels"
 import { ChannelActor } from "#entities/channel/actor"
 import { openChannel } from "#entities/channel/model"
 import type { ChannelPort } from "#entities/channel/runtime"
 import { defaultTerms } from "#entities/channel/settings"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
-import { ChannelRows } from "#sql/channels"
 
 const written: Array<string> = []
 const unasked = () => Effect.die("nobody asks for this")

@@ -4,8 +4,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { Place } from "#entities/player-session/state"
 import { playerSessions } from "#rpc/limits"
+import type { Place } from "#entities/player-session/state"
 import { bucketSteps } from "../../support/generators.ts"
 import { SessionWorld } from "../../support/session-harness.ts"
 

@@ -72,7 +72,7 @@ describe("a dropped member", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.heard("ann")
-    room.join("../../ben")
+    room.join("ben")
     assert.deepStrictEqual(room.kinds("ann"), ["player_reconnected"])
     const [joined] = room.heard("ben")
     assert.isTrue(joined?.t === "room_joined" && joined.resumed)
@@ -155,7 +155,7 @@ describe("a replaced connection", () => {
   it("does not show to those who join in that second", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben", true)
-    room.join("../../cat")
+    room.join("cat")
     assert.isTrue(room.views.get("cat")?.players[1]?.connected)
     room.resume("ben")
     assert.deepStrictEqual(room.views.get("cat"), roomView(room.state))
@@ -239,7 +239,7 @@ describe("the host's role", () => {
     const room = roomOf(["ann"])
     room.drop("ann")
     room.wait(4 * second)
-    room.join("../../ben")
+    room.join("ben")
     assert.strictEqual(room.state.hostId, "ann")
     room.wait(second)
     assert.deepStrictEqual(room.heard("ben").at(-1), {

@@ -102,7 +102,7 @@ describe("a live room", () => {
 
   it("answers the last leave, and only then ends", () => {
     const world = new ActorWorld()
-    world.join("../../ann")
+    world.join("ann")
     world.gateways.n1.items = []
     world.send("n1", { t: "leave", playerId: "ann", reason: "left" })
     assert.deepStrictEqual(kinds(world.gateways.n1.items), ["event", "exit", "reply", "end"])
@@ -112,7 +112,7 @@ describe("a live room", () => {
 
   it("answers room_not_found to what comes after its end", () => {
     const world = new ActorWorld()
-    world.join("../../ann")
+    world.join("ann")
     const { n1 } = world.gateways
     n1.command({ t: "leave", playerId: "ann", reason: "left" }, 100)
     n1.command({ t: "setState", playerId: "ann", patch: {} }, 101)

@@ -1,8 +1,8 @@
 /** Signals of peer-to-peer rooms, without a service (decisions 3.7.15). */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import type { RoomSettings } from "#entities/room/model"
 import type { RoomEvent } from "#rpc/rooms"
+import type { RoomSettings } from "#entities/room/model"
 import { RoomWorld, roomOf } from "../../support/room-harness.ts"
 
 const mesh = (relayOnly: boolean): Partial<RoomSettings> => ({
@@ -113,8 +113,8 @@ describe("a relayed signal", () => {
   it("is relayed for a child's sake in either direction, and for nobody else's", () => {
     const room = new RoomWorld(mesh(false))
     room.act({ t: "join", ...room.newcomer("ann"), relayOnly: true })
-    room.join("../../ben")
-    room.join("../../cat")
+    room.join("ben")
+    room.join("cat")
     const send = (from: string, to: string) =>
       room.act({ t: "signal", playerId: from, to, kind, data: host })["delivered"]
     assert.strictEqual(send("ann", "ben"), 0)
@@ -127,8 +127,8 @@ describe("a relayed signal", () => {
 
   it("is relayed from the moment a member has to be, and after its return", () => {
     const room = new RoomWorld(mesh(false))
-    room.join("../../ann")
-    room.join("../../ben")
+    room.join("ann")
+    room.join("ben")
     const send = (from: string, to: string) =>
       room.act({ t: "signal", playerId: from, to, kind, data: host })["delivered"]
     assert.strictEqual(send("ann", "ben"), 1)

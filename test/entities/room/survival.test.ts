@@ -1,9 +1,7 @@
-/**
- * What becomes of a live room and its members when streams break, nodes go and the room moves (design
- * section 5). See `room-gateways.ts`.
- */
+/** Rooms and their members when streams break, nodes stop and the room moves to another runner. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { rooms } from "#rpc/limits"
 import { hears, roomView } from "#entities/room/model"
 import {
   type JourneyStep,
@@ -11,7 +9,6 @@ import {
   roomSettings,
   type RoomStep
 } from "../../support/generators.ts"
-import { rooms } from "#rpc/limits"
 import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
 import { agrees, checkRoom } from "../../support/room-harness.ts"
 
@@ -62,7 +59,7 @@ describe("an answer", () => {
 
   it("to the last leave waits until the room is removed, and its end with it", () => {
     const world = new ActorWorld()
-    world.join("../../ann")
+    world.join("ann")
     const { n1 } = world.gateways
     n1.items = []
     world.writes = false
@@ -384,7 +381,7 @@ describe("a room and its gateways, whatever happens to them", () => {
     fc.assert(
       fc.property(roomSettings, roomLives, (settings, steps) => {
         const world = new ActorWorld(settings)
-        world.join("../../ann")
+        world.join("ann")
         for (const step of steps) {
           perform(world, step)
           if (world.closed !== undefined) {

@@ -5,8 +5,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { jsonBytes, noValues, patchValues, valuesToJson } from "#entities/room/values"
 import { create, join, JsonMembers, send, setState } from "#rpc/rooms"
+import { jsonBytes, noValues, patchValues, valuesToJson } from "#entities/room/values"
 import { hostilePatch } from "../../support/generators.ts"
 
 describe("values", () => {

@@ -4,10 +4,10 @@ import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { RoomRows } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
 import { RoomActor, type RoomPort } from "#entities/room/actor"
 import { RoomWriter } from "#entities/room/writer"
-import { RoomRows } from "#sql/rooms"
 import { emptyRoom } from "../../support/room-harness.ts"
 
 const unasked = () => Effect.die("nobody asks for this")

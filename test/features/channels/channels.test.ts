@@ -3,7 +3,6 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"
-import { AppLive } from "../../support/service.ts"
 import {
   anonymous,
   code,
@@ -13,6 +12,7 @@ import {
   moderate,
   uniqueName
 } from "../../support/channel-calls.ts"
+import { AppLive } from "../../support/service.ts"
 
 const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: object = {}) {
   const reply = yield* owner.socket.ask({ t: "channelCreate", ...options })

@@ -20,7 +20,7 @@ const crowd = (count: number): ChannelWorld => {
 describe("a channel of up to a hundred sockets", () => {
   it("tells of each coming and going at once", () => {
     const world = crowd(99)
-    world.join("../../ann")
+    world.join("ann")
     assert.strictEqual(world.gateways.n1.last("p0000")?.t, "channel_player_joined")
     world.leave("ann")
     assert.strictEqual(world.gateways.n1.last("p0000")?.t, "channel_player_left")
@@ -34,9 +34,9 @@ describe("a larger one", () => {
     n1.frames.length = 0
     const told = () => n1.kinds("p0000")
     world.wait(limits.presenceMillis)
-    world.join("../../ann")
+    world.join("ann")
     assert.deepStrictEqual(told(), ["channel_players"], "the first news after a while is at once")
-    world.join("../../ben")
+    world.join("ben")
     world.leave("ann")
     world.leave("p0149")
     assert.lengthOf(told(), 1)
@@ -57,8 +57,8 @@ describe("a larger one", () => {
   it("counts anonymous listeners, since they hear it too", () => {
     const world = new ChannelWorld({ open: true })
     for (let n = 0; n <= limits.largeAudience; n++) world.listen()
-    world.join("../../ann")
-    world.join("../../ben")
+    world.join("ann")
+    world.join("ben")
     world.wait(limits.presenceMillis)
     assert.notInclude(world.gateways.n1.kinds("ann"), "channel_player_joined")
     assert.include(world.gateways.n1.kinds("ann"), "channel_players")
@@ -157,7 +157,7 @@ describe("a channel that moved", () => {
 
   it("leaves an activation behind that says and takes nothing", () => {
     const world = new ChannelWorld()
-    world.join("../../ann")
+    world.join("ann")
     const old = world.actor
     world.move()
     const before = old.state

@@ -2,11 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { changedPaths } from "#rpc/config/changes"
-import { Definitions, publicConfig } from "#rpc/config/definitions"
-import { decodeConfig } from "#rpc/config/document"
-import { builtInMode, findMode, modesOf } from "#rpc/config/multiplayer"
-import { configWarnings } from "#rpc/config/warnings"
+import { changedPaths } from "#rpc/config-document/changes"
+import { Definitions, publicConfig } from "#rpc/config-document/definitions"
+import { decodeConfig } from "#rpc/config-document/document"
+import { builtInMode, findMode, modesOf } from "#rpc/config-document/multiplayer"
+import { configWarnings } from "#rpc/config-document/warnings"
 import { changed, documents, fullest, without } from "../../support/config-documents.ts"
 
 const decoded = (document: unknown) => Result.getOrThrow(decodeConfig(document))

@@ -1,8 +1,8 @@
 /** `web.allowedOrigins` (spec section 2.2): which `Origin` headers pass, and which entries are valid. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { decodeConfig } from "#rpc/config/document"
-import { originAllowed } from "#rpc/config/origins"
+import { decodeConfig } from "#rpc/config-document/document"
+import { originAllowed } from "#rpc/config-document/origins"
 
 const withOrigins = (allowedOrigins: ReadonlyArray<string>) =>
   decodeConfig({ web: { allowedOrigins } })

@@ -1,8 +1,8 @@
 /** `auth.redirectUrls` (spec section 2.2): where sign-in may return to, and which entries are valid. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { redirectUrlAllowed } from "#rpc/config/auth"
-import { decodeConfig } from "#rpc/config/document"
+import { redirectUrlAllowed } from "#rpc/config-document/auth"
+import { decodeConfig } from "#rpc/config-document/document"
 
 const withUrls = (redirectUrls: ReadonlyArray<string>) => decodeConfig({ auth: { redirectUrls } })
 

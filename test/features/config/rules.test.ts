@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { decodeConfig } from "#rpc/config/document"
+import { decodeConfig } from "#rpc/config-document/document"
 import { changed, fullest, without } from "../../support/config-documents.ts"
 
 const problemsOf = (document: unknown) =>

@@ -8,7 +8,6 @@ import { Effect } from "effect"
 import { Kdf } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { at } from "#testing/players"
-import { configure } from "../../support/http/stack.ts"
 import {
   codeOf,
   makeWorld,
@@ -16,6 +15,7 @@ import {
   password,
   withEmail
 } from "../../support/email/email-harness.ts"
+import { configure } from "../../support/http/stack.ts"
 
 const identitiesOf = (body: unknown) => at(body, "player", "identities")
 

@@ -8,9 +8,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { at, request } from "#testing/players"
-import { addressOfNode } from "../../support/http/stack.ts"
-import { Inbox, type ReceivedMail } from "../../support/email/inbox.ts"
 import { codeOf, makeWorld, NodeLive, password } from "../../support/email/email-harness.ts"
+import { Inbox, type ReceivedMail } from "../../support/email/inbox.ts"
+import { addressOfNode } from "../../support/http/stack.ts"
 
 const tokenOf = ({ fragment }: ReceivedMail, purpose: "verify" | "reset"): string =>
   fragment.get(`svc_${purpose}`) ?? ""

@@ -2,8 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { Inbox } from "../../support/email/inbox.ts"
 import { codeOf, makeWorld, NodeLive, password } from "../../support/email/email-harness.ts"
+import { Inbox } from "../../support/email/inbox.ts"
 
 layer(NodeLive({ SVC_THROTTLES: "on" }))("the pace of sign-in with an email", (it) => {
   it.effect("ten failed sign-ins of an account in 15 minutes; others are not held up", () =>

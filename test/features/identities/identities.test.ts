@@ -5,7 +5,6 @@ import { PlayerId } from "#rpc/ids"
 import { IdentityRows } from "#sql/identities"
 import { TestApp } from "#testing/app"
 import { at, configure, goOnline, guest, newPlayer } from "#testing/players"
-import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import {
   anotherDevice,
   appWithSql,
@@ -16,6 +15,7 @@ import {
   providersOf,
   unlink
 } from "../../support/devices.ts"
+import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { ask, ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
 
 const live = { timeout: "60 seconds", excludeTestServices: true } as const

@@ -2,8 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
-import { AppLive } from "../../support/service.ts"
 import { at, configure, newPlayer } from "#testing/players"
+import { AppLive } from "../../support/service.ts"
 
 const modes = {
   version: 1,

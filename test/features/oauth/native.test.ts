@@ -124,7 +124,7 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
         symmetric: new SignJWT(claims)
           .setProtectedHeader({ alg: "HS256" })
           .sign(Buffer.from("a-secret-that-only-two-know-at-all")),
-        unsigned: Promise.resolve(token.idToken.split(".").slice(0, 2).join("../..") + "."),
+        unsigned: Promise.resolve(token.idToken.split(".").slice(0, 2).join(".") + "."),
         garbled: Promise.resolve("not a token"),
         empty: Promise.resolve("")
       }

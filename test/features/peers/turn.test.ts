@@ -26,7 +26,7 @@ const freeUdpPort = Effect.callback<number>((resume) => {
 class Coturn extends Context.Service<
   Coturn,
   { readonly port: number; readonly log: () => string }
->()("test/Coturn") {
+>()("test/features/peers/turn.test/Coturn") {
   static readonly layer = Layer.effect(
     Coturn,
     Effect.gen(function* () {

@@ -4,7 +4,7 @@ import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { newId, PlayerId } from "#rpc/ids"
-import { Usage } from "#server/features/projects/usage"
+import { Usage } from "#server/platform/usage"
 import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
 import {

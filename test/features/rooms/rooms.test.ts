@@ -2,8 +2,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
-import { AppLive } from "../../support/service.ts"
 import { at, configure, newPlayer, request } from "#testing/players"
+import { AppLive } from "../../support/service.ts"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("the creator gets room_joined before the reply and is host", () =>

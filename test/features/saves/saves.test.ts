@@ -3,10 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { at } from "#testing/players"
 import { SaveRows } from "#sql/saves"
-import { codeOf, detailsOf, newGame } from "../../support/players.ts"
+import { at } from "#testing/players"
 import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { codeOf, detailsOf, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

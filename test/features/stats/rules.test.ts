@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Result } from "effect"
 import * as fc from "fast-check"
-import { decodeConfig } from "#rpc/config/document"
+import { decodeConfig } from "#rpc/config-document/document"
 import { makePeriods, type Periods, periodsAt } from "#server/features/stats/periods"
 import { checkValues, rulesOf } from "#server/features/stats/rules"
 

@@ -5,8 +5,8 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import { at } from "#testing/players"
-import { codeOf, detailsOf, type GamePlayer, newGame } from "../../support/players.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { codeOf, detailsOf, type GamePlayer, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -5,8 +5,8 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, request } from "#testing/players"
-import { codeOf, newGame } from "../../support/players.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
+import { codeOf, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

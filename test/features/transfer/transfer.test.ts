@@ -4,6 +4,7 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { at, guest, request, type TestTarget } from "#testing/players"
+import { anotherDevice, inAppBrowser, logout, redeem, transferCode } from "../../support/devices.ts"
 import {
   addressOfNode,
   configure,
@@ -11,7 +12,6 @@ import {
   nodeWith,
   SharedDatabase
 } from "../../support/http/stack.ts"
-import { anotherDevice, inAppBrowser, logout, redeem, transferCode } from "../../support/devices.ts"
 import { ask, ban, codeOf, operate, play, refresh } from "../../support/moderation-calls.ts"
 
 const nodeOf = (env: Readonly<Record<string, string>> = {}) =>

@@ -24,7 +24,7 @@ const args = [
 const patienceMillis = 30_000
 
 export class Chromium extends Context.Service<Chromium, Browser>()(
-  "test/client/chromium/Chromium"
+  "test/support/client/chromium/Chromium"
 ) {
   static readonly layer = Layer.effect(
     Chromium,

@@ -83,7 +83,7 @@ const listening = (listener: RequestListener) =>
 
 /** Serves `/`, `/isolated` and `/signed-in`. */
 export class GamePages extends Context.Service<GamePages, { readonly url: string }>()(
-  "test/client/game-pages/GamePages"
+  "test/support/client/game-pages/GamePages"
 ) {
   static readonly layer = Layer.effect(
     GamePages,

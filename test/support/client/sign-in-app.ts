@@ -22,7 +22,7 @@ const freePort = Effect.callback<number>((resume) => {
 export class Google extends Context.Service<
   Google,
   { readonly provider: TestProvider; readonly port: number; readonly baseUrl: string }
->()("test/client/sign-in-app/Google") {
+>()("test/support/client/sign-in-app/Google") {
   static readonly layer = Layer.effect(
     Google,
     Effect.gen(function* () {

@@ -156,7 +156,7 @@ const openInbox = async () => {
 
 /** The mail server of a test. */
 export class Inbox extends Context.Service<Inbox, Awaited<ReturnType<typeof openInbox>>>()(
-  "test/email/Inbox"
+  "test/support/email/inbox/Inbox"
 ) {
   static readonly layer = Layer.effect(
     Inbox,

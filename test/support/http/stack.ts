@@ -7,28 +7,28 @@ import { ConfigProvider, Context, DateTime, Effect, Layer, Redacted } from "effe
 import { SecureRandom } from "effect/crypto"
 import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
-import { ThisNode } from "#entities/local-actors"
 import { EnvironmentName } from "#rpc/auth"
 import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
-import { databaseLayer } from "#sql/database"
 import { ChannelRows } from "#sql/channels"
+import { databaseLayer } from "#sql/database"
 import { DeveloperRows } from "#sql/developers"
 import { RoomRows } from "#sql/rooms"
+import { ThisNode } from "#entities/local-actors"
+import { Settings } from "#server/platform/settings/settings"
+import { Readiness } from "#server/cluster/readiness"
 import { Channels } from "#server/features/channels/management"
 import { Configs } from "#server/features/config/service"
 import { DeveloperSessions } from "#server/features/developers/sessions"
-import { CoreLive, Routes, serveHttp } from "#server/app"
-import { HttpServerHandle } from "#server/http/server"
 import { Environments, type PlainKeys } from "#server/features/projects/environments"
-import { Settings } from "#server/platform/settings/settings"
-import { Readiness } from "#server/features/system/handlers"
+import { HttpServerHandle } from "#server/http/server"
+import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
 
 type Env = Readonly<Record<string, string>>
 
 /** The database that the nodes of a test share. */
 export class SharedDatabase extends Context.Service<SharedDatabase, Redacted.Redacted>()(
-  "test/http/SharedDatabase"
+  "test/support/http/stack/SharedDatabase"
 ) {
   static readonly layer = Layer.effect(
     SharedDatabase,

@@ -23,7 +23,7 @@ export const redirectUrl = "https://game.example/signed-in"
 
 /** The providers of a test. */
 export class Providers extends Context.Service<Providers, Readonly<Record<Name, TestProvider>>>()(
-  "test/oauth/world/Providers"
+  "test/support/oauth/oauth-harness/Providers"
 ) {
   static readonly layer = Layer.effect(
     Providers,
@@ -41,7 +41,9 @@ function start(name: Name) {
 }
 
 /** What the service has written to its log, whatever the level. */
-export class Log extends Context.Service<Log, Array<string>>()("test/oauth/world/Log") {
+export class Log extends Context.Service<Log, Array<string>>()(
+  "test/support/oauth/oauth-harness/Log"
+) {
   static readonly layer = Layer.effectContext(
     Effect.sync(() => {
       const lines: Array<string> = []

@@ -7,7 +7,9 @@ import type { Answer } from "#testing/players"
 
 type Headers = Readonly<Record<string, string>>
 
-class Spans extends Context.Service<Spans, Array<Tracer.Span>>()("test/threats/watched/Spans") {}
+class Spans extends Context.Service<Spans, Array<Tracer.Span>>()(
+  "test/support/security/watched/Spans"
+) {}
 
 /** Keeps every span of a node. */
 export const Watching = Layer.effectContext(

@@ -17,8 +17,8 @@ import { Unavailable } from "#rpc/errors/codes"
 import { newId, type ProjectId } from "#rpc/ids"
 import { audit as limits, http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRows } from "#sql/audit"
-import { sweepDaily } from "#server/platform/database"
 import { clientAddress } from "#server/platform/client-address"
+import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 
 /** A change as it is told to the log. */
@@ -59,7 +59,7 @@ export class Audit extends Context.Service<
       event: AuditEvent
     ) => Effect.Effect<A, E, R | CurrentActor>
   }
->()("src/audit/Audit") {
+>()("server/features/audit/service/Audit") {
   static readonly layer = Layer.effect(
     Audit,
     Effect.gen(function* () {

@@ -5,9 +5,8 @@
  */
 import { Clock, Context, Effect, Layer, Schema, Semaphore } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { voiceOf } from "#entities/channel/settings"
 import { ChannelName } from "#rpc/channels"
-import { featureTable } from "#rpc/config/features"
+import { featureTable } from "#rpc/config-document/features"
 import {
   ChannelForbidden,
   ChannelNotFound,
@@ -23,17 +22,18 @@ import {
 import type { EnvironmentId } from "#rpc/ids"
 import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
-import { Configs } from "../config/service.ts"
-import { answerWith, oversized, refuse } from "#server/links/answering"
+import { voiceOf } from "#entities/channel/settings"
+import { Throttles } from "#server/platform/throttles"
 import { FrameBucket } from "#server/platform/token-bucket"
+import { answerWith, oversized, refuse } from "#server/links/answering"
 import { ChannelHub } from "#server/links/channel-hub"
 import type { ChannelSubscriber } from "#server/links/channel-link"
-import type { PlayerConnection } from "#server/links/player-connection"
-import type { FrameHandlers, FramePayload } from "#server/links/frames"
 import type { Answered } from "#server/links/entity-link"
+import type { FrameHandlers, FramePayload } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
+import type { PlayerConnection } from "#server/links/player-connection"
 import { answered } from "#server/links/reservations"
-import { Throttles } from "#server/platform/throttles"
+import { Configs } from "../config/service.ts"
 
 /** What the effects behind the frames stand on. */
 export type ChannelServices =
@@ -250,7 +250,7 @@ const playersOnly = (listener: Listener, _: unknown, reply: Answered<never> | un
 
 /** The frames of anonymous connections. */
 export class ListenerFrames extends Context.Service<ListenerFrames, FrameHandlers<Listener>>()(
-  "src/channels/ListenerFrames"
+  "server/features/channels/frames/ListenerFrames"
 ) {
   static readonly layer = Layer.effect(
     ListenerFrames,

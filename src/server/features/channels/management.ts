@@ -1,18 +1,18 @@
 /** `/v1/realtime/channels`: channels by the server's hand, with the secret key (spec section 4.5). */
 import { Cause, Context, Effect, Layer, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { jsonBytes } from "#entities/room/values"
-import { Channel, channelId } from "#entities/channel/protocol"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { type ChannelChanges, ChannelName } from "#rpc/channels"
 import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { channels as limits, throttles as paces } from "#rpc/limits"
 import { ChannelRows } from "#sql/channels"
-import { Audit } from "../audit/service.ts"
-import { Configs } from "../config/service.ts"
+import { Channel, channelId } from "#entities/channel/protocol"
+import { jsonBytes } from "#entities/room/values"
 import { throttled } from "#server/platform/throttled-requests"
 import { Throttles } from "#server/platform/throttles"
+import { Audit } from "../audit/service.ts"
+import { Configs } from "../config/service.ts"
 import { voiceOffered } from "./frames.ts"
 
 type Client = ReturnType<Effect.Success<typeof Channel.client>>
@@ -21,7 +21,7 @@ type Client = ReturnType<Effect.Success<typeof Channel.client>>
 export class Channels extends Context.Service<
   Channels,
   { readonly of: (environmentId: string, name: string) => Client }
->()("src/channels/Channels") {
+>()("server/features/channels/management/Channels") {
   static readonly layer = Layer.effect(
     Channels,
     Effect.map(Channel.client, (client) =>

@@ -7,11 +7,11 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
-import type { FeatureState } from "#rpc/config/api"
-import { publicConfig } from "#rpc/config/definitions"
-import { featureTable } from "#rpc/config/features"
-import { Configs, type CurrentConfig, etagOf, namesVersion } from "./service.ts"
+import type { FeatureState } from "#rpc/config"
+import { publicConfig } from "#rpc/config-document/definitions"
+import { featureTable } from "#rpc/config-document/features"
 import { Settings } from "#server/platform/settings/settings"
+import { Configs, type CurrentConfig, etagOf, namesVersion } from "./service.ts"
 
 /** The definitions of a config as they are answered, made once for each version. */
 const definitionsText = Function.memoize(({ config, version }: CurrentConfig): string =>

@@ -1,10 +1,10 @@
 /** Where sign-in and the links of mails may lead back to (spec section 2.2, `auth.redirectUrls`). */
 import { Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
-import { redirectUrlAllowed } from "#rpc/config/auth"
+import { redirectUrlAllowed } from "#rpc/config-document/auth"
 import { InvalidRequest } from "#rpc/errors/codes"
-import { Configs } from "./service.ts"
 import { Settings } from "#server/platform/settings/settings"
+import { Configs } from "./service.ts"
 
 /** Refuses an address that an environment does not allow; `path` is where it stands in the request. */
 export const makeReturnAddresses = Effect.gen(function* () {

@@ -20,11 +20,11 @@ import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
-import type { ConfigPushed } from "#rpc/config/api"
-import { changedPaths } from "#rpc/config/changes"
-import { decodeConfig, type EnvironmentConfig } from "#rpc/config/document"
-import type { FeatureName } from "#rpc/config/features"
-import { configWarnings } from "#rpc/config/warnings"
+import type { ConfigPushed } from "#rpc/config"
+import { changedPaths } from "#rpc/config-document/changes"
+import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
+import type { FeatureName } from "#rpc/config-document/features"
+import { configWarnings } from "#rpc/config-document/warnings"
 import {
   ConfigConflict,
   FeatureUnavailable,
@@ -35,9 +35,9 @@ import {
 import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits, http as pages } from "#rpc/limits"
 import { ConfigRows } from "#sql/config"
-import { Audit, type AuditEvent } from "../audit/service.ts"
 import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
+import { Audit, type AuditEvent } from "../audit/service.ts"
 
 /** The config of an environment as it is in force; version 0 is the empty one of a new environment. */
 export interface CurrentConfig {
@@ -83,7 +83,7 @@ export class Configs extends Context.Service<
     /** Environments whose config may have changed, on whichever node; `current` is new by then. */
     readonly changes: Stream.Stream<EnvironmentId>
   }
->()("src/config/Configs") {
+>()("server/features/config/service/Configs") {
   static readonly layer = Layer.effect(
     Configs,
     Effect.gen(function* () {

@@ -26,8 +26,8 @@ import {
 } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { type DeveloperRow, DeveloperRows } from "#sql/developers"
-import { Passwords } from "#server/platform/passwords"
 import { makeTransaction } from "#server/platform/database"
+import { Passwords } from "#server/platform/passwords"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { DeveloperSessions } from "./sessions.ts"
@@ -80,7 +80,7 @@ export class DeveloperAccounts extends Context.Service<
     /** Who may sign up right now. */
     readonly signups: Effect.Effect<"closed" | "invite" | "open">
   }
->()("src/developers/accounts/DeveloperAccounts") {
+>()("server/features/developers/service/DeveloperAccounts") {
   static readonly layer = Layer.effect(
     DeveloperAccounts,
     Effect.gen(function* () {

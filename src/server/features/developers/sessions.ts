@@ -35,7 +35,7 @@ export class DeveloperSessions extends Context.Service<
     readonly verify: (token: string) => Effect.Effect<DeveloperCaller, Unauthorized>
     readonly end: (session: DeveloperSessionId) => Effect.Effect<void>
   }
->()("src/developers/sessions/DeveloperSessions") {
+>()("server/features/developers/sessions/DeveloperSessions") {
   static readonly layer = Layer.effect(
     DeveloperSessions,
     Effect.gen(function* () {

@@ -25,12 +25,12 @@ import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
 import { IdentityRows, type NewIdentity } from "#sql/identities"
 import { PlayerRows } from "#sql/players/repository"
-import { Passwords } from "#server/platform/passwords"
 import { makeTransaction } from "#server/platform/database"
 import { type MailOrder, Mails } from "#server/platform/mail/outbox"
+import { Passwords } from "#server/platform/passwords"
+import { SingleUseCodes } from "#server/platform/single-use-codes"
 import { playerView } from "../players/handlers.ts"
 import { Sessions } from "../sessions/service.ts"
-import { SingleUseCodes } from "#server/platform/single-use-codes"
 
 /** Where the link of a verification leads. */
 export type LinkTarget = Pick<MailOrder, "key" | "redirectUrl">
@@ -75,7 +75,7 @@ export class EmailAccounts extends Context.Service<
       InvalidCredentials | InvalidRefreshToken | SessionRevoked | Unavailable
     >
   }
->()("src/email/accounts/EmailAccounts") {
+>()("server/features/email/accounts/EmailAccounts") {
   static readonly layer = Layer.effect(
     EmailAccounts,
     Effect.gen(function* () {

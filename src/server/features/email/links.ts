@@ -18,13 +18,13 @@ import type { Player } from "#rpc/players"
 import { IdentityRows } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
 import { PlayerRows } from "#sql/players/repository"
-import { Passwords } from "#server/platform/passwords"
 import { makeTransaction } from "#server/platform/database"
 import { Mails } from "#server/platform/mail/outbox"
-import { Standings } from "../players/status-cache.ts"
-import { playerView } from "../players/handlers.ts"
-import { Sessions } from "../sessions/service.ts"
+import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
+import { playerView } from "../players/handlers.ts"
+import { Standings } from "../players/status-cache.ts"
+import { Sessions } from "../sessions/service.ts"
 import type { LinkTarget } from "./accounts.ts"
 
 export class EmailLinks extends Context.Service<
@@ -57,7 +57,7 @@ export class EmailLinks extends Context.Service<
       password: string
     ) => Effect.Effect<void, InvalidToken | PlayerBanned | Unavailable>
   }
->()("src/email/links/EmailLinks") {
+>()("server/features/email/links/EmailLinks") {
   static readonly layer = Layer.effect(
     EmailLinks,
     Effect.gen(function* () {

@@ -12,8 +12,8 @@ import { hash } from "node:crypto"
 import { Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { sessions as limits } from "#rpc/limits"
+import { paths } from "#rpc/paths"
 import type { MailPurpose } from "#sql/mail"
-import { paths } from "#server/http/routes"
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0; }

@@ -3,15 +3,15 @@
  * waits in the queue of its mode, and becomes a seat when the session agrees.
  */
 import { Clock, Effect, Metric } from "effect"
-import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
-import { findMode } from "#rpc/config/multiplayer"
+import { findMode } from "#rpc/config-document/multiplayer"
 import { MatchCancelled, ModeNotFound, NotMatching, Unavailable } from "#rpc/errors/codes"
 import { type EnvironmentId, newId } from "#rpc/ids"
-import { Configs } from "../config/service.ts"
-import type { PlayerConnection } from "#server/links/player-connection"
+import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
+import type { PlayerConnection } from "#server/links/player-connection"
 import { claim, release, settle } from "#server/links/reservations"
+import { Configs } from "../config/service.ts"
 import { enterRoom, newcomerOf, notEntered, roomOfMode } from "../rooms/frames.ts"
 
 /** How a mode's queue makes matches, by the config in force. */

@@ -1,14 +1,12 @@
 /**
- * Moderation over HTTP: bans, appeals and age groups for operators (spec section 4.8), the player's own
- * sanctions and appeals (spec section 4.2).
+ * Moderation over HTTP: bans, appeals and age groups for operators (spec section 4.8).
  */
 import { Effect, Layer, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ageProfileOf, type AgeBand } from "#rpc/ages"
 import { Api } from "#rpc/api"
-import { AppealId } from "#rpc/ids"
 import type { AppealStatus } from "#rpc/appeals"
-import { CurrentActor, CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
+import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import {
   NotFound,
   InvalidRequest,
@@ -16,20 +14,16 @@ import {
   PlayerNotFound,
   TokenExpired
 } from "#rpc/errors/codes"
-import { http as pages, throttles as paces } from "#rpc/limits"
+import { AppealId } from "#rpc/ids"
+import { http as pages } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
 import { PlayerRows } from "#sql/players/repository"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
-import { clientAddress } from "#server/platform/client-address"
-import { throttled } from "#server/platform/throttled-requests"
-import { Sessions } from "../sessions/service.ts"
+import { Standings } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
-import { Settings } from "#server/platform/settings/settings"
-import { Throttles } from "#server/platform/throttles"
 import { playerRef } from "./player-ref.ts"
 import { Sanctions } from "./sanctions.ts"
-import { Standings } from "../players/status-cache.ts"
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
 
@@ -177,54 +171,8 @@ const makeModeration = Effect.gen(function* () {
   return { ...(yield* makeBans), ...(yield* makePlayers), ...(yield* makeAppeals) }
 })
 
-const SanctionsHttp = HttpApiBuilder.group(
-  Api,
-  "sanctions",
-  Effect.fn(function* (handlers) {
-    const sanctions = yield* Sanctions
-    const throttles = yield* Throttles
-    return handlers.handleAll({
-      list: Effect.fnUntraced(function* () {
-        return { sanctions: yield* sanctions.list(yield* CurrentPlayer) }
-      }),
-      appeal: Effect.fnUntraced(function* ({ params: { sanctionId }, payload: { message } }) {
-        const { environmentId, playerId } = yield* CurrentPlayer
-        yield* throttled(throttles, paces.appeals, `appeal:${playerId}`)
-        const appealing = { environmentId, playerId, sanctionId, message }
-        return { sanction: yield* sanctions.appeal(appealing) }
-      })
-    })
-  })
-)
-
-const AppealsHttp = HttpApiBuilder.group(
-  Api,
-  "appeals",
-  Effect.fn(function* (handlers) {
-    const sanctions = yield* Sanctions
-    const sessions = yield* Sessions
-    const throttles = yield* Throttles
-    const { trustedProxies } = yield* Settings
-    return handlers.handle(
-      "appeal",
-      Effect.fnUntraced(function* ({ payload, request }) {
-        const { environmentId } = yield* CurrentEnvironment
-        const { message, refreshToken } = payload
-        const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* throttled(throttles, paces.appeals, `appeal:${environmentId}:${whose}`)
-        const { playerId, ...revoked } = yield* sessions.appellant(environmentId, refreshToken)
-        const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
-        const appealing = { environmentId, playerId, sanctionId, message }
-        return { sanction: yield* sanctions.appeal(appealing) }
-      })
-    )
-  })
-)
-
-/** The groups `moderation`, `projectModeration`, `sanctions` and `appeals`. */
+/** The groups `moderation` and `projectModeration`. */
 export const ModerationHttp = Layer.mergeAll(
-  SanctionsHttp,
-  AppealsHttp,
   HttpApiBuilder.group(Api, "moderation", (handlers) =>
     Effect.map(makeModeration, (all) => handlers.handleAll(all))
   ),

@@ -9,6 +9,7 @@ import { DateTime, Result } from "effect"
 import { AlreadyAppealed, AlreadyResolved, SanctionInactive } from "#rpc/errors/codes"
 import type { AppealId } from "#rpc/ids"
 import type { SanctionRow } from "#sql/moderation"
+import { isActive } from "../players/active-ban.ts"
 
 type Time = DateTime.Utc
 
@@ -17,15 +18,6 @@ export type NewBan = Pick<
   SanctionRow,
   "id" | "environmentId" | "playerId" | "reason" | "note" | "expiresAt"
 >
-
-/** Is there a ban, and is it in force? */
-export const isActive = (
-  ban: Pick<SanctionRow, "liftedAt" | "expiresAt"> | undefined,
-  now: Time
-): boolean =>
-  ban !== undefined &&
-  ban.liftedAt === null &&
-  (ban.expiresAt === null || DateTime.isLessThan(now, ban.expiresAt))
 
 const closed = (ban: SanctionRow, at: Time): SanctionRow =>
   ban.appealStatus === "open"

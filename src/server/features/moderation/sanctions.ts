@@ -18,8 +18,8 @@ import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
 import { type AppealsPage, type SanctionRow, SanctionRows } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
-import { appeal, ban, lift, resolve } from "./rules.ts"
 import { Standings } from "../players/status-cache.ts"
+import { appeal, ban, lift, resolve } from "./rules.ts"
 import { appealItem, banResult, sanctionView } from "./views.ts"
 
 const millisPerHour = 3_600_000
@@ -61,7 +61,7 @@ export class Sanctions extends Context.Service<
       resolution: Resolution
     ) => Effect.Effect<AppealItem, NotFound | AlreadyResolved>
   }
->()("src/moderation/Sanctions") {
+>()("server/features/moderation/sanctions/Sanctions") {
   static readonly layer = Layer.effect(
     Sanctions,
     Effect.gen(function* () {

@@ -1,11 +1,11 @@
 /** Bans and appeals as they are told: to the player, to operators (spec section 2.1, decisions 3.3). */
 import { DateTime } from "effect"
 import type { Sanction } from "#rpc/appeals"
-import { PlayerBanned } from "#rpc/errors/codes"
 import type { PlayerId } from "#rpc/ids"
 import type { AppealItem, BanResult, OperatorSanction } from "#rpc/moderation"
 import type { SanctionRow } from "#sql/moderation"
-import { aged, isActive } from "./rules.ts"
+import { isActive } from "../players/active-ban.ts"
+import { aged } from "./rules.ts"
 
 const iso = DateTime.formatIso
 
@@ -87,9 +87,3 @@ export const appealItem = (
     sanction: operatorView(row, now)
   }
 }
-
-/** The refusal of a banned player. */
-export const bannedBy = (ban: Pick<SanctionRow, "id" | "expiresAt" | "note">): PlayerBanned =>
-  new PlayerBanned({
-    details: { sanctionId: ban.id, expiresAt: isoOrNull(ban.expiresAt), note: ban.note }
-  })

@@ -8,7 +8,6 @@ import type { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import type { ProviderReturn } from "#rpc/oauth/sign-in"
-import { type Asking, makeAsking, partiesOf, promised, ProviderError } from "./provider-http.ts"
 import { type Claims, makeVerify, type Verify } from "./id-tokens.ts"
 import {
   nameOfAppleUser,
@@ -17,6 +16,7 @@ import {
   personOfDiscord,
   personOfX
 } from "./profiles.ts"
+import { type Asking, makeAsking, partiesOf, promised, ProviderError } from "./provider-http.ts"
 import { callbackUrlOf, clientIdOf, type Credentials } from "./providers.ts"
 
 /** What a sign-in has sent to the provider, and what comes back has to fit. */
@@ -74,7 +74,7 @@ export class ProviderClients extends Context.Service<
       permission: Permission
     ) => Effect.Effect<void, ProviderError>
   }
->()("src/oauth/clients/ProviderClients") {
+>()("server/features/oauth/clients/ProviderClients") {
   static readonly layer = Layer.effect(
     ProviderClients,
     Effect.gen(function* () {

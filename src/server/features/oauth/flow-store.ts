@@ -67,7 +67,7 @@ export class SignInSteps extends Context.Service<
     /** Whether something (an id token) was not used before; it is remembered until it ends. */
     readonly use: (whose: Whose, what: string, until: DateTime.Utc) => Effect.Effect<boolean>
   }
->()("src/oauth/steps/SignInSteps") {
+>()("server/features/oauth/flow-store/SignInSteps") {
   static readonly layer = Layer.effect(
     SignInSteps,
     Effect.gen(function* () {

@@ -8,8 +8,8 @@ import type { Method, Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { IdentityRows } from "#sql/identities"
 import { type SecretError, Secrets } from "#server/platform/secrets"
-import { ProviderError } from "./provider-http.ts"
 import { type Permission, ProviderClients } from "./clients.ts"
+import { ProviderError } from "./provider-http.ts"
 import { Providers } from "./providers.ts"
 
 /** A sealed permission. */
@@ -48,7 +48,7 @@ export class ProviderGrants extends Context.Service<
     /** Gives it back, within seconds; what cannot be given back is told to the log. */
     readonly revoke: (grants: ReadonlyArray<Grant>) => Effect.Effect<void>
   }
->()("src/oauth/grants/ProviderGrants") {
+>()("server/features/oauth/grants/ProviderGrants") {
   static readonly layer = Layer.effect(
     ProviderGrants,
     Effect.gen(function* () {

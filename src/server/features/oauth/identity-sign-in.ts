@@ -16,8 +16,8 @@ import { IdentityRows, type NewIdentity } from "#sql/identities"
 import { makeTransaction } from "#server/platform/database"
 import { Standings } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
-import { displayNameOf, type Person } from "./profiles.ts"
 import type { Whose } from "./flow-store.ts"
+import { displayNameOf, type Person } from "./profiles.ts"
 
 /** A person, and the sealed permission that came with it. */
 export interface Entering {
@@ -44,7 +44,7 @@ export class Entrance extends Context.Service<
       IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
     >
   }
->()("src/oauth/entrance/Entrance") {
+>()("server/features/oauth/identity-sign-in/Entrance") {
   static readonly layer = Layer.effect(
     Entrance,
     Effect.gen(function* () {

@@ -17,12 +17,12 @@ import {
 } from "#rpc/errors/codes"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
 import { ProviderClients } from "./clients.ts"
-import { Entrance } from "./identity-sign-in.ts"
+import { SignInSteps, type Whose } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import type { Claims } from "./id-tokens.ts"
+import { Entrance } from "./identity-sign-in.ts"
 import { personOfClaims } from "./profiles.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
-import { SignInSteps, type Whose } from "./flow-store.ts"
 
 /** Signs people in who have an id token. */
 export class NativeSignIn extends Context.Service<
@@ -43,7 +43,7 @@ export class NativeSignIn extends Context.Service<
       | Unavailable
     >
   }
->()("src/oauth/native/NativeSignIn") {
+>()("server/features/oauth/native/NativeSignIn") {
   static readonly layer = Layer.effect(
     NativeSignIn,
     Effect.gen(function* () {

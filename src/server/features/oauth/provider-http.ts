@@ -10,8 +10,8 @@ import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import { Outgoing, type Reach } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
-import type { Credentials } from "./providers.ts"
 import { shapeOf } from "./definitions.ts"
+import type { Credentials } from "./providers.ts"
 
 /** The provider cannot be asked, or what came from it is not as it should be. */
 export class ProviderError extends Data.TaggedError("ProviderError")<{

@@ -13,10 +13,10 @@ import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import { AppleCredentials, ClientCredentials, type ProviderState } from "#rpc/oauth/api"
 import { ProviderRows } from "#sql/oauth/providers"
-import { Audit } from "../audit/service.ts"
-import { Configs } from "../config/service.ts"
 import { Secrets } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { Audit } from "../audit/service.ts"
+import { Configs } from "../config/service.ts"
 
 const Credentials = Schema.Union([AppleCredentials, ClientCredentials])
 export type Credentials = typeof Credentials.Type
@@ -59,7 +59,7 @@ export class Providers extends Context.Service<
     /** Forgets; false when there was nothing. */
     readonly delete: (environmentId: EnvironmentId, provider: Provider) => Effect.Effect<boolean>
   }
->()("src/oauth/providers/Providers") {
+>()("server/features/oauth/providers/Providers") {
   static readonly layer = Layer.effect(
     Providers,
     Effect.gen(function* () {

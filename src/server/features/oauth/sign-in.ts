@@ -28,13 +28,13 @@ import {
   type SignInError,
   type StartRequest
 } from "#rpc/oauth/sign-in"
-import { makeReturnAddresses } from "../config/return-addresses.ts"
 import { randomSecret, sha256 } from "#server/platform/secrets"
+import { makeReturnAddresses } from "../config/return-addresses.ts"
 import { ProviderClients } from "./clients.ts"
-import { Entrance } from "./identity-sign-in.ts"
-import { ProviderGrants } from "./grants.ts"
-import { Providers } from "./providers.ts"
 import { type Departure, SignInSteps, type Taken, type Whose } from "./flow-store.ts"
+import { ProviderGrants } from "./grants.ts"
+import { Entrance } from "./identity-sign-in.ts"
+import { Providers } from "./providers.ts"
 
 /** A start: whose, with what, and where `redirectUrl` stands in the request. */
 export interface Start extends Pick<Whose, "provider" | "playerId" | "sessionId"> {
@@ -65,7 +65,7 @@ export class SignIn extends Context.Service<
       InvalidCode | IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
     >
   }
->()("src/oauth/sign-in/SignIn") {
+>()("server/features/oauth/sign-in/SignIn") {
   static readonly layer = Layer.effect(
     SignIn,
     Effect.gen(function* () {

@@ -8,9 +8,9 @@ import { Clock, Context, DateTime, Effect, Layer, Redacted } from "effect"
 import { NotInRoom, TurnUnavailable } from "#rpc/errors/codes"
 import { turn } from "#rpc/limits"
 import type { IceServer, IceServers, IceTransportPolicy } from "#rpc/peers"
+import { Settings } from "#server/platform/settings/settings"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { askRoom } from "../rooms/frames.ts"
-import { Settings } from "#server/platform/settings/settings"
 
 const isTurn = (url: string): boolean => /^turns?:/i.test(url)
 
@@ -30,7 +30,7 @@ export class Relays extends Context.Service<
       policy: IceTransportPolicy
     ) => Effect.Effect<IceServers, TurnUnavailable>
   }
->()("src/peers/Relays") {
+>()("server/features/peers/frames/Relays") {
   static readonly layer = Layer.effect(
     Relays,
     Effect.map(Settings, ({ turn: configured }) => {

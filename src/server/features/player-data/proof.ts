@@ -10,9 +10,9 @@ import type { DeletionProof } from "#rpc/player-data"
 import { IdentityRows } from "#sql/identities"
 import { Passwords } from "#server/platform/passwords"
 import { guarded } from "#server/platform/throttled-requests"
+import { Throttles } from "#server/platform/throttles"
 import type { PlayerRef } from "../moderation/sanctions.ts"
 import { Sessions } from "../sessions/service.ts"
-import { Throttles } from "#server/platform/throttles"
 
 /** Fails unless the proof is the player's. */
 export const makeProve = Effect.gen(function* () {

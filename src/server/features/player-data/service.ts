@@ -8,15 +8,15 @@ import { ageProfileOf } from "#rpc/ages"
 import { PlayerNotFound, Unavailable } from "#rpc/errors/codes"
 import type { PlayerExport } from "#rpc/player-data"
 import { IdentityRows } from "#sql/identities"
-import { PlayerRows } from "#sql/players/repository"
 import { PlayerRecords } from "#sql/players/records"
+import { PlayerRows } from "#sql/players/repository"
 import { Channels } from "../channels/management.ts"
 import { Configs } from "../config/service.ts"
 import { identityView } from "../identities/handlers.ts"
 import { type PlayerRef, Sanctions } from "../moderation/sanctions.ts"
-import { Standings } from "../players/status-cache.ts"
 import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/handlers.ts"
+import { Standings } from "../players/status-cache.ts"
 
 type Rows = Effect.Success<ReturnType<PlayerRecords["Service"]["read"]>>
 
@@ -40,7 +40,7 @@ export class PlayerData extends Context.Service<
       noted: Effect.Effect<void, never, R>
     ) => Effect.Effect<void, PlayerNotFound | Unavailable, R>
   }
->()("src/players/PlayerData") {
+>()("server/features/player-data/service/PlayerData") {
   static readonly layer = Layer.effect(
     PlayerData,
     Effect.gen(function* () {

@@ -12,8 +12,7 @@ import { caches } from "#rpc/limits"
 import { gather } from "#sql/batching"
 import { SanctionRows, type StandingRow } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
-import { isActive } from "../moderation/rules.ts"
-import { bannedBy } from "../moderation/views.ts"
+import { bannedBy, isActive } from "./active-ban.ts"
 
 /** A player as the service treats it. */
 export interface Standing {
@@ -58,7 +57,7 @@ export class Standings extends Context.Service<
     /** Players who may have changed, on whichever node; `of` is new by then. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
->()("src/moderation/Standings") {
+>()("server/features/players/status-cache/Standings") {
   static readonly layer = Layer.effect(
     Standings,
     Effect.gen(function* () {

@@ -12,8 +12,8 @@ import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId
 import { caches } from "#rpc/limits"
 import { MemberRows, ProjectRows } from "#sql/projects/repository"
 import { Invalidation } from "#server/platform/invalidation"
-import { Usage } from "./usage.ts"
 import { randomSecret, sha256 } from "#server/platform/secrets"
+import { Usage } from "#server/platform/usage"
 
 const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
 
@@ -87,7 +87,7 @@ export class Environments extends Context.Service<
      */
     readonly createProject: (name: string, owner?: DeveloperId) => Effect.Effect<CreatedProject>
   }
->()("src/projects/Environments") {
+>()("server/features/projects/environments/Environments") {
   static readonly layer = Layer.effect(
     Environments,
     Effect.gen(function* () {

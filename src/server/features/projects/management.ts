@@ -11,11 +11,11 @@ import { NameReserved, NotFound, TooManyKeys, TooManyProjects } from "#rpc/error
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projects"
-import type { ProjectRow } from "#sql/projects/repository"
 import { type ListedKey, ManagementRows } from "#sql/projects/management"
-import { Audit } from "../audit/service.ts"
+import type { ProjectRow } from "#sql/projects/repository"
 import { sweepDaily } from "#server/platform/database"
 import { Invalidation } from "#server/platform/invalidation"
+import { Audit } from "../audit/service.ts"
 import { type CreatedProject, Environments } from "./environments.ts"
 import { isReservedName } from "./names.ts"
 
@@ -93,7 +93,7 @@ export class Projects extends Context.Service<
       environment: EnvironmentName
     ) => Effect.Effect<ReadonlyArray<ProjectKey>>
   }
->()("src/projects/management/Projects") {
+>()("server/features/projects/management/Projects") {
   static readonly layer = Layer.effect(
     Projects,
     Effect.gen(function* () {

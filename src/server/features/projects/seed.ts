@@ -7,15 +7,15 @@
 import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import { featureTable } from "#rpc/config/features"
+import { featureTable } from "#rpc/config-document/features"
 import { newId } from "#rpc/ids"
 import { DeveloperRows } from "#sql/developers"
 import { ProjectRows } from "#sql/projects/repository"
-import { Configs } from "../config/service.ts"
 import { Passwords } from "#server/platform/passwords"
-import { Environments } from "./environments.ts"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
+import { Configs } from "../config/service.ts"
+import { Environments } from "./environments.ts"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
 

@@ -3,8 +3,8 @@
  * its days, and what is alive on all nodes, as each of them has last said.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
-import type { EnvironmentCaller } from "#rpc/auth"
 import { ageProfileOf } from "#rpc/ages"
+import type { EnvironmentCaller } from "#rpc/auth"
 import { Email, normalizeEmail } from "#rpc/email"
 import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
@@ -17,9 +17,9 @@ import { type LiveRoom, type SeenPlayer, ViewRows } from "#sql/projects/view"
 import { SaveRows } from "#sql/saves"
 import { StatRows } from "#sql/stats"
 import { Configs } from "../config/service.ts"
-import { standingOf } from "../players/status-cache.ts"
 import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players/handlers.ts"
+import { standingOf } from "../players/status-cache.ts"
 import { Projects } from "./management.ts"
 
 const isPlayerId = Schema.is(PlayerId)
@@ -55,7 +55,7 @@ export class ProjectViews extends Context.Service<
     ) => Effect.Effect<PlayerDetail, PlayerNotFound>
     readonly realtime: (environmentId: EnvironmentId) => Effect.Effect<LiveView>
   }
->()("src/projects/view/ProjectViews") {
+>()("server/features/projects/view/ProjectViews") {
   static readonly layer = Layer.effect(
     ProjectViews,
     Effect.gen(function* () {

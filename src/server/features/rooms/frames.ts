@@ -4,11 +4,9 @@
  */
 import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import type { OpenRoom, PlayerCommand } from "#entities/room/protocol"
-import { jsonBytes } from "#entities/room/values"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment } from "#rpc/auth"
-import { findMode, type Mode } from "#rpc/config/multiplayer"
+import { findMode, type Mode } from "#rpc/config-document/multiplayer"
 import {
   type CodedError,
   InvalidFrame,
@@ -22,13 +20,15 @@ import { type EnvironmentId, newId } from "#rpc/ids"
 import { rooms as limits, throttles as guesses } from "#rpc/limits"
 import type { JsonMembers, PublicRoom } from "#rpc/rooms"
 import { RoomRows } from "#sql/rooms"
-import { Configs } from "../config/service.ts"
-import type { PlayerConnection } from "#server/links/player-connection"
+import type { OpenRoom, PlayerCommand } from "#entities/room/protocol"
+import { jsonBytes } from "#entities/room/values"
+import { Throttles } from "#server/platform/throttles"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import { Throttles } from "#server/platform/throttles"
+import type { PlayerConnection } from "#server/links/player-connection"
 import { awaited, claim, doubt, release } from "#server/links/reservations"
 import type { RoomLine } from "#server/links/subscriber"
+import { Configs } from "../config/service.ts"
 
 /** How a room of a mode is opened. */
 export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({

@@ -13,7 +13,7 @@ import {
 import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from "#rpc/errors/codes"
 import { saves as limits } from "#rpc/limits"
 import { SavePut } from "#rpc/saves"
-import { invalidRequest } from "#server/http/validation"
+import { invalidRequest } from "#server/platform/invalid-request"
 import { memberText } from "./document.ts"
 
 /** What a client wants to write. */

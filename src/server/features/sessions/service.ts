@@ -21,8 +21,8 @@ import type { NotLinked } from "#sql/identities"
 import { SanctionRows } from "#sql/moderation"
 import { SessionRows } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
-import { standingOf, Standings } from "../players/status-cache.ts"
 import { Secrets } from "#server/platform/secrets"
+import { standingOf, Standings } from "../players/status-cache.ts"
 import { type FirstSignIn, lifetime, makeOpenings } from "./create.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
 
@@ -101,7 +101,7 @@ export class Sessions extends Context.Service<
     /** The chain that a token names, if this service issued it. */
     readonly chainOf: (token: string) => SessionId | undefined
   }
->()("src/sessions/chains/Sessions") {
+>()("server/features/sessions/service/Sessions") {
   static readonly layer = Layer.effect(
     Sessions,
     Effect.gen(function* () {

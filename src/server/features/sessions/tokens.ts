@@ -83,7 +83,7 @@ export class AccessTokens extends Context.Service<
     /** The public keys, newest first (RFC 7517). */
     readonly jwks: { readonly keys: ReadonlyArray<PublicJwk> }
   }
->()("src/sessions/tokens/AccessTokens") {
+>()("server/features/sessions/tokens/AccessTokens") {
   static readonly layer: Layer.Layer<
     AccessTokens,
     SecretError,

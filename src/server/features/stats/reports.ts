@@ -8,9 +8,9 @@ import { NotFound, type RateLimited } from "#rpc/errors/codes"
 import { stats as limits } from "#rpc/limits"
 import type { PeriodValues, Rejection, StatsReported } from "#rpc/stats"
 import { StatRows } from "#sql/stats"
-import { Configs } from "../config/service.ts"
 import { sweepHourly } from "#server/platform/database"
 import { Throttles } from "#server/platform/throttles"
+import { Configs } from "../config/service.ts"
 import { makePeriods } from "./periods.ts"
 import { type AcceptedValue, checkValues, rulesOf } from "./rules.ts"
 import { type Verdict, Verification } from "./verification.ts"
@@ -41,7 +41,7 @@ export class StatReports extends Context.Service<
     /** The player's values for all time, of the stats that the config has. */
     readonly totals: (player: PlayerCaller) => Effect.Effect<Readonly<Record<string, number>>>
   }
->()("src/stats/reports/StatReports") {
+>()("server/features/stats/reports/StatReports") {
   static readonly layer = Layer.effect(
     StatReports,
     Effect.gen(function* () {

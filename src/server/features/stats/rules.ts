@@ -3,7 +3,7 @@
  * declared, `maxPerSubmit`, and the ranges of `integrity.stats.rules` while `statsVerification` is on.
  */
 import { Function } from "effect"
-import type { EnvironmentConfig } from "#rpc/config/document"
+import type { EnvironmentConfig } from "#rpc/config-document/document"
 import type { Rejection, RejectionReason } from "#rpc/stats"
 
 type Aggregation = EnvironmentConfig["stats"][number]["aggregation"]

@@ -12,7 +12,7 @@
 import { createHmac } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Metric, Result, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
-import type { EnvironmentConfig } from "#rpc/config/document"
+import type { EnvironmentConfig } from "#rpc/config-document/document"
 import type { PlayerId } from "#rpc/ids"
 import type { RejectionReason } from "#rpc/stats"
 import { Outgoing } from "#server/platform/outgoing"
@@ -73,7 +73,7 @@ export class Verification extends Context.Service<
   {
     readonly verify: (webhook: Webhook, submission: Submission) => Effect.Effect<Verdict>
   }
->()("src/stats/verification/Verification") {
+>()("server/features/stats/verification/Verification") {
   static readonly layer = Layer.effect(
     Verification,
     Effect.gen(function* () {

@@ -29,7 +29,7 @@ export class WebhookSecrets extends Context.Service<
     /** A new secret; the one before it signs nothing from now on. */
     readonly rotate: (environmentId: EnvironmentId) => Effect.Effect<string>
   }
->()("src/stats/webhook-secrets/WebhookSecrets") {
+>()("server/features/stats/webhook-secrets/WebhookSecrets") {
   static readonly layer = Layer.effect(
     WebhookSecrets,
     Effect.gen(function* () {

@@ -1,28 +1,12 @@
 /** What operators, load balancers and other servers ask of the process itself (design section 7). */
-import { Context, Effect, Exit, Layer } from "effect"
+import { Effect, Exit } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
-import { ThisNode } from "#entities/local-actors"
 import { Api } from "#rpc/api"
 import { settled } from "#sql/database"
+import { ThisNode } from "#entities/local-actors"
+import { Readiness } from "#server/cluster/readiness"
 import { AccessTokens } from "../sessions/tokens.ts"
-
-/** What readiness depends on beside the database. */
-export class Readiness extends Context.Service<
-  Readiness,
-  {
-    /** The shards of the cluster have owners. */
-    readonly shards: Effect.Effect<boolean>
-    /** The process is on its way out and takes nothing new. */
-    readonly draining: Effect.Effect<boolean>
-  }
->()("src/system/Readiness") {
-  /** For a process without a cluster. */
-  static readonly always = Layer.succeed(
-    Readiness,
-    Readiness.of({ shards: Effect.succeed(true), draining: Effect.succeed(false) })
-  )
-}
 
 const keySetMaxAgeSeconds = 600
 

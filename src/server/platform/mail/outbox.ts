@@ -19,8 +19,8 @@ import { type ClaimedMail, type MailPurpose, MailRows } from "#sql/mail"
 import { sweepHourly } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { Secrets, sha256 } from "../secrets.ts"
-import { SingleUseCodes } from "../single-use-codes.ts"
 import { Settings } from "../settings/settings.ts"
+import { SingleUseCodes } from "../single-use-codes.ts"
 import { Throttles } from "../throttles.ts"
 import { letterOf, linkSeconds } from "./templates.ts"
 import { type Mail, makeSmtp, NotSent } from "./transport.ts"
@@ -74,7 +74,7 @@ export class Mails extends Context.Service<
     /** Mails that were not sent for want of a server, newest first. */
     readonly kept: Effect.Effect<ReadonlyArray<KeptMail>>
   }
->()("src/mail/outbox/Mails") {
+>()("server/platform/mail/outbox/Mails") {
   static readonly layer = Layer.effect(
     Mails,
     Effect.gen(function* () {

@@ -15,7 +15,7 @@ import {
   SchemaIssue
 } from "effect"
 import type { IpNetwork } from "effect/net"
-import { type FeatureName, featureTable } from "#rpc/config/features"
+import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { developers, turn } from "#rpc/limits"
@@ -222,7 +222,7 @@ export class Settings extends Context.Service<
         }
       | undefined
   }
->()("src/settings/Settings") {
+>()("server/platform/settings/settings/Settings") {
   static readonly layer: Layer.Layer<Settings, SettingsError> = Layer.effect(
     Settings,
     Effect.gen(function* () {
@@ -283,9 +283,7 @@ export class Settings extends Context.Service<
           ? new SettingsError({ message: error.message })
           : new SettingsError({
               message: format(error.issue)
-                .issues.map(
-                  ({ path = [], message }) => `${path.map(String).join("../../..")}: ${message}`
-                )
+                .issues.map(({ path = [], message }) => `${path.map(String).join(".")}: ${message}`)
                 .join("; ")
             })
       )

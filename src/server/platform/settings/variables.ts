@@ -1,5 +1,5 @@
 /** Every environment variable that the service reads, as the README lists it (design section 7). */
-import { featureTable } from "#rpc/config/features"
+import { featureTable } from "#rpc/config-document/features"
 import { saves, turn } from "#rpc/limits"
 
 /** As many cannot be guessed. */

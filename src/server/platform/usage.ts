@@ -7,7 +7,7 @@ import { Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { UsageRows } from "#sql/projects/usage"
-import { sweepDaily } from "#server/platform/database"
+import { sweepDaily } from "./database.ts"
 
 /** How long a day may still be counted: clocks of nodes differ. */
 const keptDays = 2
@@ -21,7 +21,7 @@ export class Usage extends Context.Service<
     /** Writes what is not written yet. */
     readonly flush: Effect.Effect<void>
   }
->()("src/projects/usage/Usage") {
+>()("server/features/projects/usage/Usage") {
   static readonly layer = Layer.effect(
     Usage,
     Effect.gen(function* () {

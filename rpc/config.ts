@@ -4,8 +4,8 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { PublishableKey, Requests, SecretKey } from "../auth.ts"
-import { Definitions } from "./definitions.ts"
+import { PublishableKey, Requests, SecretKey } from "./auth.ts"
+import { Definitions } from "./config-document/definitions.ts"
 import {
   ConfigConflict,
   FeatureUnavailable,
@@ -13,10 +13,10 @@ import {
   Issue,
   NotFound,
   wire
-} from "../errors/codes.ts"
-import { isDeeper } from "../json.ts"
-import { config, http } from "../limits.ts"
-import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
+} from "./errors/codes.ts"
+import { isDeeper } from "./json.ts"
+import { config, http } from "./limits.ts"
+import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 
 /** The answer of a push: the version in force and what the push changed. */
 export const ConfigPushed = Schema.Struct({
