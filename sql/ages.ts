@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema, type Statement } from "effect/sql"
 import { AgeBand, SignalledBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Owner = { environmentId: EnvironmentId, playerId: PlayerId }
 
@@ -48,16 +48,16 @@ const statements = (sql: SqlClient.SqlClient) => {
 }
 
 /** Changes of `players.declared_age_band`. */
-export class AgeRows extends Context.Service<AgeRows>()("sql/ages/AgeRows", {
+export class AgeRepository extends Context.Service<AgeRepository>()("sql/ages/AgeRows", {
   make: Effect.gen(function* () {
     const { declare, signal } = statements(yield* SqlClient.SqlClient)
     return {
       /** None when there is no such player, or it would loosen what is known. */
-      declare: (request: Parameters<typeof declare>[0]) => settled(declare(request)),
+      declare: (request: Parameters<typeof declare>[0]) => orDieWithTimeout(declare(request)),
       /** Makes stricter, or leaves as it is; `undeclared` is what counts before a declaration. */
-      signal: (request: Parameters<typeof signal>[0]) => settled(signal(request))
+      signal: (request: Parameters<typeof signal>[0]) => orDieWithTimeout(signal(request))
     }
   })
 }) {
-  static readonly layer = Layer.effect(AgeRows, this.make)
+  static readonly layer = Layer.effect(AgeRepository, this.make)
 }

@@ -4,7 +4,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName } from "#rpc/auth"
 import { ActorKind } from "#rpc/audit"
 import { ProjectId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -62,18 +62,18 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `audit`; the database refuses to change them. */
-export class AuditRows extends Context.Service<AuditRows>()("sql/audit/AuditRows", {
+export class AuditRepository extends Context.Service<AuditRepository>()("sql/audit/AuditRows", {
   make: Effect.gen(function* () {
     const { insert, page, sweep } = statements(yield* SqlClient.SqlClient)
     return {
       /** Within a transaction, the entry stands or falls with it. */
-      insert: (row: AuditRow) => settled(insert(row)),
+      insert: (row: AuditRow) => orDieWithTimeout(insert(row)),
       /** The newest entries, newest first. */
-      page: (request: AuditPage) => settled(page(request)),
+      page: (request: AuditPage) => orDieWithTimeout(page(request)),
       /** Forgets the entries of before a time. */
       sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
     }
   })
 }) {
-  static readonly layer = Layer.effect(AuditRows, this.make)
+  static readonly layer = Layer.effect(AuditRepository, this.make)
 }

@@ -29,7 +29,7 @@ const idsMax = 500
 const underWayMax = 2
 
 /** The same look-up, gathered. What it finds may be more than was asked for. */
-export const gather = Effect.fnUntraced(function* <A>(find: Find<A>) {
+export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>) {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const underWay = yield* Semaphore.make(underWayMax)
@@ -98,7 +98,7 @@ const oneByOne = <Request, Answer>(
   })
 
 /** The same write, gathered. It is nobody's own: never for use within a transaction. */
-export const gatherWrites = Effect.fnUntraced(function* <Request, Answer>(
+export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
   const { ownerOf, sizeOf, together } = writing

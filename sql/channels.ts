@@ -5,7 +5,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { isEnvironmentGone, settled } from "./database.ts"
+import { isEnvironmentGone, orDieWithTimeout } from "./database.ts"
 
 const Key = Schema.Struct({ environmentId: Schema.String, name: Schema.String })
 
@@ -82,39 +82,45 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `channels`. */
-export class ChannelRows extends Context.Service<ChannelRows>()("sql/channels/ChannelRows", {
-  make: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const { claim, find, insert, overdue, save } = statements(sql)
-    const taken = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
-      settled(Effect.catchIf(statement, isEnvironmentGone, () => Effect.succeed([]))).pipe(
-        Effect.map((rows) => rows.length === 1)
-      )
-    return {
-      /** Takes the next epoch for a channel, with what to wake from, if there is anything. */
-      claim: (environmentId: string, name: string) =>
-        Effect.map(settled(claim({ environmentId, name })), ({ document, epoch, managed }) => ({
-          epoch,
-          stored: document === null || managed === null ? undefined : { document, managed }
-        })),
-      /** A new channel's row; false when the environment has one of the name, or is gone. */
-      insert: (row: ChannelRow) => taken(insert(row)),
-      /** Writes a row; false when it belongs to a newer activation, or the environment is gone. */
-      save: (row: ChannelRow) => taken(save(row)),
-      /** Forgets a channel that is over. */
-      remove: (environmentId: string, name: string, epoch: number) =>
-        settled(
-          Effect.asVoid(sql`
+export class ChannelRepository extends Context.Service<ChannelRepository>()(
+  "sql/channels/ChannelRows",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { claim, find, insert, overdue, save } = statements(sql)
+      const taken = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+        orDieWithTimeout(
+          Effect.catchIf(statement, isEnvironmentGone, () => Effect.succeed([]))
+        ).pipe(Effect.map((rows) => rows.length === 1))
+      return {
+        /** Takes the next epoch for a channel, with what to wake from, if there is anything. */
+        claim: (environmentId: string, name: string) =>
+          Effect.map(
+            orDieWithTimeout(claim({ environmentId, name })),
+            ({ document, epoch, managed }) => ({
+              epoch,
+              stored: document === null || managed === null ? undefined : { document, managed }
+            })
+          ),
+        /** A new channel's row; false when the environment has one of the name, or is gone. */
+        insert: (row: ChannelRow) => taken(insert(row)),
+        /** Writes a row; false when it belongs to a newer activation, or the environment is gone. */
+        save: (row: ChannelRow) => taken(save(row)),
+        /** Forgets a channel that is over. */
+        remove: (environmentId: string, name: string, epoch: number) =>
+          orDieWithTimeout(
+            Effect.asVoid(sql`
             delete from channels where environment_id = ${environmentId} and name = ${name}
               and epoch <= ${epoch}::float8`)
-        ),
-      /** Is there a channel of this name? */
-      exists: (environmentId: string, name: string) =>
-        Effect.map(settled(find({ environmentId, name })), (rows) => rows.length > 0),
-      /** Channels of players of which nobody says any more that they are alive. */
-      overdue: (before: string, limit: number) => settled(overdue({ before, limit }))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(ChannelRows, this.make)
+          ),
+        /** Is there a channel of this name? */
+        exists: (environmentId: string, name: string) =>
+          Effect.map(orDieWithTimeout(find({ environmentId, name })), (rows) => rows.length > 0),
+        /** Channels of players of which nobody says any more that they are alive. */
+        overdue: (before: string, limit: number) => orDieWithTimeout(overdue({ before, limit }))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(ChannelRepository, this.make)
 }

@@ -1,7 +1,7 @@
 /** The config documents of environments: every version that was ever in force (spec section 9). */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 /** The document exactly as it was pushed, so that a pull gives back what a push gave. */
 const Document = Schema.fromJsonString(Schema.Json)
@@ -59,25 +59,25 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `configs`. */
-export class ConfigRows extends Context.Service<ConfigRows>()("sql/config/ConfigRows", {
+export class ConfigRepository extends Context.Service<ConfigRepository>()("sql/config/ConfigRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { history, insert, newest, version } = statements(sql)
     return {
       /** The version in force; none before the first push. */
-      newest: (environmentId: string) => settled(newest(environmentId)),
+      newest: (environmentId: string) => orDieWithTimeout(newest(environmentId)),
       /** A version that was pushed. */
-      version: (request: Parameters<typeof version>[0]) => settled(version(request)),
+      version: (request: Parameters<typeof version>[0]) => orDieWithTimeout(version(request)),
       /** Who pushed what when, newest first. */
-      history: (page: typeof PageOfVersions.Type) => settled(history(page)),
-      insert: (row: typeof VersionRow.Type) => settled(insert(row)),
+      history: (page: typeof PageOfVersions.Type) => orDieWithTimeout(history(page)),
+      insert: (row: typeof VersionRow.Type) => orDieWithTimeout(insert(row)),
       /** Within a transaction: pushes to this environment come one after the other. */
       serialize: (environmentId: string) =>
         Effect.asVoid(
-          settled(sql`select id from environments where id = ${environmentId} for update`)
+          orDieWithTimeout(sql`select id from environments where id = ${environmentId} for update`)
         )
     }
   })
 }) {
-  static readonly layer = Layer.effect(ConfigRows, this.make)
+  static readonly layer = Layer.effect(ConfigRepository, this.make)
 }

@@ -124,8 +124,9 @@ export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
  * A statement whose failure no caller can mend: it dies, and at the edge a lost connection becomes
  * 503 `unavailable`, anything else 500. It never hangs either.
  */
-export const settled = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
-  Effect.orDie(attempted(statement))
+export const orDieWithTimeout = <A, E, R>(
+  statement: Effect.Effect<A, E, R>
+): Effect.Effect<A, never, R> => Effect.orDie(attempted(statement))
 
 /** Brings the database to the newest migration. */
 export const migrate = Effect.gen(function* () {

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { DeveloperId, DeveloperSessionId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -147,40 +147,43 @@ const make = Effect.gen(function* () {
   const { any, find, findByEmail, insert, replacePassword, useInvite } = accounts(sql)
   const { identities, unlink } = externals(sql)
   return {
-    insert: (row: DeveloperRow) => settled(insert(row)),
-    find: (id: DeveloperId) => settled(find(id)),
-    findByEmail: (email: string) => settled(findByEmail(email)),
+    insert: (row: DeveloperRow) => orDieWithTimeout(insert(row)),
+    find: (id: DeveloperId) => orDieWithTimeout(find(id)),
+    findByEmail: (email: string) => orDieWithTimeout(findByEmail(email)),
     /** Whether nobody has signed up yet. */
-    isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0),
+    isEmpty: Effect.map(orDieWithTimeout(any(undefined)), (rows) => rows.length === 0),
     /** Within a transaction: accounts are made one after the other. */
-    serialize: Effect.asVoid(settled(sql`lock table developers in share row exclusive mode`)),
+    serialize: Effect.asVoid(
+      orDieWithTimeout(sql`lock table developers in share row exclusive mode`)
+    ),
     /** Within a transaction: nothing else changes this developer's ways to sign in. */
     hold: (id: DeveloperId) =>
-      Effect.asVoid(settled(sql`select id from developers where id = ${id} for update`)),
+      Effect.asVoid(orDieWithTimeout(sql`select id from developers where id = ${id} for update`)),
     /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
     replacePassword: (request: Parameters<typeof replacePassword>[0]) =>
-      Effect.map(settled(replacePassword(request)), Option.isSome),
+      Effect.map(orDieWithTimeout(replacePassword(request)), Option.isSome),
     /** Uses an invite code up; false when somebody has already. */
     useInvite: (request: Parameters<typeof useInvite>[0]) =>
-      Effect.map(settled(useInvite(request)), (rows) => rows.length === 1),
-    identities: (id: DeveloperId) => settled(identities(id)),
-    unlink: (request: Parameters<typeof unlink>[0]) => settled(unlink(request)),
-    insertSession: (row: typeof SessionRow.Type) => settled(insertSession(row)),
+      Effect.map(orDieWithTimeout(useInvite(request)), (rows) => rows.length === 1),
+    identities: (id: DeveloperId) => orDieWithTimeout(identities(id)),
+    unlink: (request: Parameters<typeof unlink>[0]) => orDieWithTimeout(unlink(request)),
+    insertSession: (row: typeof SessionRow.Type) => orDieWithTimeout(insertSession(row)),
     /** The session of a token's hash; none when it is unknown, ended or too old. */
-    openSession: (request: Parameters<typeof openSession>[0]) => settled(openSession(request)),
+    openSession: (request: Parameters<typeof openSession>[0]) =>
+      orDieWithTimeout(openSession(request)),
     extendSession: (request: Parameters<typeof extendSession>[0]) =>
-      settled(extendSession(request)),
-    endSession: (id: DeveloperSessionId) => settled(endSession(id)),
+      orDieWithTimeout(extendSession(request)),
+    endSession: (id: DeveloperSessionId) => orDieWithTimeout(endSession(id)),
     endOtherSessions: (request: Parameters<typeof endOtherSessions>[0]) =>
-      settled(endOtherSessions(request)),
+      orDieWithTimeout(endOtherSessions(request)),
     sweepSessions: (now: typeof Time.Type) => Effect.orDie(sweepSessions(now))
   }
 })
 
 /** Rows in and out of `developers`, their external identities and their sessions. */
-export class DeveloperRows extends Context.Service<DeveloperRows>()(
+export class DeveloperRepository extends Context.Service<DeveloperRepository>()(
   "sql/developers/DeveloperRows",
   { make }
 ) {
-  static readonly layer = Layer.effect(DeveloperRows, this.make)
+  static readonly layer = Layer.effect(DeveloperRepository, this.make)
 }

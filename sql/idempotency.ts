@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -49,21 +49,22 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `idempotency_keys`. */
-export class IdempotencyRows extends Context.Service<IdempotencyRows>()(
+export class IdempotencyRepository extends Context.Service<IdempotencyRepository>()(
   "sql/idempotency/IdempotencyRows",
   {
     make: Effect.gen(function* () {
       const { find, keep, lock, sweep } = statements(yield* SqlClient.SqlClient)
       return {
-        find: (request: Parameters<typeof find>[0]) => settled(find(request)),
+        find: (request: Parameters<typeof find>[0]) => orDieWithTimeout(find(request)),
         /** Within a transaction: whether no other one works on this request. */
-        lock: (request: NamedRequest) => Effect.map(settled(lock(request)), ({ free }) => free),
+        lock: (request: NamedRequest) =>
+          Effect.map(orDieWithTimeout(lock(request)), ({ free }) => free),
         /** Within the same transaction; it replaces an answer that is too old to be found. */
-        keep: (row: typeof Kept.Type) => settled(keep(row)),
+        keep: (row: typeof Kept.Type) => orDieWithTimeout(keep(row)),
         sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
       }
     })
   }
 ) {
-  static readonly layer = Layer.effect(IdempotencyRows, this.make)
+  static readonly layer = Layer.effect(IdempotencyRepository, this.make)
 }

@@ -7,7 +7,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { LastLoginMethod } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Method } from "#rpc/identities"
-import { answered, brokenConstraint, settled } from "./database.ts"
+import { answered, brokenConstraint, orDieWithTimeout } from "./database.ts"
 import { PlayerRow, playerColumns } from "./players/repository.ts"
 
 /** The key of an identity: `subject` is an address in lower case, or the provider's id of a person. */
@@ -154,62 +154,65 @@ export const linking = <A, E, R>(
   })
 
 /** Rows in and out of `identities`. */
-export class IdentityRows extends Context.Service<IdentityRows>()("sql/identities/IdentityRows", {
-  make: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const { find, ofPlayer } = reads(sql)
-    const { insert, lock, remove, renew, replacePassword, setPassword, settle, verify } =
-      writes(sql)
-    return {
-      find: (key: typeof Key.Type) => settled(find(key)),
-      /** All of a player, oldest first. */
-      ofPlayer: (owner: Owner) => settled(ofPlayer(owner)),
-      /** Holds the player's row until the transaction ends; none when there is no such player. */
-      hold: (owner: Owner) => settled(lock(owner)),
-      /** The player with one identity more, no guest any longer; none when there is no such player. */
-      link: (row: IdentityRow) =>
-        answered(
-          linking(
-            sql.withTransaction(
-              Effect.gen(function* () {
-                if (Option.isNone(yield* lock(row))) return Option.none<PlayerRow>()
-                yield* insert(row)
-                yield* settle(row)
-                return yield* lock(row)
-              })
+export class IdentityRepository extends Context.Service<IdentityRepository>()(
+  "sql/identities/IdentityRows",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { find, ofPlayer } = reads(sql)
+      const { insert, lock, remove, renew, replacePassword, setPassword, settle, verify } =
+        writes(sql)
+      return {
+        find: (key: typeof Key.Type) => orDieWithTimeout(find(key)),
+        /** All of a player, oldest first. */
+        ofPlayer: (owner: Owner) => orDieWithTimeout(ofPlayer(owner)),
+        /** Holds the player's row until the transaction ends; none when there is no such player. */
+        hold: (owner: Owner) => orDieWithTimeout(lock(owner)),
+        /** The player with one identity more, no guest any longer; none when there is no such player. */
+        link: (row: IdentityRow) =>
+          answered(
+            linking(
+              sql.withTransaction(
+                Effect.gen(function* () {
+                  if (Option.isNone(yield* lock(row))) return Option.none<PlayerRow>()
+                  yield* insert(row)
+                  yield* settle(row)
+                  return yield* lock(row)
+                })
+              )
             )
-          )
-        ),
-      /** The player with one identity fewer; none when it has not got it. */
-      unlink: (owned: typeof Owned.Type) =>
-        answered(
-          sql
-            .withTransaction(
-              Effect.gen(function* () {
-                yield* lock(owned)
-                // Not as the statement sees them that has waited: what it waited for may be gone.
-                const methods = (yield* ofPlayer(owned)).map(({ provider }) => provider)
-                if (!methods.includes(owned.provider)) return Option.none<PlayerRow>()
-                if (methods.length === 1) return yield* new LastLoginMethod()
-                yield* remove(owned)
-                return yield* lock(owned)
-              })
-            )
-            .pipe(Effect.catchTag(["SqlError", "SchemaError"], Effect.die))
-        ),
-      /** Whose it is, if anybody's, with what the provider tells now; what it leaves out stays. */
-      renew: (identity: Parameters<typeof renew>[0]) => settled(renew(identity)),
-      /** Whether the player (still) has this address. */
-      verify: (owned: Parameters<typeof verify>[0]) =>
-        Effect.map(settled(verify(owned)), Option.isSome),
-      /** Whether the player (still) has a password. */
-      setPassword: (owned: Parameters<typeof setPassword>[0]) =>
-        Effect.map(settled(setPassword(owned)), Option.isSome),
-      /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
-      replacePassword: (owned: Parameters<typeof replacePassword>[0]) =>
-        Effect.map(settled(replacePassword(owned)), Option.isSome)
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(IdentityRows, this.make)
+          ),
+        /** The player with one identity fewer; none when it has not got it. */
+        unlink: (owned: typeof Owned.Type) =>
+          answered(
+            sql
+              .withTransaction(
+                Effect.gen(function* () {
+                  yield* lock(owned)
+                  // Not as the statement sees them that has waited: what it waited for may be gone.
+                  const methods = (yield* ofPlayer(owned)).map(({ provider }) => provider)
+                  if (!methods.includes(owned.provider)) return Option.none<PlayerRow>()
+                  if (methods.length === 1) return yield* new LastLoginMethod()
+                  yield* remove(owned)
+                  return yield* lock(owned)
+                })
+              )
+              .pipe(Effect.catchTag(["SqlError", "SchemaError"], Effect.die))
+          ),
+        /** Whose it is, if anybody's, with what the provider tells now; what it leaves out stays. */
+        renew: (identity: Parameters<typeof renew>[0]) => orDieWithTimeout(renew(identity)),
+        /** Whether the player (still) has this address. */
+        verify: (owned: Parameters<typeof verify>[0]) =>
+          Effect.map(orDieWithTimeout(verify(owned)), Option.isSome),
+        /** Whether the player (still) has a password. */
+        setPassword: (owned: Parameters<typeof setPassword>[0]) =>
+          Effect.map(orDieWithTimeout(setPassword(owned)), Option.isSome),
+        /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
+        replacePassword: (owned: Parameters<typeof replacePassword>[0]) =>
+          Effect.map(orDieWithTimeout(replacePassword(owned)), Option.isSome)
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(IdentityRepository, this.make)
 }

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, MailId, PlayerId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -104,7 +104,7 @@ const keeping = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `mails`. */
-export class MailRows extends Context.Service<MailRows>()("sql/mail/MailRows", {
+export class MailRepository extends Context.Service<MailRepository>()("sql/mail/MailRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { claim, insert, nextDue, postpone, remove, sweep } = statements(sql)
@@ -112,22 +112,22 @@ export class MailRows extends Context.Service<MailRows>()("sql/mail/MailRows", {
     return {
       /** False when so many wait already that there is no room. */
       insert: (mail: Parameters<typeof insert>[0]) =>
-        Effect.map(settled(insert(mail)), Option.isSome),
+        Effect.map(orDieWithTimeout(insert(mail)), Option.isSome),
       /** Mails that are due, those that have waited longest first; nobody else gets them meanwhile. */
-      claim: (request: typeof Claim.Type) => settled(claim(request)),
+      claim: (request: typeof Claim.Type) => orDieWithTimeout(claim(request)),
       /** When the next mail is due; null while none waits. */
-      nextDue: Effect.map(settled(nextDue(undefined)), ({ dueAt }) => dueAt),
-      postpone: (request: Parameters<typeof postpone>[0]) => settled(postpone(request)),
-      remove: (id: MailId) => settled(remove(id)),
+      nextDue: Effect.map(orDieWithTimeout(nextDue(undefined)), ({ dueAt }) => dueAt),
+      postpone: (request: Parameters<typeof postpone>[0]) => orDieWithTimeout(postpone(request)),
+      remove: (id: MailId) => orDieWithTimeout(remove(id)),
       /** Keeps a mail instead of sending it, and no more than the newest `most`. */
       keep: (mail: Parameters<typeof keep>[0], most: number) =>
-        settled(Effect.andThen(keep(mail), forgetOld(most))),
+        orDieWithTimeout(Effect.andThen(keep(mail), forgetOld(most))),
       /** The mails that are kept, newest first. */
-      kept: (most: number) => settled(kept(most)),
+      kept: (most: number) => orDieWithTimeout(kept(most)),
       /** Forgets mails that nobody has sent in time. */
       sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
     }
   })
 }) {
-  static readonly layer = Layer.effect(MailRows, this.make)
+  static readonly layer = Layer.effect(MailRepository, this.make)
 }

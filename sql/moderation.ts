@@ -8,7 +8,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { AppealId, EnvironmentId, PlayerId, SanctionId } from "#rpc/ids"
 import { AgeBand } from "#rpc/ages"
 import { AppealStatus } from "#rpc/appeals"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -55,7 +55,7 @@ const Standing = Schema.Struct({
   note: Schema.NullOr(Schema.String),
   expiresAt: Schema.NullOr(Time)
 })
-export type StandingRow = typeof Standing.Type
+export type PlayerStatusRow = typeof Standing.Type
 
 const columns = `s.id, s.environment_id, s.player_id, s.reason, s.note, s.created_at, s.expires_at,
   s.lifted_at, s.appeal_id, s.appeal_message, s.appeal_status, s.appeal_response, s.appealed_at,
@@ -144,30 +144,33 @@ const standings = (sql: SqlClient.SqlClient) =>
   })
 
 /** Rows in and out of `sanctions`. */
-export class SanctionRows extends Context.Service<SanctionRows>()("sql/moderation/SanctionRows", {
-  make: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const { hold, revoke, save } = writes(sql)
-    const { appeals, ofAppeal, ofPlayer } = reads(sql)
-    const findStandings = standings(sql)
-    return {
-      /** Holds the player's row until the transaction ends; none when there is no such player. */
-      hold: (owner: typeof Owner.Type) => settled(hold(owner)),
-      save: (row: SanctionRow) => settled(save(row)),
-      /** Ends the player's sessions because of a ban; answers how many there were. */
-      revokeSessions: (request: Parameters<typeof revoke>[0]) =>
-        Effect.map(settled(revoke(request)), (rows) => rows.length),
-      /** The player's bans, newest first. */
-      ofPlayer: (owner: typeof Owner.Type) => settled(ofPlayer(owner)),
-      ofAppeal: (environmentId: EnvironmentId, appealId: string) =>
-        settled(ofAppeal({ environmentId, appealId })),
-      /** Bans with an appeal, open ones first, then by age. */
-      appeals: (page: AppealsPage) => settled(appeals(page)),
-      /** Players with their last ban, if it was not lifted; unknown ones are missing. */
-      standings: (environmentId: string, playerIds: ReadonlyArray<string>) =>
-        settled(findStandings({ environmentId, playerIds }))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(SanctionRows, this.make)
+export class SanctionRepository extends Context.Service<SanctionRepository>()(
+  "sql/moderation/SanctionRows",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { hold, revoke, save } = writes(sql)
+      const { appeals, ofAppeal, ofPlayer } = reads(sql)
+      const findStandings = standings(sql)
+      return {
+        /** Holds the player's row until the transaction ends; none when there is no such player. */
+        hold: (owner: typeof Owner.Type) => orDieWithTimeout(hold(owner)),
+        save: (row: SanctionRow) => orDieWithTimeout(save(row)),
+        /** Ends the player's sessions because of a ban; answers how many there were. */
+        revokeSessions: (request: Parameters<typeof revoke>[0]) =>
+          Effect.map(orDieWithTimeout(revoke(request)), (rows) => rows.length),
+        /** The player's bans, newest first. */
+        ofPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(ofPlayer(owner)),
+        ofAppeal: (environmentId: EnvironmentId, appealId: string) =>
+          orDieWithTimeout(ofAppeal({ environmentId, appealId })),
+        /** Bans with an appeal, open ones first, then by age. */
+        appeals: (page: AppealsPage) => orDieWithTimeout(appeals(page)),
+        /** Players with their last ban, if it was not lifted; unknown ones are missing. */
+        standings: (environmentId: string, playerIds: ReadonlyArray<string>) =>
+          orDieWithTimeout(findStandings({ environmentId, playerIds }))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(SanctionRepository, this.make)
 }

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Choice = Schema.Struct({
   environmentId: EnvironmentId,
@@ -22,14 +22,15 @@ const choice = (sql: SqlClient.SqlClient) =>
   })
 
 /** The choices of players. */
-export class NewsRows extends Context.Service<NewsRows>()("sql/news/NewsRows", {
+export class NewsRepository extends Context.Service<NewsRepository>()("sql/news/NewsRows", {
   make: Effect.map(SqlClient.SqlClient, (sql) => {
     const choose = choice(sql)
     return {
       /** Whether there is such a player. */
-      choose: (request: typeof Choice.Type) => Effect.map(settled(choose(request)), Option.isSome)
+      choose: (request: typeof Choice.Type) =>
+        Effect.map(orDieWithTimeout(choose(request)), Option.isSome)
     }
   })
 }) {
-  static readonly layer = Layer.effect(NewsRows, this.make)
+  static readonly layer = Layer.effect(NewsRepository, this.make)
 }

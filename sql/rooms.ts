@@ -10,8 +10,8 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { attempted, isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./batching.ts"
+import { attempted, isRefused, orDieWithTimeout } from "./database.ts"
+import { batchWrites } from "./batching.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
 export const RoomRow = Schema.Struct({
@@ -212,19 +212,19 @@ const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr
 /** Claims and new rows, those that come together in one statement. */
 const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<typeof writes>) {
   const claimed = (ids: ReadonlyArray<string>) =>
-    Effect.map(settled(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
-  const claims = yield* gatherWrites<string, typeof Claim.Type>({
+    Effect.map(orDieWithTimeout(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
+  const claims = yield* batchWrites<string, typeof Claim.Type>({
     ownerOf: (id) => id,
     sizeOf: (id) => id.length,
-    alone: (id) => Effect.map(settled(claim([id])), ([row]) => row),
+    alone: (id) => Effect.map(orDieWithTimeout(claim([id])), ([row]) => row),
     together: claimed
   })
-  const inserts = yield* gatherWrites<RoomRow, boolean>({
+  const inserts = yield* batchWrites<RoomRow, boolean>({
     ownerOf: ({ id }) => id,
     sizeOf: ({ snapshot }) => snapshot.length,
-    alone: (row) => Effect.map(settled(insert([row])), (ids) => ids.length === 1),
+    alone: (row) => Effect.map(orDieWithTimeout(insert([row])), (ids) => ids.length === 1),
     together: (batch) =>
-      settled(
+      orDieWithTimeout(
         insert(batch).pipe(
           Effect.map((rows) => {
             const inserted = new Set(rows.map(({ id }) => id))
@@ -238,7 +238,7 @@ const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<type
 })
 
 /** Rows in and out of `rooms`. */
-export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", {
+export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms/RoomRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const statements = writes(sql)
@@ -249,7 +249,7 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
       /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
       claim: claims,
       /** The next epoch, for an entity without a row. */
-      nextEpoch: Effect.map(settled(epoch(undefined)), (row) => row.epoch),
+      nextEpoch: Effect.map(orDieWithTimeout(epoch(undefined)), (row) => row.epoch),
       /** A new room's row; false when its id or its code (in this environment) is taken. */
       insert: inserts,
       /**
@@ -282,25 +282,27 @@ export class RoomRows extends Context.Service<RoomRows>()("sql/rooms/RoomRows", 
       /** The newest rooms that these players have seats in, as of the last snapshots, by player. */
       seatsOf: (environmentId: string, playerIds: ReadonlyArray<string>) =>
         Effect.map(
-          settled(seats({ environmentId, playerIds })),
+          orDieWithTimeout(seats({ environmentId, playerIds })),
           (rows): ReadonlyMap<string, string> =>
             new Map(rows.flatMap(({ id, members }) => members.map((member) => [member, id])))
         ),
       findByCode: (environmentId: string, code: string) =>
-        Effect.map(settled(byCode({ environmentId, code })), firstId),
+        Effect.map(orDieWithTimeout(byCode({ environmentId, code })), firstId),
       findById: (environmentId: string, id: string) =>
-        Effect.map(settled(byId({ environmentId, id })), firstId),
+        Effect.map(orDieWithTimeout(byId({ environmentId, id })), firstId),
       /** Listed rooms, newest first. */
       list: (environmentId: string, mode: string | undefined, limit: number) =>
-        settled(list({ environmentId, mode: mode ?? null, limit })),
+        orDieWithTimeout(list({ environmentId, mode: mode ?? null, limit })),
       /** Rooms that matchmaking opened and may still fill, oldest first. */
       listOpen: (environmentId: string, mode: string, limit: number) =>
-        settled(open({ environmentId, mode, limit })),
+        orDieWithTimeout(open({ environmentId, mode, limit })),
       /** Rooms that should have acted by now: nobody keeps their time. */
       overdue: (before: string, limit: number) =>
-        Effect.map(settled(overdue({ before, limit })), (rows) => rows.map((row) => row.id))
+        Effect.map(orDieWithTimeout(overdue({ before, limit })), (rows) =>
+          rows.map((row) => row.id)
+        )
     }
   })
 }) {
-  static readonly layer = Layer.effect(RoomRows, this.make)
+  static readonly layer = Layer.effect(RoomRepository, this.make)
 }

@@ -7,8 +7,8 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
-import { brokenConstraint, isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./batching.ts"
+import { brokenConstraint, isRefused, orDieWithTimeout } from "./database.ts"
+import { batchWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -224,7 +224,7 @@ const brokenBy = (error: SqlError.SqlError): Effect.Effect<Written> => {
 const written = <E>(
   statement: Effect.Effect<Option.Option<typeof Versioned.Type>, SqlError.SqlError | E>
 ): Effect.Effect<Written> =>
-  settled(
+  orDieWithTimeout(
     statement.pipe(
       Effect.map((row): Written => (Option.isSome(row) ? row.value.version : "version_conflict")),
       Effect.catchIf(SqlError.isSqlError, brokenBy)
@@ -232,7 +232,7 @@ const written = <E>(
   )
 
 /** Rows in and out of `saves`. */
-export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", {
+export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves/SaveRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { create, put } = upserts(sql)
@@ -240,12 +240,12 @@ export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", 
     const { remove, replace } = changes(sql)
     const { find, list, version } = reads(sql)
     const { forget, raise } = sweeps(sql)
-    const gathered = yield* gatherWrites<typeof Write.Type, Written>({
+    const gathered = yield* batchWrites<typeof Write.Type, Written>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ size }) => size,
       alone: (write) => written(put(write)),
       together: (writes) =>
-        settled(
+        orDieWithTimeout(
           putAll(writes).pipe(
             Effect.map((rows) => new Map(rows.map(({ playerId, version }) => [playerId, version]))),
             Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
@@ -254,12 +254,12 @@ export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", 
     })
     return {
       /** The player's saves, the one written last first. */
-      list: (owner: SaveOwner) => settled(list(owner)),
-      find: (request: typeof Named.Type) => settled(find(request)),
+      list: (owner: SaveOwner) => orDieWithTimeout(list(owner)),
+      find: (request: typeof Named.Type) => orDieWithTimeout(find(request)),
       /** The version that a save has; 0 when there is none. */
       versionOf: (request: typeof Named.Type) =>
         Effect.map(
-          settled(version(request)),
+          orDieWithTimeout(version(request)),
           Option.match({ onNone: () => 0, onSome: (row) => row.version })
         ),
       /** Writes a save, if it has the version that was read (0: if there is none). */
@@ -269,12 +269,12 @@ export class SaveRows extends Context.Service<SaveRows>()("sql/saves/SaveRows", 
       },
       /** Whether a save was deleted: it was there, and of the version that was read. */
       remove: (request: Parameters<typeof remove>[0]) =>
-        Effect.map(settled(remove(request)), Option.isSome),
+        Effect.map(orDieWithTimeout(remove(request)), Option.isSome),
       /** To be called from time to time: forgets saves deleted before a time where they are many. */
       sweep: (before: typeof Time.Type) =>
         Effect.orDie(Effect.andThen(forget(before), raise(before)))
     }
   })
 }) {
-  static readonly layer = Layer.effect(SaveRows, this.make)
+  static readonly layer = Layer.effect(SaveRepository, this.make)
 }

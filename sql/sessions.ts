@@ -8,8 +8,8 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { answered, settled } from "./database.ts"
-import { gather } from "./batching.ts"
+import { answered, orDieWithTimeout } from "./database.ts"
+import { batchReads } from "./batching.ts"
 import { IdentityRow, linking } from "./identities.ts"
 import { NewPlayer, PlayerRow, playerColumns } from "./players/repository.ts"
 
@@ -169,52 +169,56 @@ const signing = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `sessions`. */
-export class SessionRows extends Context.Service<SessionRows>()("sql/sessions/SessionRows", {
-  make: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const { find, hold, open, resume, rotate } = chains(sql)
-    const { revoke, revoked, revokeOthers, sweep } = endings(sql)
-    const ends = yield* gather((environmentId, sessionIds) =>
-      Effect.map(
-        settled(revoked({ environmentId, sessionIds })),
-        (rows): ReadonlyMap<string, typeof Time.Type> =>
-          new Map(rows.map(({ id, revokedAt }) => [id, revokedAt]))
+export class SessionRepository extends Context.Service<SessionRepository>()(
+  "sql/sessions/SessionRows",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { find, hold, open, resume, rotate } = chains(sql)
+      const { revoke, revoked, revokeOthers, sweep } = endings(sql)
+      const ends = yield* batchReads((environmentId, sessionIds) =>
+        Effect.map(
+          orDieWithTimeout(revoked({ environmentId, sessionIds })),
+          (rows): ReadonlyMap<string, typeof Time.Type> =>
+            new Map(rows.map(({ id, revokedAt }) => [id, revokedAt]))
+        )
       )
-    )
-    const link = SqlSchema.void({
-      Request: IdentityRow,
-      execute: (row) => sql`insert into identities ${sql.insert(row)}`
+      const link = SqlSchema.void({
+        Request: IdentityRow,
+        execute: (row) => sql`insert into identities ${sql.insert(row)}`
+      })
+      return {
+        /** A new player and its session, both or neither. */
+        open: (request: typeof FirstOpening.Type) => orDieWithTimeout(open(request)),
+        /** A new player with an identity and its session, all or nothing. */
+        openWith: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
+          answered(linking(sql.withTransaction(Effect.andThen(open(request), link(identity))))),
+        /** A session more of a player; none when there is no such player, or it is banned. */
+        resume: (request: Parameters<typeof resume>[0]) => orDieWithTimeout(resume(request)),
+        /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
+        rotate: (request: typeof Rotation.Type) => orDieWithTimeout(rotate(request)),
+        find: (request: typeof Named.Type) => orDieWithTimeout(find(request)),
+        /** Whether the session is open; then its player is held until the transaction ends. */
+        hold: (request: Parameters<typeof hold>[0]) =>
+          Effect.map(orDieWithTimeout(hold(request)), Option.isSome),
+        /** When the session was revoked, if it was. */
+        revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
+          Effect.map(ends(environmentId, [sessionId]), (found) => found.get(sessionId)),
+        revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
+        /** Ends the sessions of a player, all but the one that is kept. */
+        revokeOthers: (request: Parameters<typeof revokeOthers>[0]) =>
+          orDieWithTimeout(revokeOthers(request)),
+        /** Forgets the sessions that ended before a time. */
+        sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+      }
     })
-    return {
-      /** A new player and its session, both or neither. */
-      open: (request: typeof FirstOpening.Type) => settled(open(request)),
-      /** A new player with an identity and its session, all or nothing. */
-      openWith: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
-        answered(linking(sql.withTransaction(Effect.andThen(open(request), link(identity))))),
-      /** A session more of a player; none when there is no such player, or it is banned. */
-      resume: (request: Parameters<typeof resume>[0]) => settled(resume(request)),
-      /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
-      rotate: (request: typeof Rotation.Type) => settled(rotate(request)),
-      find: (request: typeof Named.Type) => settled(find(request)),
-      /** Whether the session is open; then its player is held until the transaction ends. */
-      hold: (request: Parameters<typeof hold>[0]) =>
-        Effect.map(settled(hold(request)), Option.isSome),
-      /** When the session was revoked, if it was. */
-      revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
-        Effect.map(ends(environmentId, [sessionId]), (found) => found.get(sessionId)),
-      revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
-      /** Ends the sessions of a player, all but the one that is kept. */
-      revokeOthers: (request: Parameters<typeof revokeOthers>[0]) => settled(revokeOthers(request)),
-      /** Forgets the sessions that ended before a time. */
-      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(SessionRows, this.make)
+  }
+) {
+  static readonly layer = Layer.effect(SessionRepository, this.make)
 }
 
 /** Rows in and out of `signing_keys`. */
-export class SigningKeyRows extends Context.Service<SigningKeyRows>()(
+export class SigningKeyRepository extends Context.Service<SigningKeyRepository>()(
   "sql/sessions/SigningKeyRows",
   {
     make: Effect.gen(function* () {
@@ -222,10 +226,10 @@ export class SigningKeyRows extends Context.Service<SigningKeyRows>()(
       const { insertKey, keys } = signing(sql)
       return {
         /** The keys, newest first. */
-        all: settled(keys(undefined)),
+        all: orDieWithTimeout(keys(undefined)),
         /** The keys; when there is none, the one that is made. Of many callers one makes it. */
         allOrMake: <E, R>(make: Effect.Effect<SigningKeyRow, E, R>) =>
-          settled(
+          orDieWithTimeout(
             sql.withTransaction(
               Effect.gen(function* () {
                 yield* sql`lock table signing_keys in share row exclusive mode`
@@ -241,5 +245,5 @@ export class SigningKeyRows extends Context.Service<SigningKeyRows>()(
     })
   }
 ) {
-  static readonly layer = Layer.effect(SigningKeyRows, this.make)
+  static readonly layer = Layer.effect(SigningKeyRepository, this.make)
 }

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -67,20 +67,23 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `single_use_codes`. */
-export class CodeRows extends Context.Service<CodeRows>()("sql/single-use-codes/CodeRows", {
-  make: Effect.gen(function* () {
-    const { insert, look, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
-    return {
-      insert: (row: typeof CodeRow.Type) => settled(insert(row)),
-      /** Whose it is and what it carries; of many who present it at once one gets it. */
-      spend: (presented: typeof Presented.Type) => settled(spend(presented)),
-      /** The same of one that can be spent; it stays. */
-      look: (presented: typeof Presented.Type) => settled(look(presented)),
-      /** Forgets a player's codes of a purpose. */
-      withdraw: (request: Parameters<typeof withdraw>[0]) => settled(withdraw(request)),
-      sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(CodeRows, this.make)
+export class CodeRepository extends Context.Service<CodeRepository>()(
+  "sql/single-use-codes/CodeRows",
+  {
+    make: Effect.gen(function* () {
+      const { insert, look, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
+      return {
+        insert: (row: typeof CodeRow.Type) => orDieWithTimeout(insert(row)),
+        /** Whose it is and what it carries; of many who present it at once one gets it. */
+        spend: (presented: typeof Presented.Type) => orDieWithTimeout(spend(presented)),
+        /** The same of one that can be spent; it stays. */
+        look: (presented: typeof Presented.Type) => orDieWithTimeout(look(presented)),
+        /** Forgets a player's codes of a purpose. */
+        withdraw: (request: Parameters<typeof withdraw>[0]) => orDieWithTimeout(withdraw(request)),
+        sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(CodeRepository, this.make)
 }

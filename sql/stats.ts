@@ -7,8 +7,8 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { stats as limits } from "#rpc/limits"
-import { isPlayerGone, isRefused, settled } from "./database.ts"
-import { gatherWrites } from "./batching.ts"
+import { isPlayerGone, isRefused, orDieWithTimeout } from "./database.ts"
+import { batchWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -176,24 +176,24 @@ const byPlayer = (
 }
 
 /** Rows in and out of `stats` and `stat_signals`. */
-export class StatRows extends Context.Service<StatRows>()("sql/stats/StatRows", {
+export class StatRepository extends Context.Service<StatRepository>()("sql/stats/StatRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { report, reportAll, sweep } = writes(sql)
     const { totals } = reads(sql)
     const alone = (request: StatReport): Effect.Effect<Reported> =>
-      settled(
+      orDieWithTimeout(
         report(request).pipe(
           Effect.map(Option.some),
           Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
         )
       )
-    const gathered = yield* gatherWrites<StatReport, Reported>({
+    const gathered = yield* batchWrites<StatReport, Reported>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
       alone,
       together: (requests) =>
-        settled(
+        orDieWithTimeout(
           reportAll(together(requests)).pipe(
             Effect.map((rows) => byPlayer(requests, rows)),
             Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
@@ -211,13 +211,13 @@ export class StatRows extends Context.Service<StatRows>()("sql/stats/StatRows", 
         ),
       /** The values for all time. */
       totals: (environmentId: EnvironmentId, playerId: PlayerId) =>
-        settled(totals({ environmentId, playerId })),
+        orDieWithTimeout(totals({ environmentId, playerId })),
       /** Forgets the rejected values of before a time, and the oldest where they are many. */
       sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
     }
   })
 }) {
-  static readonly layer = Layer.effect(StatRows, this.make)
+  static readonly layer = Layer.effect(StatRepository, this.make)
 }
 
 const secrets = (sql: SqlClient.SqlClient) => ({
@@ -241,19 +241,19 @@ const secrets = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `webhook_secrets`. */
-export class WebhookSecretRows extends Context.Service<WebhookSecretRows>()(
+export class WebhookSecretRepository extends Context.Service<WebhookSecretRepository>()(
   "sql/stats/WebhookSecretRows",
   {
     make: Effect.gen(function* () {
       const { find, insert, replace } = secrets(yield* SqlClient.SqlClient)
       return {
-        find: (environmentId: EnvironmentId) => settled(find(environmentId)),
+        find: (environmentId: EnvironmentId) => orDieWithTimeout(find(environmentId)),
         /** Of many at once the first one stays. */
-        insert: (row: Parameters<typeof insert>[0]) => settled(insert(row)),
-        replace: (row: Parameters<typeof replace>[0]) => settled(replace(row))
+        insert: (row: Parameters<typeof insert>[0]) => orDieWithTimeout(insert(row)),
+        replace: (row: Parameters<typeof replace>[0]) => orDieWithTimeout(replace(row))
       }
     })
   }
 ) {
-  static readonly layer = Layer.effect(WebhookSecretRows, this.make)
+  static readonly layer = Layer.effect(WebhookSecretRepository, this.make)
 }

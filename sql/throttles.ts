@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { settled } from "./database.ts"
+import { orDieWithTimeout } from "./database.ts"
 
 /** Times are Unix milliseconds. */
 const Take = Schema.Struct({
@@ -43,15 +43,18 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `throttles`. */
-export class ThrottleRows extends Context.Service<ThrottleRows>()("sql/throttles/ThrottleRows", {
-  make: Effect.gen(function* () {
-    const { sweep, take } = statements(yield* SqlClient.SqlClient)
-    return {
-      take: (request: typeof Take.Type) => settled(take(request)),
-      /** Forgets the buckets that are full: a missing one is full too. */
-      sweep: (now: number) => Effect.orDie(sweep(now))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(ThrottleRows, this.make)
+export class ThrottleRepository extends Context.Service<ThrottleRepository>()(
+  "sql/throttles/ThrottleRows",
+  {
+    make: Effect.gen(function* () {
+      const { sweep, take } = statements(yield* SqlClient.SqlClient)
+      return {
+        take: (request: typeof Take.Type) => orDieWithTimeout(take(request)),
+        /** Forgets the buckets that are full: a missing one is full too. */
+        sweep: (now: number) => Effect.orDie(sweep(now))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(ThrottleRepository, this.make)
 }

@@ -31,10 +31,10 @@ import {
   reportOf
 } from "./model.ts"
 import { moderate } from "./moderation.ts"
-import { Nodes } from "./watchers.ts"
-import type { ChannelPort } from "./runtime.ts"
+import { Watchers } from "./watchers.ts"
+import type { ChannelRuntime } from "./runtime.ts"
 import { Presence } from "./presence.ts"
-import type { ChannelInput, ChannelItem, GatewayCommand, Present } from "./protocol.ts"
+import type { ChannelInput, ChannelOutput, GatewayCommand, Present } from "./protocol.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { close, decide, expel, nextDeadline, placed, publish, put } from "./state.ts"
 import { ChannelView, type Entry, notTakenBack } from "./view.ts"
@@ -46,19 +46,19 @@ type Decide<E> = (state: ChannelState, now: number) => Result.Result<Decision, E
 export class ChannelActor {
   readonly id: string
   readonly epoch: number
-  readonly nodes = new Nodes()
+  readonly nodes = new Watchers()
   state: ChannelState | undefined
   /** A newer activation owns the channel: this one is deaf and dumb. */
   fenced = false
   /** The activation ends: what there is can still be saved, but nothing is said or taken any more. */
   retired = false
   readonly #name: string
-  readonly #port: ChannelPort
+  readonly #port: ChannelRuntime
   readonly #view = new ChannelView()
   readonly #presence: Presence
   /** Who comes in with this batch, and the replies to be told after that. */
   #entries: Array<Entry> = []
-  #replies: Array<{ readonly node: string; readonly item: ChannelItem }> = []
+  #replies: Array<{ readonly node: string; readonly item: ChannelOutput }> = []
   /** When what is stored last changed, or had to be written for being old. */
   #changedAt: number
   /** After a move, members gather until then. */
@@ -70,7 +70,7 @@ export class ChannelActor {
     readonly name: string
     readonly epoch: number
     readonly state: ChannelState | undefined
-    readonly port: ChannelPort
+    readonly port: ChannelRuntime
   }) {
     this.id = options.id
     this.epoch = options.epoch
@@ -140,7 +140,7 @@ export class ChannelActor {
    */
   attach(
     node: string,
-    watcher: Watcher<ChannelItem>,
+    watcher: Watcher<ChannelOutput>,
     heardEpoch: number,
     present: ReadonlyArray<Present>,
     listeners: number
@@ -158,7 +158,7 @@ export class ChannelActor {
   }
 
   /** A node stopped watching; its members have until the absence is noticed to come back. */
-  detach(node: string, watcher: Watcher<ChannelItem>): void {
+  detach(node: string, watcher: Watcher<ChannelOutput>): void {
     if (!this.nodes.hears(node, watcher)) return
     this.nodes.remove(node)
     if (this.state === undefined) return
@@ -223,7 +223,7 @@ export class ChannelActor {
     }
   }
 
-  #answer(node: string, enters: boolean, item: ChannelItem): void {
+  #answer(node: string, enters: boolean, item: ChannelOutput): void {
     if (enters) this.#replies.push({ node, item })
     else this.nodes.push(node, item)
   }
@@ -250,7 +250,7 @@ export class ChannelActor {
     present: ReadonlyArray<Present>,
     listeners: number,
     now: number
-  ): ReadonlyArray<ChannelItem> {
+  ): ReadonlyArray<ChannelOutput> {
     const here = new Set(present.map(({ playerId }) => playerId))
     const members = this.state === undefined ? [] : HashMap.toValues(this.state.members)
     for (const { attachment, id: playerId } of members) {
@@ -259,7 +259,7 @@ export class ChannelActor {
       this.#decide({ t: "disconnect", playerId, connectionId }, now)
     }
     this.#decide({ t: "listeners", node, listeners }, now)
-    const refused = present.flatMap((player): ReadonlyArray<ChannelItem> => {
+    const refused = present.flatMap((player): ReadonlyArray<ChannelOutput> => {
       if (this.nodes.takeOut(player.connectionId)) {
         return notTakenBack(this.#name, player, new ChannelForbidden())
       }
@@ -344,7 +344,7 @@ export class ChannelActor {
   }
 
   #tellThese(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
-    const item: ChannelItem = { k: "tell", to, listeners: false, frame: JSON.stringify(event) }
+    const item: ChannelOutput = { k: "tell", to, listeners: false, frame: JSON.stringify(event) }
     const nodes = new Set(to.map((player) => memberOf(before, player)?.attachment?.node))
     for (const node of nodes) if (node !== undefined) this.nodes.push(node, item)
   }

@@ -8,25 +8,25 @@ import { Entity } from "effect/cluster"
 import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
 import { ChannelActor } from "./actor.ts"
 import { type Act, openChannel } from "./model.ts"
-import type { ChannelPort } from "./runtime.ts"
-import { Channel, type ChannelItem, type CreateChannel } from "./protocol.ts"
-import { changed, defaultTerms } from "./settings.ts"
+import type { ChannelRuntime } from "./runtime.ts"
+import { Channel, type ChannelOutput, type CreateChannel } from "./protocol.ts"
+import { changed, defaultSettings } from "./settings.ts"
 import { fromRow } from "./snapshot.ts"
 import { ChannelWriter } from "./writer.ts"
 
 /** The channels that live on this node. */
 export class LocalChannels extends Context.Service<
   LocalChannels,
-  LocalActors<ChannelActor, ChannelItem>
+  LocalActors<ChannelActor, ChannelOutput>
 >()("entities/channel/entity/LocalChannels") {
   static readonly layer = Layer.sync(LocalChannels, () =>
-    makeLocalActors<ChannelActor, ChannelItem>()
+    makeLocalActors<ChannelActor, ChannelOutput>()
   )
 }
 
@@ -43,7 +43,7 @@ const identityOf = (id: string): Identity => {
 }
 
 const wakeState = Effect.fnUntraced(function* ({ environmentId, name }: Identity) {
-  const rows = yield* ChannelRows
+  const rows = yield* ChannelRepository
   const { epoch, stored } = yield* rows.claim(environmentId, name)
   if (stored === undefined) return { epoch, state: undefined }
   const now = yield* Clock.currentTimeMillis
@@ -66,7 +66,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const forget = Effect.catchCause(writer.remove(environmentId, name, epoch), (cause) =>
     Effect.logError("A channel that is over was not removed", cause)
   )
-  const port: ChannelPort = {
+  const port: ChannelRuntime = {
     now,
     held: lease.held,
     wakeAt,
@@ -99,7 +99,7 @@ const create = Effect.fnUntraced(function* (
   if (actor.state !== undefined) return yield* new ChannelExists()
   const writer = yield* ChannelWriter
   const now = yield* Clock.currentTimeMillis
-  const terms = { ...defaultTerms(environmentId, name, now), ...wish, managed: false }
+  const terms = { ...defaultSettings(environmentId, name, now), ...wish, managed: false }
   const state = openChannel(terms, now + limits.emptySeconds * 1000)
   // Whether the row is there is not known then: the next activation looks.
   const inserted = yield* Effect.onError(writer.insert(state, actor.epoch), () =>
@@ -118,7 +118,7 @@ const put = Effect.fnUntraced(function* (
   const writer = yield* ChannelWriter
   if (actor.state === undefined) {
     const now = yield* Clock.currentTimeMillis
-    const made = openChannel(defaultTerms(environmentId, name, now))
+    const made = openChannel(defaultSettings(environmentId, name, now))
     actor.open(yield* Effect.fromResult(changed(made, changes)))
   } else {
     yield* Effect.catchTag(Effect.fromResult(actor.put(changes)), "channel_not_found", () =>

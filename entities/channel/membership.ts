@@ -24,7 +24,7 @@ import {
   type Member,
   memberOf,
   membersOf,
-  type Newcomer,
+  type JoiningPlayer,
   selfOf,
   settingsView
 } from "./model.ts"
@@ -47,7 +47,7 @@ const changedOwner = (state: ChannelState): Emission => ({
 /** Why a player may not come in, if so. */
 const refusal = (
   { lists, members, terms }: ChannelState,
-  { openChat, playerId }: Newcomer,
+  { openChat, playerId }: JoiningPlayer,
   now: number
 ): ChannelBanned | ChannelForbidden | ChannelFull | undefined => {
   const banned = inForce(lists.banned, playerId, now)
@@ -79,7 +79,7 @@ const attach = (
 /** Comes in, or comes back. The first in an ownerless channel of players owns it. */
 export const join = (
   state: ChannelState,
-  newcomer: Newcomer,
+  newcomer: JoiningPlayer,
   now: number
 ): Result.Result<
   Decision,

@@ -35,7 +35,7 @@ export interface Attachment {
 }
 
 /** Who comes in, and from where. */
-export interface Newcomer extends Attachment {
+export interface JoiningPlayer extends Attachment {
   readonly playerId: string
   readonly displayName: string
   /** May talk where other players make the rules. */
@@ -56,7 +56,7 @@ export interface Member {
 }
 
 /** How a channel is set up; `createdAt` is Unix milliseconds. */
-export interface Terms {
+export interface ChannelOptions {
   readonly environmentId: string
   readonly name: string
   readonly managed: boolean
@@ -70,17 +70,17 @@ export interface Terms {
 }
 
 /** Until when, Unix milliseconds, by player; null: until it is undone. */
-export type Sentences = ReadonlyMap<string, number | null>
+export type Expirations = ReadonlyMap<string, number | null>
 
 export interface Lists {
   readonly allow: ReadonlySet<string>
   readonly speakers: ReadonlySet<string>
-  readonly muted: Sentences
-  readonly banned: Sentences
+  readonly muted: Expirations
+  readonly banned: Expirations
 }
 
 export interface ChannelState {
-  readonly terms: Terms
+  readonly terms: ChannelOptions
   readonly lists: Lists
   readonly members: HashMap.HashMap<string, Member>
   /** How many anonymous connections listen, by node. */
@@ -98,7 +98,7 @@ export interface ChannelState {
 
 /** What gateways and time tell a channel. `playerId` is the player who acts. */
 export type ChannelCommand =
-  | ({ readonly t: "join" } & Newcomer)
+  | ({ readonly t: "join" } & JoiningPlayer)
   | {
       readonly t: "leave"
       readonly playerId: string
@@ -178,7 +178,7 @@ const noLists: Lists = {
 
 /** A channel nobody is in yet. */
 export const openChannel = (
-  terms: Terms,
+  terms: ChannelOptions,
   until: number | null = null,
   lists: Lists = noLists
 ): ChannelState => ({
@@ -230,7 +230,7 @@ export const reached = (state: ChannelState, hears: (node: string) => boolean): 
 
 /** The entry of a list that is still in force: undefined when there is none. */
 export const inForce = (
-  list: Sentences,
+  list: Expirations,
   playerId: string,
   now: number
 ): { readonly until: number | null } | undefined => {
@@ -261,12 +261,12 @@ export const settingsView = ({
   environmentId: _,
   createdAt,
   ...terms
-}: Terms): ChannelSettings => ({
+}: ChannelOptions): ChannelSettings => ({
   ...terms,
   createdAt: iso(createdAt)
 })
 
-const sentencesView = (list: Sentences, now: number): ChannelReport["muted"] =>
+const sentencesView = (list: Expirations, now: number): ChannelReport["muted"] =>
   Array.from(list).flatMap(([playerId, until]) =>
     until !== null && until <= now ? [] : [{ playerId, until: isoOrNull(until) }]
   )

@@ -12,7 +12,7 @@ import {
   type Lists,
   memberOf,
   selfOf,
-  type Sentences
+  type Expirations
 } from "./model.ts"
 
 const listFull = Result.fail(new ChannelListFull({ details: { limit: limits.listMax } }))
@@ -42,7 +42,7 @@ export const selfNews = (
 }
 
 /** The entries that still count; the others are forgotten when somebody is added. */
-const current = (list: Sentences, now: number): Map<string, number | null> =>
+const current = (list: Expirations, now: number): Map<string, number | null> =>
   new Map(Array.from(list).filter(([, until]) => until === null || until > now))
 
 type Changed = Result.Result<Lists, ChannelListFull>
@@ -65,10 +65,10 @@ const delist = (list: ReadonlySet<string>, player: string): ReadonlySet<string> 
 }
 
 const sentence = (
-  list: Sentences,
+  list: Expirations,
   { seconds, target }: Act,
   now: number,
-  store: (list: Sentences) => Lists
+  store: (list: Expirations) => Lists
 ): Changed => {
   const next = current(list, now)
   if (!next.has(target) && next.size >= limits.listMax) return listFull
@@ -77,7 +77,7 @@ const sentence = (
   )
 }
 
-const pardon = (list: Sentences, player: string): Sentences => {
+const pardon = (list: Expirations, player: string): Expirations => {
   if (!list.has(player)) return list
   const rest = new Map(list)
   rest.delete(player)

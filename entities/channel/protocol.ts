@@ -75,7 +75,7 @@ const item = <const K extends string, const Fields extends Schema.Struct.Fields>
  * names, and to the anonymous when it says so: no list of ids for what all hear. `enter` names those
  * who hear from here on, all with one frame.
  */
-export const ChannelItem = Schema.Union([
+export const ChannelOutput = Schema.Union([
   item("tell", {
     to: Schema.NullOr(Schema.Array(Schema.String)),
     listeners: Schema.Boolean,
@@ -102,12 +102,12 @@ export const ChannelItem = Schema.Union([
   }),
   item("end", {})
 ])
-export type ChannelItem = typeof ChannelItem.Type
+export type ChannelOutput = typeof ChannelOutput.Type
 
 /** A batch of items, and the activation of the channel that tells them. */
 export const ChannelBatch = Schema.Struct({
   epoch: Schema.Int,
-  items: Schema.fromJsonString(Schema.Array(ChannelItem))
+  items: Schema.fromJsonString(Schema.Array(ChannelOutput))
 })
 export type ChannelBatch = typeof ChannelBatch.Type
 

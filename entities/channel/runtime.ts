@@ -1,6 +1,6 @@
 /** What a live channel stands on: its process, the clock, the database. */
 
-export interface ChannelPort {
+export interface ChannelRuntime {
   readonly now: () => number
   /** Is the channel surely still this process's? */
   readonly held: () => boolean

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { VoiceInUse, VoiceTooLarge } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelVoice } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import type { ChannelState, Lists, Terms } from "./model.ts"
+import type { ChannelState, Lists, ChannelOptions } from "./model.ts"
 
 type VoiceWish = Exclude<ChannelChanges["voice"], undefined>
 
@@ -29,7 +29,11 @@ const fits = (
 }
 
 /** How a channel is set up that says nothing else. */
-export const defaultTerms = (environmentId: string, name: string, createdAt: number): Terms => ({
+export const defaultSettings = (
+  environmentId: string,
+  name: string,
+  createdAt: number
+): ChannelOptions => ({
   environmentId,
   name,
   managed: true,

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { iso } from "./model.ts"
 import { Channel, channelId } from "./protocol.ts"
 
@@ -13,7 +13,7 @@ const channelsPerSweep = 200
 const concurrency = 16
 
 const sweep = Effect.gen(function* () {
-  const rows = yield* ChannelRows
+  const rows = yield* ChannelRepository
   const client = yield* Channel.client
   const now = yield* Clock.currentTimeMillis
   const late = yield* rows.overdue(iso(now), channelsPerSweep)

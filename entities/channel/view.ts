@@ -8,7 +8,7 @@ import type { ChannelEvent } from "#rpc/channels"
 import type { CodedError } from "#rpc/errors/codes"
 import type { Attachment, ChannelState, Member } from "./model.ts"
 import { memberOf, membersOf, playerView, selfOf, settingsView } from "./model.ts"
-import type { ChannelItem, Present } from "./protocol.ts"
+import type { ChannelOutput, Present } from "./protocol.ts"
 
 const texts = new WeakMap<Member, string>()
 
@@ -54,7 +54,7 @@ export class ChannelView {
     state: ChannelState,
     entries: ReadonlyArray<Entry>,
     now: number
-  ): ReadonlyArray<ChannelItem> {
+  ): ReadonlyArray<ChannelOutput> {
     const groups = new Groups()
     for (const { connectionId, playerId } of entries) {
       const member = playerId === null ? undefined : memberOf(state, playerId)
@@ -77,7 +77,7 @@ export class ChannelView {
   }
 
   /** The channel as it is, for everyone on a node. */
-  anew(state: ChannelState, node: string, now: number): ReadonlyArray<ChannelItem> {
+  anew(state: ChannelState, node: string, now: number): ReadonlyArray<ChannelOutput> {
     const groups = new Groups()
     for (const member of HashMap.values(state.members)) {
       if (member.attachment?.node !== node) continue
@@ -121,7 +121,7 @@ export const notTakenBack = (
   channel: string,
   { connectionId: connection, playerId }: Present,
   { _tag: code }: CodedError
-): ReadonlyArray<ChannelItem> => {
+): ReadonlyArray<ChannelOutput> => {
   const exit = { k: "exit", player: playerId, connection } as const
   // The player is on a newer connection elsewhere, and hears the channel there.
   if (code === "unavailable") return [exit]

@@ -5,14 +5,14 @@
 import { rooms } from "#rpc/limits"
 import { Attachments } from "../attachments.ts"
 import type { Watcher } from "../watch.ts"
-import type { ChannelItem } from "./protocol.ts"
+import type { ChannelOutput } from "./protocol.ts"
 
 const absenceMillis = rooms.watchAbsenceSeconds * 1000
 
-export class Nodes {
+export class Watchers {
   readonly #watching = new Map<
     string,
-    { readonly watcher: Watcher<ChannelItem>; batch: Array<ChannelItem> }
+    { readonly watcher: Watcher<ChannelOutput>; batch: Array<ChannelOutput> }
   >()
   readonly attachments = new Attachments()
   /** Nodes that do not watch (any more), and since when. */
@@ -33,7 +33,7 @@ export class Nodes {
     return this.#watching.keys()
   }
 
-  add(node: string, watcher: Watcher<ChannelItem>): void {
+  add(node: string, watcher: Watcher<ChannelOutput>): void {
     this.#absent.delete(node)
     this.#watching.set(node, { watcher, batch: [] })
   }
@@ -44,7 +44,7 @@ export class Nodes {
   }
 
   /** Is this what the node hears through? Not when it has attached anew since. */
-  hears(node: string, watcher: Watcher<ChannelItem>): boolean {
+  hears(node: string, watcher: Watcher<ChannelOutput>): boolean {
     return this.#watching.get(node)?.watcher === watcher
   }
 
@@ -69,7 +69,7 @@ export class Nodes {
     return gone.map(([node]) => node)
   }
 
-  push(node: string, item: ChannelItem): void {
+  push(node: string, item: ChannelOutput): void {
     this.#watching.get(node)?.batch.push(item)
   }
 
@@ -84,7 +84,7 @@ export class Nodes {
     return this.#out.delete(connection)
   }
 
-  everywhere(item: ChannelItem): void {
+  everywhere(item: ChannelOutput): void {
     for (const { batch } of this.#watching.values()) batch.push(item)
   }
 
@@ -99,7 +99,7 @@ export class Nodes {
   }
 
   /** Forgets everyone; answers who was watching. */
-  clear(): ReadonlyArray<Watcher<ChannelItem>> {
+  clear(): ReadonlyArray<Watcher<ChannelOutput>> {
     const watchers = Array.from(this.#watching.values(), ({ watcher }) => watcher)
     this.#watching.clear()
     this.#absent.clear()

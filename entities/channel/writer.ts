@@ -7,7 +7,7 @@
 import { Clock, Context, Effect, Layer, Schedule, Semaphore } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { ThisNode } from "../local-actors.ts"
 import type { ChannelActor } from "./actor.ts"
 import { SnapshotCounts } from "../snapshot-counts.ts"
@@ -18,7 +18,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
   "entities/channel/writer/ChannelWriter",
   {
     make: Effect.gen(function* () {
-      const rows = yield* ChannelRows
+      const rows = yield* ChannelRepository
       const node = yield* ThisNode
       const dirty = new Set<ChannelActor>()
       const counts = new SnapshotCounts()

@@ -4,7 +4,7 @@
  */
 import { matchmaking } from "#rpc/limits"
 import type { Watcher } from "../watch.ts"
-import type { QueueInput, QueueItem, QueueSettings } from "./protocol.ts"
+import type { QueueInput, QueueOutput, QueueSettings } from "./protocol.ts"
 import {
   cancel,
   dropNode,
@@ -22,7 +22,7 @@ import {
 } from "./state.ts"
 
 /** What the actor asks of its surroundings. */
-export interface QueuePort {
+export interface QueueRuntime {
   readonly now: () => number
   readonly wakeAt: (millis: number) => void
   /** Opens or fills a room, then answers through `matched`, `refused` and `pump`. */
@@ -42,11 +42,11 @@ const memoryMillis = matchmaking.matchMemorySeconds * 1000
 
 export class QueueActor {
   readonly epoch: number
-  readonly #port: QueuePort
+  readonly #port: QueueRuntime
   readonly #state: QueueState = emptyQueue({ minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0 })
   readonly #watchers = new Map<
     string,
-    { readonly watcher: Watcher<QueueItem>; batch: Array<QueueItem> }
+    { readonly watcher: Watcher<QueueOutput>; batch: Array<QueueOutput> }
   >()
   /**
    * What has become of recent tickets, for a gateway whose `enqueue` comes (again) after that. Two
@@ -64,7 +64,7 @@ export class QueueActor {
   #listed: ReadonlySet<string> = new Set()
   #looking = false
 
-  constructor(epoch: number, port: QueuePort) {
+  constructor(epoch: number, port: QueueRuntime) {
     this.epoch = epoch
     this.#port = port
   }
@@ -95,13 +95,13 @@ export class QueueActor {
     this.pump()
   }
 
-  attach(node: string, watcher: Watcher<QueueItem>): void {
+  attach(node: string, watcher: Watcher<QueueOutput>): void {
     this.#watchers.set(node, { watcher, batch: [] })
     watcher.tell([])
   }
 
   /** The node is gone or has lost touch: its tickets go, it brings them again if it can. */
-  detach(node: string, watcher: Watcher<QueueItem>): void {
+  detach(node: string, watcher: Watcher<QueueOutput>): void {
     if (this.#watchers.get(node)?.watcher !== watcher) return
     this.#watchers.delete(node)
     dropNode(this.#state, node)

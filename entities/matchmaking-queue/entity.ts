@@ -9,19 +9,20 @@ import type { SecureRandom } from "effect/crypto"
 import { Unavailable } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
 import { matchmaking } from "#rpc/limits"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { Room } from "../room/protocol.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
-import { QueueActor, type QueuePort } from "./actor.ts"
-import { MatchmakingQueue, type QueueItem, type QueueSettings } from "./protocol.ts"
+import { QueueActor, type QueueRuntime } from "./actor.ts"
+import { MatchmakingQueue, type QueueOutput, type QueueSettings } from "./protocol.ts"
 import type { Match, Ticket } from "./state.ts"
 
 /** The queues that live on this node. */
-export class LocalQueues extends Context.Service<LocalQueues, LocalActors<QueueActor, QueueItem>>()(
-  "entities/matchmaking-queue/entity/LocalQueues"
-) {
-  static readonly layer = Layer.sync(LocalQueues, () => makeLocalActors<QueueActor, QueueItem>())
+export class LocalQueues extends Context.Service<
+  LocalQueues,
+  LocalActors<QueueActor, QueueOutput>
+>()("entities/matchmaking-queue/entity/LocalQueues") {
+  static readonly layer = Layer.sync(LocalQueues, () => makeLocalActors<QueueActor, QueueOutput>())
 }
 
 export const matchesMade = Metric.counter("svc_matches_total", {
@@ -78,7 +79,7 @@ const makeMatch = Effect.fnUntraced(function* (match: Match, settings: QueueSett
 
 const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const clock = yield* Clock.Clock
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const local = yield* LocalQueues
   const context = yield* Effect.context<SecureRandom.SecureRandom | Sharding.Sharding>()
   const scope = yield* Effect.scope
@@ -118,7 +119,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     )
   }
 
-  const port: QueuePort = { now: () => clock.currentTimeMillisUnsafe(), wakeAt, make, look }
+  const port: QueueRuntime = { now: () => clock.currentTimeMillisUnsafe(), wakeAt, make, look }
   const actor: QueueActor = new QueueActor(yield* rows.nextEpoch, port)
   yield* Effect.acquireRelease(
     Effect.sync(() => local.actors.set(entityId, actor)),

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Unavailable } from "#rpc/errors/codes"
-import { NewcomerSchema, OpenRoom } from "../room/protocol.ts"
+import { JoiningPlayerSchema, OpenRoom } from "../room/protocol.ts"
 
 /** How rooms of the mode are opened, and when; those of the newest config count. */
 export const QueueSettings = Schema.Struct({
@@ -18,7 +18,7 @@ export const QueueCommand = Schema.Union([
   Schema.Struct({
     t: Schema.Literal("enqueue"),
     ticketId: Schema.String,
-    newcomer: NewcomerSchema,
+    newcomer: JoiningPlayerSchema,
     settings: QueueSettings
   }),
   Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),
@@ -32,7 +32,7 @@ export const QueueInput = Schema.Struct({ seq: Schema.Int, command: QueueCommand
 export type QueueInput = typeof QueueInput.Type
 
 /** What a queue tells a node. */
-export const QueueItem = Schema.Union([
+export const QueueOutput = Schema.Union([
   Schema.Struct({
     k: Schema.Literal("matched"),
     ticketId: Schema.String,
@@ -41,11 +41,11 @@ export const QueueItem = Schema.Union([
   Schema.Struct({ k: Schema.Literal("full"), ticketId: Schema.String }),
   Schema.Struct({ k: Schema.Literal("cancelled"), seq: Schema.Int, cancelled: Schema.Boolean })
 ])
-export type QueueItem = typeof QueueItem.Type
+export type QueueOutput = typeof QueueOutput.Type
 
 export const QueueBatch = Schema.Struct({
   epoch: Schema.Int,
-  items: Schema.fromJsonString(Schema.Array(QueueItem))
+  items: Schema.fromJsonString(Schema.Array(QueueOutput))
 })
 export type QueueBatch = typeof QueueBatch.Type
 

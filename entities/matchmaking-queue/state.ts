@@ -5,11 +5,11 @@
  * Invariants: a ticket is in the queue at most once; it leaves by exactly one of match and
  * cancellation; tickets leave in order of arrival.
  */
-import type { Newcomer } from "../room/model.ts"
+import type { JoiningPlayer } from "../room/model.ts"
 
 export interface Ticket {
   readonly ticketId: string
-  readonly newcomer: Newcomer
+  readonly newcomer: JoiningPlayer
   /** Unix milliseconds. */
   readonly queuedAt: number
 }
@@ -26,7 +26,7 @@ export interface QueueMode {
  * fresh iterator would step over the hole of every ticket that has left, so that taking the first of
  * a long line would cost its length.
  */
-class Line {
+class TicketFifo {
   readonly #tickets = new Map<string, Ticket>()
   #cursor = this.#tickets.values()
   #first: Ticket | undefined
@@ -74,8 +74,8 @@ class Line {
 export interface QueueState {
   mode: QueueMode
   /** Tickets that a room refused: they go first. */
-  readonly returned: Line
-  readonly tickets: Line
+  readonly returned: TicketFifo
+  readonly tickets: TicketFifo
   readonly open: Map<string, number>
 }
 
@@ -86,8 +86,8 @@ export type Match =
 
 export const emptyQueue = (mode: QueueMode): QueueState => ({
   mode,
-  returned: new Line(),
-  tickets: new Line(),
+  returned: new TicketFifo(),
+  tickets: new TicketFifo(),
   open: new Map()
 })
 

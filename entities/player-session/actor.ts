@@ -9,11 +9,11 @@ import { Result } from "effect"
 import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import { playerSessions as limits } from "#rpc/limits"
 import type { Watcher } from "../watch.ts"
-import type { PlayerSessionCommand, Present, SessionInput, SessionItem } from "./protocol.ts"
-import { decide, nowhere, type Place, type SessionState } from "./state.ts"
+import type { PlayerSessionCommand, Present, SessionInput, SessionOutput } from "./protocol.ts"
+import { decide, noReservation, type Reservation, type SessionState } from "./state.ts"
 
 /** What the actor asks of its surroundings. */
-export interface SessionsPort {
+export interface SessionsRuntime {
   readonly now: () => number
   /** Are the sessions surely still this process's? */
   readonly held: () => boolean
@@ -39,11 +39,11 @@ interface Session {
 
 /** A node that watches. */
 interface Node {
-  readonly watcher: Watcher<SessionItem>
+  readonly watcher: Watcher<SessionOutput>
   readonly watch: number
   /** The last command: what comes again was sent again by the cluster. */
   seq: number
-  batch: Array<SessionItem>
+  batch: Array<SessionOutput>
 }
 
 const keepMillis = limits.idleSeconds * 1000
@@ -52,7 +52,7 @@ export class SessionsActor {
   readonly epoch: number
   /** Another process may be the judge by now: this one is deaf and dumb. */
   fenced = false
-  readonly #port: SessionsPort
+  readonly #port: SessionsRuntime
   readonly #sessions = new Map<string, Session>()
   /** Players without a connection, and since when; the first for longest. */
   readonly #idle = new Map<string, number>()
@@ -61,7 +61,7 @@ export class SessionsActor {
   readonly #attachments = new Map<string, number>()
   #unknown: Array<string> = []
 
-  constructor(epoch: number, port: SessionsPort) {
+  constructor(epoch: number, port: SessionsRuntime) {
     this.epoch = epoch
     this.#port = port
   }
@@ -110,7 +110,7 @@ export class SessionsActor {
       const session = this.#sessions.get(playerId)
       if (session?.waiting === undefined) continue
       const roomId = seats.get(playerId)
-      const place: Place = roomId === undefined ? nowhere : { k: "seat", roomId }
+      const place: Reservation = roomId === undefined ? noReservation : { k: "seat", roomId }
       session.state = { ...session.state, place }
       const { waiting } = session
       session.waiting = undefined
@@ -124,7 +124,7 @@ export class SessionsActor {
   attach(
     node: string,
     watch: number,
-    watcher: Watcher<SessionItem>,
+    watcher: Watcher<SessionOutput>,
     present: ReadonlyArray<Present>
   ): void {
     if (!this.#acts) return watcher.end()
@@ -138,7 +138,7 @@ export class SessionsActor {
   }
 
   /** The node is gone or has lost touch: it brings its connections again if it can. */
-  detach(node: string, watcher: Watcher<SessionItem>): void {
+  detach(node: string, watcher: Watcher<SessionOutput>): void {
     if (this.#nodes.get(node)?.watcher !== watcher) return
     this.#nodes.delete(node)
     this.#leave(node, new Set())
@@ -179,7 +179,7 @@ export class SessionsActor {
   #open(asked: Asked): void {
     const { command, node } = asked
     if (command.t !== "attach") {
-      if (command.t === "detach" || command.t === "release") this.#done(asked, nowhere)
+      if (command.t === "detach" || command.t === "release") this.#done(asked, noReservation)
       else this.#refuse(asked, new Unavailable())
       return
     }
@@ -239,7 +239,7 @@ export class SessionsActor {
     this.#sessions.delete(playerId)
   }
 
-  #done({ node, seq }: Asked, place: Place): void {
+  #done({ node, seq }: Asked, place: Reservation): void {
     if (seq === 0) return
     this.#tell(node, { k: "done", seq, roomId: place.k === "seat" ? place.roomId : null })
   }
@@ -248,7 +248,7 @@ export class SessionsActor {
     if (seq > 0) this.#tell(node, { k: "refused", seq, error: toWire(error) })
   }
 
-  #tell(node: string, item: SessionItem): void {
+  #tell(node: string, item: SessionOutput): void {
     this.#nodes.get(node)?.batch.push(item)
   }
 

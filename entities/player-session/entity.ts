@@ -6,25 +6,25 @@
 import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
-import { type Find, gather } from "#sql/batching"
-import { RoomRows } from "#sql/rooms"
+import { type Find, batchReads } from "#sql/batching"
+import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
-import { SessionsActor, type SessionsPort } from "./actor.ts"
-import { PlayerSessions, type SessionItem } from "./protocol.ts"
+import { SessionsActor, type SessionsRuntime } from "./actor.ts"
+import { PlayerSessions, type SessionOutput } from "./protocol.ts"
 
 /** The buckets of sessions that live on this node, and the seats that they look up together. */
 export class LocalSessions extends Context.Service<
   LocalSessions,
-  LocalActors<SessionsActor, SessionItem> & { readonly seatsOf: Find<string> }
+  LocalActors<SessionsActor, SessionOutput> & { readonly seatsOf: Find<string> }
 >()("entities/player-session/entity/LocalSessions") {
   static readonly layer = Layer.effect(
     LocalSessions,
     Effect.gen(function* () {
-      const rows = yield* RoomRows
-      const seatsOf = yield* gather(rows.seatsOf)
-      return LocalSessions.of({ ...makeLocalActors<SessionsActor, SessionItem>(), seatsOf })
+      const rows = yield* RoomRepository
+      const seatsOf = yield* batchReads(rows.seatsOf)
+      return LocalSessions.of({ ...makeLocalActors<SessionsActor, SessionOutput>(), seatsOf })
     })
   )
 }
@@ -34,7 +34,7 @@ const patience = Schedule.spaced(500)
 /** Brings a bucket to life on this node, until the scope closes. */
 const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const clock = yield* Clock.Clock
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const local = yield* LocalSessions
   const lease = yield* Lease
   const scope = yield* Effect.scope
@@ -50,7 +50,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     )
     runFork(Effect.forkIn(looking, scope))
   }
-  const port: SessionsPort = {
+  const port: SessionsRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     held: lease.held,
     wakeAt,

@@ -41,7 +41,7 @@ export const Present = Schema.Struct({ ...connection, place: PlaceSchema })
 export type Present = typeof Present.Type
 
 /** What sessions tell a node. */
-export const SessionItem = Schema.Union([
+export const SessionOutput = Schema.Union([
   /** The command was carried out; `roomId` is the seat that the session knows of. */
   Schema.Struct({
     k: Schema.Literal("done"),
@@ -60,7 +60,7 @@ export const SessionItem = Schema.Union([
   /** A newer connection of the player took over. */
   Schema.Struct({ k: Schema.Literal("replaced"), connectionId: Schema.String })
 ])
-export type SessionItem = typeof SessionItem.Type
+export type SessionOutput = typeof SessionOutput.Type
 
 /** The attachment of a node, by its number. */
 const attachment = { node: Schema.String, watch: Schema.Int }
@@ -75,7 +75,7 @@ export const PlayerSessions = Entity.make("PlayerSessions", [
     payload: { ...attachment, present: Schema.fromJsonString(Schema.Array(Present)) },
     success: Schema.Struct({
       epoch: Schema.Int,
-      items: Schema.fromJsonString(Schema.Array(SessionItem))
+      items: Schema.fromJsonString(Schema.Array(SessionOutput))
     }),
     error: Unavailable,
     stream: true

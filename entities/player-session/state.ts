@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors/codes"
 
-export type Place =
+export type Reservation =
   | { readonly k: "none" }
   | { readonly k: "ticket"; readonly ticketId: string }
   | { readonly k: "seat"; readonly roomId: string }
@@ -14,16 +14,16 @@ export type Place =
 export interface SessionState {
   /** The newest connection; ids are time-ordered, so the greatest is the newest. */
   readonly connectionId: string | null
-  readonly place: Place
+  readonly place: Reservation
 }
 
-export const nowhere: Place = { k: "none" }
+export const noReservation: Reservation = { k: "none" }
 
 export type SessionCommand =
   /** A connection opens, or finds the session again after it moved and tells what it holds. */
-  | { readonly t: "attach"; readonly connectionId: string; readonly place: Place }
+  | { readonly t: "attach"; readonly connectionId: string; readonly place: Reservation }
   | { readonly t: "detach"; readonly connectionId: string }
-  | { readonly t: "claim"; readonly connectionId: string; readonly place: Place }
+  | { readonly t: "claim"; readonly connectionId: string; readonly place: Reservation }
   /** The queue found a room for a ticket of this connection. */
   | {
       readonly t: "settle"
@@ -31,7 +31,7 @@ export type SessionCommand =
       readonly ticketId: string
       readonly roomId: string
     }
-  | { readonly t: "release"; readonly place: Place }
+  | { readonly t: "release"; readonly place: Reservation }
 
 export interface SessionDecision {
   readonly state: SessionState
@@ -40,7 +40,7 @@ export interface SessionDecision {
 }
 
 /** Are they one place? */
-export const samePlace = (a: Place, b: Place): boolean =>
+export const sameReservation = (a: Reservation, b: Reservation): boolean =>
   a.k === "seat"
     ? b.k === "seat" && a.roomId === b.roomId
     : a.k === "ticket"
@@ -53,7 +53,7 @@ const kept = (state: SessionState): Result.Result<SessionDecision, never> =>
 const attach = (
   state: SessionState,
   connectionId: string,
-  place: Place
+  place: Reservation
 ): Result.Result<SessionDecision, never> => {
   const current = state.connectionId
   if (current !== null && current > connectionId) {
@@ -61,7 +61,7 @@ const attach = (
   }
   const replaced = current === connectionId ? null : current
   // A ticket that the connection does not tell of was granted to nobody, or to one that is gone.
-  const fallback = state.place.k === "ticket" ? nowhere : state.place
+  const fallback = state.place.k === "ticket" ? noReservation : state.place
   return Result.succeed({
     state: { connectionId, place: place.k === "none" ? fallback : place },
     replaced
@@ -71,10 +71,10 @@ const attach = (
 const claim = (
   state: SessionState,
   connectionId: string,
-  place: Place
+  place: Reservation
 ): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
   if (state.connectionId !== connectionId) return Result.fail(new Unavailable())
-  if (samePlace(state.place, place)) return kept(state)
+  if (sameReservation(state.place, place)) return kept(state)
   switch (state.place.k) {
     case "none":
       return kept({ ...state, place })
@@ -91,9 +91,10 @@ const settle = (
   command: Extract<SessionCommand, { t: "settle" }>
 ): Result.Result<SessionDecision, Unavailable> => {
   const { connectionId, roomId, ticketId } = command
-  const seat: Place = { k: "seat", roomId }
-  if (samePlace(state.place, seat)) return kept(state)
-  const vouched = state.place.k === "none" || samePlace(state.place, { k: "ticket", ticketId })
+  const seat: Reservation = { k: "seat", roomId }
+  if (sameReservation(state.place, seat)) return kept(state)
+  const vouched =
+    state.place.k === "none" || sameReservation(state.place, { k: "ticket", ticketId })
   return state.connectionId === connectionId && vouched
     ? kept({ ...state, place: seat })
     : Result.fail(new Unavailable())
@@ -111,13 +112,15 @@ export const decide = (
       if (state.connectionId !== command.connectionId) return kept(state)
       return kept({
         connectionId: null,
-        place: state.place.k === "ticket" ? nowhere : state.place
+        place: state.place.k === "ticket" ? noReservation : state.place
       })
     case "claim":
       return claim(state, command.connectionId, command.place)
     case "settle":
       return settle(state, command)
     case "release":
-      return kept(samePlace(state.place, command.place) ? { ...state, place: nowhere } : state)
+      return kept(
+        sameReservation(state.place, command.place) ? { ...state, place: noReservation } : state
+      )
   }
 }

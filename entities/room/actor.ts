@@ -10,7 +10,7 @@ import type { CloseReason, JsonMembers, RoomEvent } from "#rpc/rooms"
 import {
   type Emission,
   hears,
-  type Newcomer,
+  type JoiningPlayer,
   type RoomCommand,
   type RoomError,
   roomJoined,
@@ -18,14 +18,14 @@ import {
 } from "./model.ts"
 import { Attachments } from "../attachments.ts"
 import type { Watcher } from "../watch.ts"
-import type { RoomInput, RoomItem } from "./protocol.ts"
+import type { RoomInput, RoomOutput } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
-import { Unsaved } from "./pending-writes.ts"
+import { PendingWrites } from "./pending-writes.ts"
 
 /** What the actor asks of its surroundings. */
-export interface RoomPort {
+export interface RoomRuntime {
   readonly now: () => number
   /** Is the room surely still this process's? */
   readonly held: () => boolean
@@ -52,19 +52,19 @@ export class RoomActor {
   /** A newer activation owns the room: this one is deaf and dumb. */
   fenced = false
   #retired = false
-  readonly #port: RoomPort
+  readonly #port: RoomRuntime
   /** When the state was last worth a snapshot, or had to be written for being old. */
   #changedAt: number
-  readonly #unsaved = new Unsaved()
+  readonly #unsaved = new PendingWrites()
   readonly #watchers = new Map<
     string,
-    { readonly watcher: Watcher<RoomItem>; batch: Array<RoomItem> }
+    { readonly watcher: Watcher<RoomOutput>; batch: Array<RoomOutput> }
   >()
   readonly attachments = new Attachments()
   /** Nodes with members that do not watch (any more), and since when. */
   readonly #absentNodes = new Map<string, number>()
 
-  constructor(id: string, epoch: number, state: RoomState | undefined, port: RoomPort) {
+  constructor(id: string, epoch: number, state: RoomState | undefined, port: RoomRuntime) {
     this.id = id
     this.epoch = epoch
     this.since = epoch
@@ -91,7 +91,7 @@ export class RoomActor {
         ? Result.fail(new NotInRoom())
         : this.#decide(this.#placed(node, command), now)
       const player = command.playerId
-      const answer: RoomItem | undefined = Result.isFailure(result)
+      const answer: RoomOutput | undefined = Result.isFailure(result)
         ? { k: "refuse", seq, player, error: toWire(result.failure) }
         : seq > 0
           ? { k: "reply", seq, data: result.success }
@@ -122,7 +122,7 @@ export class RoomActor {
    * says otherwise. Answers who now has a seat.
    */
   seat(
-    newcomers: ReadonlyArray<Newcomer>
+    newcomers: ReadonlyArray<JoiningPlayer>
   ): Result.Result<ReadonlyArray<string>, RoomError | RoomNotFound> {
     const now = this.#port.now()
     const result = this.#decide({ t: "seat", newcomers }, now)
@@ -164,9 +164,9 @@ export class RoomActor {
    */
   attach(
     node: string,
-    watcher: Watcher<RoomItem>,
+    watcher: Watcher<RoomOutput>,
     heardEpoch: number,
-    present: ReadonlyArray<Newcomer>
+    present: ReadonlyArray<JoiningPlayer>
   ): void {
     if (!this.#acts) return watcher.end()
     this.#watchers.delete(node)
@@ -180,7 +180,7 @@ export class RoomActor {
   }
 
   /** A node stopped watching; its members have until the absence is noticed to come back. */
-  detach(node: string, watcher: Watcher<RoomItem>): void {
+  detach(node: string, watcher: Watcher<RoomOutput>): void {
     if (this.#watchers.get(node)?.watcher !== watcher) return
     this.#watchers.delete(node)
     this.#expect(node, this.#port.now())
@@ -267,7 +267,7 @@ export class RoomActor {
    * Members that the room does not know (any more) are seated again where there is a seat; those the
    * node lost are dropped, save those it has yet to bring in.
    */
-  #reunite(node: string, present: ReadonlyArray<Newcomer>): void {
+  #reunite(node: string, present: ReadonlyArray<JoiningPlayer>): void {
     const now = this.#port.now()
     const here = new Set(present.map((member) => member.playerId))
     for (const member of this.state?.members.values() ?? []) {
@@ -282,7 +282,7 @@ export class RoomActor {
    * The room as it is for those who have a seat, its end for those who have none. Those who are on a
    * newer connection elsewhere have it there.
    */
-  #welcome(node: string, present: ReadonlyArray<Newcomer>): void {
+  #welcome(node: string, present: ReadonlyArray<JoiningPlayer>): void {
     const { state } = this
     const batch = this.#watchers.get(node)?.batch
     if (state === undefined || batch === undefined) return
@@ -339,7 +339,7 @@ export class RoomActor {
       for (const id of to) this.#enter(id, frame)
       return
     }
-    const item: RoomItem = { k: "event", to, except, frame }
+    const item: RoomOutput = { k: "event", to, except, frame }
     const nodes = to === null ? undefined : this.#nodesOf(to)
     for (const [node, watcher] of this.#watchers) {
       if (nodes === undefined || nodes.has(node)) watcher.batch.push(item)

@@ -9,14 +9,14 @@ import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/co
 import { readableCode } from "#rpc/ids"
 import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
-import { RoomActor, type RoomPort } from "./actor.ts"
+import { RoomActor, type RoomRuntime } from "./actor.ts"
 import { type LineItems, RoomLines } from "./lines.ts"
-import { iso, type Newcomer, openRoom, type RoomState } from "./model.ts"
-import { type OpenRoom, type RoomItem, Room, RoomMissing } from "./protocol.ts"
+import { iso, type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
+import { type OpenRoom, type RoomOutput, Room, RoomMissing } from "./protocol.ts"
 import { graceEnd, seat } from "./seats.ts"
 import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
@@ -24,13 +24,13 @@ import { RoomWriter } from "./writer.ts"
 /** The rooms that live on this node, and what those of other nodes tell it. */
 export class LocalRooms extends Context.Service<
   LocalRooms,
-  LocalActors<RoomActor, RoomItem> & {
+  LocalActors<RoomActor, RoomOutput> & {
     /** Set by the node's gateway, like `deliver`. */
     deliverFar: (told: LineItems) => void
   }
 >()("entities/room/entity/LocalRooms") {
   static readonly layer = Layer.sync(LocalRooms, () => ({
-    ...makeLocalActors<RoomActor, RoomItem>(),
+    ...makeLocalActors<RoomActor, RoomOutput>(),
     deliverFar: () => undefined
   }))
 }
@@ -38,7 +38,7 @@ export class LocalRooms extends Context.Service<
 const codeAttempts = 8
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const { begun, epoch, snapshot } = yield* rows.claim(id)
   if (snapshot === null) {
     return { epoch, state: undefined, since: begun ?? Number.POSITIVE_INFINITY }
@@ -56,7 +56,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const lines = yield* RoomLines
   const { epoch, since, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
-  const port: RoomPort = {
+  const port: RoomRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     held: lease.held,
     wakeAt,
@@ -98,7 +98,7 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   if (actor.state !== undefined) {
     return { roomId: actor.id, code: actor.state.settings.code }
   }
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const node = yield* ThisNode
   const now = yield* Clock.currentTimeMillis
   for (let attempt = 0; attempt < codeAttempts; attempt++) {
@@ -115,7 +115,7 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   return yield* new Unavailable()
 })
 
-const seatNewcomers = (actor: RoomActor, newcomers: ReadonlyArray<Newcomer>) => {
+const seatNewcomers = (actor: RoomActor, newcomers: ReadonlyArray<JoiningPlayer>) => {
   const seated = actor.seat(newcomers)
   if (Result.isSuccess(seated) && actor.state !== undefined) {
     const { code, maxPlayers } = actor.state.settings
@@ -183,7 +183,7 @@ export const RoomLive = Room.toLayer(
           Effect.flatMap(active, (actor) => {
             const { address, environmentId, epoch, node, present, watch } = payload
             const from = lines.address
-            const far = (items: ReadonlyArray<RoomItem>, lost: () => void): void => {
+            const far = (items: ReadonlyArray<RoomOutput>, lost: () => void): void => {
               if (address === null || from === null) return lost()
               const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
               lines.tell(address, told, lost)

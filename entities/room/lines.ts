@@ -4,7 +4,7 @@
  * then only the sign of life.
  */
 import { Context, Predicate, Schema } from "effect"
-import { RoomInput, RoomItem } from "./protocol.ts"
+import { RoomInput, RoomOutput } from "./protocol.ts"
 
 const { isObject, isString } = Predicate
 
@@ -52,7 +52,7 @@ export const LineItems = Schema.Struct({
   /** The attachment that this is for: what is meant for an earlier one comes too late. */
   watch: Schema.Int,
   from: Schema.String,
-  items: listOf(RoomItem, isEvent)
+  items: listOf(RoomOutput, isEvent)
 })
 export type LineItems = typeof LineItems.Type
 

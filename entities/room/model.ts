@@ -40,7 +40,7 @@ export interface Returning extends Attachment {
 }
 
 /** Who takes a seat. */
-export interface Newcomer extends Returning {
+export interface JoiningPlayer extends Returning {
   readonly displayName: string
 }
 
@@ -95,7 +95,7 @@ export interface RoomState {
 
 /** What a room can be told. `playerId` is the member who acts. */
 export type RoomCommand =
-  | ({ readonly t: "join" } & Newcomer)
+  | ({ readonly t: "join" } & JoiningPlayer)
   | ({ readonly t: "resume" } & Returning)
   | {
       readonly t: "leave"
@@ -131,7 +131,7 @@ export type RoomCommand =
       /** A newer connection is expected at once: tell the others only if it does not come. */
       readonly replaced: boolean
     }
-  | { readonly t: "seat"; readonly newcomers: ReadonlyArray<Newcomer> }
+  | { readonly t: "seat"; readonly newcomers: ReadonlyArray<JoiningPlayer> }
   | { readonly t: "dropNode"; readonly node: string }
   /** The node begins to watch, and knows nothing of these members yet. */
   | { readonly t: "expect"; readonly node: string }

@@ -2,16 +2,16 @@
  * What a room has changed since its state was last written, and the answers that are not given before
  * the state that they speak of is written.
  */
-import type { RoomItem } from "./protocol.ts"
+import type { RoomOutput } from "./protocol.ts"
 
 interface Withheld {
   readonly node: string
-  readonly answer: RoomItem
+  readonly answer: RoomOutput
   /** The number of changes that are behind it. */
   readonly changes: number
 }
 
-export class Unsaved {
+export class PendingWrites {
   #changes = 0
   /** When the oldest change was made that is not written. */
   #since = Number.POSITIVE_INFINITY
@@ -31,7 +31,7 @@ export class Unsaved {
     return Math.max(0, now - this.#since)
   }
 
-  withhold(node: string, answer: RoomItem): void {
+  withhold(node: string, answer: RoomOutput): void {
     this.#withheld.push({ node, answer, changes: this.#changes })
   }
 

@@ -16,7 +16,7 @@ export class RoomMissing extends Schema.TaggedError<RoomMissing>()("room_missing
 
 const Attachment = { node: Schema.String, connectionId: Schema.String }
 
-export const NewcomerSchema = Schema.Struct({
+export const JoiningPlayerSchema = Schema.Struct({
   playerId: Schema.String,
   displayName: Schema.String,
   relayOnly: Schema.Boolean,
@@ -67,7 +67,7 @@ const item = <const K extends string, const Fields extends Schema.Struct.Fields>
 ) => Schema.Struct({ k: Schema.Literal(k), ...fields })
 
 /** What a room tells a node: events for its members, turns of membership, replies. */
-export const RoomItem = Schema.Union([
+export const RoomOutput = Schema.Union([
   item("event", {
     to: Schema.NullOr(Schema.Array(Schema.String)),
     except: Schema.NullOr(Schema.String),
@@ -87,12 +87,12 @@ export const RoomItem = Schema.Union([
   }),
   item("end", {})
 ])
-export type RoomItem = typeof RoomItem.Type
+export type RoomOutput = typeof RoomOutput.Type
 
 /** A batch of items, and the activation of the room that tells them. */
 export const RoomBatch = Schema.Struct({
   epoch: Schema.Int,
-  items: Schema.fromJsonString(Schema.Array(RoomItem))
+  items: Schema.fromJsonString(Schema.Array(RoomOutput))
 })
 export type RoomBatch = typeof RoomBatch.Type
 
@@ -114,7 +114,7 @@ export const roomTerms = {
 export const OpenRoom = Schema.Struct({
   ...roomTerms,
   code: Schema.NullOr(Schema.String),
-  newcomers: Schema.Array(NewcomerSchema)
+  newcomers: Schema.Array(JoiningPlayerSchema)
 })
 export type OpenRoom = typeof OpenRoom.Type
 
@@ -135,7 +135,7 @@ export const Room = Entity.make("Room", [
   }),
   /** Seats for newcomers, as many as fit: matchmaking fills a room. */
   Rpc.make("Seat", {
-    payload: { newcomers: Schema.Array(NewcomerSchema) },
+    payload: { newcomers: Schema.Array(JoiningPlayerSchema) },
     success: Schema.Struct({
       ...RoomRef.fields,
       seated: Schema.Array(Schema.String),

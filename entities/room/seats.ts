@@ -20,7 +20,7 @@ import {
   iso,
   type Emission,
   type Member,
-  type Newcomer,
+  type JoiningPlayer,
   playerView,
   type Returning,
   type RoomCommand,
@@ -80,7 +80,7 @@ const entering = (state: RoomState, playerId: string, resumed: boolean): Emissio
 
 const ref = (state: RoomState) => ({ roomId: state.settings.id, code: state.settings.code })
 
-const newMember = (newcomer: Newcomer, now: number, enterBy: number | null): Member => ({
+const newMember = (newcomer: JoiningPlayer, now: number, enterBy: number | null): Member => ({
   id: newcomer.playerId,
   displayName: newcomer.displayName,
   relayOnly: newcomer.relayOnly,
@@ -133,7 +133,7 @@ const attach = (
 
 const admit = (
   state: RoomState,
-  newcomer: Newcomer,
+  newcomer: JoiningPlayer,
   now: number,
   enterBy: number | null
 ): RoomState => {
@@ -146,7 +146,7 @@ const admit = (
 /** Takes a seat, or enters with the seat already taken. */
 export const join = (
   state: RoomState,
-  newcomer: Newcomer,
+  newcomer: JoiningPlayer,
   now: number
 ): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked | Unavailable> => {
   const seated = state.members.get(newcomer.playerId)
@@ -172,7 +172,7 @@ export const join = (
 /** Seats for as many newcomers as there is room for, in order; `data.seated` names them. */
 export const seat = (
   state: RoomState,
-  newcomers: ReadonlyArray<Newcomer>,
+  newcomers: ReadonlyArray<JoiningPlayer>,
   now: number
 ): Result.Result<Decision, RoomLocked> => {
   if (state.locked || isDeserted(state)) return Result.fail(new RoomLocked())

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { iso } from "./model.ts"
 import { Room } from "./protocol.ts"
 
@@ -15,7 +15,7 @@ const roomsPerSweep = 200
 const concurrency = 16
 
 const sweep = Effect.gen(function* () {
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const client = yield* Room.client
   const now = yield* Clock.currentTimeMillis
   const late = yield* rows.overdue(iso(now - lateMillis), roomsPerSweep)

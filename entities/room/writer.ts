@@ -21,7 +21,7 @@ import {
 } from "effect"
 import { rooms } from "#rpc/limits"
 import { brokenConstraint, isRefused } from "#sql/database"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
 import { SnapshotCounts } from "../snapshot-counts.ts"
 import type { RoomActor } from "./actor.ts"
@@ -35,7 +35,7 @@ const byStatement = (actors: Iterable<RoomActor>) =>
  * Writes what is to be remembered of rooms; who must not write any more is told so. Answers the epoch at
  * which the table began, or 0.
  */
-const makeSave = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) =>
+const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotCounts) =>
   Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
     const batch = actors.flatMap((actor) => {
@@ -66,7 +66,7 @@ const warned = Effect.catchCause((cause: Cause.Cause<unknown>) =>
 )
 
 /** What of a node's rooms is to be written, and how. */
-const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: SnapshotCounts) => {
+const makeBacklog = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotCounts) => {
   const dirty = new Set<RoomActor>()
   /** Those of them whose members wait for it. */
   const urgent = new Set<RoomActor>()
@@ -136,7 +136,7 @@ const makeBacklog = (rows: RoomRows["Service"], nodeId: string, counts: Snapshot
 const lookMillis = 500
 
 /** Rooms that stopped here and live nowhere yet, by their ids. */
-const makeLeft = (rows: RoomRows["Service"], changed: (actor: RoomActor) => void) => {
+const makeLeft = (rows: RoomRepository["Service"], changed: (actor: RoomActor) => void) => {
   const left = new Map<string, RoomActor>()
 
   const forget = (actor: RoomActor): void => {
@@ -162,7 +162,7 @@ const makeLeft = (rows: RoomRows["Service"], changed: (actor: RoomActor) => void
 /** The write-behind of room snapshots. */
 export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/writer/RoomWriter", {
   make: Effect.gen(function* () {
-    const rows = yield* RoomRows
+    const rows = yield* RoomRepository
     const node = yield* ThisNode
     const counts = new SnapshotCounts()
     const backlog = makeBacklog(rows, node.id, counts)

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { Provider } from "#rpc/identities"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { isPlayerGone, settled } from "../database.ts"
+import { isPlayerGone, orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -46,20 +46,20 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `sign_in_steps`. */
-export class StepRows extends Context.Service<StepRows>()("sql/oauth/flows/StepRows", {
+export class StepRepository extends Context.Service<StepRepository>()("sql/oauth/flows/StepRows", {
   make: Effect.gen(function* () {
     const { put, sweep, take } = statements(yield* SqlClient.SqlClient)
     return {
       /** Whether it was not there yet. The step of a player who is gone is not kept: it leads nowhere. */
       put: (row: Step) =>
-        settled(Effect.catchIf(put(row), isPlayerGone, () => Effect.succeedNone)).pipe(
+        orDieWithTimeout(Effect.catchIf(put(row), isPlayerGone, () => Effect.succeedNone)).pipe(
           Effect.map(Option.isSome)
         ),
       /** The step, expired or not; of many who come at once one gets it. */
-      take: (hash: string, provider: Provider | null) => settled(take({ hash, provider })),
+      take: (hash: string, provider: Provider | null) => orDieWithTimeout(take({ hash, provider })),
       sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
     }
   })
 }) {
-  static readonly layer = Layer.effect(StepRows, this.make)
+  static readonly layer = Layer.effect(StepRepository, this.make)
 }

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { Provider } from "#rpc/identities"
 import { EnvironmentId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 const Key = Schema.Struct({ environmentId: EnvironmentId, provider: Provider })
 
@@ -42,21 +42,21 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `provider_credentials`. */
-export class ProviderRows extends Context.Service<ProviderRows>()(
+export class ProviderRepository extends Context.Service<ProviderRepository>()(
   "sql/oauth/providers/ProviderRows",
   {
     make: Effect.gen(function* () {
       const { delete: remove, find, put } = statements(yield* SqlClient.SqlClient)
       return {
         find: (environmentId: EnvironmentId, provider: Provider) =>
-          settled(find({ environmentId, provider })),
-        put: (row: typeof Row.Type) => settled(put(row)),
+          orDieWithTimeout(find({ environmentId, provider })),
+        put: (row: typeof Row.Type) => orDieWithTimeout(put(row)),
         /** Whether there was something to forget. */
         delete: (environmentId: EnvironmentId, provider: Provider) =>
-          Effect.map(settled(remove({ environmentId, provider })), Option.isSome)
+          Effect.map(orDieWithTimeout(remove({ environmentId, provider })), Option.isSome)
       }
     })
   }
 ) {
-  static readonly layer = Layer.effect(ProviderRows, this.make)
+  static readonly layer = Layer.effect(ProviderRepository, this.make)
 }

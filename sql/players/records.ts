@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { SignalledBand } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -128,7 +128,7 @@ const erasures = (sql: SqlClient.SqlClient) => ({
 })
 
 /** All rows of one player. */
-export class PlayerRecords extends Context.Service<PlayerRecords>()(
+export class PlayerDataRepository extends Context.Service<PlayerDataRepository>()(
   "sql/players/records/PlayerRecords",
   {
     make: Effect.gen(function* () {
@@ -138,10 +138,10 @@ export class PlayerRecords extends Context.Service<PlayerRecords>()(
       return {
         /** The names of channels that name the player. */
         channels: (owner: Owner) =>
-          Effect.map(settled(channels(owner)), (rows) => rows.map(({ name }) => name)),
+          Effect.map(orDieWithTimeout(channels(owner)), (rows) => rows.map(({ name }) => name)),
         /** What an export shows, what other repositories read apart. */
         read: (owner: Owner) =>
-          settled(
+          orDieWithTimeout(
             Effect.all({
               channels: channels(owner),
               choices: choices(owner),
@@ -155,7 +155,7 @@ export class PlayerRecords extends Context.Service<PlayerRecords>()(
           ),
         /** Deletes the player and all that is its own; false when there is no such player. */
         erase: (owner: Owner, now: typeof Time.Type) =>
-          settled(
+          orDieWithTimeout(
             Effect.gen(function* () {
               if (Option.isNone(yield* player(owner))) return false
               yield* remember({ ...owner, now })
@@ -168,5 +168,5 @@ export class PlayerRecords extends Context.Service<PlayerRecords>()(
     })
   }
 ) {
-  static readonly layer = Layer.effect(PlayerRecords, this.make)
+  static readonly layer = Layer.effect(PlayerDataRepository, this.make)
 }

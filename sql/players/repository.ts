@@ -4,8 +4,8 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
 import { Method } from "#rpc/identities"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { settled } from "../database.ts"
-import { gather } from "../batching.ts"
+import { orDieWithTimeout } from "../database.ts"
+import { batchReads } from "../batching.ts"
 
 /** A player as it is made. */
 export const NewPlayer = Schema.Struct({
@@ -71,28 +71,31 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `players`. */
-export class PlayerRows extends Context.Service<PlayerRows>()("sql/players/repository/PlayerRows", {
-  make: Effect.gen(function* () {
-    const { declareAge, find, rename } = statements(yield* SqlClient.SqlClient)
-    const players = yield* gather((environmentId, playerIds) =>
-      Effect.map(
-        settled(find({ environmentId, playerIds })),
-        (rows): ReadonlyMap<string, PlayerRow> => new Map(rows.map((row) => [row.id, row]))
+export class PlayerRepository extends Context.Service<PlayerRepository>()(
+  "sql/players/repository/PlayerRows",
+  {
+    make: Effect.gen(function* () {
+      const { declareAge, find, rename } = statements(yield* SqlClient.SqlClient)
+      const players = yield* batchReads((environmentId, playerIds) =>
+        Effect.map(
+          orDieWithTimeout(find({ environmentId, playerIds })),
+          (rows): ReadonlyMap<string, PlayerRow> => new Map(rows.map((row) => [row.id, row]))
+        )
       )
-    )
-    return {
-      find: (environmentId: EnvironmentId, playerId: PlayerId) =>
-        Effect.map(players(environmentId, [playerId]), (found) =>
-          Option.fromUndefinedOr(found.get(playerId))
-        ),
-      /** The player with another age group; none when the environment has no such player. */
-      declareAge: (environmentId: EnvironmentId, playerId: PlayerId, band: AgeBand) =>
-        settled(declareAge({ environmentId, playerId, band })),
-      /** The renamed player; none when the environment has no such player. */
-      rename: (environmentId: EnvironmentId, playerId: PlayerId, displayName: string) =>
-        settled(rename({ environmentId, playerId, displayName }))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(PlayerRows, this.make)
+      return {
+        find: (environmentId: EnvironmentId, playerId: PlayerId) =>
+          Effect.map(players(environmentId, [playerId]), (found) =>
+            Option.fromUndefinedOr(found.get(playerId))
+          ),
+        /** The player with another age group; none when the environment has no such player. */
+        declareAge: (environmentId: EnvironmentId, playerId: PlayerId, band: AgeBand) =>
+          orDieWithTimeout(declareAge({ environmentId, playerId, band })),
+        /** The renamed player; none when the environment has no such player. */
+        rename: (environmentId: EnvironmentId, playerId: PlayerId, displayName: string) =>
+          orDieWithTimeout(rename({ environmentId, playerId, displayName }))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(PlayerRepository, this.make)
 }

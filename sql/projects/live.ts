@@ -6,7 +6,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -74,17 +74,20 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `live_reports`. */
-export class LiveRows extends Context.Service<LiveRows>()("sql/projects/live/LiveRows", {
-  make: Effect.gen(function* () {
-    const { read, sweep, write } = statements(yield* SqlClient.SqlClient)
-    return {
-      /** Replaces what a node has said. */
-      write: (request: typeof Reports.Type) => settled(write(request)),
-      /** What the nodes have said of an environment since a time. */
-      read: (request: Parameters<typeof read>[0]) => settled(read(request)),
-      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(LiveRows, this.make)
+export class LiveRepository extends Context.Service<LiveRepository>()(
+  "sql/projects/live/LiveRows",
+  {
+    make: Effect.gen(function* () {
+      const { read, sweep, write } = statements(yield* SqlClient.SqlClient)
+      return {
+        /** Replaces what a node has said. */
+        write: (request: typeof Reports.Type) => orDieWithTimeout(write(request)),
+        /** What the nodes have said of an environment since a time. */
+        read: (request: Parameters<typeof read>[0]) => orDieWithTimeout(read(request)),
+        sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(LiveRepository, this.make)
 }

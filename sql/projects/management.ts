@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
 import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { orDieWithTimeout } from "../database.ts"
 import { ProjectRow } from "./repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -83,7 +83,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
 
 const locks = (sql: SqlClient.SqlClient) => ({
   holdDeveloper: (id: DeveloperId) =>
-    Effect.asVoid(settled(sql`select id from developers where id = ${id} for update`)),
+    Effect.asVoid(orDieWithTimeout(sql`select id from developers where id = ${id} for update`)),
   holdProject: SqlSchema.findOneOption({
     Request: ProjectId,
     Result: ProjectRow,
@@ -92,7 +92,7 @@ const locks = (sql: SqlClient.SqlClient) => ({
       where id = ${id} and removed_at is null for update`
   }),
   holdEnvironment: (id: EnvironmentId) =>
-    Effect.asVoid(settled(sql`select id from environments where id = ${id} for update`))
+    Effect.asVoid(orDieWithTimeout(sql`select id from environments where id = ${id} for update`))
 })
 
 const removals = (sql: SqlClient.SqlClient) => ({
@@ -134,23 +134,24 @@ const make = Effect.gen(function* () {
       update projects set name = ${name} where id = ${projectId}`
   })
   return {
-    ofDeveloper: (id: DeveloperId) => settled(ofDeveloper(id)),
-    find: (id: ProjectId) => settled(find(id)),
+    ofDeveloper: (id: DeveloperId) => orDieWithTimeout(ofDeveloper(id)),
+    find: (id: ProjectId) => orDieWithTimeout(find(id)),
     /** The keys of projects that are not revoked: publishable ones first, then by age. */
-    keys: (ids: ReadonlyArray<ProjectId>) => settled(keys(ids)),
-    key: (id: KeyId) => settled(key(id)),
+    keys: (ids: ReadonlyArray<ProjectId>) => orDieWithTimeout(keys(ids)),
+    key: (id: KeyId) => orDieWithTimeout(key(id)),
     environmentOfKey: (request: Parameters<typeof environmentOfKey>[0]) =>
-      settled(environmentOfKey(request)),
+      orDieWithTimeout(environmentOfKey(request)),
     countProjects: (id: DeveloperId) =>
-      Effect.map(settled(countProjects(id)), ({ count }) => count),
-    countKeys: (id: EnvironmentId) => Effect.map(settled(countKeys(id)), ({ count }) => count),
+      Effect.map(orDieWithTimeout(countProjects(id)), ({ count }) => count),
+    countKeys: (id: EnvironmentId) =>
+      Effect.map(orDieWithTimeout(countKeys(id)), ({ count }) => count),
     /** Within a transaction: of those who hold the same, one comes after the other. */
     holdDeveloper,
     holdEnvironment,
-    holdProject: (id: ProjectId) => settled(holdProject(id)),
-    rename: (request: typeof Named.Type) => settled(rename(request)),
+    holdProject: (id: ProjectId) => orDieWithTimeout(holdProject(id)),
+    rename: (request: typeof Named.Type) => orDieWithTimeout(rename(request)),
     environments: (id: ProjectId) =>
-      Effect.map(settled(environments(id)), (rows) => rows.map((row) => row.id)),
+      Effect.map(orDieWithTimeout(environments(id)), (rows) => rows.map((row) => row.id)),
     /** Within a transaction: nobody sees or opens the project any more. Answers its keys' hashes. */
     hide: Effect.fnUntraced(function* (
       id: ProjectId,
@@ -158,29 +159,33 @@ const make = Effect.gen(function* () {
       now: typeof Time.Type
     ) {
       const at = yield* Effect.orDie(Schema.encodeEffect(Time)(now))
-      yield* settled(sql`update projects set removed_at = ${at} where id = ${id}`)
-      yield* settled(sql`delete from project_members where project_id = ${id}`)
-      yield* settled(sql`delete from configs where environment_id = any(${[...ids]}::text[])`)
-      const dropped = yield* settled(dropKeys(ids))
+      yield* orDieWithTimeout(sql`update projects set removed_at = ${at} where id = ${id}`)
+      yield* orDieWithTimeout(sql`delete from project_members where project_id = ${id}`)
+      yield* orDieWithTimeout(
+        sql`delete from configs where environment_id = any(${[...ids]}::text[])`
+      )
+      const dropped = yield* orDieWithTimeout(dropKeys(ids))
       return dropped.map(({ hash }) => hash)
     }),
     /** Removes some of the players with what is theirs; answers how many. */
     dropPlayers: (ids: ReadonlyArray<EnvironmentId>, limit: number) =>
-      Effect.map(settled(dropPlayers({ ids, limit })), (rows) => rows.length),
+      Effect.map(orDieWithTimeout(dropPlayers({ ids, limit })), (rows) => rows.length),
     /** Removes what is left, once there are no players. */
     drop: Effect.fnUntraced(function* (id: ProjectId, ids: ReadonlyArray<EnvironmentId>) {
-      yield* settled(sql`delete from rooms where environment_id = any(${[...ids]}::text[])`)
-      yield* settled(sql`delete from projects where id = ${id}`)
+      yield* orDieWithTimeout(
+        sql`delete from rooms where environment_id = any(${[...ids]}::text[])`
+      )
+      yield* orDieWithTimeout(sql`delete from projects where id = ${id}`)
     }),
     /** Projects whose removal has begun. */
-    removed: Effect.map(settled(removed(undefined)), (rows) => rows.map((row) => row.id))
+    removed: Effect.map(orDieWithTimeout(removed(undefined)), (rows) => rows.map((row) => row.id))
   }
 })
 
 /** Rows in and out of `projects`, for their members. */
-export class ManagementRows extends Context.Service<ManagementRows>()(
+export class ManagementRepository extends Context.Service<ManagementRepository>()(
   "sql/projects/management/ManagementRows",
   { make }
 ) {
-  static readonly layer = Layer.effect(ManagementRows, this.make)
+  static readonly layer = Layer.effect(ManagementRepository, this.make)
 }

@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
 import { DeveloperId, EnvironmentId, KeyId, ProjectId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { orDieWithTimeout } from "../database.ts"
 
 export const ProjectRow = Schema.Struct({
   id: ProjectId,
@@ -104,7 +104,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `projects`, `environments` and `keys`. */
-export class ProjectRows extends Context.Service<ProjectRows>()(
+export class ProjectRepository extends Context.Service<ProjectRepository>()(
   "sql/projects/repository/ProjectRows",
   {
     make: Effect.gen(function* () {
@@ -114,20 +114,20 @@ export class ProjectRows extends Context.Service<ProjectRows>()(
       return {
         /** A new project; false when another one has its slug. */
         insertProject: (row: ProjectRow) =>
-          Effect.map(settled(insertProject(row)), (rows) => rows.length === 1),
-        insertEnvironment: (row: EnvironmentRow) => settled(insertEnvironment(row)),
-        insertKey: (row: KeyRow) => settled(insertKey(row)),
+          Effect.map(orDieWithTimeout(insertProject(row)), (rows) => rows.length === 1),
+        insertEnvironment: (row: EnvironmentRow) => orDieWithTimeout(insertEnvironment(row)),
+        insertKey: (row: KeyRow) => orDieWithTimeout(insertKey(row)),
         /** What the key of a hash opens; none when it is unknown or revoked. */
-        open: (hash: string) => settled(open(hash)),
+        open: (hash: string) => orDieWithTimeout(open(hash)),
         /** Revokes a key, once; none when the environment has no such key. */
-        revoke: (request: Parameters<typeof revoke>[0]) => settled(revoke(request)),
+        revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
         /** Whether there is no project at all. */
-        isEmpty: Effect.map(settled(any(undefined)), (rows) => rows.length === 0)
+        isEmpty: Effect.map(orDieWithTimeout(any(undefined)), (rows) => rows.length === 0)
       }
     })
   }
 ) {
-  static readonly layer = Layer.effect(ProjectRows, this.make)
+  static readonly layer = Layer.effect(ProjectRepository, this.make)
 }
 
 const memberships = (sql: SqlClient.SqlClient) => ({
@@ -157,20 +157,21 @@ const memberships = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `project_members`. */
-export class MemberRows extends Context.Service<MemberRows>()(
+export class MemberRepository extends Context.Service<MemberRepository>()(
   "sql/projects/repository/MemberRows",
   {
     make: Effect.gen(function* () {
       const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
       return {
-        insert: (row: typeof MemberRow.Type) => settled(insert(row)),
+        insert: (row: typeof MemberRow.Type) => orDieWithTimeout(insert(row)),
         /** The project, when the developer is a member of it. */
-        project: (request: Parameters<typeof project>[0]) => settled(project(request)),
+        project: (request: Parameters<typeof project>[0]) => orDieWithTimeout(project(request)),
         /** An environment of the project, when the developer is a member of that. */
-        environment: (request: Parameters<typeof environment>[0]) => settled(environment(request))
+        environment: (request: Parameters<typeof environment>[0]) =>
+          orDieWithTimeout(environment(request))
       }
     })
   }
 ) {
-  static readonly layer = Layer.effect(MemberRows, this.make)
+  static readonly layer = Layer.effect(MemberRepository, this.make)
 }

@@ -49,18 +49,21 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `player_days` and `daily_actives`, and when keys were used. */
-export class UsageRows extends Context.Service<UsageRows>()("sql/projects/usage/UsageRows", {
-  make: Effect.gen(function* () {
-    const { countPlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
-    return {
-      useKeys: (keys: ReadonlyArray<KeyId>, now: typeof Time.Type) =>
-        Effect.orDie(useKeys({ keys, now })),
-      /** Counts players on a day (an ISO date), each once. */
-      countPlayers: (visits: ReadonlyArray<typeof Visit.Type>, day: string) =>
-        Effect.orDie(countPlayers({ visits, day })),
-      sweep: (before: string) => Effect.orDie(sweep(before))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(UsageRows, this.make)
+export class UsageRepository extends Context.Service<UsageRepository>()(
+  "sql/projects/usage/UsageRows",
+  {
+    make: Effect.gen(function* () {
+      const { countPlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
+      return {
+        useKeys: (keys: ReadonlyArray<KeyId>, now: typeof Time.Type) =>
+          Effect.orDie(useKeys({ keys, now })),
+        /** Counts players on a day (an ISO date), each once. */
+        countPlayers: (visits: ReadonlyArray<typeof Visit.Type>, day: string) =>
+          Effect.orDie(countPlayers({ visits, day })),
+        sweep: (before: string) => Effect.orDie(sweep(before))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(UsageRepository, this.make)
 }

@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import { settled } from "../database.ts"
+import { orDieWithTimeout } from "../database.ts"
 import { PlayerRow, playerColumns } from "../players/repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -145,30 +145,33 @@ const living = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Reads for the dashboard. */
-export class ViewRows extends Context.Service<ViewRows>()("sql/projects/view/ViewRows", {
-  make: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const { find, mailed, named, newest, sessions, totals } = players(sql)
-    const { actives, rooms } = living(sql)
-    return {
-      player: (request: typeof OnePlayer.Type) => settled(find(request)),
-      /** Players who have an email, in lower case, the newest first. */
-      mailed: (request: Parameters<typeof mailed>[0]) => settled(mailed(request)),
-      /** Players, the newest first. */
-      newest: (page: typeof Newest.Type) => settled(newest(page)),
-      /** Players whose name begins so, by name. */
-      named: (page: typeof Named.Type) => settled(named(page)),
-      /** The sessions of a player that are alive, the one used last first. */
-      sessions: (request: Parameters<typeof sessions>[0]) => settled(sessions(request)),
-      totals: (environmentId: EnvironmentId) => settled(totals(environmentId)),
-      /** How many players were there, on the days since an ISO date that had any. */
-      actives: (environmentId: EnvironmentId, since: string) =>
-        settled(actives({ environmentId, since })),
-      /** Rooms, listed or not, the newest first, at most a second old. */
-      rooms: (environmentId: EnvironmentId, limit: number) =>
-        settled(rooms({ environmentId, limit }))
-    }
-  })
-}) {
-  static readonly layer = Layer.effect(ViewRows, this.make)
+export class ViewRepository extends Context.Service<ViewRepository>()(
+  "sql/projects/view/ViewRows",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { find, mailed, named, newest, sessions, totals } = players(sql)
+      const { actives, rooms } = living(sql)
+      return {
+        player: (request: typeof OnePlayer.Type) => orDieWithTimeout(find(request)),
+        /** Players who have an email, in lower case, the newest first. */
+        mailed: (request: Parameters<typeof mailed>[0]) => orDieWithTimeout(mailed(request)),
+        /** Players, the newest first. */
+        newest: (page: typeof Newest.Type) => orDieWithTimeout(newest(page)),
+        /** Players whose name begins so, by name. */
+        named: (page: typeof Named.Type) => orDieWithTimeout(named(page)),
+        /** The sessions of a player that are alive, the one used last first. */
+        sessions: (request: Parameters<typeof sessions>[0]) => orDieWithTimeout(sessions(request)),
+        totals: (environmentId: EnvironmentId) => orDieWithTimeout(totals(environmentId)),
+        /** How many players were there, on the days since an ISO date that had any. */
+        actives: (environmentId: EnvironmentId, since: string) =>
+          orDieWithTimeout(actives({ environmentId, since })),
+        /** Rooms, listed or not, the newest first, at most a second old. */
+        rooms: (environmentId: EnvironmentId, limit: number) =>
+          orDieWithTimeout(rooms({ environmentId, limit }))
+      }
+    })
+  }
+) {
+  static readonly layer = Layer.effect(ViewRepository, this.make)
 }

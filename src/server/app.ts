@@ -10,31 +10,31 @@ import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
-import { AgeRows } from "#sql/ages"
-import { AuditRows } from "#sql/audit"
-import { ChannelRows } from "#sql/channels"
-import { ConfigRows } from "#sql/config"
-import { DeveloperRows } from "#sql/developers"
-import { IdempotencyRows } from "#sql/idempotency"
-import { IdentityRows } from "#sql/identities"
-import { MailRows } from "#sql/mail"
-import { SanctionRows } from "#sql/moderation"
-import { NewsRows } from "#sql/news"
-import { StepRows } from "#sql/oauth/flows"
-import { ProviderRows } from "#sql/oauth/providers"
-import { PlayerRecords } from "#sql/players/records"
-import { PlayerRows } from "#sql/players/repository"
-import { LiveRows } from "#sql/projects/live"
-import { ManagementRows } from "#sql/projects/management"
-import { MemberRows, ProjectRows } from "#sql/projects/repository"
-import { UsageRows } from "#sql/projects/usage"
-import { ViewRows } from "#sql/projects/view"
-import { RoomRows } from "#sql/rooms"
-import { SaveRows } from "#sql/saves"
-import { SessionRows, SigningKeyRows } from "#sql/sessions"
-import { CodeRows } from "#sql/single-use-codes"
-import { StatRows, WebhookSecretRows } from "#sql/stats"
-import { ThrottleRows } from "#sql/throttles"
+import { AgeRepository } from "#sql/ages"
+import { AuditRepository } from "#sql/audit"
+import { ChannelRepository } from "#sql/channels"
+import { ConfigRepository } from "#sql/config"
+import { DeveloperRepository } from "#sql/developers"
+import { IdempotencyRepository } from "#sql/idempotency"
+import { IdentityRepository } from "#sql/identities"
+import { MailRepository } from "#sql/mail"
+import { SanctionRepository } from "#sql/moderation"
+import { NewsRepository } from "#sql/news"
+import { StepRepository } from "#sql/oauth/flows"
+import { ProviderRepository } from "#sql/oauth/providers"
+import { PlayerDataRepository } from "#sql/players/records"
+import { PlayerRepository } from "#sql/players/repository"
+import { LiveRepository } from "#sql/projects/live"
+import { ManagementRepository } from "#sql/projects/management"
+import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
+import { UsageRepository } from "#sql/projects/usage"
+import { ViewRepository } from "#sql/projects/view"
+import { RoomRepository } from "#sql/rooms"
+import { SaveRepository } from "#sql/saves"
+import { SessionRepository, SigningKeyRepository } from "#sql/sessions"
+import { CodeRepository } from "#sql/single-use-codes"
+import { StatRepository, WebhookSecretRepository } from "#sql/stats"
+import { ThrottleRepository } from "#sql/throttles"
 import { ChannelLive, LocalChannels } from "#entities/channel/entity"
 import { ChannelSweeper } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
@@ -62,16 +62,16 @@ import { ModerationHttp } from "./features/moderation/handlers.ts"
 import { Sanctions } from "./features/moderation/sanctions.ts"
 import { NewsHttp } from "./features/news/handlers.ts"
 import { ProviderClients } from "./features/oauth/clients.ts"
-import { SignInSteps } from "./features/oauth/flow-store.ts"
+import { FlowStore } from "./features/oauth/flow-store.ts"
 import { ProviderGrants } from "./features/oauth/grants.ts"
-import { SignInHttp } from "./features/oauth/handlers.ts"
-import { Entrance } from "./features/oauth/identity-sign-in.ts"
+import { OAuthHttp } from "./features/oauth/handlers.ts"
+import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
 import { Providers, ProvidersHttp } from "./features/oauth/providers.ts"
-import { Relays } from "./features/peers/frames.ts"
+import { TurnServers } from "./features/peers/frames.ts"
 import { PlayerDataHttp } from "./features/player-data/handlers.ts"
 import { PlayerData } from "./features/player-data/service.ts"
 import { PlayersHttp } from "./features/players/handlers.ts"
-import { Standings } from "./features/players/status-cache.ts"
+import { PlayerStatusCache } from "./features/players/status-cache.ts"
 import { Environments } from "./features/projects/environments.ts"
 import { ProjectsHttp } from "./features/projects/handlers.ts"
 import { SeedLive } from "./features/projects/seed.ts"
@@ -90,12 +90,12 @@ import { ConfigChanges } from "./gateway/config-changes.ts"
 import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
 import { PlayerChanges } from "./gateway/player-changes.ts"
-import { RpcDoor } from "./gateway/rpc-server.ts"
+import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
 import { upgradeRequired } from "./http/errors.ts"
-import { Edge } from "./http/middleware.ts"
+import { EdgeMiddleware } from "./http/middleware.ts"
 import { Origins } from "./http/origins.ts"
 import { routerConfig } from "./http/routes.ts"
 import { HttpServerHandle } from "./http/server.ts"
@@ -104,7 +104,7 @@ import { RequestsLive } from "./http/validation.ts"
 import { ChannelHub } from "./links/channel-hub.ts"
 import { Hub } from "./links/hub.ts"
 import { DatabaseLive } from "./platform/database.ts"
-import { NodeTurn } from "./platform/flush.ts"
+import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
 import { Invalidation } from "./platform/invalidation.ts"
 import { Mails } from "./platform/mail/outbox.ts"
@@ -120,28 +120,28 @@ import { MetricsRoute } from "./telemetry/metrics.ts"
 import { ReadingsLive } from "./telemetry/readings.ts"
 import { ObservabilityLive } from "./telemetry/telemetry.ts"
 
-const RowsLive = Layer.mergeAll(
-  AgeRows.layer,
-  AuditRows.layer,
-  CodeRows.layer,
-  ConfigRows.layer,
-  DeveloperRows.layer,
-  IdentityRows.layer,
-  MemberRows.layer,
-  NewsRows.layer,
-  PlayerRows.layer,
-  ProjectRows.layer,
-  SanctionRows.layer,
-  LiveRows.layer,
-  MailRows.layer,
-  ManagementRows.layer,
-  UsageRows.layer,
-  ViewRows.layer,
-  SaveRows.layer,
-  StatRows.layer,
-  SessionRows.layer,
-  SigningKeyRows.layer,
-  ThrottleRows.layer
+const RepositoriesLive = Layer.mergeAll(
+  AgeRepository.layer,
+  AuditRepository.layer,
+  CodeRepository.layer,
+  ConfigRepository.layer,
+  DeveloperRepository.layer,
+  IdentityRepository.layer,
+  MemberRepository.layer,
+  NewsRepository.layer,
+  PlayerRepository.layer,
+  ProjectRepository.layer,
+  SanctionRepository.layer,
+  LiveRepository.layer,
+  MailRepository.layer,
+  ManagementRepository.layer,
+  UsageRepository.layer,
+  ViewRepository.layer,
+  SaveRepository.layer,
+  StatRepository.layer,
+  SessionRepository.layer,
+  SigningKeyRepository.layer,
+  ThrottleRepository.layer
 )
 
 /** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
@@ -159,8 +159,8 @@ export const CoreLive = Origins.layer.pipe(
       Throttles.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, Standings.layer, Usage.layer)),
-  Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RowsLive, Secrets.layer))
+  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer, Usage.layer)),
+  Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RepositoriesLive, Secrets.layer))
 )
 
 /** Saves, stats and the public config. */
@@ -168,7 +168,7 @@ const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe
   Layer.provide(StatReports.layer),
   Layer.provide([Idempotency.layer, Verification.layer]),
   Layer.provide([Outgoing.layer, WebhookSecrets.layer]),
-  Layer.provide([IdempotencyRows.layer, WebhookSecretRows.layer])
+  Layer.provide([IdempotencyRepository.layer, WebhookSecretRepository.layer])
 )
 
 /** Sign-in providers, and what they want back of players who go. */
@@ -176,21 +176,21 @@ const GrantsLive = ProviderGrants.layer.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       ProviderClients.layer.pipe(Layer.provide(Outgoing.layer)),
-      Providers.layer.pipe(Layer.provide(ProviderRows.layer))
+      Providers.layer.pipe(Layer.provide(ProviderRepository.layer))
     )
   )
 )
 
 /** External sign-in. */
-const SignInLive = Layer.mergeAll(ProvidersHttp, SignInHttp).pipe(
-  Layer.provide([Entrance.layer, SignInSteps.layer.pipe(Layer.provide(StepRows.layer))]),
+const SignInLive = Layer.mergeAll(ProvidersHttp, OAuthHttp).pipe(
+  Layer.provide([IdentitySignIn.layer, FlowStore.layer.pipe(Layer.provide(StepRepository.layer))]),
   Layer.provide(GrantsLive)
 )
 
 /** What is stored about a player, whole. */
 const PlayerDataLive = PlayerDataHttp.pipe(
   Layer.provide(PlayerData.layer),
-  Layer.provide([PlayerRecords.layer, GrantsLive])
+  Layer.provide([PlayerDataRepository.layer, GrantsLive])
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
@@ -240,9 +240,13 @@ const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 const Pages = Layer.mergeAll(DocsRoute, EmailPages, DevMailPage)
 
 /** Everything that is asked over HTTP. */
-export const Routes = Layer.mergeAll(ApiRoutes, ConfigSchemaRoute, Pages, RealtimeRoute, Edge).pipe(
-  Layer.provide(Mails.layer)
-)
+export const Routes = Layer.mergeAll(
+  ApiRoutes,
+  ConfigSchemaRoute,
+  Pages,
+  RealtimeRoute,
+  EdgeMiddleware
+).pipe(Layer.provide(Mails.layer))
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 
@@ -258,9 +262,9 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   )
 
 /** What is remembered, and decided from it. */
-const MemoryLive = SeedLive.pipe(
+const StorageLive = SeedLive.pipe(
   Layer.provideMerge(CoreLive),
-  Layer.provideMerge(Layer.mergeAll(ChannelRows.layer, RoomRows.layer)),
+  Layer.provideMerge(Layer.mergeAll(ChannelRepository.layer, RoomRepository.layer)),
   Layer.provideMerge(DatabaseLive)
 )
 
@@ -284,26 +288,26 @@ const EntitiesLive = Layer.mergeAll(
       LocalChannels.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeTurn.layer))
+  Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer))
 )
 
 /** What listens: HTTP, sockets, native RPC. */
-const DoorsLive = Layer.mergeAll(
+const EndpointsLive = Layer.mergeAll(
   Layer.mergeAll(LiveReports, ReadingsLive).pipe(Layer.provideMerge(Gateway.layer)),
   ConfigChanges,
   PlayerChanges,
-  serveHttp(Layer.mergeAll(Routes, RpcDoor, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
+  serveHttp(Layer.mergeAll(Routes, RpcServerLive, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
-  Layer.provideMerge(Frames.layer.pipe(Layer.provide(Relays.layer))),
+  Layer.provideMerge(Frames.layer.pipe(Layer.provide(TurnServers.layer))),
   Layer.provideMerge(ListenerFrames.layer),
   Layer.provideMerge(Layer.mergeAll(ChannelHub.layer, Channels.layer)),
   Layer.provideMerge(Hub.layer),
   Layer.provideMerge(HttpServerHandle.layer)
 )
 
-export const ServiceLive = DoorsLive.pipe(
+export const ServiceLive = EndpointsLive.pipe(
   Layer.provideMerge(EntitiesLive),
-  Layer.provideMerge(MemoryLive),
+  Layer.provideMerge(StorageLive),
   Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer)),
   Layer.provideMerge(ObservabilityLive),
   Layer.provideMerge(Settings.layer)

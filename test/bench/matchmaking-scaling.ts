@@ -4,7 +4,7 @@
  * of as many tickets: past 10,000 it leaves the processor's caches and grows dearer by itself, so what
  * must not grow is the cost over the floor's.
  */
-import { QueueActor, type QueuePort } from "#entities/matchmaking-queue/actor"
+import { QueueActor, type QueueRuntime } from "#entities/matchmaking-queue/actor"
 import type { QueueInput, QueueSettings } from "#entities/matchmaking-queue/protocol"
 import {
   cancel,
@@ -105,7 +105,7 @@ const actorQueue = (actor: QueueActor): Queue => ({
 /** An actor whose tickets wait for the list of open rooms, until `found` is called. */
 function waitingActor() {
   const matches: Array<Match> = []
-  const port: QueuePort = {
+  const port: QueueRuntime = {
     now: () => 0,
     wakeAt: () => undefined,
     look: () => undefined,

@@ -1,13 +1,13 @@
 /** When a runner may act as the owner of its shards, and who looks after whom. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { pace } from "#server/cluster/cluster"
-import { neighboursOf } from "#server/cluster/health"
-import { Doubt } from "#server/cluster/pause-detector"
+import { shardingTimings } from "#server/cluster/cluster"
+import { ringNeighboursOf } from "#server/cluster/health"
+import { PauseDetector } from "#server/cluster/pause-detector"
 
 const doubting = () => {
   const clock = { now: 1_000_000 }
-  return { clock, doubt: new Doubt(3500, () => clock.now) }
+  return { clock, doubt: new PauseDetector(3500, () => clock.now) }
 }
 
 describe("a process", () => {
@@ -54,7 +54,8 @@ describe("a process", () => {
 })
 
 describe("the cluster's pace", () => {
-  const { entityTerminationTimeout, shardLockExpiration, shardLockRefreshInterval } = pace
+  const { entityTerminationTimeout, shardLockExpiration, shardLockRefreshInterval } =
+    shardingTimings
 
   it("leaves a database that takes 700 ms for a statement the time to refresh locks", () => {
     const deadline = Math.min(shardLockRefreshInterval, shardLockExpiration / 3)
@@ -68,10 +69,10 @@ describe("the cluster's pace", () => {
 
 describe("neighbours", () => {
   it("are the next two of the ring, never oneself", () => {
-    assert.deepStrictEqual(neighboursOf("b", ["d", "a", "b", "c"]), ["c", "d"])
-    assert.deepStrictEqual(neighboursOf("d", ["d", "a", "b", "c"]), ["a", "b"])
-    assert.deepStrictEqual(neighboursOf("a", ["a"]), [])
-    assert.deepStrictEqual(neighboursOf("x", ["a", "y"]), ["y", "a"])
+    assert.deepStrictEqual(ringNeighboursOf("b", ["d", "a", "b", "c"]), ["c", "d"])
+    assert.deepStrictEqual(ringNeighboursOf("d", ["d", "a", "b", "c"]), ["a", "b"])
+    assert.deepStrictEqual(ringNeighboursOf("a", ["a"]), [])
+    assert.deepStrictEqual(ringNeighboursOf("x", ["a", "y"]), ["y", "a"])
   })
 
   it("leave nobody of the cluster unwatched", () => {
@@ -79,7 +80,9 @@ describe("neighbours", () => {
     fc.assert(
       fc.property(cluster, (runners) => {
         for (const runner of runners) {
-          const watchers = runners.filter((other) => neighboursOf(other, runners).includes(runner))
+          const watchers = runners.filter((other) =>
+            ringNeighboursOf(other, runners).includes(runner)
+          )
           assert.lengthOf(watchers, Math.min(2, runners.length - 1))
         }
       })

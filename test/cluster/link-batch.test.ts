@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { LineInputs, LineItems } from "#entities/room/lines"
-import { RoomInput, RoomItem } from "#entities/room/protocol"
+import { RoomInput, RoomOutput } from "#entities/room/protocol"
 
 /** Mostly right, now and then anything at all. */
 const mostly = (right: fc.Arbitrary<unknown>) =>
@@ -51,7 +51,7 @@ describe("the freight of a line", () => {
     const isItems = Schema.is(LineItems)
     const isInputs = Schema.is(LineInputs)
     const [areItems, areInputs] = [
-      Schema.is(Schema.Array(RoomItem)),
+      Schema.is(Schema.Array(RoomOutput)),
       Schema.is(Schema.Array(RoomInput))
     ]
     const seen = { items: new Set<boolean>(), inputs: new Set<boolean>() }

@@ -4,8 +4,8 @@ import { Effect, Layer, Option } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { type Change, Invalidation } from "#server/platform/invalidation"
-import { Hearing, NeighbourWatch } from "#server/cluster/health"
-import { outOf, Suspicions, SuspicionsLive } from "#server/cluster/membership"
+import { FailureDetector, HealthMonitor } from "#server/cluster/health"
+import { evictedRunners, Membership, MembershipLive } from "#server/cluster/membership"
 
 const suspicions = (text: string) =>
   text.split(" ").map((pair) => {
@@ -22,9 +22,9 @@ describe("of runners that do not hear each other", () => {
     ["the one in the middle of a split", "a>b b>a b>c c>b", "b"],
     ["two that are gone for good", "a>b c>b a>d c>d", "b d"]
   ] as const)("%s is out", ([, told, out]) => {
-    assert.deepStrictEqual(Array.from(outOf(suspicions(told))).toSorted(), out.split(" "))
+    assert.deepStrictEqual(Array.from(evictedRunners(suspicions(told))).toSorted(), out.split(" "))
     assert.deepStrictEqual(
-      Array.from(outOf(suspicions(told).toReversed())).toSorted(),
+      Array.from(evictedRunners(suspicions(told).toReversed())).toSorted(),
       out.split(" ")
     )
   })
@@ -42,14 +42,14 @@ const everybodyHears = () => {
 
 describe("a suspicion", () => {
   const [self, other] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]
-  const node = SuspicionsLive.pipe(
+  const node = MembershipLive.pipe(
     Layer.provideMerge(Layer.sync(Invalidation, everybodyHears)),
     Layer.provide(ShardingConfig.layer({ runnerAddress: Option.some(self) }))
   )
 
   it.effect("ends when the other is heard, or when nobody repeats it", () =>
     Effect.gen(function* () {
-      const { isOut, tell } = yield* Suspicions
+      const { isOut, tell } = yield* Membership
       yield* tell(other, "silent")
       assert.isTrue(isOut(other))
       yield* tell(other, "answers")
@@ -64,7 +64,7 @@ describe("a suspicion", () => {
 
   it.effect("ends when whoever had it is gone", () =>
     Effect.gen(function* () {
-      const { selfIsOut } = yield* Suspicions
+      const { selfIsOut } = yield* Membership
       const { publish } = yield* Invalidation
       const storage = yield* RunnerStorage.RunnerStorage
       yield* storage.register(Runner.make({ address: other, groups: ["default"], weight: 1 }), true)
@@ -74,11 +74,14 @@ describe("a suspicion", () => {
       assert.isFalse(selfIsOut())
     }).pipe(
       Effect.provide(
-        NeighbourWatch.pipe(
+        HealthMonitor.pipe(
           Layer.provideMerge(node),
           Layer.provideMerge(RunnerStorage.layerMemory),
           Layer.provide([
-            Layer.succeed(Hearing, Hearing.of({ of: () => Effect.succeed("gone") })),
+            Layer.succeed(
+              FailureDetector,
+              FailureDetector.of({ of: () => Effect.succeed("gone") })
+            ),
             ShardingConfig.layer({ runnerAddress: Option.some(self) })
           ])
         )
@@ -88,7 +91,7 @@ describe("a suspicion", () => {
 
   it.effect("of others takes a runner out that hears them say so", () =>
     Effect.gen(function* () {
-      const { selfIsOut } = yield* Suspicions
+      const { selfIsOut } = yield* Membership
       const { publish } = yield* Invalidation
       yield* publish({ kind: "runners", id: "" })
       assert.isFalse(selfIsOut())
@@ -122,12 +125,12 @@ describe("runners that watch each other", () => {
       const of = (other: RunnerAddress.RunnerAddress) =>
         Effect.succeed(heard(address.port, other.port))
       yield* Layer.build(
-        NeighbourWatch.pipe(
-          Layer.provide(SuspicionsLive),
+        HealthMonitor.pipe(
+          Layer.provide(MembershipLive),
           Layer.provide([
             Layer.succeed(Invalidation, channel),
             Layer.succeed(RunnerStorage.RunnerStorage, reporting),
-            Layer.succeed(Hearing, Hearing.of({ of })),
+            Layer.succeed(FailureDetector, FailureDetector.of({ of })),
             ShardingConfig.layer({ runnerAddress: Option.some(address) })
           ])
         )

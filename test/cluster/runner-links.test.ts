@@ -1,19 +1,21 @@
 /** A line to another node: what it carries, when it says that something is lost, when it gives up. */
 import { assert, describe, it } from "@effect/vitest"
 import { rooms, socket } from "#rpc/limits"
-import { EventTurn } from "#server/platform/flush"
-import { answer, beat, Carried, Line } from "#server/cluster/runner-link"
-import type { WireEvents } from "#server/cluster/runner-transport"
+import { FlushScheduler } from "#server/platform/flush"
+import { pong, ping, LinkStats, RunnerLink } from "#server/cluster/runner-link"
+import type { RunnerConnectionEvents } from "#server/cluster/runner-transport"
 
 const { coalesceMillis } = socket
 
 /** A line over wires that the test holds the other end of. */
 const makeLine = () => {
   const clock = { now: 1_000_000 }
-  const wires: Array<WireEvents & { readonly sent: Array<string>; closed: string | undefined }> = []
+  const wires: Array<
+    RunnerConnectionEvents & { readonly sent: Array<string>; closed: string | undefined }
+  > = []
   const timers: Array<{ readonly millis: number; readonly run: () => void }> = []
   const ends: Array<string> = []
-  const line = new Line({
+  const line = new RunnerLink({
     open: (events) => {
       const wire = { ...events, sent: new Array<string>(), closed: undefined }
       const opened: (typeof wires)[number] = wire
@@ -26,8 +28,8 @@ const makeLine = () => {
       }
     },
     now: () => clock.now,
-    carried: new Carried(),
-    turn: new EventTurn(() => clock.now, {
+    carried: new LinkStats(),
+    turn: new FlushScheduler(() => clock.now, {
       soon: (run) => timers.push({ millis: 0, run }),
       later: (run, millis) => timers.push({ millis, run })
     }),
@@ -82,13 +84,13 @@ describe("a line", () => {
     const { leave, line, lost, submit, tell, wire } = makeLine()
     submit("a")
     leave()
-    wire().received(answer)
+    wire().received(pong)
     line.beat()
-    assert.deepStrictEqual(wire().sent.filter((frame) => frame === beat).length, 2)
+    assert.deepStrictEqual(wire().sent.filter((frame) => frame === ping).length, 2)
     tell("b")
     submit("b")
     leave()
-    wire().received(answer)
+    wire().received(pong)
     wire().ended("cut")
     assert.deepStrictEqual(lost, ["b", "b"])
     wire(0).ended("cut again")
@@ -99,7 +101,7 @@ describe("a line", () => {
     const { leave, lost, submit, wire } = makeLine()
     submit("a")
     leave()
-    wire().received(answer)
+    wire().received(pong)
     wire().ended("cut")
     assert.deepStrictEqual(lost, ["a"])
   })
@@ -121,14 +123,14 @@ describe("a line", () => {
   it("lives while heartbeats are answered, and ends when they are not", () => {
     const { ends, line, lost, submit, wire } = makeLine()
     assert.strictEqual(line.heard, "unknown")
-    wire().received(answer)
+    wire().received(pong)
     assert.strictEqual(line.heard, "lives")
     submit("a")
     line.beat()
     assert.strictEqual(line.heard, "lives")
     line.beat()
     assert.strictEqual(line.heard, "silent")
-    wire().received(answer)
+    wire().received(pong)
     assert.strictEqual(line.heard, "lives")
     for (let beats = 0; beats < 5; beats++) line.beat()
     assert.isEmpty(ends)
@@ -172,10 +174,10 @@ describe("a line", () => {
     submit("c")
     leave()
     assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a"]])
-    wire().received(answer)
+    wire().received(pong)
     leave()
     assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a"], ["b", "c"], []])
-    assert.strictEqual(wire().sent.at(-1), beat)
+    assert.strictEqual(wire().sent.at(-1), ping)
   })
 
   it("ends when more has gathered than it may hold", () => {

@@ -5,17 +5,21 @@ import { Deferred, Effect, Layer, Queue, type Scope } from "effect"
 import { RunnerAddress } from "effect/cluster"
 import { SocketServer } from "effect/socket"
 import { rooms } from "#rpc/limits"
-import { portLayer } from "#server/cluster/runner-server"
-import { type Wire, type WireEvents, Wires } from "#server/cluster/runner-transport"
+import { runnerServerLayer } from "#server/cluster/runner-server"
+import {
+  type RunnerConnection,
+  type RunnerConnectionEvents,
+  RunnerTransport
+} from "#server/cluster/runner-transport"
 import { freePort } from "#testing/runners"
 
 const preamble = "runner-line-1\n"
 
 /** What happens at an end, and the end. */
-class Watched implements WireEvents {
+class Watched implements RunnerConnectionEvents {
   readonly frames = Effect.runSync(Queue.unbounded<string>())
   readonly over = Deferred.makeUnsafe<string>()
-  wire: Wire | undefined
+  wire: RunnerConnection | undefined
   readonly received = (frame: string): void => void Queue.offerUnsafe(this.frames, frame)
   readonly ended = (why: string): void => void Deferred.doneUnsafe(this.over, Effect.succeed(why))
   readonly send = (frame: string): void => this.wire?.send(frame)
@@ -26,11 +30,11 @@ class Watched implements WireEvents {
 /** A runner's port, and the wires that others open to it. */
 const startPort = Effect.gen(function* () {
   const port = yield* freePort
-  const context = yield* Layer.build(portLayer("127.0.0.1", port))
+  const context = yield* Layer.build(runnerServerLayer("127.0.0.1", port))
   const accepted = yield* Queue.unbounded<Watched>()
   const { wires, server } = yield* Effect.provideContext(
     Effect.gen(function* () {
-      return { wires: yield* Wires, server: yield* SocketServer.SocketServer }
+      return { wires: yield* RunnerTransport, server: yield* SocketServer.SocketServer }
     }),
     context
   )

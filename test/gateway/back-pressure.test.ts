@@ -6,7 +6,7 @@ import { Duplex } from "node:stream"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { socket as limits } from "#rpc/limits"
-import { Frame, Outbox, Sent } from "#server/platform/outbox"
+import { Frame, Outbox, WriteStats } from "#server/platform/outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import { TestApp } from "#testing/app"
 import { at, newPlayer } from "#testing/players"
@@ -23,7 +23,7 @@ describe("an outbox", () => {
     const socket = stuck()
     const overflows: Array<number> = []
     let pushed = 0
-    const outbox = new Outbox(socket, { outbox: () => undefined, sent: new Sent() }, () =>
+    const outbox = new Outbox(socket, { outbox: () => undefined, sent: new WriteStats() }, () =>
       overflows.push(pushed)
     )
     for (pushed = 1; pushed <= fits + 100; pushed++) {
@@ -51,7 +51,7 @@ describe("an outbox that gets a frame larger than itself", () => {
   it("lets it through once, and what follows it", () => {
     const overflows: Array<string> = []
     let pushed = ""
-    const outbox = new Outbox(stuck(), { outbox: () => undefined, sent: new Sent() }, () =>
+    const outbox = new Outbox(stuck(), { outbox: () => undefined, sent: new WriteStats() }, () =>
       overflows.push(pushed)
     )
     for (pushed of ["huge", "small"]) outbox.push(pushed === "huge" ? huge : small)

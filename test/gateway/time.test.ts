@@ -8,10 +8,10 @@ import { Deferred, Effect } from "effect"
 import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import { EventTurn } from "#server/platform/flush"
+import { FlushScheduler } from "#server/platform/flush"
 import { Frame } from "#server/platform/outbox"
 import { Listener } from "#server/links/listener"
-import { Heard, RealtimeSocket } from "#server/gateway/socket"
+import { FrameStats, RealtimeSocket } from "#server/gateway/socket"
 import { connectSocket } from "#testing/socket-client"
 
 const none = "0".repeat(26)
@@ -69,8 +69,8 @@ const testGateway = Effect.gen(function* () {
   const asked = Deferred.makeUnsafe<void>()
   const admission = { answer: Effect.succeed(admitted) }
   const gateway = {
-    turn: new EventTurn(() => clock.now),
-    heard: new Heard(),
+    turn: new FlushScheduler(() => clock.now),
+    heard: new FrameStats(),
     handlers: noFrames,
     listenerHandlers: noFrames,
     now: () => clock.now,

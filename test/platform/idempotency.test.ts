@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { IdempotencyRows } from "#sql/idempotency"
+import { IdempotencyRepository } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -127,7 +127,10 @@ layer(Node)("a report whose answer cannot be kept", (it) => {
   )
 })
 
-const Once = Idempotency.layer.pipe(Layer.provide(IdempotencyRows.layer), Layer.provideMerge(Node))
+const Once = Idempotency.layer.pipe(
+  Layer.provide(IdempotencyRepository.layer),
+  Layer.provideMerge(Node)
+)
 
 layer(Once)("an answer", (it) => {
   it.effect("is kept for 24 hours", () =>

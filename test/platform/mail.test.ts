@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mail as limits } from "#rpc/limits"
 import { databaseLayer } from "#sql/database"
-import { letterOf } from "#server/platform/mail/templates"
+import { renderMail } from "#server/platform/mail/templates"
 import { Environments } from "#server/features/projects/environments"
 import { at, request } from "#testing/players"
 import { pause } from "#testing/socket-client"
@@ -239,7 +239,7 @@ layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("what a mail says", 
 
   it("has neither line breaks in its subject nor markup of others in its HTML", () => {
     const link = `https://game.example.com/?a="><script>x</script>#svc_reset=t`
-    const letter = letterOf("reset", "A\r\nBcc: eve@example.com\u2028", link)
+    const letter = renderMail("reset", "A\r\nBcc: eve@example.com\u2028", link)
     assert.strictEqual(letter.subject, "Choose a new password for A Bcc: eve@example.com")
     assert.notInclude(letter.html, "<script>")
     assert.include(letter.text, link)

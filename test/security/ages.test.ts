@@ -7,7 +7,7 @@ import { Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type AgeBand, ageBandOf } from "#rpc/ages"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { AgeRows } from "#sql/ages"
+import { AgeRepository } from "#sql/ages"
 import { poolLayer } from "#sql/database"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, configure, guest, newPlayer, type TestPlayer, type TestTarget } from "#testing/players"
@@ -18,7 +18,7 @@ import { DatabaseLive } from "../support/service.ts"
 /** The service, and its statements on the same database. */
 const App = Layer.mergeAll(
   TestApp.layerWith(),
-  AgeRows.layer.pipe(
+  AgeRepository.layer.pipe(
     Layer.provideMerge(
       Layer.unwrap(
         Effect.map(TestDatabase, ({ url }) =>
@@ -50,7 +50,7 @@ const Owner = Schema.Struct({ id: PlayerId, environmentId: EnvironmentId })
 
 /** One step from a state, done by the service's own statements. */
 const makeTransition = Effect.fnUntraced(function* (undeclared: AgeBand, player: string) {
-  const rows = yield* AgeRows
+  const rows = yield* AgeRepository
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql`select id, environment_id from players where id = ${player}`
   const { environmentId, id: playerId } = yield* Schema.decodeUnknownEffect(Owner)(found)

@@ -7,10 +7,10 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { outgoing, playerSessions, stats } from "#rpc/limits"
-import { StatRows } from "#sql/stats"
+import { StatRepository } from "#sql/stats"
 import { SessionsActor } from "#entities/player-session/actor"
-import type { SessionItem } from "#entities/player-session/protocol"
-import { nowhere } from "#entities/player-session/state"
+import type { SessionOutput } from "#entities/player-session/protocol"
+import { noReservation } from "#entities/player-session/state"
 import { Outgoing } from "#server/platform/outgoing"
 import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { newGame } from "../support/players.ts"
@@ -63,7 +63,7 @@ describe("a bucket of sessions", () => {
     const loads: Array<ReadonlyArray<string>> = []
     const port = { now: () => 0, held: () => true, wakeAt: () => undefined }
     const actor = new SessionsActor(1, { ...port, load: (players) => void loads.push(players) })
-    const told: Array<SessionItem> = []
+    const told: Array<SessionOutput> = []
     actor.attach("n1", 1, { tell: (items) => void told.push(...items), end: () => undefined }, [])
     const come = (seq: number) => ({
       seq,
@@ -71,7 +71,7 @@ describe("a bucket of sessions", () => {
         t: "attach",
         playerId: `p${seq}`,
         connectionId: `c${seq}`,
-        place: nowhere
+        place: noReservation
       } as const
     })
     const submit = (...inputs: Parameters<typeof actor.submit>[2]) => {
@@ -94,7 +94,7 @@ describe("a bucket of sessions", () => {
   })
 })
 
-const Node = StatRows.layer.pipe(
+const Node = StatRepository.layer.pipe(
   Layer.provideMerge(nodeWith()),
   Layer.provideMerge(SharedDatabase.layer)
 )
@@ -103,7 +103,7 @@ layer(Node)("rejected values", (it) => {
   it.effect("are 10,000 an environment, the newest, and no other environment's fewer", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* StatRows
+      const rows = yield* StatRepository
       const reject = Effect.fnUntraced(function* (count: number) {
         const { environmentId, player } = yield* newGame({})
         yield* sql`

@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { IdempotencyRows } from "#sql/idempotency"
+import { IdempotencyRepository } from "#sql/idempotency"
 import { Idempotency } from "#server/platform/idempotency"
 import { at } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -93,7 +93,10 @@ layer(Node, { timeout: "60 seconds" })("32 requests with one key at once, 50 tim
   )
 })
 
-const Once = Idempotency.layer.pipe(Layer.provide(IdempotencyRows.layer), Layer.provideMerge(Node))
+const Once = Idempotency.layer.pipe(
+  Layer.provide(IdempotencyRepository.layer),
+  Layer.provideMerge(Node)
+)
 
 layer(Once, { timeout: "30 seconds" })("a key", (it) => {
   it.effect("is of one caller and one endpoint, and free again after a failure", () =>

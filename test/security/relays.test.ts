@@ -12,7 +12,7 @@ import { Clock, ConfigProvider, Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { turn } from "#rpc/limits"
 import { Settings } from "#server/platform/settings/settings"
-import { Relays } from "#server/features/peers/frames"
+import { TurnServers } from "#server/features/peers/frames"
 
 const secret = "shared-with-the-turn-server"
 const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
@@ -98,7 +98,7 @@ class Coturn extends Context.Service<Coturn, { readonly port: number }>()(
 
 const RelaysLive = Layer.unwrap(
   Effect.map(Coturn, ({ port }) =>
-    Relays.layer.pipe(
+    TurnServers.layer.pipe(
       Layer.provide(Settings.layer),
       Layer.provide(
         ConfigProvider.layer(
@@ -118,7 +118,7 @@ interface Credentials {
 
 /** What a player is given, `secondsAgo`. */
 const given = Effect.fnUntraced(function* (player: string, secondsAgo = 0) {
-  const relays = yield* Relays
+  const relays = yield* TurnServers
   const now = yield* TestClock.withLive(Clock.currentTimeMillis)
   yield* TestClock.setTime(now - secondsAgo * 1000)
   const { iceServers } = yield* relays.serversFor(player, "relay")

@@ -6,7 +6,7 @@ import { HashMap, Layer } from "effect"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
-import type { ChannelItem } from "#entities/channel/protocol"
+import type { ChannelOutput } from "#entities/channel/protocol"
 import type { Watcher } from "#entities/watch"
 import type { Process } from "./world.ts"
 
@@ -14,7 +14,7 @@ import type { Process } from "./world.ts"
 export interface ToldChannel {
   readonly channelId: string
   readonly epoch: number
-  readonly items: Array<ChannelItem>
+  readonly items: Array<ChannelOutput>
 }
 
 interface ChannelActivation {
@@ -36,12 +36,12 @@ export class ChannelRecord {
     const { epoch, id } = actor
     this.#activations.push({ process, actor, occupiedAt: process.world.now, live: false })
     this.#newest.set(id, Math.max(epoch, this.#newest.get(id) ?? 0))
-    const attached = new WeakMap<object, Watcher<ChannelItem>>()
+    const attached = new WeakMap<object, Watcher<ChannelOutput>>()
     const attach = actor.attach.bind(actor)
     actor.attach = (node, watcher, ...rest) => {
       const told: ToldChannel = { channelId: id, epoch, items: [] }
       this.told.push(told)
-      const tell = (items: ReadonlyArray<ChannelItem>): void => {
+      const tell = (items: ReadonlyArray<ChannelOutput>): void => {
         told.items.push(...items)
         if (items.length > 0) this.#checkOwner(process, actor)
         watcher.tell(items)

@@ -6,12 +6,12 @@
  */
 import { Effect, type Exit } from "effect"
 import { SqlError } from "effect/sql"
-import { ChannelRows } from "#sql/channels"
-import { RoomRows } from "#sql/rooms"
+import { ChannelRepository } from "#sql/channels"
+import { RoomRepository } from "#sql/rooms"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
 
-type Rows = RoomRows["Service"]
+type Rows = RoomRepository["Service"]
 
 /** How the database is at the moment. */
 export type Weather = "fine" | "slow" | "refusing" | "silent"
@@ -19,7 +19,7 @@ export type Weather = "fine" | "slow" | "refusing" | "silent"
 /** Real statements, one after the other. */
 export interface RealDatabase {
   readonly rows: Rows
-  readonly channelRows: ChannelRows["Service"]
+  readonly channelRows: ChannelRepository["Service"]
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<Exit.Exit<A, E>>
   /** Forgets all rooms and channels and begins the epochs anew. */
   readonly clear: () => Promise<void>
@@ -189,10 +189,10 @@ export class Database {
   }
 
   /** The repository of channels as a process sees it. */
-  channelRowsFor(process: Process): ChannelRows["Service"] {
+  channelRowsFor(process: Process): ChannelRepository["Service"] {
     const { channelRows: rows } = this.#real
     const settled = <A>(real: Effect.Effect<A>) => this.#settled(process, real)
-    return ChannelRows.of({
+    return ChannelRepository.of({
       claim: (environmentId, name) => settled(rows.claim(environmentId, name)),
       insert: (row) => settled(rows.insert(row)),
       save: (row) => settled(rows.save(row)),
@@ -206,7 +206,7 @@ export class Database {
   rowsFor(process: Process): Rows {
     const { rows } = this.#real
     const settled = <A>(real: Effect.Effect<A>) => this.#settled(process, real)
-    return RoomRows.of({
+    return RoomRepository.of({
       claim: (id) => settled(rows.claim(id)),
       nextEpoch: settled(rows.nextEpoch),
       insert: (row) => settled(rows.insert(row)),

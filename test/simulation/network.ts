@@ -8,7 +8,11 @@ import { Runners, type RunnerAddress } from "effect/cluster"
 import { NetAddress } from "effect/net"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
-import { type Wire, type WireEvents, Wires } from "#server/cluster/runner-transport"
+import {
+  type RunnerConnection,
+  type RunnerConnectionEvents,
+  RunnerTransport
+} from "#server/cluster/runner-transport"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
 
@@ -226,8 +230,8 @@ export class Network {
   #wire(
     process: Process,
     connection: Effect.Effect<End, Socket.SocketError>,
-    eventsOf: (wire: Wire) => WireEvents
-  ): Wire {
+    eventsOf: (wire: RunnerConnection) => RunnerConnectionEvents
+  ): RunnerConnection {
     let why = "the other end closed it"
     let end: End | undefined
     let over = false
@@ -242,7 +246,7 @@ export class Network {
       if (end !== undefined) this.#ends.delete(end)
       events.ended(why)
     })
-    const wire: Wire = {
+    const wire: RunnerConnection = {
       send: (frame) => {
         if (!over) write(frame)
       },
@@ -268,7 +272,7 @@ export class Network {
   }
 
   /** The wires of a process at an address. */
-  wires(process: Process, address: string): Wires["Service"] {
+  wires(process: Process, address: string): RunnerTransport["Service"] {
     return {
       open: (to, events) => this.#wire(process, this.#connect(process, lineKey(to)), () => events),
       accept: (accepted) => {
@@ -335,7 +339,7 @@ const lineKey = (address: RunnerAddress.RunnerAddress): string => `line ${key(ad
 export const wires = (network: Network, process: Process, self: RunnerAddress.RunnerAddress) =>
   Layer.mergeAll(
     Layer.succeed(SocketServer.SocketServer, network.server(process, key(self))),
-    Layer.succeed(Wires, network.wires(process, key(self))),
+    Layer.succeed(RunnerTransport, network.wires(process, key(self))),
     Layer.effect(
       Runners.RpcClientProtocol,
       Effect.gen(function* () {

@@ -1,15 +1,15 @@
 /** Real databases for simulated clusters: one for each life that is played at a time. */
 import { Context, Effect, type Exit, Layer, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { poolLayer } from "#sql/database"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { cloneDatabase } from "#testing/database"
 import type { RealDatabase } from "./database.ts"
 import { environmentId } from "./runner.ts"
 
 const services = (url: Redacted.Redacted) =>
-  Layer.mergeAll(RoomRows.layer, ChannelRows.layer).pipe(
+  Layer.mergeAll(RoomRepository.layer, ChannelRepository.layer).pipe(
     Layer.provideMerge(poolLayer({ url, connections: 1 }))
   )
 
@@ -37,8 +37,8 @@ export const openDatabase = Effect.fnUntraced(function* (
   const ids = sql<{ readonly id: string }>`select id from rooms`
   const names = sql<{ readonly name: string }>`select name from channels order by name`
   return {
-    rows: Context.get(context, RoomRows),
-    channelRows: Context.get(context, ChannelRows),
+    rows: Context.get(context, RoomRepository),
+    channelRows: Context.get(context, ChannelRepository),
     run,
     crash: async () => {
       await run(emptied)

@@ -6,7 +6,7 @@ import { Layer } from "effect"
 import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"
-import type { RoomItem } from "#entities/room/protocol"
+import type { RoomOutput } from "#entities/room/protocol"
 import type { Watcher } from "#entities/watch"
 import type { Process } from "./world.ts"
 
@@ -15,7 +15,7 @@ export interface Told {
   readonly roomId: string
   readonly epoch: number
   readonly node: string
-  readonly items: Array<RoomItem>
+  readonly items: Array<RoomOutput>
 }
 
 /** A seat that matchmaking gave. */
@@ -45,12 +45,12 @@ export class RoomRecord {
     const activation = { process, actor, wokenAt: process.world.now, wokenFrom: actor.state }
     this.activations.set(actor.id, [...known, activation])
     this.#noteSeats(process, actor)
-    const attached = new WeakMap<object, Watcher<RoomItem>>()
+    const attached = new WeakMap<object, Watcher<RoomOutput>>()
     const attach = actor.attach.bind(actor)
     actor.attach = (node, watcher, heardEpoch, present) => {
       const told: Told = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
       this.told.push(told)
-      const tell = (items: ReadonlyArray<RoomItem>): void => {
+      const tell = (items: ReadonlyArray<RoomOutput>): void => {
         told.items.push(...items)
         if (items.length > 0) this.#checkOwner(process, actor)
         watcher.tell(items)

@@ -21,9 +21,9 @@ import { RpcSerialization } from "effect/rpc"
 import { decodeConfig } from "#rpc/config-document/document"
 import { TurnUnavailable } from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
-import { ChannelRows } from "#sql/channels"
-import { PlayerRows } from "#sql/players/repository"
-import { RoomRows } from "#sql/rooms"
+import { ChannelRepository } from "#sql/channels"
+import { PlayerRepository } from "#sql/players/repository"
+import { RoomRepository } from "#sql/rooms"
 import { ChannelLive } from "#entities/channel/entity"
 import { ChannelSweeper } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
@@ -33,21 +33,21 @@ import { LocalSessions, PlayerSessionsLive } from "#entities/player-session/enti
 import { RoomLive } from "#entities/room/entity"
 import { RoomSweeper } from "#entities/room/sweeper"
 import { RoomWriter } from "#entities/room/writer"
-import { NodeTurn } from "#server/platform/flush"
+import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { Throttles } from "#server/platform/throttles"
-import { pace, RunnerLive } from "#server/cluster/cluster"
-import { Hearing } from "#server/cluster/health"
+import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
+import { FailureDetector } from "#server/cluster/health"
 import { LockSession } from "#server/cluster/lock-session"
-import { RunnerList } from "#server/cluster/runner-cache"
-import { LinesLive } from "#server/cluster/runner-links"
+import { RunnerCache } from "#server/cluster/runner-cache"
+import { RunnerLinksLive } from "#server/cluster/runner-links"
 import { HandoverStorage } from "#server/cluster/shard-locks"
 import { ChannelHub } from "#server/links/channel-hub"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
-import { Relays } from "#server/features/peers/frames"
-import { Standings } from "#server/features/players/status-cache"
+import { TurnServers } from "#server/features/peers/frames"
+import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Frames } from "#server/gateway/frame-handlers"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
@@ -92,8 +92,8 @@ const CoreLive = Layer.mergeAll(
     })
   ),
   Layer.succeed(
-    PlayerRows,
-    PlayerRows.of({
+    PlayerRepository,
+    PlayerRepository.of({
       find: (environment, id) =>
         Effect.succeedSome({
           id,
@@ -110,15 +110,18 @@ const CoreLive = Layer.mergeAll(
     })
   ),
   Layer.succeed(
-    Standings,
-    Standings.of({
+    PlayerStatusCache,
+    PlayerStatusCache.of({
       of: (_, id) => Effect.succeed({ displayName: id, declaredAgeBand: null, banned: undefined }),
       check: () => Effect.void,
       changed: () => Effect.void,
       changes: Stream.never
     })
   ),
-  Layer.succeed(Relays, Relays.of({ serversFor: () => Effect.fail(new TurnUnavailable()) }))
+  Layer.succeed(
+    TurnServers,
+    TurnServers.of({ serversFor: () => Effect.fail(new TurnUnavailable()) })
+  )
 )
 
 /**
@@ -127,8 +130,8 @@ const CoreLive = Layer.mergeAll(
  */
 const hearing = (network: Network, process: Process) =>
   Layer.succeed(
-    Hearing,
-    Hearing.of({
+    FailureDetector,
+    FailureDetector.of({
       of: (address) =>
         Effect.suspend(() => {
           if (network.refuses(address)) return Effect.succeed("gone")
@@ -154,12 +157,12 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
   RunnerLive.pipe(
     Layer.provide(hearing(all.network, process)),
     Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process))),
-    Layer.provideMerge(LinesLive),
+    Layer.provideMerge(RunnerLinksLive),
     Layer.provide(wires(all.network, process, address)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(
       HandoverStorage.pipe(
-        Layer.provide(RunnerList),
+        Layer.provide(RunnerCache),
         Layer.provide(
           Layer.succeed(LockSession, LockSession.of({ unlock: () => Effect.succeed(0) }))
         ),
@@ -169,7 +172,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
     ),
     Layer.provide(
       ShardingConfig.layer({
-        ...pace,
+        ...shardingTimings,
         refreshAssignmentsInterval: assignmentMillis,
         shardsPerGroup: shards,
         runnerAddress: Option.some(address)
@@ -203,10 +206,10 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
         LocalSessions.layer
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeTurn.layer)),
+    Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
     Layer.provideMerge(CoreLive),
-    Layer.provideMerge(Layer.succeed(ChannelRows, all.database.channelRowsFor(process))),
-    Layer.provideMerge(Layer.succeed(RoomRows, all.database.rowsFor(process)))
+    Layer.provideMerge(Layer.succeed(ChannelRepository, all.database.channelRowsFor(process))),
+    Layer.provideMerge(Layer.succeed(RoomRepository, all.database.rowsFor(process)))
   )
 
 /** What players and the checks see of a runner. */

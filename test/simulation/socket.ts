@@ -8,7 +8,7 @@ import { closeCodes, type CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/outbox"
 import { dispatch, frameHead, parseFrame } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import type { Door, PlayerConnection } from "#server/links/player-connection"
+import type { FrameSink, PlayerConnection } from "#server/links/player-connection"
 import { openConnection, welcome } from "#server/gateway/admission"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
@@ -25,7 +25,7 @@ export interface SocketEvents {
 /** Frames that a door holds for a player who does not read. */
 const outboxFrames = 40
 
-export class PlayerSocket implements Door, Seat {
+export class PlayerSocket implements FrameSink, Seat {
   readonly runner: Runner
   readonly #world: World
   readonly #chance: Chance

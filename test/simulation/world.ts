@@ -19,7 +19,7 @@ import {
   Scheduler
 } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { TurnTimers } from "#server/platform/flush"
+import { FlushTimers } from "#server/platform/flush"
 import type { Chance } from "./random.ts"
 
 type Task = () => void
@@ -192,7 +192,7 @@ export class Process {
         new Scheduler.MixedScheduler("async", (task) => this.enqueue(task))
       ),
       Context.add(Clock.Clock, this.#clock()),
-      Context.add(TurnTimers, {
+      Context.add(FlushTimers, {
         soon: (run) => void this.enqueue(run),
         later: (run, millis) => void world.after(millis, run, { process: this })
       }),

@@ -1,13 +1,13 @@
 /** Look-ups that arrive together are one statement, and everybody gets an answer. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { gather } from "#sql/batching"
+import { batchReads } from "#sql/batching"
 
 /** A table in which each id has itself, and the statements that read it. */
 const makeTable = Effect.gen(function* () {
   const statements: Array<ReadonlyArray<string>> = []
   const open = yield* Deferred.make<void>()
-  const find = yield* gather((_, ids) => {
+  const find = yield* batchReads((_, ids) => {
     statements.push([...ids])
     return Effect.as(Deferred.await(open), new Map(ids.map((id) => [id, id])))
   })
@@ -64,7 +64,7 @@ describe("gathered look-ups", () => {
   it.effect("fail together, and the next are asked anew", () =>
     Effect.gen(function* () {
       let fails = true
-      const find = yield* gather((_, ids) =>
+      const find = yield* batchReads((_, ids) =>
         fails ? Effect.die("gone") : Effect.succeed(new Map(ids.map((id) => [id, id])))
       )
       const both = Effect.all([Effect.exit(find("e1", ["a"])), Effect.exit(find("e1", ["b"]))], {

@@ -1,7 +1,7 @@
 /** Writes that arrive together are one statement, an owner is in it once, and everybody is answered. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import { gatherWrites } from "#sql/batching"
+import { batchWrites } from "#sql/batching"
 
 interface Write {
   readonly owner: string
@@ -19,7 +19,7 @@ const makeTable = Effect.gen(function* () {
     sums.set(owner, sum)
     return sum
   }
-  const write = yield* gatherWrites<Write, number | "negative">({
+  const write = yield* batchWrites<Write, number | "negative">({
     ownerOf: ({ owner }) => owner,
     sizeOf: ({ size = 1 }) => size,
     alone: (request) =>
@@ -104,7 +104,7 @@ describe("gathered writes", () => {
   it.effect("fail together when nobody knows what was done, and are not tried again", () =>
     Effect.gen(function* () {
       let statements = 0
-      const write = yield* gatherWrites<Write, number>({
+      const write = yield* batchWrites<Write, number>({
         ownerOf: ({ owner }) => owner,
         sizeOf: () => 1,
         alone: ({ value }) => Effect.succeed(value),

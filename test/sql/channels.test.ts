@@ -1,14 +1,14 @@
 /** Rows of channels, where they have none to belong to. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { poolLayer } from "#sql/database"
 import { TestDatabase } from "#testing/app"
 import { DatabaseLive } from "../support/service.ts"
 
 const Rows = Layer.unwrap(
   Effect.map(TestDatabase, ({ url }) =>
-    Layer.provide(ChannelRows.layer, poolLayer({ url: Redacted.make(url), connections: 1 }))
+    Layer.provide(ChannelRepository.layer, poolLayer({ url: Redacted.make(url), connections: 1 }))
   )
 ).pipe(Layer.provide(DatabaseLive))
 
@@ -25,7 +25,7 @@ const row = {
 layer(Rows)("a channel whose environment is gone", (it) => {
   it.effect("is not written, which is no fault of the database", () =>
     Effect.gen(function* () {
-      const rows = yield* ChannelRows
+      const rows = yield* ChannelRepository
       assert.isFalse(yield* rows.save(row))
       assert.isFalse(yield* rows.insert(row))
       assert.isFalse(yield* rows.exists(row.environmentId, row.name))

@@ -4,7 +4,7 @@ import { Context, Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { isRefused, poolLayer } from "#sql/database"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { toRow } from "#entities/room/snapshot"
 import { pause } from "#testing/socket-client"
 import { proxyTo } from "../support/http/raw.ts"
@@ -18,11 +18,11 @@ const snapshot = { ...row, since: row.epoch }
 const database = Effect.gen(function* () {
   const url = yield* SharedDatabase
   const services = yield* Layer.build(
-    RoomRows.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
+    RoomRepository.layer.pipe(Layer.provideMerge(poolLayer({ url, connections: 1 })))
   )
   const sql = Context.get(services, SqlClient.SqlClient)
   const crash = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
-  return { crash, rows: Context.get(services, RoomRows), sql }
+  return { crash, rows: Context.get(services, RoomRepository), sql }
 })
 
 layer(SharedDatabase.layer)("a snapshot", (it) => {
@@ -32,7 +32,10 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
       const proxy = yield* proxyTo(Number(address.port))
       address.port = `${proxy.port}`
       const pool = poolLayer({ url: Redacted.make(address.href), connections: 2 })
-      const rows = Context.get(yield* Layer.build(Layer.provide(RoomRows.layer, pool)), RoomRows)
+      const rows = Context.get(
+        yield* Layer.build(Layer.provide(RoomRepository.layer, pool)),
+        RoomRepository
+      )
       yield* rows.insert(row)
       yield* proxy.freeze
       const late = yield* Effect.forkChild(Effect.exit(rows.save([snapshot])))

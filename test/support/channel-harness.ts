@@ -20,11 +20,11 @@ import {
   playerView,
   selfOf,
   settingsView,
-  type Terms
+  type ChannelOptions
 } from "#entities/channel/model"
-import type { ChannelInput, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
-import type { ChannelPort } from "#entities/channel/runtime"
-import { defaultTerms } from "#entities/channel/settings"
+import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/protocol"
+import type { ChannelRuntime } from "#entities/channel/runtime"
+import { defaultSettings } from "#entities/channel/settings"
 import { fromRow, toRow } from "#entities/channel/snapshot"
 import type { Watcher } from "#entities/watch"
 
@@ -95,7 +95,7 @@ export class Gateway {
   /** How many items have come, and bytes of frames in them. */
   items = 0
   bytes = 0
-  watcher: Watcher<ChannelItem> | undefined
+  watcher: Watcher<ChannelOutput> | undefined
   epoch = 0
   over = false
 
@@ -111,7 +111,7 @@ export class Gateway {
     return this.frames.findLast((frame) => frame.to === to)?.event
   }
 
-  receive(items: ReadonlyArray<ChannelItem>): void {
+  receive(items: ReadonlyArray<ChannelOutput>): void {
     assert.isFalse(this.over, "the end is the last that is told")
     for (const item of items) {
       this.items += 1
@@ -120,7 +120,7 @@ export class Gateway {
     }
   }
 
-  #item(item: ChannelItem): void {
+  #item(item: ChannelOutput): void {
     switch (item.k) {
       case "tell": {
         const event = decodeFrame(item.frame)
@@ -186,11 +186,11 @@ export class ChannelWorld {
   #connections = 0
   #seq = 0
 
-  constructor(terms: Partial<Terms> = {}) {
+  constructor(terms: Partial<ChannelOptions> = {}) {
     this.gateways = { n1: new Gateway("n1"), n2: new Gateway("n2") }
     const managed = terms.managed ?? terms.ownerId === undefined
     const state = openChannel(
-      { ...defaultTerms(environmentId, name, start), managed, ...terms },
+      { ...defaultSettings(environmentId, name, start), managed, ...terms },
       start + limits.emptySeconds * 1000
     )
     this.actor = this.#activate(1, undefined)
@@ -212,7 +212,7 @@ export class ChannelWorld {
   #activate(epoch: number, state: ChannelState | undefined): ChannelActor {
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.#flushAt = Number.POSITIVE_INFINITY
-    const port: ChannelPort = {
+    const port: ChannelRuntime = {
       now: () => this.now,
       held: () => true,
       wakeAt: (millis) => {
@@ -238,7 +238,7 @@ export class ChannelWorld {
     const gateway = this.gateways[node]
     const { epoch } = this.actor
     let attached = false
-    const watcher: Watcher<ChannelItem> = {
+    const watcher: Watcher<ChannelOutput> = {
       tell: (items) => {
         if (gateway.watcher !== undefined && gateway.watcher !== watcher) return
         if (items.length === 0) attached = true

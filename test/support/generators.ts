@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import * as fc from "fast-check"
 import { JsonMembers } from "#rpc/rooms"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
-import type { Place, SessionCommand } from "#entities/player-session/state"
+import type { Reservation, SessionCommand } from "#entities/player-session/state"
 import type { RoomSettings } from "#entities/room/model"
 
 const players = ["ann", "ben", "cat", "dan", "eve"]
@@ -146,12 +146,12 @@ const connection = fc.constantFrom("c1", "c2", "c3")
 const room = fc.constantFrom("r1", "r2")
 const ticket = fc.constantFrom("t1", "t2")
 
-const held: fc.Arbitrary<Place> = fc.oneof(
+const held: fc.Arbitrary<Reservation> = fc.oneof(
   fc.record({ k: fc.constant("seat" as const), roomId: room }),
   fc.record({ k: fc.constant("ticket" as const), ticketId: ticket })
 )
 
-const place: fc.Arbitrary<Place> = fc.oneof(held, fc.constant<Place>({ k: "none" }))
+const place: fc.Arbitrary<Reservation> = fc.oneof(held, fc.constant<Reservation>({ k: "none" }))
 
 /** What gateways and queues tell a player's session. */
 export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.array(

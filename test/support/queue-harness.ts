@@ -4,8 +4,8 @@
  * happens, a ticket gets one seat or none, and one answer.
  */
 import { assert } from "@effect/vitest"
-import { QueueActor, type QueuePort } from "#entities/matchmaking-queue/actor"
-import type { QueueItem, QueueSettings } from "#entities/matchmaking-queue/protocol"
+import { QueueActor, type QueueRuntime } from "#entities/matchmaking-queue/actor"
+import type { QueueOutput, QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { Match, QueueMode, Ticket } from "#entities/matchmaking-queue/state"
 import type { Watcher } from "#entities/watch"
 import { start } from "./room-harness.ts"
@@ -35,7 +35,7 @@ class Gateway {
   readonly held = new Set<string>()
   /** Cancellations without an answer: ticket by number. */
   readonly cancels = new Map<number, string>()
-  watcher: Watcher<QueueItem> | undefined
+  watcher: Watcher<QueueOutput> | undefined
 }
 
 export class QueueWorld {
@@ -188,7 +188,7 @@ export class QueueWorld {
     this.actor.submit(node, inputs)
   }
 
-  #hear(gateway: Gateway, item: QueueItem): void {
+  #hear(gateway: Gateway, item: QueueOutput): void {
     if (item.k === "cancelled") {
       const ticketId = gateway.cancels.get(item.seq)
       gateway.cancels.delete(item.seq)
@@ -225,7 +225,7 @@ export class QueueWorld {
     this.matches.push(match.tickets.map(idOf))
   }
 
-  get #port(): QueuePort {
+  get #port(): QueueRuntime {
     return {
       now: () => this.now,
       wakeAt: (millis) => {

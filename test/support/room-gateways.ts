@@ -6,9 +6,9 @@
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { type CloseReason, RoomEvent, type RoomSnapshot } from "#rpc/rooms"
-import { RoomActor, type RoomPort } from "#entities/room/actor"
-import type { Newcomer, RoomSettings, RoomState } from "#entities/room/model"
-import type { PlayerCommand, RoomInput, RoomItem } from "#entities/room/protocol"
+import { RoomActor, type RoomRuntime } from "#entities/room/actor"
+import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/model"
+import type { PlayerCommand, RoomInput, RoomOutput } from "#entities/room/protocol"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
 import type { Watcher } from "#entities/watch"
 import { connectionOf, emptyRoom, follow, start } from "./room-harness.ts"
@@ -23,13 +23,13 @@ export class Gateway {
   readonly members = new Map<string, string>()
   readonly views = new Map<string, RoomSnapshot>()
   /** Everything told, since this was last emptied. */
-  items: Array<RoomItem> = []
+  items: Array<RoomOutput> = []
   /** Frames that players heard, oldest first. */
   readonly frames: Array<{ readonly player: string; readonly event: RoomEvent }> = []
   /** Commands that wait for the room. */
   readonly waiting: Array<RoomInput> = []
   readonly unanswered = new Set<number>()
-  watcher: Watcher<RoomItem> | undefined
+  watcher: Watcher<RoomOutput> | undefined
   epoch = 0
   over = false
 
@@ -38,7 +38,7 @@ export class Gateway {
   }
 
   /** What the room knows of this node's members when it attaches. */
-  get present(): ReadonlyArray<Newcomer> {
+  get present(): ReadonlyArray<JoiningPlayer> {
     return Array.from(this.members, ([playerId, connectionId]) => ({
       playerId,
       displayName: playerId,
@@ -53,7 +53,7 @@ export class Gateway {
     return this.frames.filter((frame) => frame.player === player).map(({ event }) => event.t)
   }
 
-  receive(epoch: number, items: ReadonlyArray<RoomItem>): void {
+  receive(epoch: number, items: ReadonlyArray<RoomOutput>): void {
     assert.isAtLeast(epoch, this.epoch, "an older activation is silent")
     assert.isFalse(this.over, "the end is the last that is told")
     this.epoch = epoch
@@ -61,7 +61,7 @@ export class Gateway {
     for (const item of items) this.#item(item)
   }
 
-  #item(item: RoomItem): void {
+  #item(item: RoomOutput): void {
     switch (item.k) {
       case "event":
         for (const player of this.members.keys()) {
@@ -145,7 +145,7 @@ export class ActorWorld {
   }
 
   /** A player on a new connection of a node. */
-  newcomer(playerId: string, node: "n1" | "n2"): Newcomer {
+  newcomer(playerId: string, node: "n1" | "n2"): JoiningPlayer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
     this.gateways[node].connections.set(connectionId, playerId)
@@ -191,7 +191,7 @@ export class ActorWorld {
     const gateway = this.gateways[node]
     if (gateway.watcher !== undefined || gateway.over || this.closed !== undefined) return
     const { epoch } = this.actor
-    const watcher: Watcher<RoomItem> = {
+    const watcher: Watcher<RoomOutput> = {
       tell: (items) => gateway.receive(epoch, items),
       end: () => {
         gateway.watcher = undefined
@@ -241,7 +241,7 @@ export class ActorWorld {
     this.now = end
   }
 
-  get #port(): RoomPort {
+  get #port(): RoomRuntime {
     return {
       now: () => this.now,
       held: () => true,

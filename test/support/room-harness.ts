@@ -10,7 +10,7 @@ import { rooms } from "#rpc/limits"
 import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 import {
   type Decision,
-  type Newcomer,
+  type JoiningPlayer,
   openRoom,
   type RoomCommand,
   type RoomSettings,
@@ -125,7 +125,7 @@ export class RoomWorld {
   }
 
   /** A player on a new connection. */
-  newcomer(playerId: string, node = "n1"): Newcomer {
+  newcomer(playerId: string, node = "n1"): JoiningPlayer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
     return { playerId, displayName: playerId, relayOnly: false, node, connectionId }

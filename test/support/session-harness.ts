@@ -4,9 +4,9 @@
  * happens, a player has one seat or none.
  */
 import { assert } from "@effect/vitest"
-import { SessionsActor, type SessionsPort } from "#entities/player-session/actor"
-import type { PlayerSessionCommand, SessionItem } from "#entities/player-session/protocol"
-import { nowhere, type Place } from "#entities/player-session/state"
+import { SessionsActor, type SessionsRuntime } from "#entities/player-session/actor"
+import type { PlayerSessionCommand, SessionOutput } from "#entities/player-session/protocol"
+import { noReservation, type Reservation } from "#entities/player-session/state"
 import type { Watcher } from "#entities/watch"
 import { start } from "./room-harness.ts"
 
@@ -17,14 +17,14 @@ export interface HeldConnection {
   readonly connectionId: string
   readonly playerId: string
   readonly node: NodeName
-  place: Place
+  place: Reservation
 }
 
 /** A gateway: its connections, and the answers it waits for. */
 class Gateway {
   readonly held = new Map<string, HeldConnection>()
   readonly pending = new Map<number, { readonly command: PlayerSessionCommand }>()
-  watcher: Watcher<SessionItem> | undefined
+  watcher: Watcher<SessionOutput> | undefined
   watch = 0
   seq = 0
 }
@@ -56,9 +56,9 @@ export class SessionWorld {
   open(node: NodeName, playerId: string): HeldConnection {
     this.#opened += 1
     const connectionId = `c${String(this.#opened).padStart(4, "0")}`
-    const connection: HeldConnection = { connectionId, playerId, node, place: nowhere }
+    const connection: HeldConnection = { connectionId, playerId, node, place: noReservation }
     this.gateways[node].held.set(connectionId, connection)
-    this.send(node, { t: "attach", playerId, connectionId, place: nowhere })
+    this.send(node, { t: "attach", playerId, connectionId, place: noReservation })
     return connection
   }
 
@@ -67,7 +67,7 @@ export class SessionWorld {
     this.send(node, { t: "detach", playerId, connectionId })
   }
 
-  claim({ connectionId, node, playerId }: HeldConnection, place: Place): void {
+  claim({ connectionId, node, playerId }: HeldConnection, place: Reservation): void {
     this.send(node, { t: "claim", playerId, connectionId, place })
   }
 
@@ -75,7 +75,7 @@ export class SessionWorld {
   release(connection: HeldConnection): void {
     const { node, place, playerId } = connection
     if (place.k === "seat") this.seats.delete(playerId)
-    connection.place = nowhere
+    connection.place = noReservation
     this.send(node, { t: "release", playerId, place })
   }
 
@@ -92,7 +92,7 @@ export class SessionWorld {
     const gateway = this.gateways[node]
     gateway.watch = ++this.#watches
     gateway.pending.clear()
-    const watcher: Watcher<SessionItem> = {
+    const watcher: Watcher<SessionOutput> = {
       tell: (items) => {
         if (gateway.watcher === watcher) this.#hear(node, items)
       },
@@ -149,7 +149,7 @@ export class SessionWorld {
     return Object.values(this.gateways).flatMap(({ held }) => Array.from(held.values()))
   }
 
-  #hear(node: NodeName, items: ReadonlyArray<SessionItem>): void {
+  #hear(node: NodeName, items: ReadonlyArray<SessionOutput>): void {
     const gateway = this.gateways[node]
     for (const item of items) {
       if (item.k === "replaced") {
@@ -167,7 +167,7 @@ export class SessionWorld {
   #answered(
     gateway: Gateway,
     command: PlayerSessionCommand,
-    item: Exclude<SessionItem, { k: "replaced" }>
+    item: Exclude<SessionOutput, { k: "replaced" }>
   ): void {
     const outcome = item.k === "done" ? (item.roomId ?? "done") : item.error.code
     const who = "connectionId" in command ? command.connectionId : command.playerId
@@ -183,7 +183,7 @@ export class SessionWorld {
     connection.place = command.place
   }
 
-  get #port(): SessionsPort {
+  get #port(): SessionsRuntime {
     return {
       now: () => this.now,
       held: () => this.owned,

@@ -20,17 +20,17 @@ import { RpcSerialization, RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import type { LocalRooms } from "#entities/room/entity"
-import type { NodeTurn } from "#server/platform/flush"
+import type { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
-import { HealthLive, HearingLive, NeighbourWatch } from "./health.ts"
+import { HealthLive, FailureDetectorLive, HealthMonitor } from "./health.ts"
 import { LockSessionLive } from "./lock-session.ts"
-import { SuspicionsLive } from "./membership.ts"
+import { MembershipLive } from "./membership.ts"
 import { Readiness } from "./readiness.ts"
-import { RunnerList } from "./runner-cache.ts"
+import { RunnerCache } from "./runner-cache.ts"
 import { ClientProtocol } from "./runner-client.ts"
-import { LinesLive } from "./runner-links.ts"
-import { portLayer } from "./runner-server.ts"
+import { RunnerLinksLive } from "./runner-links.ts"
+import { runnerServerLayer } from "./runner-server.ts"
 import { HandoverStorage } from "./shard-locks.ts"
 
 /**
@@ -41,7 +41,7 @@ import { HandoverStorage } from "./shard-locks.ts"
  * that could not lock shards asks again after `entityMessagePollInterval` (no messages are stored here),
  * before the new database session it has for that ends, too.
  */
-export const pace = {
+export const shardingTimings = {
   simulateRemoteSerialization: false,
   maxResidentEntities: 200_000,
   refreshAssignmentsInterval: 100,
@@ -53,10 +53,10 @@ export const pace = {
   sendRetryInterval: 50
 } as const
 
-const alone = Sharding.layer.pipe(
+const singleNode = Sharding.layer.pipe(
   Layer.provideMerge(Runners.layerNoop),
   Layer.provide([MessageStorage.layerNoop, RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
-  Layer.provide(ShardingConfig.layer(pace))
+  Layer.provide(ShardingConfig.layer(shardingTimings))
 )
 
 /** The cluster's own calls. */
@@ -91,31 +91,31 @@ const closedWithin = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) =>
 /** A runner among others, over whatever wires, list of runners and hearing it is given. */
 export const RunnerLive = Layer.mergeAll(
   closedWithin(RunnerCalls, callsCloseMillis),
-  NeighbourWatch
+  HealthMonitor
 ).pipe(
   Layer.provideMerge(Sharding.layer),
   Layer.provide(HealthLive),
-  Layer.provideMerge(SuspicionsLive),
+  Layer.provideMerge(MembershipLive),
   Layer.provideMerge(Runners.layerRpc),
   Layer.provide(RpcServer.layerProtocolSocketServer)
 )
 
 const StorageLive = HandoverStorage.pipe(
-  Layer.provide(RunnerList),
+  Layer.provide(RunnerCache),
   Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
   Layer.provide(LockSessionLive)
 )
 
-const together = (host: string, port: number, shardGroups: ReadonlyArray<string>) =>
+const multiNode = (host: string, port: number, shardGroups: ReadonlyArray<string>) =>
   RunnerLive.pipe(
-    Layer.provide(HearingLive.pipe(Layer.provide(Runners.layerRpc))),
-    Layer.provideMerge(LinesLive),
-    Layer.provide([portLayer(host, port), ClientProtocol]),
+    Layer.provide(FailureDetectorLive.pipe(Layer.provide(Runners.layerRpc))),
+    Layer.provideMerge(RunnerLinksLive),
+    Layer.provide([runnerServerLayer(host, port), ClientProtocol]),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(StorageLive),
     Layer.provide(
       ShardingConfig.layer({
-        ...pace,
+        ...shardingTimings,
         runnerAddress: Option.some(RunnerAddress.make(host, port)),
         ...(shardGroups.length === 0 ? {} : { assignedShardGroups: shardGroups })
       })
@@ -146,12 +146,12 @@ export const ReadinessLive = Layer.effect(
 type ClusterLayer = Layer.Layer<
   Sharding.Sharding,
   SocketServer.SocketServerError,
-  LocalRooms | NodeTurn | Invalidation | SqlClient.SqlClient
+  LocalRooms | NodeFlush | Invalidation | SqlClient.SqlClient
 >
 
 /** Sharding as the settings want it. */
 export const ClusterLive = Layer.unwrap(
   Effect.map(Settings, ({ runner }): ClusterLayer =>
-    runner === undefined ? alone : together(runner.host, runner.port, runner.shardGroups)
+    runner === undefined ? singleNode : multiNode(runner.host, runner.port, runner.shardGroups)
   )
 )

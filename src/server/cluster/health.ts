@@ -13,8 +13,8 @@ import {
   RunnerStorage,
   ShardingConfig
 } from "effect/cluster"
-import { Suspicions } from "./membership.ts"
-import { Neighbours } from "./runner-links.ts"
+import { Membership } from "./membership.ts"
+import { PeerRunners } from "./runner-links.ts"
 
 const watchMillis = 200
 const watched = 2
@@ -43,8 +43,8 @@ const isRefused = ({ host, port }: RunnerAddress.RunnerAddress): Effect.Effect<b
   })
 
 /** What this runner knows of another by itself. */
-export class Hearing extends Context.Service<
-  Hearing,
+export class FailureDetector extends Context.Service<
+  FailureDetector,
   {
     /** It answers; nothing is there any more; or there is silence, which may be anybody's fault. */
     readonly of: (
@@ -57,12 +57,12 @@ export class Hearing extends Context.Service<
  * A runner whose line answers is there. One that does not is gone when its machine refuses a
  * connection, and silent when pings go unanswered.
  */
-export const HearingLive = Layer.effect(
-  Hearing,
+export const FailureDetectorLive = Layer.effect(
+  FailureDetector,
   Effect.gen(function* () {
-    const neighbours = yield* Neighbours
+    const neighbours = yield* PeerRunners
     const runners = yield* Runners.Runners
-    return Hearing.of({
+    return FailureDetector.of({
       of: Effect.fnUntraced(function* (address) {
         const heard = neighbours.heard(address)
         if (heard === "lives") return "answers"
@@ -81,8 +81,8 @@ export const HearingLive = Layer.effect(
 export const HealthLive = Layer.effect(
   RunnerHealth.RunnerHealth,
   Effect.gen(function* () {
-    const hearing = yield* Hearing
-    const suspicions = yield* Suspicions
+    const hearing = yield* FailureDetector
+    const suspicions = yield* Membership
     return RunnerHealth.RunnerHealth.of({
       isAlive: (address) =>
         Effect.map(hearing.of(address), (heard) => heard !== "gone" && !suspicions.isOut(address))
@@ -91,7 +91,7 @@ export const HealthLive = Layer.effect(
 )
 
 /** Those that follow an address in the list, which is a ring. */
-export const neighboursOf = <Address extends { toString(): string }>(
+export const ringNeighboursOf = <Address extends { toString(): string }>(
   self: Address,
   addresses: ReadonlyArray<Address>
 ): ReadonlyArray<Address> => {
@@ -111,8 +111,8 @@ const lookAfter = Effect.fnUntraced(function* (
   wasSilent: boolean
 ) {
   const storage = yield* RunnerStorage.RunnerStorage
-  const suspicions = yield* Suspicions
-  const heard = yield* (yield* Hearing).of(address)
+  const suspicions = yield* Membership
+  const heard = yield* (yield* FailureDetector).of(address)
   if (heard === "silent") {
     yield* suspicions.tell(address, heard)
     yield* Effect.sleep(objectionMillis)
@@ -141,10 +141,10 @@ const lookAround = Effect.fnUntraced(function* (
   looking: FiberMap.FiberMap<string>
 ) {
   const storage = yield* RunnerStorage.RunnerStorage
-  const suspicions = yield* Suspicions
+  const suspicions = yield* Membership
   const listed = yield* storage.getRunners
   const healthy = listed.filter(([, isHealthy]) => isHealthy).map(([{ address }]) => address)
-  const neighbours = neighboursOf(self, healthy)
+  const neighbours = ringNeighboursOf(self, healthy)
   for (const [{ address }, isHealthy] of listed) {
     const name = address.toString()
     const concerns = silent.has(name) || suspicions.doubts(address)
@@ -159,7 +159,7 @@ const lookAround = Effect.fnUntraced(function* (
 })
 
 /** Watches the neighbours for as long as the runner runs. */
-export const NeighbourWatch = Layer.effectDiscard(
+export const HealthMonitor = Layer.effectDiscard(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     if (Option.isNone(runnerAddress)) return

@@ -21,7 +21,7 @@ const keepMillis = 8000
  * Who is out: whoever is suspected by one that is heard better, or as well and comes first in the
  * alphabet. So of two that have lost each other one is out, and one that has lost all others is.
  */
-export const outOf = (suspicions: ReadonlyArray<Suspicion>): ReadonlySet<string> => {
+export const evictedRunners = (suspicions: ReadonlyArray<Suspicion>): ReadonlySet<string> => {
   const doubters = Map.groupBy(suspicions, ({ of }) => of)
   const isBelieved = ({ by, of }: Suspicion): boolean => {
     const more = (doubters.get(by)?.length ?? 0) - (doubters.get(of)?.length ?? 0)
@@ -47,7 +47,7 @@ export interface Verdicts {
 }
 
 /** A runner that is alone hears nobody, and nobody it. */
-export const Suspicions = Context.Reference<Verdicts>("server/cluster/membership/Suspicions", {
+export const Membership = Context.Reference<Verdicts>("server/cluster/membership/Suspicions", {
   defaultValue: () => ({
     tell: () => Effect.void,
     isOut: () => false,
@@ -59,8 +59,8 @@ export const Suspicions = Context.Reference<Verdicts>("server/cluster/membership
 const textOf = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
 
 /** Told over the channel on which everybody hears that the list of runners has changed. */
-export const SuspicionsLive = Layer.effect(
-  Suspicions,
+export const MembershipLive = Layer.effect(
+  Membership,
   Effect.gen(function* () {
     const invalidation = yield* Invalidation
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
@@ -87,7 +87,7 @@ export const SuspicionsLive = Layer.effect(
         return { by, of }
       })
     }
-    const isOut = (text: string): boolean => until.size > 0 && outOf(present()).has(text)
+    const isOut = (text: string): boolean => until.size > 0 && evictedRunners(present()).has(text)
 
     return {
       tell: (of, heard) =>

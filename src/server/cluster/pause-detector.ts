@@ -3,7 +3,7 @@
  * locks last may have lost them without noticing: it doubts, until the locks have been asked for anew.
  * Time is the time of day, which goes on while a machine sleeps; a monotonic clock does not.
  */
-export class Doubt {
+export class PauseDetector {
   readonly #gapMillis: number
   readonly #now: () => number
   #awakeAt: number

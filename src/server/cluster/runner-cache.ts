@@ -57,4 +57,4 @@ const make = Effect.gen(function* () {
 })
 
 /** Decorates the storage below it. */
-export const RunnerList = Layer.effect(RunnerStorage.RunnerStorage, make)
+export const RunnerCache = Layer.effect(RunnerStorage.RunnerStorage, make)

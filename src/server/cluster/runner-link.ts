@@ -9,18 +9,18 @@
 import { Option, Schema } from "effect"
 import { rooms } from "#rpc/limits"
 import { LineInputs, LineItems } from "#entities/room/lines"
-import type { EventTurn } from "#server/platform/flush"
-import type { Wire, WireEvents } from "./runner-transport.ts"
+import type { FlushScheduler } from "#server/platform/flush"
+import type { RunnerConnection, RunnerConnectionEvents } from "./runner-transport.ts"
 
 /** Heartbeats, and their answers. Everything else is JSON. */
-export const beat = "?"
-export const answer = "!"
+export const ping = "?"
+export const pong = "!"
 
-export const Freight = Schema.fromJsonString(
+export const LinkBatch = Schema.fromJsonString(
   Schema.Struct({ inputs: Schema.Array(LineInputs), items: Schema.Array(LineItems) })
 )
 
-export type Freight = typeof Freight.Type
+export type LinkBatch = typeof LinkBatch.Type
 
 /** Answered to the freight: the rooms that are not here for the commands. */
 const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
@@ -38,10 +38,10 @@ const backOffMillis = 50
 const backOffMaxMillis = 1000
 const forgetMillis = 60_000
 
-type Lost = () => void
+type OnLost = () => void
 
 /** What all lines of a node have carried, in numbers that only grow. */
-export class Carried {
+export class LinkStats {
   frames = 0
   characters = 0
   /** Lines that broke after the other node had been heard. */
@@ -49,20 +49,20 @@ export class Carried {
 }
 
 /** It answers, it has stopped to answer, or it has not answered (on this connection) at all. */
-export type Heard = "lives" | "silent" | "unknown"
+export type LinkStatus = "lives" | "silent" | "unknown"
 
-export class Line {
-  readonly #open: (events: WireEvents) => Wire
+export class RunnerLink {
+  readonly #open: (events: RunnerConnectionEvents) => RunnerConnection
   readonly #now: () => number
-  readonly #turn: Pick<EventTurn, "line">
-  readonly #carried: Carried
+  readonly #turn: Pick<FlushScheduler, "line">
+  readonly #carried: LinkStats
   readonly #ended: (why: string, answered: boolean) => void
-  #wire: Wire | undefined
+  #wire: RunnerConnection | undefined
   #inputs: Array<LineInputs> = []
   #items: Array<LineItems> = []
   /** Whom to tell of a loss, by room: what was given since the last heartbeat, and before. */
-  #since = new Map<string, Lost>()
-  #before = new Map<string, Lost>()
+  #since = new Map<string, OnLost>()
+  #before = new Map<string, OnLost>()
   /** Heartbeats since the last answer. */
   #unanswered = 0
   #answered = false
@@ -73,11 +73,11 @@ export class Line {
   #held = false
 
   constructor(options: {
-    readonly open: (events: WireEvents) => Wire
+    readonly open: (events: RunnerConnectionEvents) => RunnerConnection
     /** Milliseconds. */
     readonly now: () => number
-    readonly turn: Pick<EventTurn, "line">
-    readonly carried: Carried
+    readonly turn: Pick<FlushScheduler, "line">
+    readonly carried: LinkStats
     /** `answered`: the other node had been heard before that. */
     readonly ended: (why: string, answered: boolean) => void
   }) {
@@ -88,20 +88,20 @@ export class Line {
     this.#ended = options.ended
   }
 
-  submit(inputs: LineInputs, lost: Lost): void {
+  submit(inputs: LineInputs, lost: OnLost): void {
     if (!this.#carries(`inputs ${inputs.room}`, lost)) return
     this.#inputs.push(inputs)
     this.#turn.line(this)
   }
 
-  tell(items: LineItems, lost: Lost): void {
+  tell(items: LineItems, lost: OnLost): void {
     if (!this.#carries(`items ${items.room}`, lost)) return
     this.#items.push(items)
     this.#turn.line(this)
   }
 
   /** What is heard of the other node. To be asked again and again: a line that is not open opens. */
-  get heard(): Heard {
+  get heard(): LinkStatus {
     this.#stand()
     if (!this.#answered) return "unknown"
     return this.#unanswered < beatsUntilDoubt ? "lives" : "silent"
@@ -133,14 +133,14 @@ export class Line {
     this.#since = new Map()
     this.#unanswered = 1
     this.#askedAt = this.#now()
-    this.#wire?.send(beat)
+    this.#wire?.send(ping)
   }
 
   close(): void {
     this.#wire?.close("this node stops")
   }
 
-  #carries(key: string, lost: Lost): boolean {
+  #carries(key: string, lost: OnLost): boolean {
     if (!this.#stand()) {
       lost()
       return false
@@ -155,7 +155,7 @@ export class Line {
   #stand(): boolean {
     if (this.#wire !== undefined) return true
     if (this.#now() < this.#closedUntil) return false
-    const wire: Wire = this.#open({
+    const wire: RunnerConnection = this.#open({
       received: (frame) => {
         if (wire === this.#wire) this.#received(frame)
       },
@@ -169,7 +169,7 @@ export class Line {
   }
 
   #received(frame: string): void {
-    if (frame === answer) {
+    if (frame === pong) {
       this.#answered = true
       this.#unanswered = 0
       this.#failures = 0

@@ -3,26 +3,30 @@ import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
-import { NodeTurn } from "#server/platform/flush"
+import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
-import { answer, beat, Carried, Freight, type Heard, Line } from "./runner-link.ts"
-import { type Wire, type WireEvents, Wires } from "./runner-transport.ts"
+import { pong, ping, LinkStats, LinkBatch, type LinkStatus, RunnerLink } from "./runner-link.ts"
+import {
+  type RunnerConnection,
+  type RunnerConnectionEvents,
+  RunnerTransport
+} from "./runner-transport.ts"
 
 const beatMillis = 400
 
 /** Signs of life. */
-export class Neighbours extends Context.Service<
-  Neighbours,
+export class PeerRunners extends Context.Service<
+  PeerRunners,
   {
     /** What is heard of the runner over the line to it, which opens when there is none. */
-    readonly heard: (address: RunnerAddress.RunnerAddress) => Heard
+    readonly heard: (address: RunnerAddress.RunnerAddress) => LinkStatus
   }
 >()("server/cluster/runner-links/Neighbours") {}
 
-const decodeFreight = Schema.decodeUnknownOption(Freight)
+const decodeFreight = Schema.decodeUnknownOption(LinkBatch)
 
 /** Hands what arrives to the rooms and the gateway of this node; answers who refused. */
-const unload = (local: LocalRooms["Service"], freight: Freight): ReadonlyArray<string> => {
+const unload = (local: LocalRooms["Service"], freight: LinkBatch): ReadonlyArray<string> => {
   const refused: Array<string> = []
   for (const { inputs, node, room, watch } of freight.inputs) {
     const actor = local.actors.get(room)
@@ -36,11 +40,11 @@ const unload = (local: LocalRooms["Service"], freight: Freight): ReadonlyArray<s
 /** The end of another node's line; who sends something else is hung up on. */
 const terminal = (
   local: LocalRooms["Service"],
-  wire: Wire,
+  wire: RunnerConnection,
   ended: (why: string) => void
-): WireEvents => ({
+): RunnerConnectionEvents => ({
   received: (frame) => {
-    if (frame === beat) return wire.send(answer)
+    if (frame === ping) return wire.send(pong)
     const freight = decodeFreight(frame)
     if (Option.isNone(freight)) return wire.close("what came is not what a line carries")
     const refused = unload(local, freight.value)
@@ -57,7 +61,10 @@ const addressOf = (text: string): RunnerAddress.RunnerAddress => {
 }
 
 /** What the lines tell of themselves. */
-const readLines = Effect.fnUntraced(function* (lines: ReadonlyMap<string, Line>, carried: Carried) {
+const readLines = Effect.fnUntraced(function* (
+  lines: ReadonlyMap<string, RunnerLink>,
+  carried: LinkStats
+) {
   const { counter, gauge } = yield* readings
   gauge("svc_lines", "Lines to other runners that answer.", () => {
     let answering = 0
@@ -74,24 +81,24 @@ const readLines = Effect.fnUntraced(function* (lines: ReadonlyMap<string, Line>,
 })
 
 /** The lines of this runner. */
-export const LinesLive = Layer.effectContext(
+export const RunnerLinksLive = Layer.effectContext(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     const clock = yield* Clock.Clock
-    const turn = yield* NodeTurn
+    const turn = yield* NodeFlush
     const local = yield* LocalRooms
-    const wires = yield* Wires
+    const wires = yield* RunnerTransport
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
-    const lines = new Map<string, Line>()
-    const carried = new Carried()
+    const lines = new Map<string, RunnerLink>()
+    const carried = new LinkStats()
     yield* readLines(lines, carried)
     const now = () => clock.currentTimeMillisUnsafe()
     const note = (log: Effect.Effect<void>) => void runFork(log)
 
-    const lineTo = (to: string): Line => {
+    const lineTo = (to: string): RunnerLink => {
       const known = lines.get(to)
       if (known !== undefined) return known
-      const line = new Line({
+      const line = new RunnerLink({
         open: (events) => wires.open(addressOf(to), events),
         now,
         turn,
@@ -124,6 +131,6 @@ export const LinesLive = Layer.effectContext(
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
       submit: (to, inputs, lost) => lineTo(to).submit(inputs, lost),
       tell: (to, items, lost) => lineTo(to).tell(items, lost)
-    }).pipe(Context.add(Neighbours, { heard: (address) => lineTo(addressText(address)).heard }))
+    }).pipe(Context.add(PeerRunners, { heard: (address) => lineTo(addressText(address)).heard }))
   })
 )

@@ -1,6 +1,6 @@
 /**
  * The runner's port. Two protocols share it: a connection that begins with the preamble of a line is
- * a wire ({@link Wires}), any other is the cluster's own RPC. Whoever reaches the port is trusted, as
+ * a wire ({@link RunnerTransport}), any other is the cluster's own RPC. Whoever reaches the port is trusted, as
  * before either: it belongs into a private network.
  */
 import { connect, type Socket } from "node:net"
@@ -9,7 +9,11 @@ import { Context, Effect, Layer, Option } from "effect"
 import { SocketServer } from "effect/socket"
 import { rooms } from "#rpc/limits"
 import { encodeFrame, FrameReader } from "./framing.ts"
-import { type Wire, type WireEvents, Wires } from "./runner-transport.ts"
+import {
+  type RunnerConnection,
+  type RunnerConnectionEvents,
+  RunnerTransport
+} from "./runner-transport.ts"
 
 /** Also the version of what follows; no RPC message begins like this. */
 const preamble = Buffer.from("runner-line-1\n")
@@ -23,7 +27,11 @@ const silenceMillis = 10_000
 const finish = (socket: Socket): void => socket.setTimeout(lingerMillis).destroySoon()
 
 /** A wire over a socket: what ends the one ends the other. */
-const wireOver = (socket: Socket, sockets: Set<Socket>, eventsOf: (wire: Wire) => WireEvents) => {
+const wireOver = (
+  socket: Socket,
+  sockets: Set<Socket>,
+  eventsOf: (wire: RunnerConnection) => RunnerConnectionEvents
+) => {
   let why: string | undefined
   const fail = (reason: string): void => {
     why ??= reason
@@ -36,7 +44,7 @@ const wireOver = (socket: Socket, sockets: Set<Socket>, eventsOf: (wire: Wire) =
       fail(String(error))
     }
   }
-  const wire: Wire = {
+  const wire: RunnerConnection = {
     send: (frame) => {
       if (why !== undefined) return
       if (socket.writableLength > rooms.lineBufferMaxBytes) {
@@ -94,7 +102,7 @@ const isWire = (socket: Socket): Effect.Effect<boolean> =>
   })
 
 /** Listens on the runner's port. */
-export const portLayer = (host: string, port: number) =>
+export const runnerServerLayer = (host: string, port: number) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
@@ -105,7 +113,7 @@ export const portLayer = (host: string, port: number) =>
           for (const socket of sockets) finish(socket)
         })
       )
-      let accepted: ((wire: Wire) => WireEvents) | undefined
+      let accepted: ((wire: RunnerConnection) => RunnerConnectionEvents) | undefined
 
       return Context.make(SocketServer.SocketServer, {
         address: server.address,
@@ -120,7 +128,7 @@ export const portLayer = (host: string, port: number) =>
             })
           )
       }).pipe(
-        Context.add(Wires, {
+        Context.add(RunnerTransport, {
           open: (to, events) => {
             const socket = connect({ host: to.host, port: to.port, noDelay: true })
             socket.setTimeout(openMillis)

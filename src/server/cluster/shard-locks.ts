@@ -21,7 +21,7 @@ import {
 import { Lease, type Ownership } from "#entities/lease"
 import { readings } from "#server/platform/metrics"
 import { LockSession } from "./lock-session.ts"
-import { Doubt } from "./pause-detector.ts"
+import { PauseDetector } from "./pause-detector.ts"
 
 const retryMillis = 30
 /** Well below the second that the library gives it. */
@@ -99,7 +99,7 @@ const makeDoubt = Effect.gen(function* () {
     (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
   )
   const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
-  const doubt = new Doubt(gap, () => clock.currentTimeMillisUnsafe())
+  const doubt = new PauseDetector(gap, () => clock.currentTimeMillisUnsafe())
   const { counter } = yield* readings
   counter(
     "svc_cluster_freezes_total",
@@ -114,7 +114,7 @@ const makeDoubt = Effect.gen(function* () {
 })
 
 /** Ownership as the doubt allows it. */
-const ownershipOf = (doubt: Doubt): Ownership => ({
+const ownershipOf = (doubt: PauseDetector): Ownership => ({
   held: () => !doubt.present,
   confirmed: Effect.suspend(() =>
     doubt.present ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)

@@ -11,15 +11,15 @@ import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { Usage } from "#server/platform/usage"
 import { Hub } from "#server/links/hub"
-import { type Door, PlayerConnection } from "#server/links/player-connection"
+import { type FrameSink, PlayerConnection } from "#server/links/player-connection"
 import { peek, release } from "#server/links/reservations"
 import { Configs } from "#server/features/config/service"
-import { Standings } from "#server/features/players/status-cache"
+import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { Origins } from "#server/http/origins"
-import type { Offers } from "./enabled-features.ts"
-import { followAge } from "./player-changes.ts"
+import type { EnabledFeatures } from "./enabled-features.ts"
+import { applyAgeBand } from "./player-changes.ts"
 
 /** What a connection shows of itself. */
 export interface Credentials {
@@ -39,7 +39,7 @@ export type AdmissionServices =
   | Hub
   | Origins
   | SecureRandom.SecureRandom
-  | Standings
+  | PlayerStatusCache
   | Usage
 
 /** Is there anything for a socket to do in this environment? */
@@ -49,7 +49,7 @@ export const offersRealtime = Effect.fnUntraced(function* (
   const configs = yield* Configs
   const { features } = (yield* configs.current(environmentId)).config
   const { multiplayer: rooms, realtimeChannels: channels } = features
-  const offers: Offers = { rooms, channels, any: rooms || channels }
+  const offers: EnabledFeatures = { rooms, channels, any: rooms || channels }
   return offers
 })
 
@@ -118,7 +118,7 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
 
 /** The player as the service treats it, unless it is refused. */
 const standingOf = Effect.fnUntraced(function* ({ environmentId, playerId }: PlayerCaller) {
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
   const standing = yield* standings.of(environmentId, playerId)
   if (standing === undefined) return yield* new Unauthorized()
   if (standing.banned !== undefined) return yield* standing.banned
@@ -130,7 +130,7 @@ export const sessionNow = ({ sessionId: id }: PlayerCaller) =>
   Effect.map(DateTime.now, (since) => (id === undefined ? undefined : { id, since }))
 
 /** Opens the connection of a player: the session knows it, and the client is welcome. */
-export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: Door) {
+export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: FrameSink) {
   const configs = yield* Configs
   const hub = yield* Hub
   const connectionId = yield* newId.connection
@@ -155,7 +155,7 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   const admitted = Effect.gen(function* () {
     const { declaredAgeBand } = yield* standingOf(player)
     const { audience } = (yield* configs.current(environmentId)).config
-    followAge(hub, connection, audience, declaredAgeBand)
+    applyAgeBand(hub, connection, audience, declaredAgeBand)
     return yield* findSeat(connection)
   })
   const seat = yield* Effect.onError(admitted, () =>

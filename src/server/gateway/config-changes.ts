@@ -11,7 +11,7 @@ import { ChannelHub } from "#server/links/channel-hub"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { followModes } from "#server/features/matchmaking/frames"
-import { followAge } from "./player-changes.ts"
+import { applyAgeBand } from "./player-changes.ts"
 
 /** Closes the rooms that live here, and those that players of this node are in, wherever they live. */
 const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
@@ -46,7 +46,7 @@ const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const { config } = yield* configs.current(environmentId)
   for (const connection of hub.connections.values()) {
     if (connection.environmentId !== environmentId) continue
-    followAge(hub, connection, config.audience, connection.declaredAgeBand)
+    applyAgeBand(hub, connection, config.audience, connection.declaredAgeBand)
   }
   if (!config.features.multiplayer) yield* closeRooms(environmentId)
   if (!config.features.realtimeChannels) yield* closeChannels(environmentId)

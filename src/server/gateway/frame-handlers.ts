@@ -8,18 +8,18 @@ import type { SecureRandom } from "effect/crypto"
 import { type CodedError, NotInRoom } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { JsonMembers } from "#rpc/rooms"
-import type { RoomRows } from "#sql/rooms"
+import type { RoomRepository } from "#sql/rooms"
 import type { PlayerCommand } from "#entities/room/protocol"
 import type { Throttles } from "#server/platform/throttles"
 import { answerWith, oversized, refuse } from "#server/links/answering"
-import type { Answered } from "#server/links/entity-link"
+import type { ReplyCallback } from "#server/links/entity-link"
 import type { FrameHandlers } from "#server/links/frames"
 import type { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { channelFrames, type ChannelServices } from "#server/features/channels/frames"
 import type { Configs } from "#server/features/config/service"
 import { cancelMatch, quickMatch } from "#server/features/matchmaking/frames"
-import { iceServersOf, type Relays } from "#server/features/peers/frames"
+import { iceServersOf, type TurnServers } from "#server/features/peers/frames"
 import { createRoom, joinRoom, leaveRoom, resumeRoom } from "#server/features/rooms/frames"
 
 /** What the effects behind the frames stand on. */
@@ -27,8 +27,8 @@ type FrameServices =
   | Hub
   | ChannelServices
   | Configs
-  | Relays
-  | RoomRows
+  | TurnServers
+  | RoomRepository
   | SecureRandom.SecureRandom
   | Throttles
 
@@ -36,7 +36,7 @@ type FrameServices =
 const tell = <Data>(
   connection: PlayerConnection,
   command: PlayerCommand,
-  answered: Answered<Data> | undefined,
+  answered: ReplyCallback<Data> | undefined,
   read: (data: JsonMembers) => Data
 ): void => {
   if (connection.room === undefined) return refuse(connection, answered, new NotInRoom())

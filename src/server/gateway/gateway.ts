@@ -14,7 +14,7 @@ import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { addressOf } from "#server/platform/client-address"
 import { Frame } from "#server/platform/outbox"
 import { Settings } from "#server/platform/settings/settings"
-import { Suspicions } from "#server/cluster/membership"
+import { Membership } from "#server/cluster/membership"
 import { traced } from "#server/links/answering"
 import { Hub } from "#server/links/hub"
 import { Listener } from "#server/links/listener"
@@ -32,7 +32,7 @@ import {
   welcome
 } from "./admission.ts"
 import { Frames } from "./frame-handlers.ts"
-import { type Admitted, Heard, RealtimeSocket, type SocketGateway } from "./socket.ts"
+import { type Admitted, FrameStats, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
 const drainMillis = 1500
 const drainStepMillis = 50
@@ -136,7 +136,7 @@ const renewSocket = Effect.fnUntraced(function* (
 })
 
 /** What has become of sockets, in numbers that only grow. */
-export class Doorbook {
+export class SocketStats {
   /** Upgrades that were answered. */
   accepted = 0
   /** Upgrades that were not, the node being full or on its way out. */
@@ -156,8 +156,8 @@ export class Gateway extends Context.Service<
   Gateway,
   {
     readonly sockets: Set<RealtimeSocket>
-    readonly book: Doorbook
-    readonly heard: Heard
+    readonly book: SocketStats
+    readonly heard: FrameStats
   }
 >()("server/gateway/gateway/Gateway") {
   static readonly layer = Layer.effect(
@@ -166,7 +166,7 @@ export class Gateway extends Context.Service<
       const sockets = new Set<RealtimeSocket>()
       /** Those that the other side has not closed yet. */
       const closing = new Set<RealtimeSocket>()
-      const book = new Doorbook()
+      const book = new SocketStats()
       const gateway = yield* makeSocketGateway(sockets, closing, book)
       const clock = yield* Clock.Clock
       yield* acceptUpgrades(sockets, gateway, book)
@@ -185,7 +185,7 @@ export class Gateway extends Context.Service<
 const makeSocketGateway = Effect.fnUntraced(function* (
   sockets: Set<RealtimeSocket>,
   closing: Set<RealtimeSocket>,
-  book: Doorbook
+  book: SocketStats
 ) {
   const hub = yield* Hub
   const handlers = yield* Frames
@@ -201,7 +201,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (
     )
   const gateway: SocketGateway = {
     turn: hub.turn,
-    heard: new Heard(),
+    heard: new FrameStats(),
     handlers,
     listenerHandlers,
     now: () => clock.currentTimeMillisUnsafe(),
@@ -227,7 +227,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (
 const acceptUpgrades = Effect.fnUntraced(function* (
   sockets: Set<RealtimeSocket>,
   gateway: SocketGateway,
-  book: Doorbook
+  book: SocketStats
 ) {
   const http = yield* HttpServerHandle
   const { trustedProxies } = yield* Settings
@@ -263,7 +263,7 @@ const acceptUpgrades = Effect.fnUntraced(function* (
 
 /** Players of a node that others cannot reach find their rooms again from any other. */
 const followCluster = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
-  const { selfIsOut } = yield* Suspicions
+  const { selfIsOut } = yield* Membership
   let looks = 0
   yield* Effect.sync(() => {
     looks = selfIsOut() ? looks + 1 : 0

@@ -17,7 +17,7 @@ import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { setOpenChat } from "#server/features/channels/frames"
 import { Configs } from "#server/features/config/service"
-import { type Standing, Standings } from "#server/features/players/status-cache"
+import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
@@ -42,7 +42,7 @@ const makePresence = Effect.gen(function* () {
 })
 
 /** What a player may do by age, from now on: in its channels, and among its peers. */
-export const followAge = (
+export const applyAgeBand = (
   hub: Pick<Hub["Service"], "rooms">,
   connection: PlayerConnection,
   audience: EnvironmentConfig["audience"],
@@ -67,7 +67,7 @@ const makeApply = Effect.gen(function* () {
   const hub = yield* Hub
   const configs = yield* Configs
   const sessions = yield* Sessions
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
   const presenceOf = yield* makePresence
 
   const connectionsOf = (environmentId: string, playerId: string) =>
@@ -75,11 +75,11 @@ const makeApply = Effect.gen(function* () {
       (one) => one.playerId === playerId && one.environmentId === environmentId
     )
 
-  const putOut = (
+  const removePlayer = (
     connections: ReadonlyArray<PlayerConnection>,
     presence: ReturnType<typeof presenceOf>,
     playerId: string,
-    banned: Standing["banned"]
+    banned: PlayerStatus["banned"]
   ): void => {
     const reason = banned === undefined ? "deleted" : "banned"
     for (const connection of connections) {
@@ -111,11 +111,11 @@ const makeApply = Effect.gen(function* () {
     const connections = connectionsOf(environmentId, playerId)
     if (standing === undefined || standing.banned !== undefined) {
       const presence = presenceOf(environmentId, playerId)
-      return putOut(connections, presence, playerId, standing?.banned)
+      return removePlayer(connections, presence, playerId, standing?.banned)
     }
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of connections) {
-      followAge(hub, connection, audience, standing.declaredAgeBand)
+      applyAgeBand(hub, connection, audience, standing.declaredAgeBand)
     }
     yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })
   })
@@ -128,7 +128,7 @@ const concurrency = 500
 export const PlayerChanges = Layer.effectDiscard(
   Effect.gen(function* () {
     const hub = yield* Hub
-    const standings = yield* Standings
+    const standings = yield* PlayerStatusCache
     const apply = yield* makeApply
     const applied = (environmentId: EnvironmentId, playerId: PlayerId) =>
       Effect.catchDefect(apply(environmentId, playerId), (defect) =>

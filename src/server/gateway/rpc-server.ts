@@ -32,7 +32,7 @@ import { ping, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import { create, join, leave, lock, resume, send, setMyState, setState } from "#rpc/rooms"
 import type { Frame } from "#server/platform/outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
-import type { Answered } from "#server/links/entity-link"
+import type { ReplyCallback } from "#server/links/entity-link"
 import type {
   FrameData,
   FrameHandlers,
@@ -41,10 +41,10 @@ import type {
   FrameType
 } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import type { Door, PlayerConnection } from "#server/links/player-connection"
+import type { FrameSink, PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
 import { admit, offersRealtime, openConnection, welcome } from "./admission.ts"
-import { type Offers, withheld } from "./enabled-features.ts"
+import { type EnabledFeatures, featureError } from "./enabled-features.ts"
 import { Frames } from "./frame-handlers.ts"
 import { NativeSockets } from "./rpc-sockets.ts"
 
@@ -55,7 +55,7 @@ interface RpcConnection {
   readonly connection: PlayerConnection
   readonly bucket: FrameBucket
   /** What the environment offers; kept as the config changes. */
-  offers: Offers
+  offers: EnabledFeatures
   /** Ends the events, and with them the connection. */
   readonly end: (error: EventError) => void
 }
@@ -68,7 +68,7 @@ const notOffered = () =>
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ServerEvent))
 
 /** A door onto a bounded queue; a client that reads too slowly loses its connection. */
-const queueDoor = (queue: Queue.Queue<ServerEvent, EventError>): Door => ({
+const queueDoor = (queue: Queue.Queue<ServerEvent, EventError>): FrameSink => ({
   push: (frame: Frame) => {
     if (!Queue.offerUnsafe(queue, decodeEvent(frame.text))) {
       Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
@@ -174,7 +174,7 @@ const forward =
   <T extends FrameType>(t: T) =>
   (payload: FramePayload<T>, { client }: { readonly client: Rpc.ServerClient }) =>
     Effect.callback<FrameData<T>, FrameError<T>>((resume) => {
-      const answered: Answered<FrameData<T>> = (answer) => {
+      const answered: ReplyCallback<FrameData<T>> = (answer) => {
         if (answer.ok) return resume(Effect.succeed(answer.data))
         const error = typed[t](answer.error)
         resume(Option.isSome(error) ? Effect.fail(error.value) : Effect.die(answer.error))
@@ -188,7 +188,7 @@ const forward =
         const { retryAfterSeconds } = open.bucket
         return answered({ ok: false, error: new RateLimited({ details: { retryAfterSeconds } }) })
       }
-      const error = withheld(open.offers, t)
+      const error = featureError(open.offers, t)
       if (error !== undefined) return answered({ ok: false, error })
       handlers[t](open.connection, payload, answered)
     })
@@ -253,7 +253,7 @@ const ProtocolLive = Layer.effect(
 )
 
 /** The native endpoint, for the HTTP router. */
-export const RpcDoor = RpcServer.layer(RealtimeRpcs, { concurrency: "unbounded" }).pipe(
+export const RpcServerLive = RpcServer.layer(RealtimeRpcs, { concurrency: "unbounded" }).pipe(
   Layer.provide([RealtimeHandlers, ProtocolLive]),
   Layer.provide([NativeSockets.layer, RpcSerialization.layerJson])
 )

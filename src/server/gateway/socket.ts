@@ -13,7 +13,7 @@ import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
 import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import {
-  type Broken,
+  type FrameError,
   dispatch,
   type FrameHandlers,
   frameHead,
@@ -22,8 +22,8 @@ import {
   warnFrame
 } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
-import type { Door, PlayerConnection } from "#server/links/player-connection"
-import { type Offers, withheld } from "./enabled-features.ts"
+import type { FrameSink, PlayerConnection } from "#server/links/player-connection"
+import { type EnabledFeatures, featureError } from "./enabled-features.ts"
 
 /** An admitted socket, as the gateway found it. */
 export interface Admitted {
@@ -38,7 +38,7 @@ export interface Admitted {
 }
 
 /** What sockets have said, in numbers that only grow. */
-export class Heard {
+export class FrameStats {
   frames = 0
   /** Frames that were not understood. */
   invalid = 0
@@ -49,7 +49,7 @@ export class Heard {
 /** What a socket asks of the gateway. */
 export interface SocketGateway {
   readonly turn: Turn
-  readonly heard: Heard
+  readonly heard: FrameStats
   readonly handlers: FrameHandlers
   readonly listenerHandlers: FrameHandlers<Listener>
   readonly now: () => number
@@ -90,12 +90,12 @@ const closeCodeOf = (error: CodedError): CloseCode => {
   }
 }
 
-export class RealtimeSocket implements Door {
+export class RealtimeSocket implements FrameSink {
   readonly origin: string | undefined
   readonly address: string
   admitted: Admitted | undefined
   /** What the environment offers; kept by the gateway as the config changes. */
-  offers: Offers = { rooms: true, channels: true, any: true }
+  offers: EnabledFeatures = { rooms: true, channels: true, any: true }
   /** Why we closed the socket; absent when the other side did, or the connection broke. */
   closedWith: CloseCode | undefined
   readonly #ws: WebSocket
@@ -234,7 +234,7 @@ export class RealtimeSocket implements Door {
     { connection, listener }: Admitted,
     now: number
   ): void {
-    const error = withheld(this.offers, head.t)
+    const error = featureError(this.offers, head.t)
     if (error !== undefined) return this.#fail({ rid: head.rid, error })
     const { handlers, listenerHandlers } = this.#gateway
     const broken =
@@ -317,7 +317,7 @@ export class RealtimeSocket implements Door {
   }
 
   /** A frame that does not fit: answered, and dear. */
-  #broken(broken: Broken, now: number, cost: number = limits.brokenFrameCost): void {
+  #broken(broken: FrameError, now: number, cost: number = limits.brokenFrameCost): void {
     this.#gateway.heard.invalid += 1
     if (this.#bucket.take(now, cost)) this.#fail(broken)
     else this.#dropped(broken.rid, now)
@@ -330,7 +330,7 @@ export class RealtimeSocket implements Door {
     this.#fail({ rid, error: new RateLimited({ details }) })
   }
 
-  #fail({ error, rid }: Broken): void {
+  #fail({ error, rid }: FrameError): void {
     this.push(rid === undefined ? warnFrame(error) : replyFrame(rid, { ok: false, error }))
   }
 

@@ -29,7 +29,7 @@ const makeSeries = () => {
   }
 }
 
-export const makeNotes = Effect.gen(function* () {
+export const makeAccessLog = Effect.gen(function* () {
   const { logs } = yield* Settings
   const seriesOf = makeSeries()
   /** Notes the answer to a request that came at `begun` (nanoseconds). */

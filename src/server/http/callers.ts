@@ -35,10 +35,10 @@ import { throttled } from "#server/platform/throttled-requests"
 import { Throttles } from "#server/platform/throttles"
 import { Usage } from "#server/platform/usage"
 import { Configs } from "#server/features/config/service"
-import { Standings } from "#server/features/players/status-cache"
+import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
-import { MembersLive } from "./developer-auth.ts"
+import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
 /** The environment of a publishable key, for a page that may use it. */
@@ -117,7 +117,7 @@ const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean 
 
 /** The player of an access token, within its pace; one who is banned changes nothing. */
 const makeByPlayerToken = Effect.gen(function* () {
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
   const throttles = yield* Throttles
   const usage = yield* Usage
@@ -196,5 +196,5 @@ export const CallersLive = Layer.mergeAll(
   PlayerTokenLive,
   OptionalPlayerTokenLive,
   FeatureGateLive,
-  MembersLive
+  DeveloperAuthLive
 )

@@ -19,7 +19,7 @@ import {
 import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
-import { MemberRows } from "#sql/projects/repository"
+import { MemberRepository } from "#sql/projects/repository"
 import { throttled } from "#server/platform/throttled-requests"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
@@ -55,7 +55,7 @@ const DeveloperSessionLive = Layer.effect(
 const ProjectMemberLive = Layer.effect(
   ProjectMember,
   Effect.gen(function* () {
-    const members = yield* MemberRows
+    const members = yield* MemberRepository
     return ProjectMember.of(
       Effect.fnUntraced(function* (answer) {
         const { developerId } = yield* CurrentDeveloper
@@ -72,7 +72,7 @@ const ProjectMemberLive = Layer.effect(
 const EnvironmentMemberLive = Layer.effect(
   EnvironmentMember,
   Effect.gen(function* () {
-    const members = yield* MemberRows
+    const members = yield* MemberRepository
     return EnvironmentMember.of(
       Effect.fnUntraced(function* (answer) {
         const { developerId } = yield* CurrentDeveloper
@@ -87,7 +87,7 @@ const EnvironmentMemberLive = Layer.effect(
 )
 
 /** Developers, and what they are members of. */
-export const MembersLive = Layer.mergeAll(
+export const DeveloperAuthLive = Layer.mergeAll(
   DeveloperSessionLive,
   ProjectMemberLive,
   EnvironmentMemberLive

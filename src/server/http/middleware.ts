@@ -12,7 +12,7 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
-import { makeNotes } from "./access-log.ts"
+import { makeAccessLog } from "./access-log.ts"
 import { answerFailure, malformed } from "./errors.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -30,12 +30,12 @@ const cors = HttpMiddleware.cors({
 })
 
 /** The middleware around the whole router. */
-export const Edge = HttpRouter.middleware(
+export const EdgeMiddleware = HttpRouter.middleware(
   Effect.gen(function* () {
     const random = yield* SecureRandom.SecureRandom
     // Unlike everywhere by its first part, and cheap: a counter tells the requests of a process.
     const process = yield* random.uuidV7()
-    const { note } = yield* makeNotes
+    const { note } = yield* makeAccessLog
     let requests = 0
     const idOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
       const given = headers[requestIdHeader] ?? ""

@@ -10,7 +10,7 @@ import type { Duplex } from "node:stream"
 const lingerMillis = 2000
 
 /** Lets go of a connection on which nothing more is said, whether the other side closes its half or not. */
-export const letGo = (stream: Duplex): void => {
+export const closeWithLinger = (stream: Duplex): void => {
   const cut = setTimeout(() => stream.destroy(), lingerMillis)
   stream.once("close", () => clearTimeout(cut))
 }
@@ -20,7 +20,7 @@ export const refuse = (stream: Duplex, status: number, code: string, message: st
   const body = JSON.stringify({ error: { code, message } })
   // Whoever is refused may be gone already.
   stream.on("error", () => undefined)
-  letGo(stream)
+  closeWithLinger(stream)
   stream.resume()
   stream.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\n` +

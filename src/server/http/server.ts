@@ -11,7 +11,7 @@ import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
-import { letGo, refuse } from "./raw-response.ts"
+import { closeWithLinger, refuse } from "./raw-response.ts"
 
 /** Takes an upgrade request: the socket is the handler's from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -147,7 +147,7 @@ class UpgradingServer extends Server {
         return true
       }
       // The router may answer without a WebSocket, and Node keeps no time of this connection any more.
-      stream.once("finish", () => letGo(stream))
+      stream.once("finish", () => closeWithLinger(stream))
     }
     return super.emit(event, ...args)
   }

@@ -2,7 +2,7 @@
 import { Cause, Context, Effect, Option, References } from "effect"
 import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { jsonBytes } from "#entities/room/values"
-import type { Answered } from "./entity-link.ts"
+import type { ReplyCallback } from "./entity-link.ts"
 import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
 
 /** A connection that can be warned. */
@@ -18,7 +18,7 @@ interface Working extends Warned {
 /** Says no; a frame without `rid` gets a warning. */
 export const refuse = (
   connection: Warned,
-  answered: Answered<never> | undefined,
+  answered: ReplyCallback<never> | undefined,
   error: CodedError
 ): void => {
   if (answered === undefined) connection.warn(error)

@@ -6,11 +6,11 @@ import { Effect, Stream } from "effect"
 import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { LocalChannels } from "#entities/channel/entity"
-import type { Channel, ChannelItem, GatewayCommand } from "#entities/channel/protocol"
+import type { Channel, ChannelOutput, GatewayCommand } from "#entities/channel/protocol"
 import { Frame } from "#server/platform/outbox"
 import type { FrameBucket } from "#server/platform/token-bucket"
-import { type Answered, Link } from "./entity-link.ts"
-import type { LinkSurroundings } from "./room-link.ts"
+import { type ReplyCallback, EntityLink } from "./entity-link.ts"
+import type { NodeContext } from "./room-link.ts"
 
 export type ChannelClient = Effect.Success<typeof Channel.client>
 
@@ -57,7 +57,7 @@ const coded = (error: CodedError): CodedError =>
 export class ChannelLink {
   readonly name: string
   readonly environmentId: string
-  readonly #link: Link<GatewayCommand, ChannelItem, void>
+  readonly #link: EntityLink<GatewayCommand, ChannelOutput, void>
   readonly #members = new Map<string, Member>()
   readonly #listeners = new Map<string, ChannelSubscriber>()
   /** Connections that have asked to come in, by id. */
@@ -77,7 +77,7 @@ export class ChannelLink {
     readonly environmentId: string
     readonly client: ChannelClient
     readonly local: LocalChannels["Service"]
-    readonly surroundings: LinkSurroundings
+    readonly surroundings: NodeContext
     readonly ended: (link: ChannelLink) => void
   }) {
     const { client, environmentId, id, local, name, surroundings } = options
@@ -85,7 +85,7 @@ export class ChannelLink {
     this.name = name
     this.environmentId = environmentId
     this.#ended = options.ended
-    this.#link = new Link({
+    this.#link = new EntityLink({
       ...surroundings,
       target: {
         local: () => {
@@ -131,11 +131,11 @@ export class ChannelLink {
     return this.#link.ended
   }
 
-  receive(epoch: number, items: ReadonlyArray<ChannelItem>): void {
+  receive(epoch: number, items: ReadonlyArray<ChannelOutput>): void {
     this.#link.receive(epoch, items)
   }
 
-  send(command: GatewayCommand, answered?: Answered<void>): void {
+  send(command: GatewayCommand, answered?: ReplyCallback<void>): void {
     this.#link.send(command, answered)
   }
 
@@ -159,7 +159,7 @@ export class ChannelLink {
   leave(
     { connectionId, player }: ChannelSubscriber,
     reason: "left" | "banned" | "deleted",
-    answered?: Answered<void>
+    answered?: ReplyCallback<void>
   ): void {
     if (player === undefined) {
       this.#listeners.delete(connectionId)
@@ -219,7 +219,7 @@ export class ChannelLink {
     })
   }
 
-  #receive(items: ReadonlyArray<ChannelItem>): void {
+  #receive(items: ReadonlyArray<ChannelOutput>): void {
     for (const item of items) {
       switch (item.k) {
         case "tell":
@@ -256,7 +256,7 @@ export class ChannelLink {
     if (listeners) for (const listener of this.#listeners.values()) listener.push(frame)
   }
 
-  #enter(item: Extract<ChannelItem, { k: "enter" }>): void {
+  #enter(item: Extract<ChannelOutput, { k: "enter" }>): void {
     const frame = new Frame(item.frame)
     for (const { connection, joinedAt, player } of item.players) {
       this.#enterPlayer(player, connection, joinedAt, frame)

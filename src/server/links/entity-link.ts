@@ -8,14 +8,14 @@ import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { Batch } from "#entities/watch"
-import type { EventTurn } from "#server/platform/flush"
+import type { FlushScheduler } from "#server/platform/flush"
 
 /** The outcome of a command. */
-export type Answer<Data> =
+export type CommandResult<Data> =
   | { readonly ok: true; readonly data: Data }
   | { readonly ok: false; readonly error: CodedError }
 
-export type Answered<Data> = (answer: Answer<Data>) => void
+export type ReplyCallback<Data> = (answer: CommandResult<Data>) => void
 
 /** A command on its way; `seq` 0 wants no answer. */
 export interface Numbered<Command> {
@@ -47,7 +47,7 @@ export interface LinkTarget<Command, Item> {
 
 interface Pending<Command, Data> {
   readonly command: Command
-  readonly answered: Answered<Data>
+  readonly answered: ReplyCallback<Data>
 }
 
 const backOffMillis = 20
@@ -70,9 +70,9 @@ const missing = "room_missing"
 const errorOf = (exit: Exit.Exit<void, CodedError>): CodedError | undefined =>
   Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
 
-export class Link<Command, Item, Data> {
+export class EntityLink<Command, Item, Data> {
   readonly #node: string
-  readonly #turn: EventTurn
+  readonly #turn: FlushScheduler
   readonly #target: LinkTarget<Command, Item>
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #pending = new Map<number, Pending<Command, Data>>()
@@ -93,7 +93,7 @@ export class Link<Command, Item, Data> {
 
   constructor(options: {
     readonly node: string
-    readonly turn: EventTurn
+    readonly turn: FlushScheduler
     readonly target: LinkTarget<Command, Item>
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   }) {
@@ -121,7 +121,7 @@ export class Link<Command, Item, Data> {
   }
 
   /** Sends a command; without `answered`, only a refusal comes back, through `receive`. */
-  send(command: Command, answered?: Answered<Data>): void {
+  send(command: Command, answered?: ReplyCallback<Data>): void {
     if (this.#end !== undefined || this.#waiting.length >= rooms.detachedInputsMax) {
       answered?.({ ok: false, error: this.#end ?? new Unavailable() })
       return
@@ -197,7 +197,7 @@ export class Link<Command, Item, Data> {
   }
 
   /** The answer to a numbered command. */
-  answer(seq: number, answer: Answer<Data>): void {
+  answer(seq: number, answer: CommandResult<Data>): void {
     const pending = this.#pending.get(seq)
     this.#pending.delete(seq)
     pending?.answered(answer)

@@ -19,7 +19,7 @@ import { signal } from "#rpc/peers"
 import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
 import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
 import { Frame } from "#server/platform/outbox"
-import type { Answer, Answered } from "./entity-link.ts"
+import type { CommandResult, ReplyCallback } from "./entity-link.ts"
 import type { PlayerConnection } from "./player-connection.ts"
 
 /** Every frame as its `Rpc`. */
@@ -32,7 +32,7 @@ export type FrameData<T extends FrameType> = Rpc.Success<Extract<FrameRpc, { _ta
 export type Handler<T extends FrameType, Connection = PlayerConnection> = (
   connection: Connection,
   payload: FramePayload<T>,
-  answered: Answered<FrameData<T>> | undefined
+  answered: ReplyCallback<FrameData<T>> | undefined
 ) => void
 
 export type FrameHandlers<Connection = PlayerConnection> = {
@@ -40,7 +40,7 @@ export type FrameHandlers<Connection = PlayerConnection> = {
 }
 
 /** A frame that was not understood, and as far as it was readable, whom to answer. */
-export interface Broken {
+export interface FrameError {
   readonly rid: string | undefined
   readonly error: CodedError
 }
@@ -124,7 +124,7 @@ export const issuesOf = (error: Schema.SchemaError) =>
     message: issue.message
   }))
 
-const invalid = (rid: string | undefined, path: string, message: string): Broken => ({
+const invalid = (rid: string | undefined, path: string, message: string): FrameError => ({
   rid,
   error: new InvalidFrame({ message, details: { issues: [{ path, message }] } })
 })
@@ -138,7 +138,7 @@ const parse = (text: string): unknown => {
 }
 
 /** The members of a frame, or what is wrong with it. */
-export const parseFrame = (text: string): Result.Result<Members, Broken> => {
+export const parseFrame = (text: string): Result.Result<Members, FrameError> => {
   const value = parse(text)
   return isObject(value)
     ? Result.succeed(value)
@@ -148,7 +148,7 @@ export const parseFrame = (text: string): Result.Result<Members, Broken> => {
 /** The type of a frame and the number its reply carries. */
 export const frameHead = (
   members: Members
-): Result.Result<{ readonly t: string; readonly rid: string | undefined }, Broken> => {
+): Result.Result<{ readonly t: string; readonly rid: string | undefined }, FrameError> => {
   const { rid, t } = members
   if (rid !== undefined && (typeof rid !== "string" || rid.length > socket.ridMaxCharacters)) {
     const limit = socket.ridMaxCharacters
@@ -170,14 +170,14 @@ const dispatchKnown = <T extends FrameType, Connection extends Hearer>(
   rid: string | undefined,
   members: Members,
   connection: Connection
-): Broken | undefined => {
+): FrameError | undefined => {
   const payload = decoders[t](members)
   if (Result.isFailure(payload)) {
     const issues = issuesOf(payload.failure)
     const message = issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
     return { rid, error: new InvalidFrame({ message, details: { issues } }) }
   }
-  const answered: Answered<FrameData<T>> | undefined =
+  const answered: ReplyCallback<FrameData<T>> | undefined =
     rid === undefined ? undefined : (answer) => connection.push(replyFrame(rid, answer))
   handlers[t](connection, payload.success, answered)
   return undefined
@@ -189,7 +189,7 @@ export const dispatch = <Connection extends Hearer>(
   head: { readonly t: string; readonly rid: string | undefined },
   members: Members,
   connection: Connection
-): Broken | undefined =>
+): FrameError | undefined =>
   isFrameType(head.t)
     ? dispatchKnown(handlers, head.t, head.rid, members, connection)
     : {
@@ -198,7 +198,7 @@ export const dispatch = <Connection extends Hearer>(
       }
 
 /** A reply as it goes over the wire. */
-export const replyFrame = (rid: string, answer: Answer<unknown>): Frame => {
+export const replyFrame = (rid: string, answer: CommandResult<unknown>): Frame => {
   const reply: Reply = answer.ok
     ? { t: "reply", rid, ok: true, data: answer.data }
     : { t: "reply", rid, ok: false, error: toWire(answer.error) }

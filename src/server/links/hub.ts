@@ -11,7 +11,7 @@ import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
 import { RoomLines } from "#entities/room/lines"
 import { Room } from "#entities/room/protocol"
-import { EventTurn, NodeTurn, TurnTimers } from "#server/platform/flush"
+import { FlushScheduler, NodeFlush, FlushTimers } from "#server/platform/flush"
 import type { PlayerConnection } from "./player-connection.ts"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
@@ -21,18 +21,18 @@ import { SessionLink } from "./session-link.ts"
 const makeSurroundings = Effect.fnUntraced(function* (node: string) {
   const scope = yield* Effect.scope
   const clock = yield* Clock.Clock
-  const timers = yield* TurnTimers
+  const timers = yield* FlushTimers
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const now = () => clock.currentTimeMillisUnsafe()
   let watches = 0
   const surroundings = {
     node,
     nextWatch: () => ++watches,
-    turn: yield* NodeTurn,
+    turn: yield* NodeFlush,
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
   // For what is asked one after the other: where a player is, and whom it meets.
-  const prompt = { ...surroundings, turn: new EventTurn(now, timers, 0) }
+  const prompt = { ...surroundings, turn: new FlushScheduler(now, timers, 0) }
   return { surroundings, prompt }
 })
 

@@ -7,13 +7,13 @@ import type { AgeBand } from "#rpc/ages"
 import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import type { CloseCode, Warn } from "#rpc/realtime"
-import { nowhere, type Place } from "#entities/player-session/state"
+import { noReservation, type Reservation } from "#entities/player-session/state"
 import { Frame } from "#server/platform/outbox"
 import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
 
 /** Where a connection's frames go: a socket, or the events stream of native RPC. */
-export interface Door {
+export interface FrameSink {
   /** Where the other side is, as throttles count it; not known of native RPC. */
   readonly address?: string
   readonly push: (frame: Frame) => void
@@ -59,9 +59,9 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   room: RoomLine | undefined
   ticket: HeldTicket | undefined
   /** The place that the player's session has granted and that was not given back. */
-  place: Place = nowhere
+  place: Reservation = noReservation
   /** A place given back of which the session has not heard yet. */
-  owed: Place = nowhere
+  owed: Reservation = noReservation
   /** How often the place was told to an activation of the session. */
   attachments = 0
   /** Places change one after the other. */
@@ -71,7 +71,7 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   closed = false
   /** Size of the frame being handled: no part of it is larger. */
   frameBytes = Number.POSITIVE_INFINITY
-  readonly #door: Door
+  readonly #door: FrameSink
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
   readonly #ended: (connection: PlayerConnection) => void
@@ -79,7 +79,7 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
 
   constructor(options: {
     readonly player: ConnectionPlayer
-    readonly door: Door
+    readonly door: FrameSink
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
     /** The player's session learns that a seat is free. */
     readonly released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>

@@ -8,10 +8,10 @@ import type { LocalQueues } from "#entities/matchmaking-queue/entity"
 import type {
   MatchmakingQueue,
   QueueCommand,
-  QueueItem
+  QueueOutput
 } from "#entities/matchmaking-queue/protocol"
-import { Link } from "./entity-link.ts"
-import type { LinkSurroundings } from "./room-link.ts"
+import { EntityLink } from "./entity-link.ts"
+import type { NodeContext } from "./room-link.ts"
 
 export type QueueClient = Effect.Success<typeof MatchmakingQueue.client>
 type Enqueue = Extract<QueueCommand, { t: "enqueue" }>
@@ -24,7 +24,7 @@ interface Held {
 export class QueueLink {
   readonly environmentId: string
   readonly mode: string
-  readonly #link: Link<QueueCommand, QueueItem, { readonly cancelled: boolean }>
+  readonly #link: EntityLink<QueueCommand, QueueOutput, { readonly cancelled: boolean }>
   readonly #tickets = new Map<string, Held>()
   readonly #ended: (link: QueueLink) => void
 
@@ -32,7 +32,7 @@ export class QueueLink {
     readonly queueId: string
     readonly client: QueueClient
     readonly local: LocalQueues["Service"]
-    readonly surroundings: LinkSurroundings
+    readonly surroundings: NodeContext
     readonly ended: (link: QueueLink) => void
   }) {
     const { client, local, queueId, surroundings } = options
@@ -41,7 +41,7 @@ export class QueueLink {
     this.environmentId = environmentId
     this.mode = mode
     this.#ended = options.ended
-    this.#link = new Link({
+    this.#link = new EntityLink({
       ...surroundings,
       target: {
         local: () => local.actors.get(queueId),
@@ -74,7 +74,7 @@ export class QueueLink {
     return this.#tickets.keys()
   }
 
-  receive(epoch: number, items: ReadonlyArray<QueueItem>): void {
+  receive(epoch: number, items: ReadonlyArray<QueueOutput>): void {
     this.#link.receive(epoch, items)
   }
 
@@ -132,7 +132,7 @@ export class QueueLink {
     this.#settle(ticketId, Effect.fail(error))
   }
 
-  #receive(items: ReadonlyArray<QueueItem>): void {
+  #receive(items: ReadonlyArray<QueueOutput>): void {
     for (const item of items) {
       switch (item.k) {
         case "matched":

@@ -7,7 +7,7 @@
 import { Cause, Effect, Fiber, Option, Schedule } from "effect"
 import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { PlayerSessionCommand } from "#entities/player-session/protocol"
-import { nowhere, type Place, samePlace } from "#entities/player-session/state"
+import { noReservation, type Reservation, sameReservation } from "#entities/player-session/state"
 import { Hub } from "./hub.ts"
 import type { PlayerConnection } from "./player-connection.ts"
 
@@ -74,19 +74,19 @@ const ask = ({ environmentId, playerId }: PlayerConnection, command: PlayerSessi
     )
   )
 
-const giveBack = (connection: PlayerConnection, place: Place) =>
+const giveBack = (connection: PlayerConnection, place: Reservation) =>
   ask(connection, { t: "release", playerId: connection.playerId, place })
 
-const payDebt = Effect.fnUntraced(function* (connection: PlayerConnection) {
+const flushPendingRelease = Effect.fnUntraced(function* (connection: PlayerConnection) {
   if (connection.owed.k === "none") return
   yield* giveBack(connection, connection.owed)
-  connection.owed = nowhere
+  connection.owed = noReservation
 })
 
 /** Agrees on a place; when the session began anew meanwhile, with that one too. */
 const agree = Effect.fnUntraced(function* (
   connection: PlayerConnection,
-  place: Place,
+  place: Reservation,
   command: PlayerSessionCommand
 ) {
   let attachments: number
@@ -108,15 +108,15 @@ export const peek = Effect.fnUntraced(function* (connection: PlayerConnection, r
 const isStale = Effect.fnUntraced(function* (connection: PlayerConnection, error: CodedError) {
   if (error._tag !== "already_in_room") return false
   const roomId = String(Object(error.details).roomId)
-  const seat: Place = { k: "seat", roomId }
+  const seat: Reservation = { k: "seat", roomId }
   if ((yield* peek(connection, roomId)) !== null) return false
   yield* giveBack(connection, seat)
   return true
 })
 
 /** What a connection says to a second place, without asking: the first was granted. */
-const elsewhere = (held: Place, place: Place): Effect.Effect<void, CodedError> => {
-  if (samePlace(held, place)) return Effect.void
+const elsewhere = (held: Reservation, place: Reservation): Effect.Effect<void, CodedError> => {
+  if (sameReservation(held, place)) return Effect.void
   return Effect.fail(
     held.k === "seat"
       ? new AlreadyInRoom({ details: { roomId: held.roomId } })
@@ -125,16 +125,16 @@ const elsewhere = (held: Place, place: Place): Effect.Effect<void, CodedError> =
 }
 
 /** A ticket that may have been granted after all, too late. A seat is asked for in its room. */
-const owe = (connection: PlayerConnection, place: Place, error: CodedError): void => {
+const owe = (connection: PlayerConnection, place: Reservation, error: CodedError): void => {
   if (place.k === "ticket" && isUnavailable(error)) connection.owed = place
 }
 
 /** Claims a place from the player's session. */
 export const claim = Effect.fnUntraced(
-  function* (connection: PlayerConnection, place: Place) {
+  function* (connection: PlayerConnection, place: Reservation) {
     const { connectionId, playerId } = connection
     if (connection.place.k !== "none") return yield* elsewhere(connection.place, place)
-    yield* payDebt(connection)
+    yield* flushPendingRelease(connection)
     const claiming = agree(connection, place, { t: "claim", playerId, connectionId, place })
     yield* claiming.pipe(
       Effect.catch((error) =>
@@ -149,7 +149,7 @@ export const claim = Effect.fnUntraced(
 )
 
 /** The room that the queue found becomes the place of the ticket's player. */
-export const settle = Effect.fnUntraced(
+export const confirm = Effect.fnUntraced(
   function* (connection: PlayerConnection, ticketId: string, roomId: string) {
     const { connectionId, playerId } = connection
     const command = { t: "settle", playerId, connectionId, ticketId, roomId } as const
@@ -162,16 +162,19 @@ export const settle = Effect.fnUntraced(
  * A seat that may or may not have been taken: the session keeps it, and asks the room when the player
  * wants another.
  */
-export const doubt = (connection: PlayerConnection, roomId: string): void => {
-  if (connection.expects(roomId)) connection.place = nowhere
+export const forgetUnconfirmed = (connection: PlayerConnection, roomId: string): void => {
+  if (connection.expects(roomId)) connection.place = noReservation
 }
 
 /** Gives a place back, now or before the next claim. */
-export const release = Effect.fnUntraced(function* (connection: PlayerConnection, place: Place) {
-  if (samePlace(connection.place, place)) connection.place = nowhere
+export const release = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  place: Reservation
+) {
+  if (sameReservation(connection.place, place)) connection.place = noReservation
   const giving = Effect.suspend(() => {
-    if (samePlace(connection.place, place)) return Effect.void
-    return Effect.andThen(payDebt(connection), giveBack(connection, place)).pipe(
+    if (sameReservation(connection.place, place)) return Effect.void
+    return Effect.andThen(flushPendingRelease(connection), giveBack(connection, place)).pipe(
       Effect.catch(() =>
         Effect.sync(() => {
           connection.owed = place

@@ -7,19 +7,19 @@ import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
 import type { LocalRooms } from "#entities/room/entity"
 import type { LineItems, RoomLines } from "#entities/room/lines"
-import type { Room, RoomInput, RoomItem } from "#entities/room/protocol"
-import type { EventTurn } from "#server/platform/flush"
+import type { Room, RoomInput, RoomOutput } from "#entities/room/protocol"
+import type { FlushScheduler } from "#server/platform/flush"
 import { Frame } from "#server/platform/outbox"
-import { type Answered, Link } from "./entity-link.ts"
+import { type ReplyCallback, EntityLink } from "./entity-link.ts"
 import type { RoomLine, Subscriber } from "./subscriber.ts"
 
 export type RoomClient = Effect.Success<typeof Room.client>
 type Command = RoomInput["command"]
 
 /** What every link needs of its node. */
-export interface LinkSurroundings {
+export interface NodeContext {
   readonly node: string
-  readonly turn: EventTurn
+  readonly turn: FlushScheduler
   /** Numbers the attachments of this node's links. */
   readonly nextWatch: () => number
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
@@ -28,7 +28,7 @@ export interface LinkSurroundings {
 export class RoomLink implements RoomLine {
   readonly roomId: string
   readonly environmentId: string
-  readonly #link: Link<Command, RoomItem, JsonMembers>
+  readonly #link: EntityLink<Command, RoomOutput, JsonMembers>
   readonly #members = new Map<string, Subscriber>()
   /** The number of the attachment. */
   #watch = 0
@@ -43,7 +43,7 @@ export class RoomLink implements RoomLine {
     readonly client: RoomClient
     readonly local: LocalRooms["Service"]
     readonly lines: RoomLines
-    readonly surroundings: LinkSurroundings
+    readonly surroundings: NodeContext
     readonly findConnection: (connectionId: string) => Subscriber | undefined
     readonly ended: (link: RoomLink) => void
   }) {
@@ -53,7 +53,7 @@ export class RoomLink implements RoomLine {
     this.environmentId = environmentId
     this.#findConnection = options.findConnection
     this.#ended = options.ended
-    this.#link = new Link({
+    this.#link = new EntityLink({
       ...surroundings,
       target: {
         local: () => {
@@ -100,7 +100,7 @@ export class RoomLink implements RoomLine {
     return this.#link.ended
   }
 
-  receive(epoch: number, items: ReadonlyArray<RoomItem>): void {
+  receive(epoch: number, items: ReadonlyArray<RoomOutput>): void {
     this.#link.receive(epoch, items)
   }
 
@@ -111,7 +111,7 @@ export class RoomLink implements RoomLine {
     this.#link.receive(epoch, items)
   }
 
-  send(command: Command, answered?: Answered<JsonMembers>): void {
+  send(command: Command, answered?: ReplyCallback<JsonMembers>): void {
     this.#link.send(command, answered)
   }
 
@@ -146,7 +146,7 @@ export class RoomLink implements RoomLine {
     }
   }
 
-  #receive(items: ReadonlyArray<RoomItem>): void {
+  #receive(items: ReadonlyArray<RoomOutput>): void {
     for (const item of items) {
       switch (item.k) {
         case "event":

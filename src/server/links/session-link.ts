@@ -12,11 +12,11 @@ import type {
   PlayerSessions,
   Present,
   SessionInput,
-  SessionItem
+  SessionOutput
 } from "#entities/player-session/protocol"
-import { Link } from "./entity-link.ts"
+import { EntityLink } from "./entity-link.ts"
 import type { PlayerConnection } from "./player-connection.ts"
-import type { LinkSurroundings } from "./room-link.ts"
+import type { NodeContext } from "./room-link.ts"
 
 export type SessionsClient = Effect.Success<typeof PlayerSessions.client>
 
@@ -28,7 +28,7 @@ export interface SessionDone {
 const replaced: CodedError = { _tag: "replaced", message: "A newer connection took over." }
 
 export class SessionLink {
-  readonly #link: Link<PlayerSessionCommand, SessionItem, SessionDone>
+  readonly #link: EntityLink<PlayerSessionCommand, SessionOutput, SessionDone>
   readonly #held = new Map<string, PlayerConnection>()
   readonly #ended: (link: SessionLink) => void
   /** The number of the attachment. */
@@ -38,13 +38,13 @@ export class SessionLink {
     readonly sessionsId: string
     readonly client: SessionsClient
     readonly local: LocalSessions["Service"]
-    readonly surroundings: LinkSurroundings
+    readonly surroundings: NodeContext
     readonly ended: (link: SessionLink) => void
   }) {
     const { client, local, sessionsId, surroundings } = options
     const { node } = surroundings
     this.#ended = options.ended
-    this.#link = new Link({
+    this.#link = new EntityLink({
       ...surroundings,
       target: {
         local: () => {
@@ -82,7 +82,7 @@ export class SessionLink {
     return this.#link.ended
   }
 
-  receive(epoch: number, items: ReadonlyArray<SessionItem>): void {
+  receive(epoch: number, items: ReadonlyArray<SessionOutput>): void {
     this.#link.receive(epoch, items)
   }
 
@@ -121,7 +121,7 @@ export class SessionLink {
     })
   }
 
-  #receive(items: ReadonlyArray<SessionItem>): void {
+  #receive(items: ReadonlyArray<SessionOutput>): void {
     for (const item of items) {
       switch (item.k) {
         case "done":

@@ -4,13 +4,13 @@ import type { CodedError } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
 import type { PlayerCommand } from "#entities/room/protocol"
 import type { Frame } from "#server/platform/outbox"
-import type { Answered } from "./entity-link.ts"
+import type { ReplyCallback } from "./entity-link.ts"
 
 /** The line to the room a connection is in. */
 export interface RoomLine {
   readonly roomId: string
   /** Without `answered`, only a refusal comes back, as a warning. */
-  send(command: PlayerCommand, answered?: Answered<JsonMembers>): void
+  send(command: PlayerCommand, answered?: ReplyCallback<JsonMembers>): void
   request(command: PlayerCommand): Effect.Effect<JsonMembers, CodedError>
   /** The connection is gone: its seat waits for the player's return. */
   disconnect(subscriber: Subscriber, replaced: boolean): void

@@ -7,18 +7,18 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
-import { type Outbox, Sent } from "./outbox.ts"
+import { type Outbox, WriteStats } from "./outbox.ts"
 
 /** How a turn is put off: to the end of the event loop's turn, or by milliseconds. */
-export interface TurnTimers {
+export interface FlushTimers {
   readonly soon: (run: () => void) => void
   readonly later: (run: () => void, millis: number) => void
 }
 
-const processTimers: TurnTimers = { soon: setImmediate, later: setTimeout }
+const processTimers: FlushTimers = { soon: setImmediate, later: setTimeout }
 
 /** The process' own timers, unless a simulation of the node brings others. */
-export const TurnTimers = Context.Reference<TurnTimers>("server/platform/flush/TurnTimers", {
+export const FlushTimers = Context.Reference<FlushTimers>("server/platform/flush/TurnTimers", {
   defaultValue: () => processTimers
 })
 
@@ -27,10 +27,10 @@ export interface Collector {
   readonly flush: () => void
 }
 
-export class EventTurn {
-  readonly sent = new Sent()
+export class FlushScheduler {
+  readonly sent = new WriteStats()
   readonly #now: () => number
-  readonly #timers: TurnTimers
+  readonly #timers: FlushTimers
   readonly #gatherMillis: number
   #collectors: Set<Collector> = new Set()
   #lines: Set<Collector> = new Set()
@@ -41,7 +41,7 @@ export class EventTurn {
   /** `now` in milliseconds; a turn that gathers nothing is always taken at once. */
   constructor(
     now: () => number,
-    timers: TurnTimers = processTimers,
+    timers: FlushTimers = processTimers,
     gatherMillis: number = socket.coalesceMillis
   ) {
     this.#now = now
@@ -92,14 +92,14 @@ export class EventTurn {
 }
 
 /** The turn that a node's gateway and its lines to other nodes share. */
-export class NodeTurn extends Context.Service<NodeTurn, EventTurn>()(
+export class NodeFlush extends Context.Service<NodeFlush, FlushScheduler>()(
   "server/platform/flush/NodeTurn"
 ) {
   static readonly layer = Layer.effect(
-    NodeTurn,
+    NodeFlush,
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
-      return new EventTurn(() => clock.currentTimeMillisUnsafe(), yield* TurnTimers)
+      return new FlushScheduler(() => clock.currentTimeMillisUnsafe(), yield* FlushTimers)
     })
   )
 }

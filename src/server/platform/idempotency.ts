@@ -13,7 +13,7 @@ import {
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { http, idempotency } from "#rpc/limits"
-import { IdempotencyRows, type KeptAnswer } from "#sql/idempotency"
+import { IdempotencyRepository, type KeptAnswer } from "#sql/idempotency"
 import { sweepHourly } from "./database.ts"
 import { sha256 } from "./secrets.ts"
 
@@ -52,7 +52,7 @@ export class Idempotency extends Context.Service<
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function* () {
-      const rows = yield* IdempotencyRows
+      const rows = yield* IdempotencyRepository
       const sql = yield* SqlClient.SqlClient
       yield* sweepHourly("Idempotency keys", (now) => rows.sweep(oldest(now)))
       return Idempotency.of({ once: makeOnce(rows, sql) })
@@ -61,7 +61,7 @@ export class Idempotency extends Context.Service<
 }
 
 const makeOnce = (
-  rows: IdempotencyRows["Service"],
+  rows: IdempotencyRepository["Service"],
   sql: SqlClient.SqlClient
 ): Idempotency["Service"]["once"] =>
   Effect.fnUntraced(function* <A, I, E, E2, R, R2>(

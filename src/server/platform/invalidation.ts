@@ -8,7 +8,7 @@
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { settled } from "#sql/database"
+import { orDieWithTimeout } from "#sql/database"
 
 /**
  * The config of an environment, a key (by its hash), a player (by `<environment>/<player>`), the list
@@ -58,7 +58,7 @@ export class Invalidation extends Context.Service<
         const sql = yield* SqlClient.SqlClient
         const hearers = new Set<Hearer>()
         const publish = (change: Change) =>
-          Effect.asVoid(settled(sql`select pg_notify(${channel}, ${encode(change)})`))
+          Effect.asVoid(orDieWithTimeout(sql`select pg_notify(${channel}, ${encode(change)})`))
         const { heard, hearer } = makeRollCall(sql, publish)
         hearers.add(hearer)
         yield* listenForEver((change) =>

@@ -57,7 +57,7 @@ const encodeTextFrame = (text: string): Buffer => {
 }
 
 /** What has been written to sockets, in numbers that only grow. */
-export class Sent {
+export class WriteStats {
   messages = 0
   bytes = 0
   writes = 0
@@ -65,7 +65,7 @@ export class Sent {
 
 /** Sockets with something to write, written together at the end of the turn. */
 export interface Turn {
-  readonly sent: Sent
+  readonly sent: WriteStats
   readonly outbox: (outbox: Outbox) => void
 }
 

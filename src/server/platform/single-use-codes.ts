@@ -5,7 +5,7 @@
 import { Context, DateTime, Effect, Layer, type Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { type CodePurpose, CodeRows } from "#sql/single-use-codes"
+import { type CodePurpose, CodeRepository } from "#sql/single-use-codes"
 import { sweepDaily } from "./database.ts"
 import { randomSecret, sha256 } from "./secrets.ts"
 
@@ -56,7 +56,7 @@ export class SingleUseCodes extends Context.Service<
   static readonly layer = Layer.effect(
     SingleUseCodes,
     Effect.gen(function* () {
-      const rows = yield* CodeRows
+      const rows = yield* CodeRepository
       const random = yield* SecureRandom.SecureRandom
       yield* sweepDaily("Single-use codes", rows.sweep)
       return SingleUseCodes.of({

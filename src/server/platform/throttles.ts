@@ -6,7 +6,7 @@
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
 import { RateLimited } from "#rpc/errors/codes"
 import { caches, type Throttle } from "#rpc/limits"
-import { ThrottleRows } from "#sql/throttles"
+import { ThrottleRepository } from "#sql/throttles"
 import { Settings } from "./settings/settings.ts"
 
 const leaseShare = 20
@@ -26,7 +26,7 @@ interface Lease {
 const rateLimited = (millis: number): RateLimited =>
   new RateLimited({ details: { retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000)) } })
 
-export const throttled = Metric.counter("svc_throttled_total", {
+export const throttledTotal = Metric.counter("svc_throttled_total", {
   description: "Requests refused with rate_limited since their bucket was empty.",
   incremental: true
 })
@@ -49,7 +49,7 @@ export class Throttles extends Context.Service<
   static readonly on = Layer.effect(
     Throttles,
     Effect.gen(function* () {
-      const rows = yield* ThrottleRows
+      const rows = yield* ThrottleRepository
       yield* Effect.flatMap(Clock.currentTimeMillis, rows.sweep).pipe(
         Effect.tapDefect((defect) => Effect.logWarning("Buckets were not swept", defect)),
         Effect.exit,
@@ -65,7 +65,7 @@ export class Throttles extends Context.Service<
   )
 }
 
-const makeBuckets = (rows: ThrottleRows["Service"]) => {
+const makeBuckets = (rows: ThrottleRepository["Service"]) => {
   const leases = new Map<string, Lease>()
 
   const leaseOf = (key: string): Lease => {
@@ -116,7 +116,7 @@ const makeBuckets = (rows: ThrottleRows["Service"]) => {
   })
 
   const take = (throttle: Throttle, key: string) =>
-    Effect.tapError(spendOne(throttle, key), () => Metric.update(throttled, 1))
+    Effect.tapError(spendOne(throttle, key), () => Metric.update(throttledTotal, 1))
 
   const giveBack = (key: string) => Effect.sync(() => void (leaseOf(key).tokens += 1))
 

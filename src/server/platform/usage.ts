@@ -6,7 +6,7 @@
 import { Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
-import { UsageRows } from "#sql/projects/usage"
+import { UsageRepository } from "#sql/projects/usage"
 import { sweepDaily } from "./database.ts"
 
 /** How long a day may still be counted: clocks of nodes differ. */
@@ -25,7 +25,7 @@ export class Usage extends Context.Service<
   static readonly layer = Layer.effect(
     Usage,
     Effect.gen(function* () {
-      const rows = yield* UsageRows
+      const rows = yield* UsageRepository
       const noted = new Noted()
       const flush = Effect.gen(function* () {
         const now = yield* DateTime.now

@@ -5,7 +5,7 @@
 import { DateTime, Effect, HashMap, Layer, Schedule, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
-import { type LiveReport, LiveRows } from "#sql/projects/live"
+import { type LiveReport, LiveRepository } from "#sql/projects/live"
 import { LocalChannels } from "#entities/channel/entity"
 import { ThisNode } from "#entities/local-actors"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
@@ -71,7 +71,7 @@ const makeLook = Effect.gen(function* () {
 
 export const LiveReports = Layer.effectDiscard(
   Effect.gen(function* () {
-    const rows = yield* LiveRows
+    const rows = yield* LiveRepository
     const { id: node } = yield* ThisNode
     const look = yield* makeLook
     let silent = true

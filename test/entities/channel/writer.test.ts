@@ -2,11 +2,11 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { ChannelActor } from "#entities/channel/actor"
 import { openChannel } from "#entities/channel/model"
-import type { ChannelPort } from "#entities/channel/runtime"
-import { defaultTerms } from "#entities/channel/settings"
+import type { ChannelRuntime } from "#entities/channel/runtime"
+import { defaultSettings } from "#entities/channel/settings"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
 
@@ -14,7 +14,7 @@ const written: Array<string> = []
 const unasked = () => Effect.die("nobody asks for this")
 
 /** Rows that are noted when their statement is through. */
-const Rows = Layer.succeed(ChannelRows, {
+const Rows = Layer.succeed(ChannelRepository, {
   claim: unasked,
   insert: unasked,
   save: ({ name }) =>
@@ -35,7 +35,7 @@ const Writer = ChannelWriter.layer.pipe(
   Layer.provide(SecureRandom.layerWebCrypto)
 )
 
-const port: ChannelPort = {
+const port: ChannelRuntime = {
   now: () => 0,
   held: () => true,
   wakeAt: () => undefined,
@@ -49,7 +49,7 @@ const channel = (name: string): ChannelActor =>
     id: name,
     name,
     epoch: 1,
-    state: openChannel(defaultTerms("env_1", name, 0), 0),
+    state: openChannel(defaultSettings("env_1", name, 0), 0),
     port
   })
 

@@ -5,12 +5,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { playerSessions } from "#rpc/limits"
-import type { Place } from "#entities/player-session/state"
+import type { Reservation } from "#entities/player-session/state"
 import { bucketSteps } from "../../support/generators.ts"
 import { SessionWorld } from "../../support/session-harness.ts"
 
-const seat = (roomId: string): Place => ({ k: "seat", roomId })
-const ticket = (ticketId: string): Place => ({ k: "ticket", ticketId })
+const seat = (roomId: string): Reservation => ({ k: "seat", roomId })
+const ticket = (ticketId: string): Reservation => ({ k: "ticket", ticketId })
 
 describe("a bucket of sessions", () => {
   it("answers once the seat was looked up, in the order it was asked", () => {

@@ -7,19 +7,19 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import {
   decide,
-  nowhere,
-  type Place,
+  noReservation,
+  type Reservation,
   type SessionCommand,
   type SessionState
 } from "#entities/player-session/state"
 import { sessionSteps } from "../../support/generators.ts"
 
-const seat = (roomId: string): Place => ({ k: "seat", roomId })
-const ticket = (ticketId: string): Place => ({ k: "ticket", ticketId })
+const seat = (roomId: string): Reservation => ({ k: "seat", roomId })
+const ticket = (ticketId: string): Reservation => ({ k: "ticket", ticketId })
 
 /** A session that is told things, one after the other. */
 class Session {
-  state: SessionState = { connectionId: null, place: nowhere }
+  state: SessionState = { connectionId: null, place: noReservation }
   /** The connections that were replaced. */
   readonly replaced: Array<string> = []
 
@@ -32,7 +32,7 @@ class Session {
     return "granted"
   }
 
-  attach(connectionId: string, place: Place = nowhere): this {
+  attach(connectionId: string, place: Reservation = noReservation): this {
     this.tell({ t: "attach", connectionId, place })
     return this
   }
@@ -42,7 +42,7 @@ class Session {
     return this
   }
 
-  claim(connectionId: string, place: Place): string {
+  claim(connectionId: string, place: Reservation): string {
     return this.tell({ t: "claim", connectionId, place })
   }
 }
@@ -59,7 +59,7 @@ describe("a session's connection", () => {
   it("is replaced at once when it comes later than a newer one", () => {
     const session = new Session().attach("c2").attach("c1", seat("r1"))
     assert.deepStrictEqual(session.replaced, ["c1"])
-    assert.deepStrictEqual(session.state, { connectionId: "c2", place: nowhere })
+    assert.deepStrictEqual(session.state, { connectionId: "c2", place: noReservation })
   })
 
   it("does not replace itself when it attaches again", () => {
@@ -109,7 +109,7 @@ describe("a session's place", () => {
       assert.strictEqual(session.claim("c1", place), "granted")
       session.tell({ t: "release", place })
     }
-    assert.deepStrictEqual(session.state.place, nowhere)
+    assert.deepStrictEqual(session.state.place, noReservation)
   })
 
   it("is released only by its own name", () => {
@@ -119,21 +119,21 @@ describe("a session's place", () => {
     session.tell({ t: "release", place: ticket("r1") })
     assert.deepStrictEqual(session.state.place, seat("r1"))
     session.tell({ t: "release", place: seat("r1") })
-    assert.deepStrictEqual(session.state.place, nowhere)
+    assert.deepStrictEqual(session.state.place, noReservation)
   })
 
   it("survives a drop when it is a seat, and not when it is a ticket", () => {
     const seated = new Session().attach("c1", seat("r1")).detach("c1").attach("c2")
     assert.deepStrictEqual(seated.state, { connectionId: "c2", place: seat("r1") })
     const matching = new Session().attach("c1", ticket("t1")).detach("c1").attach("c2")
-    assert.deepStrictEqual(matching.state, { connectionId: "c2", place: nowhere })
+    assert.deepStrictEqual(matching.state, { connectionId: "c2", place: noReservation })
   })
 
   it("is no ticket of a connection that was replaced", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     session.attach("c2")
-    assert.deepStrictEqual(session.state.place, nowhere)
+    assert.deepStrictEqual(session.state.place, noReservation)
     assert.strictEqual(
       session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
       "unavailable"
@@ -147,7 +147,7 @@ describe("a session's place", () => {
     assert.deepStrictEqual(woken.state.place, ticket("t1"))
     woken.attach("c1", seat("r2"))
     assert.deepStrictEqual(woken.state.place, seat("r2"))
-    woken.attach("c1", nowhere)
+    woken.attach("c1", noReservation)
     assert.deepStrictEqual(woken.state.place, seat("r2"))
   })
 })

@@ -4,14 +4,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import type { RoomItem } from "#entities/room/protocol"
+import type { RoomOutput } from "#entities/room/protocol"
 import { decide } from "#entities/room/state"
 import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
 import { emptyRoom } from "../../support/room-harness.ts"
 
 const second = 1000
 
-const kinds = (items: ReadonlyArray<RoomItem>) => items.map(({ k }) => k)
+const kinds = (items: ReadonlyArray<RoomOutput>) => items.map(({ k }) => k)
 
 const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: number) =>
   world.send(node, { t: "setState", playerId: player, patch: { round } })

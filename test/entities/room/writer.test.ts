@@ -4,24 +4,24 @@ import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
-import { RoomActor, type RoomPort } from "#entities/room/actor"
+import { RoomActor, type RoomRuntime } from "#entities/room/actor"
 import { RoomWriter } from "#entities/room/writer"
 import { emptyRoom } from "../../support/room-harness.ts"
 
 const unasked = () => Effect.die("nobody asks for this")
 
-type Save = RoomRows["Service"]["save"]
+type Save = RoomRepository["Service"]["save"]
 
-type Unclaimed = RoomRows["Service"]["unclaimed"]
+type Unclaimed = RoomRepository["Service"]["unclaimed"]
 
 /** The writer over rows that are saved as a test wants it. */
 const writing = (save: Save, unclaimed: Unclaimed = unasked) =>
   RoomWriter.layer.pipe(
     Layer.provide([
       ThisNode.layer,
-      Layer.succeed(RoomRows, {
+      Layer.succeed(RoomRepository, {
         save,
         claim: unasked,
         nextEpoch: Effect.die("nobody asks for this"),
@@ -41,7 +41,7 @@ const writing = (save: Save, unclaimed: Unclaimed = unasked) =>
 
 const written = (ids: ReadonlyArray<string>) => new Map(ids.map((id) => [id, 0]))
 
-const port: RoomPort = {
+const port: RoomRuntime = {
   now: () => 0,
   held: () => true,
   wakeAt: () => undefined,

@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { CurrentActor } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
-import { AuditRows } from "#sql/audit"
+import { AuditRepository } from "#sql/audit"
 import { Audit, type AuditEvent } from "#server/features/audit/service"
 import { at, request } from "#testing/players"
 import {
@@ -204,7 +204,7 @@ layer(Node)("the audit log", (it) => {
   it.effect("is append-only in the database, for 400 days", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* AuditRows
+      const rows = yield* AuditRepository
       const { entries, projectId } = yield* setUp
       const insert = (id: string, age: string) => sql`
         insert into audit (id, at, project_id, actor_kind, actor_id, actor_name, action,

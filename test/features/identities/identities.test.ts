@@ -2,7 +2,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { PlayerId } from "#rpc/ids"
-import { IdentityRows } from "#sql/identities"
+import { IdentityRepository } from "#sql/identities"
 import { TestApp } from "#testing/app"
 import { at, configure, goOnline, guest, newPlayer } from "#testing/players"
 import {
@@ -278,7 +278,7 @@ layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))(
       Effect.gen(function* () {
         const url = yield* addressOfNode
         const { development } = yield* makeTenants
-        const identities = yield* IdentityRows.make
+        const identities = yield* IdentityRepository.make
         const { environmentId } = development
         for (let round = 0; round < 8; round++) {
           const player = yield* guest({ url, ...development })

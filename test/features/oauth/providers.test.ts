@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { ProviderRows } from "#sql/oauth/providers"
+import { ProviderRepository } from "#sql/oauth/providers"
 import { Providers } from "#server/features/oauth/providers"
 import { at, request } from "#testing/players"
 import {
@@ -16,7 +16,7 @@ import {
 } from "../../support/http/stack.ts"
 
 const Node = Providers.layer.pipe(
-  Layer.provide(ProviderRows.layer),
+  Layer.provide(ProviderRepository.layer),
   Layer.provideMerge(nodeWith()),
   Layer.provideMerge(SharedDatabase.layer)
 )

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { SaveRows } from "#sql/saves"
+import { SaveRepository } from "#sql/saves"
 import { at } from "#testing/players"
 import { nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { codeOf, detailsOf, newGame } from "../../support/players.ts"
@@ -231,11 +231,11 @@ layer(Node)("saves", (it) => {
   )
 })
 
-layer(SaveRows.layer.pipe(Layer.provideMerge(Node)))("deleted saves", (it) => {
+layer(SaveRepository.layer.pipe(Layer.provideMerge(Node)))("deleted saves", (it) => {
   it.effect("are forgotten where they are very many, and their versions are not", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* SaveRows
+      const rows = yield* SaveRepository
       const { environmentId, player } = yield* newGame(saves)
       for (const data of [1, 2, 3]) yield* player.ask("PUT", "/v1/saves/old", { data })
       yield* player.ask("DELETE", "/v1/saves/old")

@@ -9,10 +9,10 @@ import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { EnvironmentName } from "#rpc/auth"
 import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { databaseLayer } from "#sql/database"
-import { DeveloperRows } from "#sql/developers"
-import { RoomRows } from "#sql/rooms"
+import { DeveloperRepository } from "#sql/developers"
+import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
 import { Settings } from "#server/platform/settings/settings"
 import { Readiness } from "#server/cluster/readiness"
@@ -86,7 +86,12 @@ export const nodeWith = (
   observability: Layer.Layer<never, never, Settings> = Layer.empty
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
-    Layer.provide([ChannelRows.layer, RoomRows.layer, ThisNode.layer, Readiness.always]),
+    Layer.provide([
+      ChannelRepository.layer,
+      RoomRepository.layer,
+      ThisNode.layer,
+      Readiness.always
+    ]),
     Layer.provide(nobodyThere),
     Layer.provideMerge(HttpServerHandle.layer),
     Layer.provideMerge(coreOfNode(env)),
@@ -112,7 +117,7 @@ export const makeTenants = makeTenantsOf()
 
 /** A new developer without a password, signed in; `headers` is what its requests carry. */
 export const makeDeveloper = Effect.gen(function* () {
-  const rows = yield* DeveloperRows
+  const rows = yield* DeveloperRepository
   const sessions = yield* DeveloperSessions
   const id = yield* newId.developer
   const email = `${id.toLowerCase()}@example.com`

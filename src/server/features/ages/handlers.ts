@@ -9,15 +9,15 @@ import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { AgeChangeNotAllowed, NotFound } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { AgeRows } from "#sql/ages"
-import { PlayerRows } from "#sql/players/repository"
+import { AgeRepository } from "#sql/ages"
+import { PlayerRepository } from "#sql/players/repository"
 import { Configs } from "../config/service.ts"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 
 /** The age profile of a player, as it is stored. */
 export const makeAgeProfile = Effect.gen(function* () {
   const configs = yield* Configs
-  const players = yield* PlayerRows
+  const players = yield* PlayerRepository
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
     const player = yield* players.find(environmentId, playerId)
     if (Option.isNone(player)) return yield* new NotFound()
@@ -33,8 +33,8 @@ export const AgesHttp = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const configs = yield* Configs
     const profileOf = yield* makeAgeProfile
-    const rows = yield* AgeRows
-    const standings = yield* Standings
+    const rows = yield* AgeRepository
+    const standings = yield* PlayerStatusCache
 
     const declare = Effect.fnUntraced(function* (band: AgeBand) {
       const { environmentId, playerId } = yield* CurrentPlayer

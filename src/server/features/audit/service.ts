@@ -16,7 +16,7 @@ import { CurrentActor, CurrentProject, type EnvironmentName } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
 import { newId, type ProjectId } from "#rpc/ids"
 import { audit as limits, http as pages } from "#rpc/limits"
-import { type AuditRow, AuditRows } from "#sql/audit"
+import { type AuditRow, AuditRepository } from "#sql/audit"
 import { clientAddress } from "#server/platform/client-address"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
@@ -63,7 +63,7 @@ export class Audit extends Context.Service<
   static readonly layer = Layer.effect(
     Audit,
     Effect.gen(function* () {
-      const rows = yield* AuditRows
+      const rows = yield* AuditRepository
       const sql = yield* SqlClient.SqlClient
       const record = yield* makeRecord
       yield* sweepDaily("Audit entries", (now) =>
@@ -99,7 +99,7 @@ const isRefused = (cause: Cause.Cause<unknown>): boolean =>
   })
 
 const makeRecord = Effect.gen(function* () {
-  const rows = yield* AuditRows
+  const rows = yield* AuditRepository
   const random = yield* SecureRandom.SecureRandom
   const { trustedProxies } = yield* Settings
   return Effect.fn("Audit.record")(function* (
@@ -141,7 +141,7 @@ export const AuditHttp = HttpApiBuilder.group(
   Api,
   "audit",
   Effect.fn(function* (handlers) {
-    const rows = yield* AuditRows
+    const rows = yield* AuditRepository
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
         const { projectId } = yield* CurrentProject

@@ -21,14 +21,14 @@ import {
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { voiceOf } from "#entities/channel/settings"
 import { Throttles } from "#server/platform/throttles"
 import { FrameBucket } from "#server/platform/token-bucket"
 import { answerWith, oversized, refuse } from "#server/links/answering"
 import { ChannelHub } from "#server/links/channel-hub"
 import type { ChannelSubscriber } from "#server/links/channel-link"
-import type { Answered } from "#server/links/entity-link"
+import type { ReplyCallback } from "#server/links/entity-link"
 import type { FrameHandlers, FramePayload } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
@@ -38,7 +38,7 @@ import { Configs } from "../config/service.ts"
 /** What the effects behind the frames stand on. */
 export type ChannelServices =
   | ChannelHub
-  | ChannelRows
+  | ChannelRepository
   | Configs
   | SecureRandom.SecureRandom
   | Throttles
@@ -116,7 +116,7 @@ const enter = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: 
 
 const joinKnown = Effect.fnUntraced(function* (connection: ChannelSubscriber, name: string) {
   const hub = yield* ChannelHub
-  const rows = yield* ChannelRows
+  const rows = yield* ChannelRepository
   const { environmentId } = connection
   if (!isName(name)) return yield* new ChannelNotFound()
   if (!connection.channels.has(name)) yield* withinLimit(connection)
@@ -245,8 +245,11 @@ export const channelFrames = (
   }
 }
 
-const playersOnly = (listener: Listener, _: unknown, reply: Answered<never> | undefined): void =>
-  refuse(listener, reply, new PlayerRequired())
+const playersOnly = (
+  listener: Listener,
+  _: unknown,
+  reply: ReplyCallback<never> | undefined
+): void => refuse(listener, reply, new PlayerRequired())
 
 /** The frames of anonymous connections. */
 export class ListenerFrames extends Context.Service<ListenerFrames, FrameHandlers<Listener>>()(

@@ -6,7 +6,7 @@ import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { type ChannelChanges, ChannelName } from "#rpc/channels"
 import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
 import { channels as limits, throttles as paces } from "#rpc/limits"
-import { ChannelRows } from "#sql/channels"
+import { ChannelRepository } from "#sql/channels"
 import { Channel, channelId } from "#entities/channel/protocol"
 import { jsonBytes } from "#entities/room/values"
 import { throttled } from "#server/platform/throttled-requests"
@@ -68,7 +68,7 @@ const isName = Schema.is(ChannelName)
 /** A channel that is there: a made-up name never costs an entity. */
 const makeFind = Effect.gen(function* () {
   const channels = yield* Channels
-  const rows = yield* ChannelRows
+  const rows = yield* ChannelRepository
   return Effect.fnUntraced(function* (name: string) {
     const { environmentId } = yield* CurrentEnvironment
     if (!isName(name) || !(yield* rows.exists(environmentId, name))) {

@@ -34,7 +34,7 @@ import {
 } from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits, http as pages } from "#rpc/limits"
-import { ConfigRows } from "#sql/config"
+import { ConfigRepository } from "#sql/config"
 import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
 import { Audit, type AuditEvent } from "../audit/service.ts"
@@ -106,7 +106,7 @@ const isEnvironmentId = Schema.is(EnvironmentId)
 
 /** The configs in force, and the environments whose config changes. */
 const currentConfigs = Effect.gen(function* () {
-  const rows = yield* ConfigRows
+  const rows = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)
   const cached = yield* Cache.make({
@@ -133,7 +133,7 @@ const currentConfigs = Effect.gen(function* () {
   return { cached, changes }
 })
 
-const newest = (rows: ConfigRows["Service"], environmentId: string) =>
+const newest = (rows: ConfigRepository["Service"], environmentId: string) =>
   Effect.map(
     rows.newest(environmentId),
     Option.getOrElse(() => ({ version: 0, document: {} }))
@@ -147,7 +147,7 @@ const notOffered = (
   Record.keys(features).filter((name) => features[name] && !offered.has(name))
 
 const makePush = Effect.gen(function* () {
-  const rows = yield* ConfigRows
+  const rows = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const settings = yield* Settings
   const sql = yield* SqlClient.SqlClient
@@ -213,7 +213,7 @@ const pushed = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefine
 const makeHandlers = Effect.gen(function* () {
   const audit = yield* Audit
   const configs = yield* Configs
-  const rows = yield* ConfigRows
+  const rows = yield* ConfigRepository
   return {
     read: Effect.fnUntraced(function* () {
       const { environmentId } = yield* CurrentEnvironment

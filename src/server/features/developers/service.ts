@@ -25,7 +25,7 @@ import {
   type Unavailable
 } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
-import { type DeveloperRow, DeveloperRows } from "#sql/developers"
+import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
 import { makeTransaction } from "#server/platform/database"
 import { Passwords } from "#server/platform/passwords"
 import { sha256 } from "#server/platform/secrets"
@@ -95,14 +95,14 @@ export class DeveloperAccounts extends Context.Service<
 
 /** Who may sign up: the first one always may, unless only those with a code do. */
 const makeSignups = Effect.gen(function* () {
-  const rows = yield* DeveloperRows
+  const rows = yield* DeveloperRepository
   const { signups } = yield* Settings
   if (signups !== "closed") return Effect.succeed(signups)
   return Effect.map(rows.isEmpty, (first) => (first ? ("open" as const) : ("closed" as const)))
 })
 
 const makeSignup = Effect.gen(function* () {
-  const rows = yield* DeveloperRows
+  const rows = yield* DeveloperRepository
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
   const settings = yield* Settings
@@ -160,7 +160,7 @@ const makeProve = Effect.map(Passwords, (passwords) =>
 )
 
 /** The row of a session's developer; the session may outlive it by a moment. */
-const makeRowOf = Effect.map(DeveloperRows, (rows) =>
+const makeRowOf = Effect.map(DeveloperRepository, (rows) =>
   Effect.fnUntraced(function* ({ developerId }: DeveloperCaller) {
     const found = yield* rows.find(developerId)
     return Option.isSome(found) ? found.value : yield* new Unauthorized()
@@ -168,7 +168,7 @@ const makeRowOf = Effect.map(DeveloperRows, (rows) =>
 )
 
 const makeAccess = Effect.gen(function* () {
-  const rows = yield* DeveloperRows
+  const rows = yield* DeveloperRepository
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
   const transaction = yield* makeTransaction
@@ -214,7 +214,7 @@ const makeAccess = Effect.gen(function* () {
 })
 
 const makeIdentities = Effect.gen(function* () {
-  const rows = yield* DeveloperRows
+  const rows = yield* DeveloperRepository
   const sql = yield* SqlClient.SqlClient
   const prove = yield* makeProve
   const rowOf = yield* makeRowOf

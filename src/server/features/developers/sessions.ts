@@ -8,7 +8,7 @@ import type { DeveloperCaller } from "#rpc/auth"
 import { Unauthorized } from "#rpc/errors/codes"
 import { type DeveloperId, type DeveloperSessionId, newId } from "#rpc/ids"
 import { developers as limits } from "#rpc/limits"
-import { DeveloperRows } from "#sql/developers"
+import { DeveloperRepository } from "#sql/developers"
 import { sweepDaily } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 
@@ -39,7 +39,7 @@ export class DeveloperSessions extends Context.Service<
   static readonly layer = Layer.effect(
     DeveloperSessions,
     Effect.gen(function* () {
-      const rows = yield* DeveloperRows
+      const rows = yield* DeveloperRepository
       const random = yield* SecureRandom.SecureRandom
       yield* sweepDaily("Developers' sessions", rows.sweepSessions)
       return DeveloperSessions.of({

@@ -23,8 +23,8 @@ import {
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
-import { IdentityRows, type NewIdentity } from "#sql/identities"
-import { PlayerRows } from "#sql/players/repository"
+import { IdentityRepository, type NewIdentity } from "#sql/identities"
+import { PlayerRepository } from "#sql/players/repository"
 import { makeTransaction } from "#server/platform/database"
 import { type MailOrder, Mails } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
@@ -111,9 +111,9 @@ const makeVerification = Effect.map(Mails, (mails) =>
 
 /** How an address comes to a player. */
 const makeBeginnings = Effect.gen(function* () {
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const passwords = yield* Passwords
-  const players = yield* PlayerRows
+  const players = yield* PlayerRepository
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
   const verification = yield* makeVerification
@@ -170,7 +170,7 @@ const makeBeginnings = Effect.gen(function* () {
 
 /** What a password opens. */
 const makeChecks = Effect.gen(function* () {
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const passwords = yield* Passwords
   const sessions = yield* Sessions
   const codes = yield* SingleUseCodes

@@ -15,15 +15,15 @@ import {
 } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
-import { IdentityRows } from "#sql/identities"
+import { IdentityRepository } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
-import { PlayerRows } from "#sql/players/repository"
+import { PlayerRepository } from "#sql/players/repository"
 import { makeTransaction } from "#server/platform/database"
 import { Mails } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
 import { playerView } from "../players/handlers.ts"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 import type { LinkTarget } from "./accounts.ts"
 
@@ -67,7 +67,7 @@ export class EmailLinks extends Context.Service<
 }
 
 const makeRequests = Effect.gen(function* () {
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const mails = yield* Mails
 
   const resend: EmailLinks["Service"]["resend"] = Effect.fn("EmailLinks.resend")(function* (
@@ -104,11 +104,11 @@ const makeRequests = Effect.gen(function* () {
 
 const makeUses = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const passwords = yield* Passwords
-  const players = yield* PlayerRows
+  const players = yield* PlayerRepository
   const sessions = yield* Sessions
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
 
   /** Whose link it is, who may use it; it is not used. */

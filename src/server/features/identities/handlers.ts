@@ -5,7 +5,7 @@ import { Api } from "#rpc/api"
 import { CurrentPlayer, type PlayerCaller } from "#rpc/auth"
 import { InvalidRefreshToken, NotFound } from "#rpc/errors/codes"
 import { type LinkedIdentity, Method } from "#rpc/identities"
-import { IdentityRows, type IdentityRow } from "#sql/identities"
+import { IdentityRepository, type IdentityRow } from "#sql/identities"
 import { makeTransaction } from "#server/platform/database"
 import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/handlers.ts"
@@ -24,7 +24,7 @@ export const identityView = (row: IdentityRow): LinkedIdentity => ({
 /** The player without the identity, signed in nowhere but on the device of the refresh token. */
 const makeUnlink = Effect.gen(function* () {
   const grants = yield* ProviderGrants
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
 
@@ -64,7 +64,7 @@ export const IdentitiesHttp = HttpApiBuilder.group(
   Api,
   "identities",
   Effect.fn(function* (handlers) {
-    const identities = yield* IdentityRows
+    const identities = yield* IdentityRepository
     const unlink = yield* makeUnlink
     return handlers.handleAll({
       list: Effect.fnUntraced(function* () {

@@ -10,7 +10,7 @@ import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
-import { claim, release, settle } from "#server/links/reservations"
+import { claim, release, confirm } from "#server/links/reservations"
 import { Configs } from "../config/service.ts"
 import { enterRoom, newcomerOf, notEntered, roomOfMode } from "../rooms/frames.ts"
 
@@ -75,7 +75,7 @@ const takeMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wai
     release(connection, ticket)
   )
   const unsettled = Effect.andThen(giveUpSeat(connection, roomId), release(connection, ticket))
-  yield* settle(connection, ticketId, roomId).pipe(
+  yield* confirm(connection, ticketId, roomId).pipe(
     Effect.tapError(() => unsettled),
     Effect.mapError(() => new MatchCancelled())
   )

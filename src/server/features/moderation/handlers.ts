@@ -17,10 +17,10 @@ import {
 import { AppealId } from "#rpc/ids"
 import { http as pages } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
-import { PlayerRows } from "#sql/players/repository"
+import { PlayerRepository } from "#sql/players/repository"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { playerRef } from "./player-ref.ts"
 import { Sanctions } from "./sanctions.ts"
@@ -74,8 +74,8 @@ const makeBans = Effect.gen(function* () {
 const makePlayers = Effect.gen(function* () {
   const audit = yield* Audit
   const configs = yield* Configs
-  const players = yield* PlayerRows
-  const standings = yield* Standings
+  const players = yield* PlayerRepository
+  const standings = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
   return {
     age: Effect.fnUntraced(function* ({

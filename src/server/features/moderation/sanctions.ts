@@ -16,9 +16,9 @@ import {
 } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import type { AppealItem, Ban, BanResult } from "#rpc/moderation"
-import { type AppealsPage, type SanctionRow, SanctionRows } from "#sql/moderation"
+import { type AppealsPage, type SanctionRow, SanctionRepository } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 import { appeal, ban, lift, resolve } from "./rules.ts"
 import { appealItem, banResult, sanctionView } from "./views.ts"
 
@@ -65,7 +65,7 @@ export class Sanctions extends Context.Service<
   static readonly layer = Layer.effect(
     Sanctions,
     Effect.gen(function* () {
-      const rows = yield* SanctionRows
+      const rows = yield* SanctionRepository
       const inTurn = yield* makeInTurn
       return Sanctions.of({
         ...(yield* makeBans(inTurn)),
@@ -99,7 +99,7 @@ type InTurn = <A, E, R>(
 
 /** Changes of one player are made one after the other, each in a transaction. */
 const makeInTurn = Effect.gen(function* () {
-  const rows = yield* SanctionRows
+  const rows = yield* SanctionRepository
   const sql = yield* SqlClient.SqlClient
   const inTurn: InTurn = (player, change) =>
     Effect.gen(function* () {
@@ -113,9 +113,9 @@ const makeInTurn = Effect.gen(function* () {
 
 const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
   const invalidation = yield* Invalidation
-  const rows = yield* SanctionRows
+  const rows = yield* SanctionRepository
   const sql = yield* SqlClient.SqlClient
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
   const random = yield* SecureRandom.SecureRandom
   return {
     ban: Effect.fn("Sanctions.ban")(
@@ -157,8 +157,8 @@ const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
 })
 
 const makeAppeals = Effect.fnUntraced(function* (inTurn: InTurn) {
-  const rows = yield* SanctionRows
-  const standings = yield* Standings
+  const rows = yield* SanctionRepository
+  const standings = yield* PlayerStatusCache
   const random = yield* SecureRandom.SecureRandom
   return {
     appeal: Effect.fn("Sanctions.appeal")(

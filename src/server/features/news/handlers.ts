@@ -5,7 +5,7 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { newsOffered } from "#rpc/config-document/definitions"
 import { NotFound } from "#rpc/errors/codes"
-import { NewsRows } from "#sql/news"
+import { NewsRepository } from "#sql/news"
 import { makeAgeProfile } from "../ages/handlers.ts"
 import { Configs } from "../config/service.ts"
 
@@ -16,7 +16,7 @@ export const NewsHttp = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const configs = yield* Configs
     const profileOf = yield* makeAgeProfile
-    const rows = yield* NewsRows
+    const rows = yield* NewsRepository
     const offered = Effect.gen(function* () {
       const { environmentId } = yield* CurrentEnvironment
       return newsOffered((yield* configs.current(environmentId)).config)

@@ -11,12 +11,18 @@ import type { ProviderReturn } from "#rpc/oauth/sign-in"
 import { type Claims, makeVerify, type Verify } from "./id-tokens.ts"
 import {
   nameOfAppleUser,
-  type Person,
+  type ProviderProfile,
   personOfClaims,
   personOfDiscord,
   personOfX
 } from "./profiles.ts"
-import { type Asking, makeAsking, partiesOf, promised, ProviderError } from "./provider-http.ts"
+import {
+  type ProviderHttp,
+  makeAsking,
+  partiesOf,
+  promised,
+  ProviderError
+} from "./provider-http.ts"
 import { callbackUrlOf, clientIdOf, type Credentials } from "./providers.ts"
 
 /** What a sign-in has sent to the provider, and what comes back has to fit. */
@@ -33,7 +39,7 @@ export interface Permission {
 
 /** A person who has come back from the provider. */
 export interface Returned {
-  readonly person: Person
+  readonly person: ProviderProfile
   readonly permission: Permission | undefined
 }
 
@@ -93,7 +99,7 @@ export class ProviderClients extends Context.Service<
 
 const refused = (reason: string) => new ProviderError({ reason })
 
-const makeAuthorizeUrl = ({ baseUrl, shapes }: Asking) =>
+const makeAuthorizeUrl = ({ baseUrl, shapes }: ProviderHttp) =>
   Effect.fnUntraced(function* (
     provider: Provider,
     credentials: Credentials,
@@ -115,7 +121,7 @@ const makeAuthorizeUrl = ({ baseUrl, shapes }: Asking) =>
     return `${authorize}?${query}`
   })
 
-const makeRedeem = (asking: Asking, verify: Verify) =>
+const makeRedeem = (asking: ProviderHttp, verify: Verify) =>
   Effect.fn("ProviderClients.redeem")(function* (
     provider: Provider,
     credentials: Credentials,
@@ -159,7 +165,7 @@ const makeRedeem = (asking: Asking, verify: Verify) =>
   })
 
 /** A person has to have an id that is one. */
-const readable = (person: Effect.Effect<Person, Schema.SchemaError>) =>
+const readable = (person: Effect.Effect<ProviderProfile, Schema.SchemaError>) =>
   Effect.mapError(person, () => refused("It told nobody whom we could know again"))
 
 const decodeProblem = Schema.decodeUnknownOption(
@@ -174,7 +180,7 @@ const problemOf = (body: string): string =>
 
 /** Asks the provider whose access token it is. */
 const askWho = Effect.fnUntraced(function* (
-  { outgoing, shapes }: Asking,
+  { outgoing, shapes }: ProviderHttp,
   provider: Provider,
   url: string,
   accessToken: string
@@ -194,7 +200,7 @@ const askWho = Effect.fnUntraced(function* (
   return yield* readable(provider === "discord" ? personOfDiscord(body) : personOfX(body))
 })
 
-const makePermission = (asking: Asking) =>
+const makePermission = (asking: ProviderHttp) =>
   Effect.fn("ProviderClients.permission")(function* (
     credentials: Credentials,
     clientId: string,
@@ -227,7 +233,7 @@ const makePermission = (asking: Asking) =>
     return { clientId, token: tokens.refresh_token }
   })
 
-const makeRevoke = (asking: Asking) =>
+const makeRevoke = (asking: ProviderHttp) =>
   Effect.fn("ProviderClients.revoke")(function* (
     provider: Provider,
     credentials: Credentials,

@@ -6,7 +6,7 @@
 import type { Provider } from "#rpc/identities"
 import type { Reach } from "#server/platform/outgoing"
 
-interface Shape {
+interface ProviderDefinition {
   readonly authorize: string
   readonly token: string
   readonly scope: string
@@ -63,10 +63,10 @@ const shapes = {
     clientAuth: "basic",
     tells: { by: "request", person: "https://api.x.com/2/users/me" }
   }
-} as const satisfies Record<Provider, Shape>
+} as const satisfies Record<Provider, ProviderDefinition>
 
 /** A provider where it is asked. */
-export interface ProviderShape extends Shape {
+export interface ProviderShape extends ProviderDefinition {
   readonly provider: Provider
   readonly reach: Reach
   /** Whether the address that it was pointed to is one of plain `http`. */
@@ -77,7 +77,7 @@ const pointedTo = (base: string) => (url: string) => `${base}${new URL(url).path
 
 /** A provider at its own address, or at another. */
 export const shapeOf = (provider: Provider, base: string | undefined): ProviderShape => {
-  const shape: Shape = shapes[provider]
+  const shape: ProviderDefinition = shapes[provider]
   if (base === undefined) return { ...shape, provider, reach: "public", insecure: false }
   const at = pointedTo(base)
   const { authorize, revoke, tells, token } = shape

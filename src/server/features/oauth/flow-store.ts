@@ -7,13 +7,13 @@ import { SecureRandom } from "effect/crypto"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { oauth as limits, sessions } from "#rpc/limits"
-import { StepRows } from "#sql/oauth/flows"
+import { StepRepository } from "#sql/oauth/flows"
 import { sweepHourly } from "#server/platform/database"
 import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
-import { Person } from "./profiles.ts"
+import { ProviderProfile } from "./profiles.ts"
 
 /** What the start leaves for the return from the provider. */
-const Departure = Schema.Struct({
+const AuthorizationState = Schema.Struct({
   redirectUrl: Schema.String,
   /** The client's, which it meets with its verifier at the exchange. */
   challenge: Schema.String,
@@ -21,21 +21,21 @@ const Departure = Schema.Struct({
   nonce: Schema.String,
   verifier: Schema.String
 })
-export type Departure = typeof Departure.Type
+export type AuthorizationState = typeof AuthorizationState.Type
 
 /** What the return leaves for the exchange. */
-const Arrival = Schema.Struct({
+const AuthorizationResult = Schema.Struct({
   challenge: Schema.String,
-  person: Person,
+  person: ProviderProfile,
   grantSealed: Schema.NullOr(Schema.String)
 })
-export type Arrival = typeof Arrival.Type
+export type AuthorizationResult = typeof AuthorizationResult.Type
 
 /**
  * Whose sign-in it is; with `playerId`, to whom the identity is to be linked, as long as the session
  * that has asked for it is open.
  */
-export interface Whose {
+export interface FlowContext {
   readonly environmentId: EnvironmentId
   readonly provider: Provider
   readonly playerId: PlayerId | null
@@ -43,40 +43,44 @@ export interface Whose {
 }
 
 /** A step that was taken. */
-export interface Taken<A> extends Whose {
+export interface Taken<A> extends FlowContext {
   readonly carried: A
   readonly isLate: boolean
 }
 
 /** The steps of external sign-ins. */
-export class SignInSteps extends Context.Service<
-  SignInSteps,
+export class FlowStore extends Context.Service<
+  FlowStore,
   {
     /** Remembers a start under the secret that the provider is to bring back. */
-    readonly depart: (whose: Whose, state: string, departure: Departure) => Effect.Effect<void>
+    readonly depart: (
+      whose: FlowContext,
+      state: string,
+      departure: AuthorizationState
+    ) => Effect.Effect<void>
     readonly return: (
       provider: Provider,
       state: string
-    ) => Effect.Effect<Option.Option<Taken<Departure>>>
+    ) => Effect.Effect<Option.Option<Taken<AuthorizationState>>>
     /** Remembers who has returned, under a new code. */
-    readonly arrive: (whose: Whose, arrival: Arrival) => Effect.Effect<string>
+    readonly arrive: (whose: FlowContext, arrival: AuthorizationResult) => Effect.Effect<string>
     readonly exchange: (
       environmentId: EnvironmentId,
       code: string
-    ) => Effect.Effect<Option.Option<Taken<Arrival>>>
+    ) => Effect.Effect<Option.Option<Taken<AuthorizationResult>>>
     /** Whether something (an id token) was not used before; it is remembered until it ends. */
-    readonly use: (whose: Whose, what: string, until: DateTime.Utc) => Effect.Effect<boolean>
+    readonly use: (whose: FlowContext, what: string, until: DateTime.Utc) => Effect.Effect<boolean>
   }
 >()("server/features/oauth/flow-store/SignInSteps") {
   static readonly layer = Layer.effect(
-    SignInSteps,
+    FlowStore,
     Effect.gen(function* () {
-      const rows = yield* StepRows
+      const rows = yield* StepRepository
       const random = yield* SecureRandom.SecureRandom
-      const departures = yield* makeKept(Departure, limits.stateSeconds)
-      const arrivals = yield* makeKept(Arrival, sessions.oauthCodeSeconds)
+      const departures = yield* makeKept(AuthorizationState, limits.stateSeconds)
+      const arrivals = yield* makeKept(AuthorizationResult, sessions.oauthCodeSeconds)
       yield* sweepHourly("Steps of sign-ins", rows.sweep)
-      return SignInSteps.of({
+      return FlowStore.of({
         depart: (whose, state, departure) => departures.put(whose, `state/${state}`, departure),
         return: (provider, state) => departures.take(`state/${state}`, provider),
         arrive: Effect.fnUntraced(
@@ -102,7 +106,7 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
   schema: Schema.Codec<A, I>,
   seconds: number
 ) {
-  const rows = yield* StepRows
+  const rows = yield* StepRepository
   const secrets = yield* Secrets
   const text = Schema.fromJsonString(
     Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
@@ -112,7 +116,7 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
   const purposeOf = (hash: string) => `sign-in step ${hash}`
 
   const put = Effect.fnUntraced(function* (
-    { sessionId, ...whose }: Whose,
+    { sessionId, ...whose }: FlowContext,
     key: string,
     carried: A
   ) {

@@ -6,9 +6,9 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { Method, Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
-import { IdentityRows } from "#sql/identities"
+import { IdentityRepository } from "#sql/identities"
 import { type SecretError, Secrets } from "#server/platform/secrets"
-import { type Permission, ProviderClients } from "./clients.ts"
+import { type Permission as RevocableToken, ProviderClients } from "./clients.ts"
 import { ProviderError } from "./provider-http.ts"
 import { Providers } from "./providers.ts"
 
@@ -37,7 +37,7 @@ export class ProviderGrants extends Context.Service<
     readonly seal: (
       environmentId: EnvironmentId,
       provider: Provider,
-      permission: Permission | undefined
+      permission: RevocableToken | undefined
     ) => Effect.Effect<string | null>
     /** What would have to be given back for a player, or for one way to sign in of it. */
     readonly collect: (
@@ -53,7 +53,7 @@ export class ProviderGrants extends Context.Service<
     ProviderGrants,
     Effect.gen(function* () {
       const clients = yield* ProviderClients
-      const identities = yield* IdentityRows
+      const identities = yield* IdentityRepository
       const providers = yield* Providers
       const secrets = yield* Secrets
 

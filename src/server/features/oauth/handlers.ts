@@ -108,4 +108,4 @@ const Handlers = HttpApiBuilder.group(
 )
 
 /** External sign-in, on what it needs to stand alone. */
-export const SignInHttp = Handlers.pipe(Layer.provide([NativeSignIn.layer, SignIn.layer]))
+export const OAuthHttp = Handlers.pipe(Layer.provide([NativeSignIn.layer, SignIn.layer]))

@@ -8,7 +8,7 @@ import { createRemoteJWKSet, customFetch, errors, jwtVerify, type RemoteJWKSet }
 import { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
-import { type Asking, ProviderError, signedBy } from "./provider-http.ts"
+import { type ProviderHttp, ProviderError, signedBy } from "./provider-http.ts"
 
 /** What an id token says. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -25,7 +25,7 @@ const faultOf = (cause: unknown): InvalidToken | ProviderError =>
     : new ProviderError({ reason: `The key set: ${cause instanceof Error ? cause.message : ""}` })
 
 /** Verifies a token that was made for one of these clients. */
-export const makeVerify = ({ fetchWithin, shapes }: Asking) => {
+export const makeVerify = ({ fetchWithin, shapes }: ProviderHttp) => {
   const keySets = new Map<Provider, { readonly issuer: string; readonly keys: RemoteJWKSet }>()
   for (const { provider, reach, tells } of Object.values(shapes)) {
     if (tells.by !== "token") continue

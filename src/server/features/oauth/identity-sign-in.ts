@@ -12,16 +12,16 @@ import {
   type SessionRevoked
 } from "#rpc/errors/codes"
 import type { ProviderSession, SignInError } from "#rpc/oauth/sign-in"
-import { IdentityRows, type NewIdentity } from "#sql/identities"
+import { IdentityRepository, type NewIdentity } from "#sql/identities"
 import { makeTransaction } from "#server/platform/database"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
-import type { Whose } from "./flow-store.ts"
-import { displayNameOf, type Person } from "./profiles.ts"
+import type { FlowContext } from "./flow-store.ts"
+import { displayNameOf, type ProviderProfile } from "./profiles.ts"
 
 /** A person, and the sealed permission that came with it. */
 export interface Entering {
-  readonly person: Person
+  readonly person: ProviderProfile
   readonly grantSealed: string | null
 }
 
@@ -30,14 +30,17 @@ const second = new IdentityAlreadyLinked({
 })
 
 /** Lets people in. */
-export class Entrance extends Context.Service<
-  Entrance,
+export class IdentitySignIn extends Context.Service<
+  IdentitySignIn,
   {
     /** Why a person would not get in, as far as it can be told; nothing is changed. */
-    readonly foresee: (whose: Whose, person: Person) => Effect.Effect<SignInError | undefined>
+    readonly foresee: (
+      whose: FlowContext,
+      person: ProviderProfile
+    ) => Effect.Effect<SignInError | undefined>
     /** The session of the player that the person is, from now on if need be. */
     readonly enter: (
-      whose: Whose,
+      whose: FlowContext,
       entering: Entering
     ) => Effect.Effect<
       ProviderSession,
@@ -46,19 +49,19 @@ export class Entrance extends Context.Service<
   }
 >()("server/features/oauth/identity-sign-in/Entrance") {
   static readonly layer = Layer.effect(
-    Entrance,
+    IdentitySignIn,
     Effect.gen(function* () {
-      return Entrance.of({ foresee: yield* makeForesee, enter: yield* makeEnter })
+      return IdentitySignIn.of({ foresee: yield* makeForesee, enter: yield* makeEnter })
     })
   )
 }
 
 const makeForesee = Effect.gen(function* () {
-  const identities = yield* IdentityRows
-  const standings = yield* Standings
+  const identities = yield* IdentityRepository
+  const standings = yield* PlayerStatusCache
   return Effect.fn("Entrance.foresee")(function* (
-    { environmentId, playerId, provider }: Whose,
-    { subject }: Person
+    { environmentId, playerId, provider }: FlowContext,
+    { subject }: ProviderProfile
   ) {
     const found = yield* identities.find({ environmentId, provider, subject })
     const owner = Option.map(found, (row) => row.playerId)
@@ -76,14 +79,17 @@ const makeForesee = Effect.gen(function* () {
 })
 
 const makeEnter = Effect.gen(function* () {
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const sessions = yield* Sessions
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
 
   const transaction = yield* makeTransaction
 
   /** Signs the player in whose identity it is, and keeps what the provider tells now. */
-  const known = Effect.fnUntraced(function* ({ environmentId }: Whose, identity: NewIdentity) {
+  const known = Effect.fnUntraced(function* (
+    { environmentId }: FlowContext,
+    identity: NewIdentity
+  ) {
     const key = { ...identity, environmentId }
     const owner = yield* identities.find(key)
     if (Option.isNone(owner)) return Option.none()
@@ -95,7 +101,7 @@ const makeEnter = Effect.gen(function* () {
   }, transaction)
 
   const signIn = Effect.fnUntraced(function* (
-    whose: Whose,
+    whose: FlowContext,
     identity: NewIdentity,
     displayName: string | undefined
   ) {
@@ -112,9 +118,9 @@ const makeEnter = Effect.gen(function* () {
   })
 
   const link = Effect.fnUntraced(function* (
-    { environmentId, sessionId }: Whose,
+    { environmentId, sessionId }: FlowContext,
     identity: NewIdentity,
-    playerId: NonNullable<Whose["playerId"]>
+    playerId: NonNullable<FlowContext["playerId"]>
   ) {
     yield* standings.check(environmentId, playerId)
     yield* sessions.hold(environmentId, playerId, sessionId ?? "")
@@ -134,7 +140,10 @@ const makeEnter = Effect.gen(function* () {
     return yield* sessions.signIn(environmentId, playerId)
   }, transaction)
 
-  return Effect.fn("Entrance.enter")(function* (whose: Whose, { grantSealed, person }: Entering) {
+  return Effect.fn("Entrance.enter")(function* (
+    whose: FlowContext,
+    { grantSealed, person }: Entering
+  ) {
     const { playerId, provider } = whose
     const { name, ...told } = person
     const identity: NewIdentity = { ...told, provider, passwordHash: null, grantSealed }

@@ -17,10 +17,10 @@ import {
 } from "#rpc/errors/codes"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
 import { ProviderClients } from "./clients.ts"
-import { SignInSteps, type Whose } from "./flow-store.ts"
+import { FlowStore, type FlowContext } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import type { Claims } from "./id-tokens.ts"
-import { Entrance } from "./identity-sign-in.ts"
+import { IdentitySignIn } from "./identity-sign-in.ts"
 import { personOfClaims } from "./profiles.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
@@ -29,7 +29,7 @@ export class NativeSignIn extends Context.Service<
   NativeSignIn,
   {
     readonly signIn: (
-      whose: Whose,
+      whose: FlowContext,
       request: NativeRequest
     ) => Effect.Effect<
       ProviderSession,
@@ -67,13 +67,13 @@ const clientIdsOf = (credentials: Credentials): ReadonlyArray<string> => [
 
 const makeNative = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const entrance = yield* Entrance
+  const entrance = yield* IdentitySignIn
   const grants = yield* ProviderGrants
   const providers = yield* Providers
-  const steps = yield* SignInSteps
+  const steps = yield* FlowStore
 
   /** Makes sure that a token is for this sign-in and was not used for another. */
-  const useUp = Effect.fnUntraced(function* (whose: Whose, claims: Claims, nonce: string) {
+  const useUp = Effect.fnUntraced(function* (whose: FlowContext, claims: Claims, nonce: string) {
     const { exp, nonce: claimed, sub } = claims
     if (!isNonceOf(claimed, nonce)) return yield* new InvalidToken()
     const until = DateTime.makeUnsafe(Number(exp) * 1000)
@@ -85,7 +85,7 @@ const makeNative = Effect.gen(function* () {
   /** Only for the deletion one day: the sign-in goes on without it. */
   const grantOf = Effect.fnUntraced(
     function* (
-      { environmentId, provider }: Whose,
+      { environmentId, provider }: FlowContext,
       credentials: Credentials,
       claims: Claims,
       code: string
@@ -103,7 +103,7 @@ const makeNative = Effect.gen(function* () {
       )
   )
 
-  return Effect.fn("NativeSignIn.signIn")(function* (whose: Whose, request: NativeRequest) {
+  return Effect.fn("NativeSignIn.signIn")(function* (whose: FlowContext, request: NativeRequest) {
     const { environmentId, provider } = whose
     yield* providers.enabled(environmentId, provider)
     const found = yield* providers.credentials(environmentId, provider)

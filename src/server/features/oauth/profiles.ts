@@ -7,7 +7,7 @@ import { email as emails, sessions } from "#rpc/limits"
 import { normalizeDisplayName } from "#rpc/players"
 
 /** A person at a provider. */
-export const Person = Schema.Struct({
+export const ProviderProfile = Schema.Struct({
   /** The provider's id of the person, for good. */
   subject: Schema.String.check(Schema.isPattern(/^[!-~]{1,255}$/)),
   email: Schema.NullOr(Schema.String),
@@ -16,7 +16,7 @@ export const Person = Schema.Struct({
   /** For a new player; as the provider has it. */
   name: Schema.NullOr(Schema.String)
 })
-export type Person = typeof Person.Type
+export type ProviderProfile = typeof ProviderProfile.Type
 
 const controlCharacters = /\p{Cc}/gu
 
@@ -47,7 +47,7 @@ interface Told {
   readonly name?: unknown
 }
 
-const decodePerson = Schema.decodeUnknownEffect(Person)
+const decodePerson = Schema.decodeUnknownEffect(ProviderProfile)
 
 const personOf = ({ email, emailVerified, name, subject, username }: Told) => {
   const address = textOr(email, emails.addressMaxCharacters)

@@ -81,7 +81,7 @@ export const makeAsking = Effect.gen(function* () {
   const shapes = Record.map(providerUrls, (base, provider) => shapeOf(provider, base))
   return { baseUrl, fetchWithin, outgoing, shapes }
 })
-export type Asking = Effect.Success<typeof makeAsking>
+export type ProviderHttp = Effect.Success<typeof makeAsking>
 
 /** What a client proves itself with; of Apple a short token that the key of the team signs. */
 const secretOf = Effect.fnUntraced(function* (
@@ -117,7 +117,7 @@ const basic =
 
 /** One of our clients and its provider, as `oauth4webapi` takes them. */
 export const partiesOf = Effect.fnUntraced(function* (
-  { fetchWithin, shapes }: Asking,
+  { fetchWithin, shapes }: ProviderHttp,
   provider: Provider,
   credentials: Credentials,
   clientId: string

@@ -12,7 +12,7 @@ import { InvalidRequest, ProviderDisabled } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId } from "#rpc/ids"
 import { AppleCredentials, ClientCredentials, type ProviderState } from "#rpc/oauth/api"
-import { ProviderRows } from "#sql/oauth/providers"
+import { ProviderRepository } from "#sql/oauth/providers"
 import { Secrets } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Audit } from "../audit/service.ts"
@@ -63,7 +63,7 @@ export class Providers extends Context.Service<
   static readonly layer = Layer.effect(
     Providers,
     Effect.gen(function* () {
-      const rows = yield* ProviderRows
+      const rows = yield* ProviderRepository
       const secrets = yield* Secrets
       const configs = yield* Configs
       const { baseUrl } = yield* Settings

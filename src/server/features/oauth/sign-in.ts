@@ -31,13 +31,13 @@ import {
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { makeReturnAddresses } from "../config/return-addresses.ts"
 import { ProviderClients } from "./clients.ts"
-import { type Departure, SignInSteps, type Taken, type Whose } from "./flow-store.ts"
+import { type AuthorizationState, FlowStore, type Taken, type FlowContext } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
-import { Entrance } from "./identity-sign-in.ts"
+import { IdentitySignIn } from "./identity-sign-in.ts"
 import { Providers } from "./providers.ts"
 
 /** A start: whose, with what, and where `redirectUrl` stands in the request. */
-export interface Start extends Pick<Whose, "provider" | "playerId" | "sessionId"> {
+export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sessionId"> {
   readonly environment: EnvironmentCaller
   readonly request: StartRequest
   readonly path: string
@@ -91,7 +91,7 @@ const makeStart = Effect.gen(function* () {
   const clients = yield* ProviderClients
   const allowReturn = yield* makeReturnAddresses
   const providers = yield* Providers
-  const steps = yield* SignInSteps
+  const steps = yield* FlowStore
   const random = yield* SecureRandom.SecureRandom
   return Effect.fn("SignIn.start")(
     function* ({ environment, path, playerId, provider, request, sessionId }: Start) {
@@ -116,14 +116,14 @@ const refusals = new Set(["access_denied", "user_cancelled_authorize"])
 
 const makeReturn = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const entrance = yield* Entrance
+  const entrance = yield* IdentitySignIn
   const grants = yield* ProviderGrants
   const providers = yield* Providers
-  const steps = yield* SignInSteps
+  const steps = yield* FlowStore
 
   /** The code for who has come back, or why there is none. */
   const codeOf = Effect.fnUntraced(function* (
-    { carried, ...whose }: Taken<Departure>,
+    { carried, ...whose }: Taken<AuthorizationState>,
     returned: ProviderReturn
   ) {
     const { environmentId, provider } = whose
@@ -177,8 +177,8 @@ const isVerifierOf = (challenge: string, verifier: string): boolean => {
 }
 
 const makeExchange = Effect.gen(function* () {
-  const entrance = yield* Entrance
-  const steps = yield* SignInSteps
+  const entrance = yield* IdentitySignIn
+  const steps = yield* FlowStore
   return Effect.fn("SignIn.exchange")(function* (
     environmentId: EnvironmentId,
     code: string,

@@ -21,8 +21,8 @@ const credentialsFor = (player: string, secret: string, expiresAt: number) => {
 }
 
 /** The deployment's STUN and TURN servers. */
-export class Relays extends Context.Service<
-  Relays,
+export class TurnServers extends Context.Service<
+  TurnServers,
   {
     /** `player` names the credentials in the TURN server's log and quota. */
     readonly serversFor: (
@@ -32,12 +32,12 @@ export class Relays extends Context.Service<
   }
 >()("server/features/peers/frames/Relays") {
   static readonly layer = Layer.effect(
-    Relays,
+    TurnServers,
     Effect.map(Settings, ({ turn: configured }) => {
       const { secret, urls } = configured
       const stuns = urls.filter((url) => !isTurn(url))
       const turns = urls.filter(isTurn)
-      return Relays.of({
+      return TurnServers.of({
         serversFor: Effect.fnUntraced(function* (player, iceTransportPolicy) {
           const relayed = iceTransportPolicy === "relay"
           if (relayed && turns.length === 0) return yield* new TurnUnavailable()
@@ -61,7 +61,7 @@ export class Relays extends Context.Service<
 
 /** The servers for a player's connections in the room it is in. */
 export const iceServersOf = Effect.fnUntraced(function* (connection: PlayerConnection) {
-  const relays = yield* Relays
+  const relays = yield* TurnServers
   const { environmentId, playerId, room } = connection
   if (room === undefined) return yield* new NotInRoom()
   const { iceTransportPolicy } = yield* askRoom(room, { t: "iceTransport", playerId })

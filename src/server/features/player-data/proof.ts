@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { InvalidCredentials } from "#rpc/errors/codes"
 import { throttles as paces } from "#rpc/limits"
 import type { DeletionProof } from "#rpc/player-data"
-import { IdentityRows } from "#sql/identities"
+import { IdentityRepository } from "#sql/identities"
 import { Passwords } from "#server/platform/passwords"
 import { guarded } from "#server/platform/throttled-requests"
 import { Throttles } from "#server/platform/throttles"
@@ -16,7 +16,7 @@ import { Sessions } from "../sessions/service.ts"
 
 /** Fails unless the proof is the player's. */
 export const makeProve = Effect.gen(function* () {
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const passwords = yield* Passwords
   const sessions = yield* Sessions
   const throttles = yield* Throttles

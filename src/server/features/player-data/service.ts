@@ -7,18 +7,18 @@ import { SqlClient } from "effect/sql"
 import { ageProfileOf } from "#rpc/ages"
 import { PlayerNotFound, Unavailable } from "#rpc/errors/codes"
 import type { PlayerExport } from "#rpc/player-data"
-import { IdentityRows } from "#sql/identities"
-import { PlayerRecords } from "#sql/players/records"
-import { PlayerRows } from "#sql/players/repository"
+import { IdentityRepository } from "#sql/identities"
+import { PlayerDataRepository } from "#sql/players/records"
+import { PlayerRepository } from "#sql/players/repository"
 import { Channels } from "../channels/management.ts"
 import { Configs } from "../config/service.ts"
 import { identityView } from "../identities/handlers.ts"
 import { type PlayerRef, Sanctions } from "../moderation/sanctions.ts"
 import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/handlers.ts"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 
-type Rows = Effect.Success<ReturnType<PlayerRecords["Service"]["read"]>>
+type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 
 /** An export but for the data of its saves, which is JSON text that goes out as it is. */
 export interface Exported {
@@ -58,9 +58,9 @@ const newsOf = ({ newsChosenAt, newsOptIn }: Rows["choices"][number]) =>
 
 const makeExport = Effect.gen(function* () {
   const configs = yield* Configs
-  const identities = yield* IdentityRows
-  const players = yield* PlayerRows
-  const records = yield* PlayerRecords
+  const identities = yield* IdentityRepository
+  const players = yield* PlayerRepository
+  const records = yield* PlayerDataRepository
   const sanctions = yield* Sanctions
   return Effect.fn("PlayerData.export")(function* (ref: PlayerRef) {
     const { environmentId, playerId } = ref
@@ -114,9 +114,9 @@ const patience = "5 seconds"
 const makeDelete = Effect.gen(function* () {
   const grants = yield* ProviderGrants
   const channels = yield* Channels
-  const records = yield* PlayerRecords
+  const records = yield* PlayerDataRepository
   const sql = yield* SqlClient.SqlClient
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
 
   /** The channel owns its row: it is the one to forget a name. */
   const unlist = (environmentId: string, name: string, target: string) =>

@@ -5,8 +5,8 @@ import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { normalizeDisplayName, type Player } from "#rpc/players"
-import { type PlayerRow, PlayerRows } from "#sql/players/repository"
-import { Standings } from "./status-cache.ts"
+import { type PlayerRow, PlayerRepository } from "#sql/players/repository"
+import { PlayerStatusCache } from "./status-cache.ts"
 
 /** A player as its own client sees it. */
 export const playerView = (row: PlayerRow): Player => ({
@@ -29,8 +29,8 @@ export const PlayersHttp = HttpApiBuilder.group(
   Api,
   "players",
   Effect.fn(function* (handlers) {
-    const players = yield* PlayerRows
-    const standings = yield* Standings
+    const players = yield* PlayerRepository
+    const standings = yield* PlayerStatusCache
     return handlers.handleAll({
       me: Effect.fnUntraced(function* () {
         const { environmentId, playerId } = yield* CurrentPlayer

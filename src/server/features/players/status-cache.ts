@@ -9,13 +9,13 @@ import type { AgeBand } from "#rpc/ages"
 import type { PlayerBanned } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
-import { gather } from "#sql/batching"
-import { SanctionRows, type StandingRow } from "#sql/moderation"
+import { batchReads } from "#sql/batching"
+import { SanctionRepository, type PlayerStatusRow } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
 import { bannedBy, isActive } from "./active-ban.ts"
 
 /** A player as the service treats it. */
-export interface Standing {
+export interface PlayerStatus {
   readonly displayName: string
   readonly declaredAgeBand: AgeBand | null
   /** What a banned player is told. */
@@ -39,14 +39,14 @@ const changeOf = (id: string): ChangedPlayer => {
 const keyOf = (environmentId: string, playerId: string): string => `${environmentId}/${playerId}`
 
 /** The standings of players. */
-export class Standings extends Context.Service<
-  Standings,
+export class PlayerStatusCache extends Context.Service<
+  PlayerStatusCache,
   {
     /** Undefined when the environment has no such player. */
     readonly of: (
       environmentId: EnvironmentId,
       playerId: PlayerId
-    ) => Effect.Effect<Standing | undefined>
+    ) => Effect.Effect<PlayerStatus | undefined>
     /** Refuses a player who is banned. */
     readonly check: (
       environmentId: EnvironmentId,
@@ -59,22 +59,22 @@ export class Standings extends Context.Service<
   }
 >()("server/features/players/status-cache/Standings") {
   static readonly layer = Layer.effect(
-    Standings,
+    PlayerStatusCache,
     Effect.gen(function* () {
       const invalidation = yield* Invalidation
       const sql = yield* SqlClient.SqlClient
       const { cached, changes } = yield* currentStandings
       const of = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
         const row = yield* Cache.get(cached, keyOf(environmentId, playerId))
-        return row === undefined ? undefined : standingOf(row, yield* DateTime.now)
+        return row === undefined ? undefined : playerStatusOf(row, yield* DateTime.now)
       })
-      return Standings.of({
+      return PlayerStatusCache.of({
         of,
         check: (environmentId, playerId) =>
           Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) => {
             if (row === undefined || row.sanctionId === null) return Effect.void
             return Effect.flatMap(DateTime.now, (now) => {
-              const { banned } = standingOf(row, now)
+              const { banned } = playerStatusOf(row, now)
               return banned === undefined ? Effect.void : Effect.fail(banned)
             })
           }),
@@ -90,7 +90,7 @@ export class Standings extends Context.Service<
 }
 
 /** The standing of a row, at a time. */
-export const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
+export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerStatus => {
   const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
   const banned =
     sanctionId !== null && isActive({ expiresAt, liftedAt: null }, now)
@@ -101,7 +101,7 @@ export const standingOf = (row: StandingRow, now: DateTime.Utc): Standing => {
 
 /** The rows of players as they are now, and the players who change. */
 const currentStandings = Effect.gen(function* () {
-  const rows = yield* SanctionRows
+  const rows = yield* SanctionRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.dropping<ChangedPlayer>(changesCapacity)
   let missed = false
@@ -109,10 +109,11 @@ const currentStandings = Effect.gen(function* () {
     Effect.map(PubSub.publish(changes, changed), (taken) => {
       missed ||= !taken
     })
-  const find = yield* gather((environmentId, playerIds) =>
+  const find = yield* batchReads((environmentId, playerIds) =>
     Effect.map(
       rows.standings(environmentId, playerIds),
-      (found): ReadonlyMap<string, StandingRow> => new Map(found.map((row) => [row.playerId, row]))
+      (found): ReadonlyMap<string, PlayerStatusRow> =>
+        new Map(found.map((row) => [row.playerId, row]))
     )
   )
   const cached = yield* Cache.make({

@@ -10,7 +10,7 @@ import type { EnvironmentName, KeyCaller, KeyKind } from "#rpc/auth"
 import { InvalidKey } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
-import { MemberRows, ProjectRows } from "#sql/projects/repository"
+import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
 import { Invalidation } from "#server/platform/invalidation"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
@@ -91,8 +91,8 @@ export class Environments extends Context.Service<
   static readonly layer = Layer.effect(
     Environments,
     Effect.gen(function* () {
-      const rows = yield* ProjectRows
-      const members = yield* MemberRows
+      const rows = yield* ProjectRepository
+      const members = yield* MemberRepository
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
       const sql = yield* SqlClient.SqlClient
@@ -138,7 +138,7 @@ export class Environments extends Context.Service<
 
 /** What keys open, by hash; refusals are kept for a moment, so that guessing costs no database. */
 const openedKeys = Effect.gen(function* () {
-  const rows = yield* ProjectRows
+  const rows = yield* ProjectRepository
   const invalidation = yield* Invalidation
   const opened = yield* Cache.makeWith(
     (hash: string) =>
@@ -166,8 +166,8 @@ const openedKeys = Effect.gen(function* () {
 })
 
 const makeCreateProject = (
-  rows: ProjectRows["Service"],
-  members: MemberRows["Service"],
+  rows: ProjectRepository["Service"],
+  members: MemberRepository["Service"],
   sql: SqlClient.SqlClient,
   random: SecureRandom.SecureRandom["Service"],
   createKey: Environments["Service"]["createKey"]

@@ -11,7 +11,7 @@ import { NameReserved, NotFound, TooManyKeys, TooManyProjects } from "#rpc/error
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
 import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projects"
-import { type ListedKey, ManagementRows } from "#sql/projects/management"
+import { type ListedKey, ManagementRepository } from "#sql/projects/management"
 import type { ProjectRow } from "#sql/projects/repository"
 import { sweepDaily } from "#server/platform/database"
 import { Invalidation } from "#server/platform/invalidation"
@@ -108,7 +108,7 @@ export class Projects extends Context.Service<
   )
 }
 
-const makeFind = Effect.map(ManagementRows, (rows) =>
+const makeFind = Effect.map(ManagementRepository, (rows) =>
   Effect.fnUntraced(function* (projectId: ProjectId) {
     const found = yield* rows.find(projectId)
     if (Option.isNone(found)) return yield* new NotFound()
@@ -117,7 +117,7 @@ const makeFind = Effect.map(ManagementRows, (rows) =>
 )
 
 const makeReads = Effect.gen(function* () {
-  const rows = yield* ManagementRows
+  const rows = yield* ManagementRepository
   return {
     find: yield* makeFind,
     list: Effect.fn("Projects.list")(function* (developerId: DeveloperId) {
@@ -130,7 +130,7 @@ const makeReads = Effect.gen(function* () {
 
 const makeCreate = Effect.gen(function* () {
   const audit = yield* Audit
-  const rows = yield* ManagementRows
+  const rows = yield* ManagementRepository
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
   const find = yield* makeFind
@@ -157,7 +157,7 @@ const makeCreate = Effect.gen(function* () {
 })
 
 const makeNames = Effect.gen(function* () {
-  const rows = yield* ManagementRows
+  const rows = yield* ManagementRepository
   const sql = yield* SqlClient.SqlClient
   const find = yield* makeFind
   const change = Effect.fnUntraced(function* (projectId: ProjectId, name: string) {
@@ -190,7 +190,7 @@ const makeNames = Effect.gen(function* () {
 
 const makeKeys = Effect.gen(function* () {
   const audit = yield* Audit
-  const rows = yield* ManagementRows
+  const rows = yield* ManagementRepository
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
   const store = Effect.fnUntraced(function* (environmentId: EnvironmentId, kind: KeyKind) {
@@ -243,7 +243,7 @@ const makeKeys = Effect.gen(function* () {
 
 const makeRemove = Effect.gen(function* () {
   const audit = yield* Audit
-  const rows = yield* ManagementRows
+  const rows = yield* ManagementRepository
   const invalidation = yield* Invalidation
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope

@@ -9,8 +9,8 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { featureTable } from "#rpc/config-document/features"
 import { newId } from "#rpc/ids"
-import { DeveloperRows } from "#sql/developers"
-import { ProjectRows } from "#sql/projects/repository"
+import { DeveloperRepository } from "#sql/developers"
+import { ProjectRepository } from "#sql/projects/repository"
 import { Passwords } from "#server/platform/passwords"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
@@ -38,7 +38,7 @@ const developerEmail = "demo@localhost"
 const seedLock = 4_872_113
 
 const createDeveloper = Effect.gen(function* () {
-  const developers = yield* DeveloperRows
+  const developers = yield* DeveloperRepository
   const passwords = yield* Passwords
   const password = yield* randomSecret
   const id = yield* newId.developer
@@ -96,7 +96,7 @@ const keepAddress = Effect.fnUntraced(function* (file: string) {
 /** In production nothing is seeded: somebody must come first, and should be who runs the service. */
 const warnOfNobody = Effect.gen(function* () {
   const { baseUrl, signups } = yield* Settings
-  const { isEmpty } = yield* DeveloperRows
+  const { isEmpty } = yield* DeveloperRepository
   if (signups === "invite" || !(yield* isEmpty)) return
   yield* Effect.logWarning(
     `Nobody has signed up yet. Do it now: POST ${baseUrl}/v1/developers/signup with email and ` +
@@ -110,7 +110,7 @@ const seed = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const sql = yield* SqlClient.SqlClient
-  const projects = yield* ProjectRows
+  const projects = yield* ProjectRepository
   const file = path.join(dataDir, fileName)
   yield* fs.makeDirectory(dataDir, { recursive: true })
   yield* sql.withTransaction(

@@ -10,16 +10,16 @@ import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, PlayerId } from "#rpc/ids"
 import { http as pages, projects as limits } from "#rpc/limits"
 import type { ListedPlayer, LiveView, Overview, PlayerDetail } from "#rpc/projects"
-import { IdentityRows } from "#sql/identities"
-import { SanctionRows } from "#sql/moderation"
-import { type LiveReport, LiveRows } from "#sql/projects/live"
-import { type LiveRoom, type SeenPlayer, ViewRows } from "#sql/projects/view"
-import { SaveRows } from "#sql/saves"
-import { StatRows } from "#sql/stats"
+import { IdentityRepository } from "#sql/identities"
+import { SanctionRepository } from "#sql/moderation"
+import { type LiveReport, LiveRepository } from "#sql/projects/live"
+import { type LiveRoom, type SeenPlayer, ViewRepository } from "#sql/projects/view"
+import { SaveRepository } from "#sql/saves"
+import { StatRepository } from "#sql/stats"
 import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players/handlers.ts"
-import { standingOf } from "../players/status-cache.ts"
+import { playerStatusOf } from "../players/status-cache.ts"
 import { Projects } from "./management.ts"
 
 const isPlayerId = Schema.is(PlayerId)
@@ -87,7 +87,7 @@ const positionOf = (cursor: string) => {
 }
 
 /** The address that a player signs in with, else one that a provider knows. */
-const makeEmailOf = Effect.map(IdentityRows, (rows) =>
+const makeEmailOf = Effect.map(IdentityRepository, (rows) =>
   Effect.fnUntraced(function* (owner: Parameters<typeof rows.ofPlayer>[0]) {
     const all = yield* rows.ofPlayer(owner)
     const known = all.filter(({ email }) => email !== null)
@@ -97,7 +97,7 @@ const makeEmailOf = Effect.map(IdentityRows, (rows) =>
 )
 
 /** Players with their bans, as a list shows them. */
-const makeListed = Effect.map(SanctionRows, (sanctions) =>
+const makeListed = Effect.map(SanctionRepository, (sanctions) =>
   Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     players: ReadonlyArray<SeenPlayer>
@@ -107,7 +107,7 @@ const makeListed = Effect.map(SanctionRows, (sanctions) =>
     const standings = yield* sanctions.standings(environmentId, ids)
     const banned = new Set(
       standings
-        .filter((row) => standingOf(row, now).banned !== undefined)
+        .filter((row) => playerStatusOf(row, now).banned !== undefined)
         .map(({ playerId }) => playerId)
     )
     return players.map((player) => listView(player, banned.has(player.id)))
@@ -131,7 +131,7 @@ const makePageOf = Effect.map(
     }
 )
 
-const makeFindPlayer = Effect.map(ViewRows, (rows) =>
+const makeFindPlayer = Effect.map(ViewRepository, (rows) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
     if (!isPlayerId(playerId)) return Option.none()
     return yield* rows.player({ environmentId, playerId })
@@ -139,7 +139,7 @@ const makeFindPlayer = Effect.map(ViewRows, (rows) =>
 )
 
 const makeLists = Effect.gen(function* () {
-  const rows = yield* ViewRows
+  const rows = yield* ViewRepository
   const find = yield* makeFindPlayer
   const pageOf = yield* makePageOf
   const newest = Effect.fnUntraced(function* (
@@ -179,12 +179,12 @@ const makeLists = Effect.gen(function* () {
 
 const makeDetail = Effect.gen(function* () {
   const configs = yield* Configs
-  const rows = yield* ViewRows
+  const rows = yield* ViewRepository
   const find = yield* makeFindPlayer
   const emailOf = yield* makeEmailOf
-  const sanctions = yield* SanctionRows
-  const saves = yield* SaveRows
-  const stats = yield* StatRows
+  const sanctions = yield* SanctionRepository
+  const saves = yield* SaveRepository
+  const stats = yield* StatRepository
   return {
     player: Effect.fn("ProjectViews.player")(function* (
       environmentId: EnvironmentId,
@@ -223,7 +223,7 @@ const makeDetail = Effect.gen(function* () {
 })
 
 /** What the nodes have said lately. */
-const makeReports = Effect.map(LiveRows, (rows) =>
+const makeReports = Effect.map(LiveRepository, (rows) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })
     return yield* rows.read({ environmentId, since })
@@ -234,7 +234,7 @@ const connectionsOf = (reports: ReadonlyArray<LiveReport>): number =>
   reports.reduce((sum, { connections }) => sum + connections, 0)
 
 const makeOverview = Effect.gen(function* () {
-  const rows = yield* ViewRows
+  const rows = yield* ViewRepository
   const configs = yield* Configs
   const projects = yield* Projects
   const reportsOf = yield* makeReports
@@ -273,7 +273,7 @@ const queuesOf = (reports: ReadonlyArray<LiveReport>): LiveView["queues"] => {
 }
 
 const makeRealtime = Effect.gen(function* () {
-  const rows = yield* ViewRows
+  const rows = yield* ViewRepository
   const reportsOf = yield* makeReports
   return Effect.fn("ProjectViews.realtime")(function* (environmentId: EnvironmentId) {
     const rooms = yield* rows.rooms(environmentId, limits.liveMax + 1)

@@ -19,14 +19,14 @@ import {
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { rooms as limits, throttles as guesses } from "#rpc/limits"
 import type { JsonMembers, PublicRoom } from "#rpc/rooms"
-import { RoomRows } from "#sql/rooms"
+import { RoomRepository } from "#sql/rooms"
 import type { OpenRoom, PlayerCommand } from "#entities/room/protocol"
 import { jsonBytes } from "#entities/room/values"
 import { Throttles } from "#server/platform/throttles"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
-import { awaited, claim, doubt, release } from "#server/links/reservations"
+import { awaited, claim, forgetUnconfirmed, release } from "#server/links/reservations"
 import type { RoomLine } from "#server/links/subscriber"
 import { Configs } from "../config/service.ts"
 
@@ -92,7 +92,7 @@ export const notEntered = (connection: PlayerConnection, roomId: string, error: 
   Effect.suspend(() => {
     if (connection.room?.roomId === roomId) return Effect.void
     if (error._tag !== "unavailable") return release(connection, { k: "seat", roomId })
-    return Effect.sync(() => doubt(connection, roomId))
+    return Effect.sync(() => forgetUnconfirmed(connection, roomId))
   })
 
 /** Does something under the claim of a seat. */
@@ -144,7 +144,7 @@ const isReference = (text: string): boolean => /^\w+$/.test(text)
 
 /** The room of a code. Who shares an address may meet by codes at will; only wrong ones count. */
 const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, code: string) {
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const throttles = yield* Throttles
   const { address, environmentId, playerId } = connection
   yield* throttles.take(guesses.roomCodesPerPlayer, `code:${playerId}`)
@@ -162,7 +162,7 @@ const findRoom = Effect.fnUntraced(function* (
   { code, roomId = "" }: FramePayload<"join">
 ) {
   const hub = yield* Hub
-  const rows = yield* RoomRows
+  const rows = yield* RoomRepository
   const { environmentId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
   if (code !== undefined) return yield* findByCode(connection, code.toUpperCase())
@@ -225,7 +225,7 @@ export const RoomsHttp = HttpApiBuilder.group(
   Api,
   "rooms",
   Effect.fn(function* (handlers) {
-    const rows = yield* RoomRows
+    const rows = yield* RoomRepository
     const configs = yield* Configs
     return handlers.handle(
       "list",

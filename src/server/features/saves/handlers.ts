@@ -10,7 +10,7 @@ import { CurrentPlayer } from "#rpc/auth"
 import { NotFound, SaveNotFound, TooManySaves, VersionConflict } from "#rpc/errors/codes"
 import { throttles as paces } from "#rpc/limits"
 import type { SaveItem } from "#rpc/saves"
-import { type SaveItemRow, type SaveOwner, SaveRows } from "#sql/saves"
+import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { throttled } from "#server/platform/throttled-requests"
@@ -40,7 +40,7 @@ const answerOf = (row: SaveItemRow & { readonly data: string }) => {
 }
 
 const makeWrite = Effect.gen(function* () {
-  const rows = yield* SaveRows
+  const rows = yield* SaveRepository
   const throttles = yield* Throttles
   const { maxBytes, perPlayer } = (yield* Settings).saves
   const readBody = makeReadSaveBody(maxBytes)
@@ -70,7 +70,7 @@ export const SavesHttp = HttpApiBuilder.group(
   Api,
   "saves",
   Effect.fn(function* (handlers) {
-    const rows = yield* SaveRows
+    const rows = yield* SaveRepository
     const write = yield* makeWrite
     return handlers
       .handle("list", () =>
@@ -99,7 +99,7 @@ export const SavesHttp = HttpApiBuilder.group(
   Layer.merge(
     Layer.effectDiscard(
       Effect.gen(function* () {
-        const rows = yield* SaveRows
+        const rows = yield* SaveRepository
         yield* sweepHourly("Deleted saves", (now) =>
           rows.sweep(DateTime.subtract(now, { days: 1 }))
         )

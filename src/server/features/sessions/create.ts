@@ -6,13 +6,13 @@ import { type EnvironmentId, newId, type PlayerId, type SessionId } from "#rpc/i
 import { sessions as limits } from "#rpc/limits"
 import { normalizeDisplayName } from "#rpc/players"
 import type { NewIdentity } from "#sql/identities"
-import { SanctionRows } from "#sql/moderation"
+import { SanctionRepository } from "#sql/moderation"
 import type { NewPlayer, PlayerRow } from "#sql/players/repository"
-import { SessionRows } from "#sql/sessions"
+import { SessionRepository } from "#sql/sessions"
 import { Secrets } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
 import { playerView } from "../players/handlers.ts"
-import { standingOf } from "../players/status-cache.ts"
+import { playerStatusOf } from "../players/status-cache.ts"
 import { newRefreshToken } from "./refresh-tokens.ts"
 import { AccessTokens } from "./tokens.ts"
 
@@ -51,9 +51,9 @@ const newPlayer = Effect.fnUntraced(function* (
 })
 
 /** The ways to begin a session. */
-export const makeOpenings = Effect.gen(function* () {
-  const rows = yield* SessionRows
-  const sanctions = yield* SanctionRows
+export const makeCreateSession = Effect.gen(function* () {
+  const rows = yield* SessionRepository
+  const sanctions = yield* SanctionRepository
   const secrets = yield* Secrets
   const tokens = yield* AccessTokens
   const usage = yield* Usage
@@ -114,7 +114,7 @@ export const makeOpenings = Effect.gen(function* () {
     const player = yield* rows.resume({ ...opened, environmentId, playerId })
     if (Option.isSome(player)) return yield* sessionOf(player.value, opened.sessionId, token)
     const [standing] = yield* sanctions.standings(environmentId, [playerId])
-    const ban = standing && standingOf(standing, opened.now).banned
+    const ban = standing && playerStatusOf(standing, opened.now).banned
     return yield* ban ?? new PlayerNotFound()
   }, withRandom)
 

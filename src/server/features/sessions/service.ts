@@ -18,12 +18,12 @@ import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { sessions as limits } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"
 import type { NotLinked } from "#sql/identities"
-import { SanctionRows } from "#sql/moderation"
-import { SessionRows } from "#sql/sessions"
+import { SanctionRepository } from "#sql/moderation"
+import { SessionRepository } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
 import { Secrets } from "#server/platform/secrets"
-import { standingOf, Standings } from "../players/status-cache.ts"
-import { type FirstSignIn, lifetime, makeOpenings } from "./create.ts"
+import { playerStatusOf, PlayerStatusCache } from "../players/status-cache.ts"
+import { type FirstSignIn, lifetime, makeCreateSession } from "./create.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
 
 type RefreshError = InvalidRefreshToken | SessionRevoked | PlayerBanned | RefreshRace
@@ -105,11 +105,11 @@ export class Sessions extends Context.Service<
   static readonly layer = Layer.effect(
     Sessions,
     Effect.gen(function* () {
-      const rows = yield* SessionRows
-      const sanctions = yield* SanctionRows
-      const standings = yield* Standings
+      const rows = yield* SessionRepository
+      const sanctions = yield* SanctionRepository
+      const standings = yield* PlayerStatusCache
       const secrets = yield* Secrets
-      const { openGuest, sessionOf, signIn, signUp } = yield* makeOpenings
+      const { openGuest, sessionOf, signIn, signUp } = yield* makeCreateSession
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
       yield* sweepDaily("Sessions", rows.sweep)
@@ -172,7 +172,7 @@ export class Sessions extends Context.Service<
 }
 
 /** Ends a chain; all nodes look after its sockets. */
-const makeRevoke = (rows: SessionRows["Service"], standings: Standings["Service"]) =>
+const makeRevoke = (rows: SessionRepository["Service"], standings: PlayerStatusCache["Service"]) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, { playerId, sessionId }: Holder) {
     yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
     yield* standings.changed(environmentId, playerId)
@@ -180,7 +180,11 @@ const makeRevoke = (rows: SessionRows["Service"], standings: Standings["Service"
 
 type Revoke = ReturnType<typeof makeRevoke>
 
-const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"], revoke: Revoke) =>
+const makeLogout = (
+  rows: SessionRepository["Service"],
+  secrets: Secrets["Service"],
+  revoke: Revoke
+) =>
   Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return
@@ -193,7 +197,7 @@ const makeLogout = (rows: SessionRows["Service"], secrets: Secrets["Service"], r
   })
 
 /** Only the newest token of a chain that has not ended proves anything. */
-const makeCurrent = (rows: SessionRows["Service"], secrets: Secrets["Service"]) =>
+const makeCurrent = (rows: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return yield* new InvalidRefreshToken()
@@ -219,8 +223,8 @@ const refuse = Effect.fnUntraced(function* (
     rows,
     sanctions
   }: {
-    readonly rows: SessionRows["Service"]
-    readonly sanctions: SanctionRows["Service"]
+    readonly rows: SessionRepository["Service"]
+    readonly sanctions: SanctionRepository["Service"]
     readonly revoke: Revoke
   },
   environmentId: EnvironmentId,
@@ -234,7 +238,7 @@ const refuse = Effect.fnUntraced(function* (
   if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
   // Asked of the database: the ban may be younger than what this node has heard.
   const [standing] = yield* sanctions.standings(environmentId, [playerId])
-  const ban = standing && standingOf(standing, now).banned
+  const ban = standing && playerStatusOf(standing, now).banned
   if (ban !== undefined) return yield* ban
   if (revokedAt !== null) return yield* new SessionRevoked()
   if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()

@@ -5,7 +5,7 @@
  */
 import type { PlayerCaller } from "#rpc/auth"
 
-export class VerifiedTokens {
+export class TokenCache {
   readonly #callers = new Map<string, PlayerCaller>()
   readonly #capacity: number
 

@@ -21,10 +21,10 @@ import { TokenExpired, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { caches, sessions as limits } from "#rpc/limits"
 import { AccessClaims } from "#rpc/sessions"
-import { type SigningKeyRow, SigningKeyRows } from "#sql/sessions"
+import { type SigningKeyRow, SigningKeyRepository } from "#sql/sessions"
 import { type SecretError, Secrets, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
-import { VerifiedTokens } from "./token-cache.ts"
+import { TokenCache } from "./token-cache.ts"
 
 /** Whom a token is for. */
 export interface TokenSubject {
@@ -87,14 +87,14 @@ export class AccessTokens extends Context.Service<
   static readonly layer: Layer.Layer<
     AccessTokens,
     SecretError,
-    SigningKeyRows | Secrets | Settings
+    SigningKeyRepository | Secrets | Settings
   > = Layer.effect(
     AccessTokens,
     Effect.gen(function* () {
       const { baseUrl } = yield* Settings
       const { privateKey, publicJwks } = yield* signingKeys
       const verifySignature = yield* makeVerify(baseUrl, publicJwks)
-      const verified = new VerifiedTokens(caches.verifiedTokens)
+      const verified = new TokenCache(caches.verifiedTokens)
       const [{ kid }] = publicJwks
       return AccessTokens.of({
         sign: Effect.fnUntraced(function* ({ environmentId, isGuest, playerId, sessionId }) {
@@ -141,7 +141,7 @@ type Keys = readonly [PublicJwk, ...ReadonlyArray<PublicJwk>]
 
 /** The key pair of this deployment; the first process on a database makes it. */
 const signingKeys = Effect.gen(function* () {
-  const rows = yield* SigningKeyRows
+  const rows = yield* SigningKeyRepository
   const secrets = yield* Secrets
   const found = yield* rows.all
   const stored = found.length > 0 ? found : yield* rows.allOrMake(makeKey)

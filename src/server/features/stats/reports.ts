@@ -7,7 +7,7 @@ import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
 import { NotFound, type RateLimited } from "#rpc/errors/codes"
 import { stats as limits } from "#rpc/limits"
 import type { PeriodValues, Rejection, StatsReported } from "#rpc/stats"
-import { StatRows } from "#sql/stats"
+import { StatRepository } from "#sql/stats"
 import { sweepHourly } from "#server/platform/database"
 import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
@@ -45,7 +45,7 @@ export class StatReports extends Context.Service<
   static readonly layer = Layer.effect(
     StatReports,
     Effect.gen(function* () {
-      const rows = yield* StatRows
+      const rows = yield* StatRepository
       const configs = yield* Configs
       const throttles = yield* Throttles
       yield* sweepHourly("Rejected stats", (now) =>
@@ -84,7 +84,7 @@ const judged = ({ accepted, rejected }: Judged, verdict: Verdict): Judged => {
 }
 
 const makePrepare = Effect.gen(function* () {
-  const rows = yield* StatRows
+  const rows = yield* StatRepository
   const configs = yield* Configs
   const verification = yield* Verification
   const periodsOf = makePeriods()

@@ -8,7 +8,7 @@ import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
-import { WebhookSecretRows } from "#sql/stats"
+import { WebhookSecretRepository } from "#sql/stats"
 import { Invalidation } from "#server/platform/invalidation"
 import { randomSecret, Secrets } from "#server/platform/secrets"
 
@@ -33,7 +33,7 @@ export class WebhookSecrets extends Context.Service<
   static readonly layer = Layer.effect(
     WebhookSecrets,
     Effect.gen(function* () {
-      const rows = yield* WebhookSecretRows
+      const rows = yield* WebhookSecretRepository
       const secrets = yield* Secrets
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom

@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { Api } from "#rpc/api"
-import { settled } from "#sql/database"
+import { orDieWithTimeout } from "#sql/database"
 import { ThisNode } from "#entities/local-actors"
 import { Readiness } from "#server/cluster/readiness"
 import { AccessTokens } from "../sessions/tokens.ts"
@@ -23,7 +23,7 @@ export const SystemHttp = HttpApiBuilder.group(
       body: jwks,
       headers: { "cache-control": `public, max-age=${keySetMaxAgeSeconds}` }
     })
-    const database = Effect.map(Effect.exit(settled(sql`select 1`)), Exit.isSuccess)
+    const database = Effect.map(Effect.exit(orDieWithTimeout(sql`select 1`)), Exit.isSuccess)
     return handlers.handleAll({
       health: () => Effect.succeed({ status: "ok" as const }),
       ready: Effect.fnUntraced(function* () {

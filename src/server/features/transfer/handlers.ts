@@ -17,7 +17,7 @@ import { InvalidCode, NotFound, ShareInAppBrowserDisabled } from "#rpc/errors/co
 import { readableCode } from "#rpc/ids"
 import { sessions as lives, throttles as paces, transfer as limits } from "#rpc/limits"
 import { InAppBrowserGate } from "#rpc/transfer"
-import { IdentityRows } from "#sql/identities"
+import { IdentityRepository } from "#sql/identities"
 import { clientAddress } from "#server/platform/client-address"
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
@@ -25,7 +25,7 @@ import { SingleUseCodes } from "#server/platform/single-use-codes"
 import { throttled } from "#server/platform/throttled-requests"
 import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
-import { Standings } from "../players/status-cache.ts"
+import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 
 /** Answers only while the environment has the tool turned on. */
@@ -51,7 +51,7 @@ const canonical = (typed: string): string => typed.replace(/[\s-]/gu, "").toUppe
 
 const makeIssue = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const random = yield* SecureRandom.SecureRandom
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
@@ -76,7 +76,7 @@ const makeIssue = Effect.gen(function* () {
 const makeRedeem = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const sessions = yield* Sessions
-  const standings = yield* Standings
+  const standings = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
 
   return Effect.fnUntraced(

@@ -14,15 +14,15 @@ import { SqlClient } from "effect/sql"
 import { MailUnavailable, type RateLimited } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId } from "#rpc/ids"
 import { mail as limits, throttles as paces } from "#rpc/limits"
-import { IdentityRows } from "#sql/identities"
-import { type ClaimedMail, type MailPurpose, MailRows } from "#sql/mail"
+import { IdentityRepository } from "#sql/identities"
+import { type ClaimedMail, type MailPurpose, MailRepository } from "#sql/mail"
 import { sweepHourly } from "../database.ts"
 import { Invalidation } from "../invalidation.ts"
 import { Secrets, sha256 } from "../secrets.ts"
 import { Settings } from "../settings/settings.ts"
 import { SingleUseCodes } from "../single-use-codes.ts"
 import { Throttles } from "../throttles.ts"
-import { letterOf, linkSeconds } from "./templates.ts"
+import { renderMail, linkSeconds } from "./templates.ts"
 import { type Mail, makeSmtp, NotSent } from "./transport.ts"
 
 /**
@@ -78,7 +78,7 @@ export class Mails extends Context.Service<
   static readonly layer = Layer.effect(
     Mails,
     Effect.gen(function* () {
-      const rows = yield* MailRows
+      const rows = yield* MailRepository
       const sql = yield* SqlClient.SqlClient
       const secrets = yield* Secrets
       const invalidation = yield* Invalidation
@@ -147,7 +147,7 @@ const makeLinkOf = Effect.map(
 
 /** The mail of an order, with a new code; none when nobody, or somebody else by now, has the address. */
 const makeCompose = Effect.gen(function* () {
-  const identities = yield* IdentityRows
+  const identities = yield* IdentityRepository
   const secrets = yield* Secrets
   const codes = yield* SingleUseCodes
   const linkOf = yield* makeLinkOf
@@ -161,14 +161,14 @@ const makeCompose = Effect.gen(function* () {
     if (purpose === "verify" && isOver) return undefined
     const seconds = linkSeconds[purpose]
     const token = yield* codes.issue({ environmentId, playerId, purpose, seconds, data: to })
-    const letter = letterOf(purpose, projectName, linkOf(purpose, target, token))
+    const letter = renderMail(purpose, projectName, linkOf(purpose, target, token))
     return { playerId, mail: { ...letter, id, to, fromName: projectName } }
   })
 })
 
 /** Keeps mails instead of sending them, and says so once. */
 const makeKeep = Effect.gen(function* () {
-  const rows = yield* MailRows
+  const rows = yield* MailRepository
   const secrets = yield* Secrets
   const { baseUrl } = yield* Settings
   let told = false
@@ -187,7 +187,7 @@ const retryAfter = (attempts: number): number =>
 
 /** One attempt at a mail: it leaves, or it is known when to try again. */
 const makeDeliver = Effect.gen(function* () {
-  const rows = yield* MailRows
+  const rows = yield* MailRepository
   const compose = yield* makeCompose
   const keep = yield* makeKeep
   const { mail: settings } = yield* Settings
@@ -243,7 +243,7 @@ const shortestMillis = 100
  * nobody up. `wake` says that there is something to do: a mail was stored, or one is through.
  */
 const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
-  const rows = yield* MailRows
+  const rows = yield* MailRepository
   const deliver = yield* makeDeliver
   let underWay = 0
   const delivered = (claimed: ClaimedMail) =>

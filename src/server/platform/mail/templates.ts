@@ -6,7 +6,7 @@ import { sessions as limits } from "#rpc/limits"
 import type { MailPurpose } from "#sql/mail"
 
 /** A mail without its addresses. */
-export interface Letter {
+export interface MailContent {
   readonly subject: string
   readonly text: string
   readonly html: string
@@ -50,7 +50,11 @@ const lengthOf = (seconds: number): string =>
   seconds < 7200 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
 
 /** The mail of a purpose. */
-export const letterOf = (purpose: MailPurpose, projectName: string, link: string): Letter => {
+export const renderMail = (
+  purpose: MailPurpose,
+  projectName: string,
+  link: string
+): MailContent => {
   const { act, subject, why } = wordings[purpose]
   const name = projectName.replace(/\p{C}+/gu, " ").trim()
   const rest =

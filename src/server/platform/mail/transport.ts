@@ -6,10 +6,10 @@ import { Data, Effect, Predicate, Redacted } from "effect"
 import { createTransport } from "nodemailer"
 import type { MailId } from "#rpc/ids"
 import { mail as limits } from "#rpc/limits"
-import type { Letter } from "./templates.ts"
+import type { MailContent } from "./templates.ts"
 
 /** A mail with its addresses. */
-export interface Mail extends Letter {
+export interface Mail extends MailContent {
   readonly id: MailId
   readonly to: string
   /** What stands beside our address. */
