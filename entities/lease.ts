@@ -9,13 +9,13 @@ import { Unavailable } from "#rpc/errors/codes"
 
 export interface Ownership {
   /** Are the shards surely still this process's? */
-  readonly held: () => boolean
+  readonly hasLease: () => boolean
   /** Waits until they are. */
   readonly confirmed: Effect.Effect<void>
 }
 
 export const Lease = Context.Reference<Ownership>("entities/lease/Lease", {
-  defaultValue: () => ({ held: () => true, confirmed: Effect.void })
+  defaultValue: () => ({ hasLease: () => true, confirmed: Effect.void })
 })
 
 /**

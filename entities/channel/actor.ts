@@ -20,7 +20,7 @@ import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import type { Watcher } from "../watch.ts"
 import {
-  type Act,
+  type ModerationAct,
   audienceOf,
   type ChannelCommand,
   type ChannelState,
@@ -99,7 +99,7 @@ export class ChannelActor {
     return this.#serve((state, now) => put(state, changes, now))
   }
 
-  moderate(act: Act): Result.Result<void, ChannelListFull | ChannelNotFound> {
+  moderate(act: ModerationAct): Result.Result<void, ChannelListFull | ChannelNotFound> {
     return this.#serve((state, now) => moderate(state, act, now))
   }
 
@@ -149,7 +149,7 @@ export class ChannelActor {
     const now = this.#port.now()
     this.nodes.remove(node)
     if (heardEpoch !== 0 && heardEpoch !== this.epoch) this.#gather(now)
-    const refused = this.#reunite(node, present, listeners, now)
+    const refused = this.#reconcileMembers(node, present, listeners, now)
     this.nodes.add(node, watcher)
     watcher.tell([])
     for (const item of refused) this.nodes.push(node, item)
@@ -193,7 +193,7 @@ export class ChannelActor {
 
   /** May this activation still speak for the channel? One that may not, never may again. */
   get #acts(): boolean {
-    if (!this.fenced && !this.#port.held()) this.fence()
+    if (!this.fenced && !this.#port.hasLease()) this.fence()
     return !this.fenced && !this.retired
   }
 
@@ -217,9 +217,9 @@ export class ChannelActor {
       : this.#decide(placed(node, command), now)
     if (Result.isFailure(result)) {
       const player = "playerId" in command ? command.playerId : null
-      this.#answer(node, enters, { k: "refuse", seq, player, error: toWire(result.failure) })
+      this.#answer(node, enters, { kind: "refuse", seq, player, error: toWire(result.failure) })
     } else if (seq > 0) {
-      this.#answer(node, enters, { k: "reply", seq })
+      this.#answer(node, enters, { kind: "reply", seq })
     }
   }
 
@@ -245,7 +245,7 @@ export class ChannelActor {
   }
 
   /** The members a node holds are in; answers what those hear whom the channel does not take. */
-  #reunite(
+  #reconcileMembers(
     node: string,
     present: ReadonlyArray<Present>,
     listeners: number,
@@ -304,14 +304,14 @@ export class ChannelActor {
   }
 
   #emit(before: ChannelState, emission: Emission, now: number): void {
-    switch (emission.k) {
+    switch (emission.kind) {
       case "all":
         return this.#tellAll(emission.event)
       case "to":
         return this.#tellThese(before, emission.to, emission.event)
       case "listeners": {
         const frame = JSON.stringify(emission.event)
-        return this.nodes.everywhere({ k: "tell", to: [], listeners: true, frame })
+        return this.nodes.everywhere({ kind: "tell", to: [], listeners: true, frame })
       }
       case "joined":
       case "left":
@@ -333,27 +333,27 @@ export class ChannelActor {
         return this.nodes.exit(node, player, connection)
       }
       case "exitListeners":
-        return this.nodes.everywhere({ k: "exitListeners" })
+        return this.nodes.everywhere({ kind: "exitListeners" })
       case "end":
         return this.#end()
     }
   }
 
   #tellAll(event: ChannelEvent): void {
-    this.nodes.everywhere({ k: "tell", to: null, listeners: true, frame: JSON.stringify(event) })
+    this.nodes.everywhere({ kind: "tell", to: null, listeners: true, frame: JSON.stringify(event) })
   }
 
   #tellThese(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
-    const item: ChannelOutput = { k: "tell", to, listeners: false, frame: JSON.stringify(event) }
+    const item: ChannelOutput = { kind: "tell", to, listeners: false, frame: JSON.stringify(event) }
     const nodes = new Set(to.map((player) => memberOf(before, player)?.attachment?.node))
     for (const node of nodes) if (node !== undefined) this.nodes.push(node, item)
   }
 
-  #tellPresence(emission: Extract<Emission, { readonly k: "joined" | "left" }>): void {
+  #tellPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
     if (this.state === undefined || this.#gatherUntil !== undefined) return
     const audience = audienceOf(this.state)
     const event =
-      emission.k === "joined"
+      emission.kind === "joined"
         ? this.#presence.joined(emission.member, audience)
         : this.#presence.left(emission.playerId, emission.reason, audience)
     if (event !== undefined) this.#tellAll(event)
@@ -391,7 +391,7 @@ export class ChannelActor {
 
   /** The last that is told. */
   #end(): void {
-    this.nodes.everywhere({ k: "end" })
+    this.nodes.everywhere({ kind: "end" })
     this.nodes.flush()
     this.nodes.clear()
     this.#presence.forget()

@@ -13,7 +13,7 @@ import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
 import { ChannelActor } from "./actor.ts"
-import { type Act, openChannel } from "./model.ts"
+import { type ModerationAct, openChannel } from "./model.ts"
 import type { ChannelRuntime } from "./runtime.ts"
 import { Channel, type ChannelOutput, type CreateChannel } from "./protocol.ts"
 import { changed, defaultSettings } from "./settings.ts"
@@ -68,7 +68,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   )
   const port: ChannelRuntime = {
     now,
-    held: lease.held,
+    hasLease: lease.hasLease,
     wakeAt,
     flushSoon: () => flushAt(now() + limits.flushMillis),
     changed: () => writer.changed(actor),
@@ -129,7 +129,7 @@ const put = Effect.fnUntraced(function* (
   return actor.report() ?? (yield* new Unavailable())
 })
 
-const moderate = Effect.fnUntraced(function* (actor: ChannelActor, act: Act) {
+const moderate = Effect.fnUntraced(function* (actor: ChannelActor, act: ModerationAct) {
   const writer = yield* ChannelWriter
   const before = actor.state?.lists
   yield* Effect.fromResult(actor.moderate(act))

@@ -40,7 +40,7 @@ const withMember = (state: ChannelState, member: Member): ChannelState => ({
 })
 
 const changedOwner = (state: ChannelState): Emission => ({
-  k: "all",
+  kind: "all",
   event: { t: "channel_changed", channel: settingsView(state.terms) }
 })
 
@@ -60,7 +60,7 @@ const refusal = (
 }
 
 const leavesBehind = (member: Member): ReadonlyArray<Emission> =>
-  member.attachment === null ? [] : [{ k: "exit", playerId: member.id, ...member.attachment }]
+  member.attachment === null ? [] : [{ kind: "exit", playerId: member.id, ...member.attachment }]
 
 /** A member's socket is here (again); the others never knew that it was gone. */
 const attach = (
@@ -73,7 +73,7 @@ const attach = (
   if (holder !== null && holder.connectionId > connectionId) return Result.fail(new Unavailable())
   const back = { ...member, attachment: { node, connectionId }, absentUntil: null }
   const exits = holder === null || holder.connectionId === connectionId ? [] : leavesBehind(member)
-  return decided(withMember(state, back), [...exits, { k: "enter", playerId: member.id }])
+  return decided(withMember(state, back), [...exits, { kind: "enter", playerId: member.id }])
 }
 
 /** Comes in, or comes back. The first in an ownerless channel of players owns it. */
@@ -101,9 +101,9 @@ export const join = (
     emptyUntil: null
   }
   return decided(joined, [
-    { k: "joined", member },
+    { kind: "joined", member },
     ...(owns ? [changedOwner(joined)] : []),
-    { k: "enter", playerId }
+    { kind: "enter", playerId }
   ])
 }
 
@@ -120,7 +120,7 @@ export const succeed = (state: ChannelState, now: number): Decision => {
   if (heir === undefined) return { state: handed, emissions: [] }
   const self = selfOf(handed, heir.id, now)
   const tells: Emission = {
-    k: "to",
+    kind: "to",
     to: [heir.id],
     event: { t: "channel_self", channel: state.terms.name, ...self }
   }
@@ -142,9 +142,9 @@ export const remove = (
     left = HashMap.remove(left, member.id)
     if (told !== null) {
       const event = { t: "channel_closed", channel: state.terms.name, reason: told } as const
-      emissions.push({ k: "to", to: [member.id], event })
+      emissions.push({ kind: "to", to: [member.id], event })
     }
-    emissions.push(...leavesBehind(member), { k: "left", playerId: member.id, reason })
+    emissions.push(...leavesBehind(member), { kind: "left", playerId: member.id, reason })
   }
   const empties = HashMap.isEmpty(left) && !state.terms.managed
   const remaining = {
@@ -209,7 +209,7 @@ export const listen = (
   const { connectionId, listeners, node } = command
   if (!state.terms.open) return Result.fail(new PlayerRequired())
   if (listenersOf(state) >= limits.listenersMax) return Result.fail(new ChannelFull())
-  return decided(withListeners(state, node, listeners), [{ k: "listen", node, connectionId }])
+  return decided(withListeners(state, node, listeners), [{ kind: "listen", node, connectionId }])
 }
 
 /** Ends the graces that are over. */

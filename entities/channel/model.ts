@@ -111,7 +111,7 @@ export type ChannelCommand =
       readonly type: string
       readonly data?: unknown
     }
-  | ({ readonly t: "moderate"; readonly playerId: string } & Act)
+  | ({ readonly t: "moderate"; readonly playerId: string } & ModerationAct)
   /** A socket is gone. */
   | { readonly t: "disconnect"; readonly playerId: string; readonly connectionId: string }
   /** The player may only be in server-made channels from now on. */
@@ -124,7 +124,7 @@ export type ChannelCommand =
   | { readonly t: "tick" }
 
 /** An act of moderation on a player. */
-export interface Act {
+export interface ModerationAct {
   readonly op: ModerateOp
   readonly target: string
   readonly seconds?: number
@@ -144,20 +144,20 @@ export type ChannelError =
 
 /** Something a channel tells, in order. */
 export type Emission =
-  | { readonly k: "all"; readonly event: ChannelEvent }
-  | { readonly k: "to"; readonly to: ReadonlyArray<string>; readonly event: ChannelEvent }
-  | { readonly k: "listeners"; readonly event: ChannelEvent }
+  | { readonly kind: "all"; readonly event: ChannelEvent }
+  | { readonly kind: "to"; readonly to: ReadonlyArray<string>; readonly event: ChannelEvent }
+  | { readonly kind: "listeners"; readonly event: ChannelEvent }
   /** Who is in has changed; how that is told depends on how many hear it. */
-  | { readonly k: "joined"; readonly member: Member }
-  | { readonly k: "left"; readonly playerId: string; readonly reason: ChannelLeaveReason }
+  | { readonly kind: "joined"; readonly member: Member }
+  | { readonly kind: "left"; readonly playerId: string; readonly reason: ChannelLeaveReason }
   /** The connection hears from here on, beginning with the channel as it is. */
-  | { readonly k: "enter"; readonly playerId: string }
-  | ({ readonly k: "listen" } & Attachment)
+  | { readonly kind: "enter"; readonly playerId: string }
+  | ({ readonly kind: "listen" } & Attachment)
   /** The connection hears no more. */
-  | ({ readonly k: "exit"; readonly playerId: string } & Attachment)
-  | { readonly k: "exitListeners" }
+  | ({ readonly kind: "exit"; readonly playerId: string } & Attachment)
+  | { readonly kind: "exitListeners" }
   /** Nobody hears any more. */
-  | { readonly k: "end" }
+  | { readonly kind: "end" }
 
 export interface Decision {
   readonly state: ChannelState

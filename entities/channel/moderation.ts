@@ -4,7 +4,7 @@ import { ChannelListFull } from "#rpc/errors/codes"
 import { channels as limits } from "#rpc/limits"
 import { remove } from "./membership.ts"
 import {
-  type Act,
+  type ModerationAct,
   type ChannelState,
   type Decision,
   decided,
@@ -35,7 +35,7 @@ export const selfNews = (
     else group.to.push(playerId)
   }
   return Array.from(news.values(), ({ self, to }) => ({
-    k: "to",
+    kind: "to",
     to,
     event: { t: "channel_self", channel: after.terms.name, ...self }
   }))
@@ -66,7 +66,7 @@ const delist = (list: ReadonlySet<string>, player: string): ReadonlySet<string> 
 
 const sentence = (
   list: Expirations,
-  { seconds, target }: Act,
+  { seconds, target }: ModerationAct,
   now: number,
   store: (list: Expirations) => Lists
 ): Changed => {
@@ -84,7 +84,7 @@ const pardon = (list: Expirations, player: string): Expirations => {
   return rest
 }
 
-const listsAfter = (lists: Lists, act: Act, now: number): Changed => {
+const listsAfter = (lists: Lists, act: ModerationAct, now: number): Changed => {
   const { allow, banned, muted, speakers } = lists
   const { op, target } = act
   switch (op) {
@@ -115,7 +115,7 @@ const isSame = (a: Lists, b: Lists): boolean =>
 /** Does it to the player, who need not be in, at once. */
 export const moderate = (
   state: ChannelState,
-  act: Act,
+  act: ModerationAct,
   now: number
 ): Result.Result<Decision, ChannelListFull> =>
   Result.flatMap(listsAfter(state.lists, act, now), (lists) => {
@@ -139,7 +139,7 @@ export const unmute = (state: ChannelState, now: number): Decision => {
     if (memberOf(state, player) === undefined) return []
     const self = selfOf(state, player, now)
     const event = { t: "channel_self", channel: state.terms.name, ...self } as const
-    return [{ k: "to", to: [player], event }]
+    return [{ kind: "to", to: [player], event }]
   })
   return { state: { ...state, lists: { ...state.lists, muted } }, emissions }
 }

@@ -9,8 +9,8 @@ import { channels as limits } from "#rpc/limits"
 import { type Member, playerView } from "./model.ts"
 
 type News =
-  | { readonly k: "joined"; readonly member: Member }
-  | { readonly k: "left"; readonly reason: ChannelLeaveReason }
+  | { readonly kind: "joined"; readonly member: Member }
+  | { readonly kind: "left"; readonly reason: ChannelLeaveReason }
 
 export class Presence {
   readonly #channel: string
@@ -23,13 +23,13 @@ export class Presence {
 
   /** Somebody came in; answers what is to be told now. */
   joined(member: Member, audience: number): ChannelEvent | undefined {
-    if (this.#gathers(audience)) return this.#note(member.id, { k: "joined", member })
+    if (this.#gathers(audience)) return this.#note(member.id, { kind: "joined", member })
     return { t: "channel_player_joined", channel: this.#channel, player: playerView(member) }
   }
 
   /** Somebody went out; answers what is to be told now. */
   left(playerId: string, reason: ChannelLeaveReason, audience: number): ChannelEvent | undefined {
-    if (this.#gathers(audience)) return this.#note(playerId, { k: "left", reason })
+    if (this.#gathers(audience)) return this.#note(playerId, { kind: "left", reason })
     return { t: "channel_player_left", channel: this.#channel, playerId, reason }
   }
 
@@ -44,7 +44,7 @@ export class Presence {
     const joined: Array<ReturnType<typeof playerView>> = []
     const left: Array<{ readonly playerId: string; readonly reason: ChannelLeaveReason }> = []
     for (const [playerId, news] of this.#news) {
-      if (news.k === "joined") joined.push(playerView(news.member))
+      if (news.kind === "joined") joined.push(playerView(news.member))
       else left.push({ playerId, reason: news.reason })
     }
     this.#news = new Map()

@@ -66,9 +66,9 @@ export const ChannelInput = Schema.Struct({ seq: Schema.Int, command: GatewayCom
 export type ChannelInput = typeof ChannelInput.Type
 
 const item = <const K extends string, const Fields extends Schema.Struct.Fields>(
-  k: K,
+  kind: K,
   fields: Fields
-) => Schema.Struct({ k: Schema.Literal(k), ...fields })
+) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
 
 /**
  * What a channel tells a node. `tell` goes to everyone there when `to` is null, else to the players it

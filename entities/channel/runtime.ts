@@ -3,7 +3,7 @@
 export interface ChannelRuntime {
   readonly now: () => number
   /** Is the channel surely still this process's? */
-  readonly held: () => boolean
+  readonly hasLease: () => boolean
   /** Call `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** Call `flush` after the flush window. */

@@ -51,7 +51,7 @@ const message = (
 ): Result.Result<Decision, never> =>
   decided(state, [
     {
-      k: "all",
+      kind: "all",
       event: {
         t: "channel_message",
         channel: state.terms.name,
@@ -88,13 +88,13 @@ export const put = (
     const closed = { t: "channel_closed", channel: next.terms.name, reason: "kicked" } as const
     const shuts: ReadonlyArray<Emission> =
       state.terms.open && !next.terms.open
-        ? [{ k: "listeners", event: closed }, { k: "exitListeners" }]
+        ? [{ kind: "listeners", event: closed }, { kind: "exitListeners" }]
         : []
     return {
       state: next.terms.open ? next : { ...next, listeners: new Map() },
       emissions: [
         ...shuts,
-        { k: "all", event: { t: "channel_changed", channel: settingsView(next.terms) } },
+        { kind: "all", event: { t: "channel_changed", channel: settingsView(next.terms) } },
         ...selfNews(state, next, HashMap.keys(state.members), now)
       ]
     }
@@ -141,8 +141,8 @@ export const close = (
     closed: reason === "feature_disabled" && state.terms.managed ? null : reason
   },
   emissions: [
-    { k: "all", event: { t: "channel_closed", channel: state.terms.name, reason } },
-    { k: "end" }
+    { kind: "all", event: { t: "channel_closed", channel: state.terms.name, reason } },
+    { kind: "end" }
   ]
 })
 

@@ -65,7 +65,7 @@ export class ChannelView {
       }
     }
     return Array.from(groups.values(), ({ frame, listeners, members }) => ({
-      k: "enter",
+      kind: "enter",
       frame,
       listeners,
       players: members.map(({ attachment, id, joinedAt }) => ({
@@ -86,7 +86,7 @@ export class ChannelView {
     const forListeners = this.#joined(state, listening)
     if (state.listeners.has(node)) groups.of(forListeners)
     return Array.from(groups.values(), ({ frame, members }) => ({
-      k: "tell",
+      kind: "tell",
       frame,
       to: members.map(({ id }) => id),
       listeners: frame === forListeners
@@ -122,10 +122,10 @@ export const notTakenBack = (
   { connectionId: connection, playerId }: Present,
   { _tag: code }: CodedError
 ): ReadonlyArray<ChannelOutput> => {
-  const exit = { k: "exit", player: playerId, connection } as const
+  const exit = { kind: "exit", player: playerId, connection } as const
   // The player is on a newer connection elsewhere, and hears the channel there.
   if (code === "unavailable") return [exit]
   const reason = closeReasons.get(code) ?? "lost"
   const event: ChannelEvent = { t: "channel_closed", channel, reason }
-  return [{ k: "tell", to: [playerId], listeners: false, frame: JSON.stringify(event) }, exit]
+  return [{ kind: "tell", to: [playerId], listeners: false, frame: JSON.stringify(event) }, exit]
 }

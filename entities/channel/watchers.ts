@@ -75,7 +75,7 @@ export class Watchers {
 
   /** The connection hears no more. One whose node does not watch learns it when that is back. */
   exit(node: string, player: string, connection: string): void {
-    if (this.#watching.has(node)) this.push(node, { k: "exit", player, connection })
+    if (this.#watching.has(node)) this.push(node, { kind: "exit", player, connection })
     else this.#out.add(connection)
   }
 

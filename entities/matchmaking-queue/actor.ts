@@ -204,7 +204,7 @@ export class QueueActor {
       if (made.roomId !== null) this.#tellMatch(ticket, made.roomId)
     } else if (this.waiting >= matchmaking.ticketsPerQueue) {
       const { ticketId } = ticket
-      this.#watchers.get(ticket.newcomer.node)?.batch.push({ k: "full", ticketId })
+      this.#watchers.get(ticket.newcomer.node)?.batch.push({ kind: "full", ticketId })
     } else {
       enqueue(this.#state, ticket)
     }
@@ -227,11 +227,11 @@ export class QueueActor {
 
   #tellMatch(ticket: Ticket, roomId: string): void {
     const { ticketId } = ticket
-    this.#watchers.get(ticket.newcomer.node)?.batch.push({ k: "matched", ticketId, roomId })
+    this.#watchers.get(ticket.newcomer.node)?.batch.push({ kind: "matched", ticketId, roomId })
   }
 
   #tellCancelled(node: string, seq: number, cancelled: boolean): void {
-    if (seq > 0) this.#watchers.get(node)?.batch.push({ k: "cancelled", seq, cancelled })
+    if (seq > 0) this.#watchers.get(node)?.batch.push({ kind: "cancelled", seq, cancelled })
   }
 
   #remember(ticketId: string, roomId: string | null): void {

@@ -69,7 +69,7 @@ const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyA
 
 /** Seats the tickets of a match. Opening is tried again; a room that refuses has its reasons. */
 const makeMatch = Effect.fnUntraced(function* (match: Match, settings: QueueSettings) {
-  if (match.k === "fill") return yield* fillRoom(match.roomId, match.tickets)
+  if (match.kind === "fill") return yield* fillRoom(match.roomId, match.tickets)
   const roomId = yield* newId.room
   return yield* Effect.retry(openRoom(roomId, match.tickets, settings), {
     times: openAttempts,
@@ -90,7 +90,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const wakeAt = yield* makeTimer(() => actor.pump())
 
   const make = (match: Match, settings: QueueSettings): void => {
-    const refusedBy = match.k === "fill" ? match.roomId : undefined
+    const refusedBy = match.kind === "fill" ? match.roomId : undefined
     const settle = ({ free, roomId, seated }: Outcome): void => {
       const isSeated = (ticket: Ticket) => seated.has(ticket.newcomer.playerId)
       const others = match.tickets.filter((ticket) => !isSeated(ticket))

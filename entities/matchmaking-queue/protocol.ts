@@ -34,12 +34,12 @@ export type QueueInput = typeof QueueInput.Type
 /** What a queue tells a node. */
 export const QueueOutput = Schema.Union([
   Schema.Struct({
-    k: Schema.Literal("matched"),
+    kind: Schema.Literal("matched"),
     ticketId: Schema.String,
     roomId: Schema.String
   }),
-  Schema.Struct({ k: Schema.Literal("full"), ticketId: Schema.String }),
-  Schema.Struct({ k: Schema.Literal("cancelled"), seq: Schema.Int, cancelled: Schema.Boolean })
+  Schema.Struct({ kind: Schema.Literal("full"), ticketId: Schema.String }),
+  Schema.Struct({ kind: Schema.Literal("cancelled"), seq: Schema.Int, cancelled: Schema.Boolean })
 ])
 export type QueueOutput = typeof QueueOutput.Type
 

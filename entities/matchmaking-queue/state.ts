@@ -81,8 +81,8 @@ export interface QueueState {
 
 /** Something to do for tickets that have left the queue. */
 export type Match =
-  | { readonly k: "fill"; readonly roomId: string; readonly tickets: ReadonlyArray<Ticket> }
-  | { readonly k: "open"; readonly tickets: ReadonlyArray<Ticket> }
+  | { readonly kind: "fill"; readonly roomId: string; readonly tickets: ReadonlyArray<Ticket> }
+  | { readonly kind: "open"; readonly tickets: ReadonlyArray<Ticket> }
 
 export const emptyQueue = (mode: QueueMode): QueueState => ({
   mode,
@@ -145,11 +145,11 @@ export const nextMatch = (state: QueueState, now: number): Match | undefined => 
     const tickets = take(state, free)
     if (tickets.length === free) state.open.delete(roomId)
     else state.open.set(roomId, free - tickets.length)
-    return { k: "fill", roomId, tickets }
+    return { kind: "fill", roomId, tickets }
   }
   const due = now >= fillDeadline(state)
   if (waiting(state) < state.mode.minPlayers && !due) return undefined
-  return { k: "open", tickets: take(state, state.mode.maxPlayers) }
+  return { kind: "open", tickets: take(state, state.mode.maxPlayers) }
 }
 
 /** Tickets whose room refused them go to the front again, with the time they had. */

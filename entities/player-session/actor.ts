@@ -16,7 +16,7 @@ import { decide, noReservation, type Reservation, type SessionState } from "./st
 export interface SessionsRuntime {
   readonly now: () => number
   /** Are the sessions surely still this process's? */
-  readonly held: () => boolean
+  readonly hasLease: () => boolean
   /** Call `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** Looks the seats of these players up, then calls `loaded`. */
@@ -110,7 +110,7 @@ export class SessionsActor {
       const session = this.#sessions.get(playerId)
       if (session?.waiting === undefined) continue
       const roomId = seats.get(playerId)
-      const place: Reservation = roomId === undefined ? noReservation : { k: "seat", roomId }
+      const place: Reservation = roomId === undefined ? noReservation : { kind: "seat", roomId }
       session.state = { ...session.state, place }
       const { waiting } = session
       session.waiting = undefined
@@ -162,7 +162,7 @@ export class SessionsActor {
   }
 
   get #acts(): boolean {
-    if (!this.fenced && !this.#port.held()) this.fence()
+    if (!this.fenced && !this.#port.hasLease()) this.fence()
     return !this.fenced
   }
 
@@ -187,7 +187,7 @@ export class SessionsActor {
     const { place, playerId } = command
     const session: Session = { state: { connectionId: null, place }, node, waiting: undefined }
     this.#sessions.set(playerId, session)
-    if (place.k !== "none") return this.#do(session, asked)
+    if (place.kind !== "none") return this.#do(session, asked)
     session.waiting = [asked]
     this.#unknown.push(playerId)
   }
@@ -207,7 +207,7 @@ export class SessionsActor {
     const { replaced, state } = result.success
     if (replaced !== null) {
       const older = command.t === "attach" && replaced === command.connectionId
-      this.#tell(older ? node : session.node, { k: "replaced", connectionId: replaced })
+      this.#tell(older ? node : session.node, { kind: "replaced", connectionId: replaced })
       if (older) return this.#refuse(asked, new Unauthorized())
     }
     session.state = state
@@ -241,11 +241,11 @@ export class SessionsActor {
 
   #done({ node, seq }: Asked, place: Reservation): void {
     if (seq === 0) return
-    this.#tell(node, { k: "done", seq, roomId: place.k === "seat" ? place.roomId : null })
+    this.#tell(node, { kind: "done", seq, roomId: place.kind === "seat" ? place.roomId : null })
   }
 
   #refuse({ node, seq }: Asked, error: Parameters<typeof toWire>[0]): void {
-    if (seq > 0) this.#tell(node, { k: "refused", seq, error: toWire(error) })
+    if (seq > 0) this.#tell(node, { kind: "refused", seq, error: toWire(error) })
   }
 
   #tell(node: string, item: SessionOutput): void {

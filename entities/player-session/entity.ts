@@ -52,7 +52,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   }
   const port: SessionsRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
-    held: lease.held,
+    hasLease: lease.hasLease,
     wakeAt,
     load
   }

@@ -9,9 +9,9 @@ import { Unavailable } from "#rpc/errors/codes"
 import { playerSessions } from "#rpc/limits"
 
 const PlaceSchema = Schema.Union([
-  Schema.Struct({ k: Schema.Literal("none") }),
-  Schema.Struct({ k: Schema.Literal("ticket"), ticketId: Schema.String }),
-  Schema.Struct({ k: Schema.Literal("seat"), roomId: Schema.String })
+  Schema.Struct({ kind: Schema.Literal("none") }),
+  Schema.Struct({ kind: Schema.Literal("ticket"), ticketId: Schema.String }),
+  Schema.Struct({ kind: Schema.Literal("seat"), roomId: Schema.String })
 ])
 
 const player = { playerId: Schema.String }
@@ -44,12 +44,12 @@ export type Present = typeof Present.Type
 export const SessionOutput = Schema.Union([
   /** The command was carried out; `roomId` is the seat that the session knows of. */
   Schema.Struct({
-    k: Schema.Literal("done"),
+    kind: Schema.Literal("done"),
     seq: Schema.Int,
     roomId: Schema.NullOr(Schema.String)
   }),
   Schema.Struct({
-    k: Schema.Literal("refused"),
+    kind: Schema.Literal("refused"),
     seq: Schema.Int,
     error: Schema.Struct({
       code: Schema.String,
@@ -58,7 +58,7 @@ export const SessionOutput = Schema.Union([
     })
   }),
   /** A newer connection of the player took over. */
-  Schema.Struct({ k: Schema.Literal("replaced"), connectionId: Schema.String })
+  Schema.Struct({ kind: Schema.Literal("replaced"), connectionId: Schema.String })
 ])
 export type SessionOutput = typeof SessionOutput.Type
 

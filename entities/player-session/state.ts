@@ -7,9 +7,9 @@ import { Result } from "effect"
 import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors/codes"
 
 export type Reservation =
-  | { readonly k: "none" }
-  | { readonly k: "ticket"; readonly ticketId: string }
-  | { readonly k: "seat"; readonly roomId: string }
+  | { readonly kind: "none" }
+  | { readonly kind: "ticket"; readonly ticketId: string }
+  | { readonly kind: "seat"; readonly roomId: string }
 
 export interface SessionState {
   /** The newest connection; ids are time-ordered, so the greatest is the newest. */
@@ -17,7 +17,7 @@ export interface SessionState {
   readonly place: Reservation
 }
 
-export const noReservation: Reservation = { k: "none" }
+export const noReservation: Reservation = { kind: "none" }
 
 export type SessionCommand =
   /** A connection opens, or finds the session again after it moved and tells what it holds. */
@@ -41,11 +41,11 @@ export interface SessionDecision {
 
 /** Are they one place? */
 export const sameReservation = (a: Reservation, b: Reservation): boolean =>
-  a.k === "seat"
-    ? b.k === "seat" && a.roomId === b.roomId
-    : a.k === "ticket"
-      ? b.k === "ticket" && a.ticketId === b.ticketId
-      : b.k === "none"
+  a.kind === "seat"
+    ? b.kind === "seat" && a.roomId === b.roomId
+    : a.kind === "ticket"
+      ? b.kind === "ticket" && a.ticketId === b.ticketId
+      : b.kind === "none"
 
 const kept = (state: SessionState): Result.Result<SessionDecision, never> =>
   Result.succeed({ state, replaced: null })
@@ -61,9 +61,9 @@ const attach = (
   }
   const replaced = current === connectionId ? null : current
   // A ticket that the connection does not tell of was granted to nobody, or to one that is gone.
-  const fallback = state.place.k === "ticket" ? noReservation : state.place
+  const fallback = state.place.kind === "ticket" ? noReservation : state.place
   return Result.succeed({
-    state: { connectionId, place: place.k === "none" ? fallback : place },
+    state: { connectionId, place: place.kind === "none" ? fallback : place },
     replaced
   })
 }
@@ -75,7 +75,7 @@ const claim = (
 ): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
   if (state.connectionId !== connectionId) return Result.fail(new Unavailable())
   if (sameReservation(state.place, place)) return kept(state)
-  switch (state.place.k) {
+  switch (state.place.kind) {
     case "none":
       return kept({ ...state, place })
     case "ticket":
@@ -91,10 +91,10 @@ const settle = (
   command: Extract<SessionCommand, { t: "settle" }>
 ): Result.Result<SessionDecision, Unavailable> => {
   const { connectionId, roomId, ticketId } = command
-  const seat: Reservation = { k: "seat", roomId }
+  const seat: Reservation = { kind: "seat", roomId }
   if (sameReservation(state.place, seat)) return kept(state)
   const vouched =
-    state.place.k === "none" || sameReservation(state.place, { k: "ticket", ticketId })
+    state.place.kind === "none" || sameReservation(state.place, { kind: "ticket", ticketId })
   return state.connectionId === connectionId && vouched
     ? kept({ ...state, place: seat })
     : Result.fail(new Unavailable())
@@ -112,7 +112,7 @@ export const decide = (
       if (state.connectionId !== command.connectionId) return kept(state)
       return kept({
         connectionId: null,
-        place: state.place.k === "ticket" ? noReservation : state.place
+        place: state.place.kind === "ticket" ? noReservation : state.place
       })
     case "claim":
       return claim(state, command.connectionId, command.place)

@@ -28,13 +28,13 @@ import { PendingWrites } from "./pending-writes.ts"
 export interface RoomRuntime {
   readonly now: () => number
   /** Is the room surely still this process's? */
-  readonly held: () => boolean
+  readonly hasLease: () => boolean
   /** Call `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** The state is worth a snapshot. */
   readonly changed: () => void
   /** Answers wait until the state is written (or the row removed): call `saved` soon. */
-  readonly hurry: () => void
+  readonly flushSoon: () => void
   /** Can the room wake on another node while it lives here? */
   readonly shared: boolean
   /** The room is over. */
@@ -92,26 +92,26 @@ export class RoomActor {
         : this.#decide(this.#placed(node, command), now)
       const player = command.playerId
       const answer: RoomOutput | undefined = Result.isFailure(result)
-        ? { k: "refuse", seq, player, error: toWire(result.failure) }
+        ? { kind: "refuse", seq, player, error: toWire(result.failure) }
         : seq > 0
-          ? { k: "reply", seq, data: result.success }
+          ? { kind: "reply", seq, data: result.success }
           : undefined
       if (answer === undefined) continue
       if (this.#withholds(command, now)) this.#unsaved.withhold(node, answer)
       else this.#watchers.get(node)?.batch.push(answer)
     }
     this.#flush()
-    if (this.#unsaved.waited) this.#port.hurry()
+    if (this.#unsaved.waited) this.#port.flushSoon()
   }
 
   /** The state is about to be written: what `saved` wants to be told once it is. */
-  taken(): number {
-    return this.#unsaved.taken()
+  beginWrite(): number {
+    return this.#unsaved.beginWrite()
   }
 
   /** The state of so many changes is written, or the room that is over removed. */
-  saved(changes: number): void {
-    const due = this.#unsaved.saved(changes)
+  commitWrite(changes: number): void {
+    const due = this.#unsaved.commitWrite(changes)
     if (due.length === 0 || !this.#acts) return
     for (const { answer, node } of due) this.#watchers.get(node)?.batch.push(answer)
     this.#flush()
@@ -171,7 +171,7 @@ export class RoomActor {
     if (!this.#acts) return watcher.end()
     this.#watchers.delete(node)
     this.#absentNodes.delete(node)
-    if (heardEpoch !== 0) this.#reunite(node, present)
+    if (heardEpoch !== 0) this.#reconcileMembers(node, present)
     else this.#decide({ t: "expect", node }, this.#port.now())
     this.#watchers.set(node, { watcher, batch: [] })
     if (heardEpoch !== 0) this.#welcome(node, present)
@@ -223,7 +223,7 @@ export class RoomActor {
 
   /** May this activation still speak for the room? One that may not, never may again. */
   get #acts(): boolean {
-    if (!this.fenced && !this.#port.held()) this.fence()
+    if (!this.fenced && !this.#port.hasLease()) this.fence()
     return !this.fenced && !this.#retired
   }
 
@@ -267,7 +267,7 @@ export class RoomActor {
    * Members that the room does not know (any more) are seated again where there is a seat; those the
    * node lost are dropped, save those it has yet to bring in.
    */
-  #reunite(node: string, present: ReadonlyArray<JoiningPlayer>): void {
+  #reconcileMembers(node: string, present: ReadonlyArray<JoiningPlayer>): void {
     const now = this.#port.now()
     const here = new Set(present.map((member) => member.playerId))
     for (const member of this.state?.members.values() ?? []) {
@@ -293,8 +293,8 @@ export class RoomActor {
         this.#enter(playerId, JSON.stringify(roomJoined(state, playerId, true)))
       } else if (member === undefined) {
         batch.push(
-          { k: "event", to: [playerId], except: null, frame: JSON.stringify(lost) },
-          { k: "exit", player: playerId }
+          { kind: "event", to: [playerId], except: null, frame: JSON.stringify(lost) },
+          { kind: "exit", player: playerId }
         )
       }
     }
@@ -339,7 +339,7 @@ export class RoomActor {
       for (const id of to) this.#enter(id, frame)
       return
     }
-    const item: RoomOutput = { k: "event", to, except, frame }
+    const item: RoomOutput = { kind: "event", to, except, frame }
     const nodes = to === null ? undefined : this.#nodesOf(to)
     for (const [node, watcher] of this.#watchers) {
       if (nodes === undefined || nodes.has(node)) watcher.batch.push(item)
@@ -347,7 +347,7 @@ export class RoomActor {
     if (turn === "exit" && except !== null) {
       const node = before.members.get(except)?.attachment?.node
       if (node !== undefined) {
-        this.#watchers.get(node)?.batch.push({ k: "exit", player: except })
+        this.#watchers.get(node)?.batch.push({ kind: "exit", player: except })
       }
     }
   }
@@ -356,7 +356,7 @@ export class RoomActor {
     const attachment = this.state?.members.get(player)?.attachment
     if (attachment === undefined || attachment === null) return
     this.#watchers.get(attachment.node)?.batch.push({
-      k: "enter",
+      kind: "enter",
       player,
       connection: attachment.connectionId,
       frame
@@ -376,7 +376,7 @@ export class RoomActor {
   #flush(): void {
     const over = this.state !== undefined && this.state.closed !== null && !this.#unsaved.waited
     for (const entry of this.#watchers.values()) {
-      if (over) entry.batch.push({ k: "end" })
+      if (over) entry.batch.push({ kind: "end" })
       if (entry.batch.length === 0) continue
       const batch = entry.batch
       entry.batch = []

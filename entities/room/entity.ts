@@ -14,7 +14,7 @@ import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { makeTimer, watchQueue } from "../watch.ts"
 import { RoomActor, type RoomRuntime } from "./actor.ts"
-import { type LineItems, RoomLines } from "./lines.ts"
+import { type RemoteRoomOutputs, RemoteRooms } from "./lines.ts"
 import { iso, type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
 import { type OpenRoom, type RoomOutput, Room, RoomMissing } from "./protocol.ts"
 import { graceEnd, seat } from "./seats.ts"
@@ -26,7 +26,7 @@ export class LocalRooms extends Context.Service<
   LocalRooms,
   LocalActors<RoomActor, RoomOutput> & {
     /** Set by the node's gateway, like `deliver`. */
-    deliverFar: (told: LineItems) => void
+    deliverFar: (told: RemoteRoomOutputs) => void
   }
 >()("entities/room/entity/LocalRooms") {
   static readonly layer = Layer.sync(LocalRooms, () => ({
@@ -53,15 +53,15 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const local = yield* LocalRooms
   const writer = yield* RoomWriter
   const lease = yield* Lease
-  const lines = yield* RoomLines
+  const lines = yield* RemoteRooms
   const { epoch, since, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const port: RoomRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
-    held: lease.held,
+    hasLease: lease.hasLease,
     wakeAt,
     changed: () => writer.changed(actor),
-    hurry: () => writer.hurry(actor),
+    flushSoon: () => writer.hurry(actor),
     shared: lines.address !== null,
     closed: () => writer.remove(actor)
   }
@@ -166,7 +166,7 @@ export const RoomLive = Room.toLayer(
     const active = yield* makeActivations(makeActor(address.entityId))
     const local = yield* LocalRooms
     const thisNode = yield* ThisNode
-    const lines = yield* RoomLines
+    const lines = yield* RemoteRooms
     return Room.of({
       Open: ({ payload }) => Effect.flatMap(active, (actor) => open(actor, payload.open)),
       Seat: ({ payload }) =>

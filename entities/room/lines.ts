@@ -20,7 +20,7 @@ const listOf = <A>(schema: Schema.Codec<A>, isPlain: (value: unknown) => boolean
 /** Most of what a line carries is an event. A schema takes many times as long to say so. */
 const isEvent = (value: unknown): boolean =>
   isObject(value) &&
-  value["k"] === "event" &&
+  value["kind"] === "event" &&
   isString(value["frame"]) &&
   (value["to"] === null || (Array.isArray(value["to"]) && value["to"].every(isString))) &&
   (value["except"] === null || isString(value["except"]))
@@ -36,17 +36,17 @@ const isSend = (value: unknown): boolean =>
   !Object.hasOwn(value["command"], "to")
 
 /** A node's commands for a room. */
-export const LineInputs = Schema.Struct({
+export const RemoteRoomInputs = Schema.Struct({
   room: Schema.String,
   node: Schema.String,
   /** The attachment that this is from: what an earlier one has sent comes too late. */
   watch: Schema.Int,
   inputs: listOf(RoomInput, isSend)
 })
-export type LineInputs = typeof LineInputs.Type
+export type RemoteRoomInputs = typeof RemoteRoomInputs.Type
 
 /** What a room tells a node; `from` is the line that leads back. */
-export const LineItems = Schema.Struct({
+export const RemoteRoomOutputs = Schema.Struct({
   room: Schema.String,
   epoch: Schema.Int,
   /** The attachment that this is for: what is meant for an earlier one comes too late. */
@@ -54,18 +54,18 @@ export const LineItems = Schema.Struct({
   from: Schema.String,
   items: listOf(RoomOutput, isEvent)
 })
-export type LineItems = typeof LineItems.Type
+export type RemoteRoomOutputs = typeof RemoteRoomOutputs.Type
 
 /** The lines that begin at this node. Each keeps what it is given in order. */
-export interface RoomLines {
+export interface RemoteRooms {
   /** Where the lines of other nodes end here; null when there are no other nodes. */
   readonly address: string | null
   /** `lost` is called when it did not arrive, or may not have. */
-  readonly submit: (to: string, inputs: LineInputs, lost: () => void) => void
-  readonly tell: (to: string, items: LineItems, lost: () => void) => void
+  readonly submit: (to: string, inputs: RemoteRoomInputs, lost: () => void) => void
+  readonly tell: (to: string, items: RemoteRoomOutputs, lost: () => void) => void
 }
 
-export const RoomLines = Context.Reference<RoomLines>("entities/room/lines/RoomLines", {
+export const RemoteRooms = Context.Reference<RemoteRooms>("entities/room/lines/RoomLines", {
   defaultValue: () => ({
     address: null,
     submit: (_to, _inputs, lost) => lost(),

@@ -54,7 +54,7 @@ export interface Member {
   readonly values: Values
   readonly attachment: Attachment | null
   /** Seated by matchmaking and not yet heard of: absent from then on. */
-  readonly enterBy: number | null
+  readonly joinDeadline: number | null
   /** Since when the member has no socket; null while connected. */
   readonly absentSince: number | null
   /** When the others are (or were) told of the absence. */
@@ -205,7 +205,7 @@ export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeU
 
 /** Does the member hear the room? Not while away, nor before it has come in. */
 export const hears = (member: Member): boolean =>
-  member.attachment !== null && member.enterBy === null
+  member.attachment !== null && member.joinDeadline === null
 
 /** Has everybody dropped? Such a room waits for its members, not for strangers. */
 export const isDeserted = ({ members }: RoomState): boolean =>

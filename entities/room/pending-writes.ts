@@ -41,13 +41,13 @@ export class PendingWrites {
   }
 
   /** The state is about to be written: what `saved` wants to be told once it is. */
-  taken(): number {
+  beginWrite(): number {
     this.#untakenSince = Number.POSITIVE_INFINITY
     return this.#changes
   }
 
   /** The state of so many changes is written: the answers that can be given now. */
-  saved(changes: number): ReadonlyArray<Withheld> {
+  commitWrite(changes: number): ReadonlyArray<Withheld> {
     this.#since = this.#untakenSince
     const due = this.#withheld.filter((withheld) => withheld.changes <= changes)
     if (due.length > 0) {

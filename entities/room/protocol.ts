@@ -62,9 +62,9 @@ export const RoomInput = Schema.Struct({ seq: Schema.Int, command: PlayerCommand
 export type RoomInput = typeof RoomInput.Type
 
 const item = <const K extends string, const Fields extends Schema.Struct.Fields>(
-  k: K,
+  kind: K,
   fields: Fields
-) => Schema.Struct({ k: Schema.Literal(k), ...fields })
+) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
 
 /** What a room tells a node: events for its members, turns of membership, replies. */
 export const RoomOutput = Schema.Union([

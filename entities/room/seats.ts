@@ -80,14 +80,14 @@ const entering = (state: RoomState, playerId: string, resumed: boolean): Emissio
 
 const ref = (state: RoomState) => ({ roomId: state.settings.id, code: state.settings.code })
 
-const newMember = (newcomer: JoiningPlayer, now: number, enterBy: number | null): Member => ({
+const newMember = (newcomer: JoiningPlayer, now: number, joinDeadline: number | null): Member => ({
   id: newcomer.playerId,
   displayName: newcomer.displayName,
   relayOnly: newcomer.relayOnly,
   joinedAt: now,
   values: noValues,
   attachment: { node: newcomer.node, connectionId: newcomer.connectionId },
-  enterBy,
+  joinDeadline,
   absentSince: null,
   announceAt: null,
   announced: false
@@ -111,7 +111,7 @@ const attach = (
     ...member,
     relayOnly,
     attachment: { node, connectionId },
-    enterBy: null,
+    joinDeadline: null,
     absentSince: null,
     announceAt: null,
     announced: false
@@ -135,9 +135,9 @@ const admit = (
   state: RoomState,
   newcomer: JoiningPlayer,
   now: number,
-  enterBy: number | null
+  joinDeadline: number | null
 ): RoomState => {
-  const admitted = withMember(state, newMember(newcomer, now, enterBy))
+  const admitted = withMember(state, newMember(newcomer, now, joinDeadline))
   return state.hostId === null && state.members.size === 0
     ? { ...admitted, hostId: newcomer.playerId }
     : admitted
@@ -263,7 +263,7 @@ const absent = (state: RoomState, member: Member, quietSeconds: number, now: num
   const away: Member = {
     ...member,
     attachment: null,
-    enterBy: null,
+    joinDeadline: null,
     absentSince: now,
     announceAt: now + quietSeconds * seconds,
     announced: false
@@ -311,8 +311,8 @@ export const expect = (
 ): Result.Result<Decision, never> => {
   let next = state
   for (const member of state.members.values()) {
-    if (member.attachment?.node !== node || member.enterBy !== null) continue
-    next = withMember(next, { ...member, enterBy: now + rooms.enterSeconds * seconds })
+    if (member.attachment?.node !== node || member.joinDeadline !== null) continue
+    next = withMember(next, { ...member, joinDeadline: now + rooms.enterSeconds * seconds })
   }
   return decided(next)
 }
@@ -322,7 +322,7 @@ const dropUnentered = (state: RoomState, now: number): Decision => {
   let next = state
   const emissions: Array<Emission> = []
   for (const member of state.members.values()) {
-    if (member.enterBy === null || now < member.enterBy) continue
+    if (member.joinDeadline === null || now < member.joinDeadline) continue
     const decision = absent(next, member, 0, now)
     next = decision.state
     emissions.push(...decision.emissions)
@@ -386,7 +386,7 @@ export const nextDeadline = (state: RoomState): number => {
   let due = roomEnd(state)
   for (const member of state.members.values()) {
     const until = graceEnd(state, member)
-    if (member.enterBy !== null) due = Math.min(due, member.enterBy)
+    if (member.joinDeadline !== null) due = Math.min(due, member.joinDeadline)
     if (until === null || member.absentSince === null) continue
     due = Math.min(due, until)
     if (!member.announced) due = Math.min(due, member.announceAt ?? until)

@@ -24,7 +24,7 @@ const StoredMember = Schema.Struct({
   joinedAt: Schema.Int,
   values: JsonMembers,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
-  enterBy: Schema.NullOr(Schema.Int),
+  joinDeadline: Schema.NullOr(Schema.Int),
   absentSince: Schema.NullOr(Schema.Int),
   announceAt: Schema.NullOr(Schema.Int),
   announced: Schema.Boolean

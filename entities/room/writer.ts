@@ -43,7 +43,7 @@ const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: Snaps
       if (state === undefined || state.closed !== null || actor.fenced) return []
       const row = toRow(state, epoch, nodeId, now)
       const snapshot = { ...row, code: hasCode ? row.code : id, since }
-      return [{ actor, changes: actor.taken(), snapshot }]
+      return [{ actor, changes: actor.beginWrite(), snapshot }]
     })
     if (batch.length === 0) return 0
     const saved = yield* rows.save(batch.map(({ snapshot }) => snapshot))
@@ -55,7 +55,7 @@ const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: Snaps
         actor.fence()
       } else {
         actor.since = Math.max(actor.since, begun)
-        actor.saved(changes)
+        actor.commitWrite(changes)
       }
     }
     return Math.max(0, ...saved.values())
@@ -121,7 +121,7 @@ const makeBacklog = (rows: RoomRepository["Service"], nodeId: string, counts: Sn
       yield* rows.remove(batch)
       for (const actor of batch) {
         over.delete(actor)
-        actor.saved(actor.taken())
+        actor.commitWrite(actor.beginWrite())
         // Should there be a row again, another activation finds it.
         actor.fence()
       }

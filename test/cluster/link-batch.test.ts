@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
-import { LineInputs, LineItems } from "#entities/room/lines"
+import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/lines"
 import { RoomInput, RoomOutput } from "#entities/room/protocol"
 
 /** Mostly right, now and then anything at all. */
@@ -48,8 +48,8 @@ const carried = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe("the freight of a line", () => {
   it("is taken and refused as its schemas say", () => {
-    const isItems = Schema.is(LineItems)
-    const isInputs = Schema.is(LineInputs)
+    const isItems = Schema.is(RemoteRoomOutputs)
+    const isInputs = Schema.is(RemoteRoomInputs)
     const [areItems, areInputs] = [
       Schema.is(Schema.Array(RoomOutput)),
       Schema.is(Schema.Array(RoomInput))

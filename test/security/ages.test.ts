@@ -39,11 +39,11 @@ interface Stored {
 }
 
 const steps = [
-  { k: "declare", band: "child" },
-  { k: "declare", band: "teen" },
-  { k: "declare", band: "adult" },
-  { k: "signal", band: "child" },
-  { k: "signal", band: "teen" }
+  { kind: "declare", band: "child" },
+  { kind: "declare", band: "teen" },
+  { kind: "declare", band: "adult" },
+  { kind: "signal", band: "child" },
+  { kind: "signal", band: "teen" }
 ] as const
 
 const Owner = Schema.Struct({ id: PlayerId, environmentId: EnvironmentId })
@@ -61,7 +61,7 @@ const makeTransition = Effect.fnUntraced(function* (undeclared: AgeBand, player:
     yield* sql`
       update players set declared_age_band = ${declared}, signalled_age_band = ${signalled}
       where id = ${playerId}`
-    if (step.k === "declare") yield* rows.declare({ environmentId, playerId, band: step.band })
+    if (step.kind === "declare") yield* rows.declare({ environmentId, playerId, band: step.band })
     else yield* rows.signal({ environmentId, playerId, band: step.band, undeclared })
     const [row] = yield* sql`
       select declared_age_band as declared, signalled_age_band as signalled from players
@@ -101,7 +101,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age group",
           for (const step of steps) {
             const after: Stored = yield* transition(state, step)
             const context: string = JSON.stringify({ audience, state, step, after })
-            const first = state.declared === null && step.k === "declare"
+            const first = state.declared === null && step.kind === "declare"
             const before = first ? "adult" : ageBandOf(audience, state.declared)
             assert.isAtMost(rank(ageBandOf(audience, after.declared)), rank(before), context)
             if (state.declared !== null) assert.isNotNull(after.declared, context)

@@ -61,7 +61,7 @@ describe("requests to others' servers", { timeout: 30_000 }, () => {
 describe("a bucket of sessions", () => {
   it("knows 100,000; nobody else comes in until one of them has gone", () => {
     const loads: Array<ReadonlyArray<string>> = []
-    const port = { now: () => 0, held: () => true, wakeAt: () => undefined }
+    const port = { now: () => 0, hasLease: () => true, wakeAt: () => undefined }
     const actor = new SessionsActor(1, { ...port, load: (players) => void loads.push(players) })
     const told: Array<SessionOutput> = []
     actor.attach("n1", 1, { tell: (items) => void told.push(...items), end: () => undefined }, [])
@@ -85,11 +85,11 @@ describe("a bucket of sessions", () => {
     }
     assert.strictEqual(actor.size, full)
     submit(come(full + 1))
-    assert.deepInclude(told.at(-1), { k: "refused", seq: full + 1 })
+    assert.deepInclude(told.at(-1), { kind: "refused", seq: full + 1 })
     assert.strictEqual(actor.size, full)
     submit({ seq: full + 2, command: { t: "detach", playerId: "p1", connectionId: "c1" } })
     submit(come(full + 3))
-    assert.deepInclude(told.at(-1), { k: "done", seq: full + 3 })
+    assert.deepInclude(told.at(-1), { kind: "done", seq: full + 3 })
     assert.strictEqual(actor.size, full)
   })
 })

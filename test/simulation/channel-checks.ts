@@ -60,10 +60,10 @@ const heardFrom = (
   const frames: Array<string> = []
   for (let index = from; index < items.length; index++) {
     const item = items[index]
-    if (item === undefined || item.k === "end") break
-    if (item.k === "exit" && item.player === playerId) break
-    const enters = item.k === "enter" && item.players.some(({ player }) => player === playerId)
-    const hears = item.k === "tell" && (item.to === null || item.to.includes(playerId))
+    if (item === undefined || item.kind === "end") break
+    if (item.kind === "exit" && item.player === playerId) break
+    const enters = item.kind === "enter" && item.players.some(({ player }) => player === playerId)
+    const hears = item.kind === "tell" && (item.to === null || item.to.includes(playerId))
     if (!enters && !hears) continue
     if (index > from && opens(item.frame)) break
     frames.push(item.frame)
@@ -139,7 +139,7 @@ const checkTold = (
 
 const messagesOf = ({ items }: ToldChannel): ReadonlyArray<string> =>
   items.flatMap((item) =>
-    item.k === "tell" && item.frame.startsWith('{"t":"channel_message"') ? [item.frame] : []
+    item.kind === "tell" && item.frame.startsWith('{"t":"channel_message"') ? [item.frame] : []
   )
 
 /** All nodes are told the messages of an activation in the same order, each once. */

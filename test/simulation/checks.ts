@@ -37,7 +37,7 @@ const entriesOf = (record: RoomRecord): ReadonlyMap<string, ReadonlyArray<Entry>
   const entries = new Map<string, Array<Entry>>()
   for (const told of record.told) {
     for (const [index, item] of told.items.entries()) {
-      if (item.k !== "enter") continue
+      if (item.kind !== "enter") continue
       const key = `${told.roomId} ${item.player} ${item.connection}`
       const known = entries.get(key)
       if (known === undefined) entries.set(key, [{ told, index }])
@@ -51,12 +51,12 @@ const entriesOf = (record: RoomRecord): ReadonlyMap<string, ReadonlyArray<Entry>
 const heardFrom = ({ index, told }: Entry, playerId: string): ReadonlyArray<string> => {
   const frames: Array<string> = []
   for (const item of told.items.slice(index)) {
-    if (item.k === "enter" && item.player === playerId) {
+    if (item.kind === "enter" && item.player === playerId) {
       if (frames.length > 0) break
       frames.push(item.frame)
-    } else if (item.k === "exit" && item.player === playerId) {
+    } else if (item.kind === "exit" && item.player === playerId) {
       break
-    } else if (item.k === "event") {
+    } else if (item.kind === "event") {
       const { except, frame, to } = item
       if (to === null ? except !== playerId : to.includes(playerId)) frames.push(frame)
     }
@@ -184,7 +184,7 @@ export const checkSessions = (
       world.fault(`${player.id} is not online`)
       continue
     }
-    const place = { k: "ticket", ticketId: "probe" } as const
+    const place = { kind: "ticket", ticketId: "probe" } as const
     const { playerId } = connection
     runner.run(
       Effect.gen(function* () {

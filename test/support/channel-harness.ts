@@ -121,7 +121,7 @@ export class Gateway {
   }
 
   #item(item: ChannelOutput): void {
-    switch (item.k) {
+    switch (item.kind) {
       case "tell": {
         const event = decodeFrame(item.frame)
         for (const player of item.to ?? this.members.keys()) {
@@ -214,7 +214,7 @@ export class ChannelWorld {
     this.#flushAt = Number.POSITIVE_INFINITY
     const port: ChannelRuntime = {
       now: () => this.now,
-      held: () => true,
+      hasLease: () => true,
       wakeAt: (millis) => {
         if (this.actor === undefined || this.actor.epoch === epoch) {
           this.#wakeAt = Math.min(this.#wakeAt, millis)

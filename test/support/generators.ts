@@ -48,34 +48,34 @@ const millis: fc.Arbitrary<number> = fc.oneof(
 
 /** Something that happens to a room. */
 export type RoomStep =
-  | { readonly k: "join" | "resume"; readonly player: string; readonly node: string }
-  | { readonly k: "seat"; readonly players: ReadonlyArray<string>; readonly node: string }
+  | { readonly kind: "join" | "resume"; readonly player: string; readonly node: string }
+  | { readonly kind: "seat"; readonly players: ReadonlyArray<string>; readonly node: string }
   | {
-      readonly k: "leave"
+      readonly kind: "leave"
       readonly player: string
       readonly reason: "left" | "banned" | "deleted"
     }
-  | { readonly k: "send"; readonly player: string; readonly to: ReadonlyArray<string> | null }
+  | { readonly kind: "send"; readonly player: string; readonly to: ReadonlyArray<string> | null }
   | {
-      readonly k: "setState" | "setMyState"
+      readonly kind: "setState" | "setMyState"
       readonly player: string
       readonly patch: JsonMembers
     }
-  | { readonly k: "lock"; readonly player: string; readonly locked: boolean }
-  | { readonly k: "drop"; readonly player: string; readonly replaced: boolean }
-  | { readonly k: "dropNode"; readonly node: string }
-  | { readonly k: "wait"; readonly millis: number }
+  | { readonly kind: "lock"; readonly player: string; readonly locked: boolean }
+  | { readonly kind: "drop"; readonly player: string; readonly replaced: boolean }
+  | { readonly kind: "dropNode"; readonly node: string }
+  | { readonly kind: "wait"; readonly millis: number }
 
 /** Something that happens between a room and its gateways. */
 export type JourneyStep =
-  | { readonly k: "watch" | "unwatch"; readonly node: string }
-  | { readonly k: "move"; readonly stale: number }
+  | { readonly kind: "watch" | "unwatch"; readonly node: string }
+  | { readonly kind: "move"; readonly stale: number }
 
 const step: fc.Arbitrary<RoomStep> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({
-      k: fc.constantFrom("join" as const, "resume" as const),
+      kind: fc.constantFrom("join" as const, "resume" as const),
       player,
       node
     })
@@ -83,7 +83,7 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      k: fc.constant("seat" as const),
+      kind: fc.constant("seat" as const),
       players: fc.uniqueArray(player, { minLength: 1, maxLength: 3 }),
       node
     })
@@ -91,7 +91,7 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      k: fc.constant("leave" as const),
+      kind: fc.constant("leave" as const),
       player,
       reason: fc.constantFrom("left" as const, "banned" as const, "deleted" as const)
     })
@@ -99,7 +99,7 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      k: fc.constant("send" as const),
+      kind: fc.constant("send" as const),
       player,
       to: fc.option(fc.array(fc.constantFrom(...players, "nobody"), { maxLength: 4 }))
     })
@@ -107,29 +107,32 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      k: fc.constantFrom("setState" as const, "setMyState" as const),
+      kind: fc.constantFrom("setState" as const, "setMyState" as const),
       player,
       patch
     })
   },
   {
     weight: 1,
-    arbitrary: fc.record({ k: fc.constant("lock" as const), player, locked: fc.boolean() })
+    arbitrary: fc.record({ kind: fc.constant("lock" as const), player, locked: fc.boolean() })
   },
   {
     weight: 4,
-    arbitrary: fc.record({ k: fc.constant("drop" as const), player, replaced: fc.boolean() })
+    arbitrary: fc.record({ kind: fc.constant("drop" as const), player, replaced: fc.boolean() })
   },
-  { weight: 1, arbitrary: fc.record({ k: fc.constant("dropNode" as const), node }) },
-  { weight: 4, arbitrary: fc.record({ k: fc.constant("wait" as const), millis }) }
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("dropNode" as const), node }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait" as const), millis }) }
 )
 
 const journey: fc.Arbitrary<JourneyStep> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ k: fc.constant("unwatch" as const), node }) },
-  { weight: 4, arbitrary: fc.record({ k: fc.constant("watch" as const), node }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("unwatch" as const), node }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("watch" as const), node }) },
   {
     weight: 1,
-    arbitrary: fc.record({ k: fc.constant("move" as const), stale: fc.integer({ min: 0, max: 5 }) })
+    arbitrary: fc.record({
+      kind: fc.constant("move" as const),
+      stale: fc.integer({ min: 0, max: 5 })
+    })
   }
 )
 
@@ -147,11 +150,11 @@ const room = fc.constantFrom("r1", "r2")
 const ticket = fc.constantFrom("t1", "t2")
 
 const held: fc.Arbitrary<Reservation> = fc.oneof(
-  fc.record({ k: fc.constant("seat" as const), roomId: room }),
-  fc.record({ k: fc.constant("ticket" as const), ticketId: ticket })
+  fc.record({ kind: fc.constant("seat" as const), roomId: room }),
+  fc.record({ kind: fc.constant("ticket" as const), ticketId: ticket })
 )
 
-const place: fc.Arbitrary<Reservation> = fc.oneof(held, fc.constant<Reservation>({ k: "none" }))
+const place: fc.Arbitrary<Reservation> = fc.oneof(held, fc.constant<Reservation>({ kind: "none" }))
 
 /** What gateways and queues tell a player's session. */
 export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.array(
@@ -182,12 +185,12 @@ const index = fc.nat(8)
 /** What happens to the line of a queue. */
 export const lineSteps = fc.array(
   fc.oneof(
-    { weight: 4, arbitrary: fc.record({ k: fc.constant("enqueue" as const) }) },
-    { weight: 2, arbitrary: fc.record({ k: fc.constant("cancel" as const), index }) },
-    { weight: 3, arbitrary: fc.record({ k: fc.constant("match" as const) }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant("enqueue" as const) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("cancel" as const), index }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("match" as const) }) },
     {
       weight: 1,
-      arbitrary: fc.record({ k: fc.constant("open" as const), room, free: fc.nat(3) })
+      arbitrary: fc.record({ kind: fc.constant("open" as const), room, free: fc.nat(3) })
     }
   ),
   { maxLength: 60 }
@@ -196,25 +199,25 @@ export const lineSteps = fc.array(
 /** What happens to a live queue: tickets come and go, matches are made or not, streams break. */
 export const queueSteps = fc.array(
   fc.oneof(
-    { weight: 6, arbitrary: fc.record({ k: fc.constant("enqueue" as const), node }) },
-    { weight: 2, arbitrary: fc.record({ k: fc.constant("cancel" as const), index }) },
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant("enqueue" as const), node }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("cancel" as const), index }) },
     {
       weight: 6,
       arbitrary: fc.record({
-        k: fc.constantFrom("seat" as const, "refuse" as const, "found" as const)
+        kind: fc.constantFrom("seat" as const, "refuse" as const, "found" as const)
       })
     },
     {
       weight: 3,
       arbitrary: fc.record({
-        k: fc.constantFrom("watch" as const, "unwatch" as const),
+        kind: fc.constantFrom("watch" as const, "unwatch" as const),
         node
       })
     },
     {
       weight: 2,
       arbitrary: fc.record({
-        k: fc.constant("wait" as const),
+        kind: fc.constant("wait" as const),
         millis: fc.constantFrom(1, 999, 1000)
       })
     }
@@ -228,30 +231,33 @@ export const bucketSteps = fc.array(
     {
       weight: 5,
       arbitrary: fc.record({
-        k: fc.constant("open" as const),
+        kind: fc.constant("open" as const),
         node: node,
         playerId: fc.constantFrom("p1", "p2")
       })
     },
-    { weight: 5, arbitrary: fc.record({ k: fc.constant("claim" as const), index, place: held }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({ kind: fc.constant("claim" as const), index, place: held })
+    },
     {
       weight: 4,
-      arbitrary: fc.record({ k: fc.constantFrom("close" as const, "release" as const), index })
+      arbitrary: fc.record({ kind: fc.constantFrom("close" as const, "release" as const), index })
     },
     {
       weight: 3,
       arbitrary: fc.record({
-        k: fc.constantFrom("watch" as const, "unwatch" as const),
+        kind: fc.constantFrom("watch" as const, "unwatch" as const),
         node: node
       })
     },
     {
       weight: 6,
       arbitrary: fc.record({
-        k: fc.constantFrom("load" as const, "load" as const, "move" as const, "wait" as const)
+        kind: fc.constantFrom("load" as const, "load" as const, "move" as const, "wait" as const)
       })
     },
-    { weight: 1, arbitrary: fc.record({ k: fc.constant("freeze" as const) }) }
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("freeze" as const) }) }
   ),
   { maxLength: 40 }
 )

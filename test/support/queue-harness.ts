@@ -115,8 +115,8 @@ export class QueueWorld {
   seat(): void {
     const match = this.making.shift()
     if (match === undefined) return
-    const roomId = match.k === "fill" ? match.roomId : `r${this.rooms.size + 1}`
-    const free = match.k === "fill" ? (this.rooms.get(roomId) ?? 0) : this.mode.maxPlayers
+    const roomId = match.kind === "fill" ? match.roomId : `r${this.rooms.size + 1}`
+    const free = match.kind === "fill" ? (this.rooms.get(roomId) ?? 0) : this.mode.maxPlayers
     const seated = match.tickets.slice(0, free)
     const others = match.tickets.slice(free)
     for (const { ticketId } of seated) {
@@ -134,7 +134,7 @@ export class QueueWorld {
   refuse(): void {
     const match = this.making.shift()
     if (match === undefined) return
-    this.actor.refused(match.tickets, match.k === "fill" ? match.roomId : undefined)
+    this.actor.refused(match.tickets, match.kind === "fill" ? match.roomId : undefined)
   }
 
   /** The list of rooms with free seats comes in. */
@@ -189,15 +189,15 @@ export class QueueWorld {
   }
 
   #hear(gateway: Gateway, item: QueueOutput): void {
-    if (item.k === "cancelled") {
+    if (item.kind === "cancelled") {
       const ticketId = gateway.cancels.get(item.seq)
       gateway.cancels.delete(item.seq)
       if (item.cancelled && ticketId !== undefined && gateway.held.delete(ticketId)) {
         this.#tell(ticketId, "cancelled")
       }
     } else if (gateway.held.delete(item.ticketId)) {
-      this.#tell(item.ticketId, item.k === "matched" ? item.roomId : "full")
-    } else if (item.k === "matched") {
+      this.#tell(item.ticketId, item.kind === "matched" ? item.roomId : "full")
+    } else if (item.kind === "matched") {
       assert.strictEqual(this.told.get(item.ticketId), item.roomId)
     }
   }
@@ -214,7 +214,7 @@ export class QueueWorld {
       assert.isFalse(underWay.has(ticket.ticketId), "a ticket is in one match")
     }
     assert.isNotEmpty(match.tickets)
-    if (match.k === "open") {
+    if (match.kind === "open") {
       assert.isAtMost(match.tickets.length, maxPlayers)
       const due = match.tickets.some(
         ({ queuedAt }) => fillTimeoutSeconds > 0 && this.now >= queuedAt + fillTimeoutSeconds * 1000

@@ -62,7 +62,7 @@ export class Gateway {
   }
 
   #item(item: RoomOutput): void {
-    switch (item.k) {
+    switch (item.kind) {
       case "event":
         for (const player of this.members.keys()) {
           const hears = item.to === null ? player !== item.except : item.to.includes(player)
@@ -223,7 +223,7 @@ export class ActorWorld {
 
   /** The state is written. */
   save(): void {
-    if (this.writes) this.actor.saved(this.actor.taken())
+    if (this.writes) this.actor.commitWrite(this.actor.beginWrite())
   }
 
   /** Time passes, and the room acts whenever it asked to. */
@@ -244,7 +244,7 @@ export class ActorWorld {
   get #port(): RoomRuntime {
     return {
       now: () => this.now,
-      held: () => true,
+      hasLease: () => true,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
@@ -253,7 +253,7 @@ export class ActorWorld {
         if (state !== undefined)
           this.snapshots.push(toRow(state, this.actor.epoch, "n1", this.now).snapshot)
       },
-      hurry: () => this.save(),
+      flushSoon: () => this.save(),
       shared: this.#shared,
       closed: (reason) => {
         this.closed = reason

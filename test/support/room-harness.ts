@@ -259,7 +259,7 @@ export const checkRoom = (state: RoomState, now: number, punctual: boolean): voi
   for (const member of members) {
     assert.strictEqual(member.attachment === null, member.absentSince !== null)
     if (member.announced) assert.isNull(member.attachment)
-    if (member.enterBy !== null) assert.isNotNull(member.attachment)
+    if (member.joinDeadline !== null) assert.isNotNull(member.attachment)
   }
   const host = state.hostId === null ? undefined : state.members.get(state.hostId)
   if (state.hostId !== null) assert.isDefined(host, "the host is a member")

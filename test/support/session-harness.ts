@@ -74,7 +74,7 @@ export class SessionWorld {
   /** Leaves the room, or the queue. */
   release(connection: HeldConnection): void {
     const { node, place, playerId } = connection
-    if (place.k === "seat") this.seats.delete(playerId)
+    if (place.kind === "seat") this.seats.delete(playerId)
     connection.place = noReservation
     this.send(node, { t: "release", playerId, place })
   }
@@ -152,7 +152,7 @@ export class SessionWorld {
   #hear(node: NodeName, items: ReadonlyArray<SessionOutput>): void {
     const gateway = this.gateways[node]
     for (const item of items) {
-      if (item.k === "replaced") {
+      if (item.kind === "replaced") {
         this.replaced.push(item.connectionId)
         gateway.held.delete(item.connectionId)
         continue
@@ -167,15 +167,15 @@ export class SessionWorld {
   #answered(
     gateway: Gateway,
     command: PlayerSessionCommand,
-    item: Exclude<SessionOutput, { k: "replaced" }>
+    item: Exclude<SessionOutput, { kind: "replaced" }>
   ): void {
-    const outcome = item.k === "done" ? (item.roomId ?? "done") : item.error.code
+    const outcome = item.kind === "done" ? (item.roomId ?? "done") : item.error.code
     const who = "connectionId" in command ? command.connectionId : command.playerId
     this.answers.push(`${who} ${command.t} ${outcome}`)
-    if (command.t !== "claim" || item.k !== "done") return
+    if (command.t !== "claim" || item.kind !== "done") return
     const connection = gateway.held.get(command.connectionId)
     if (connection === undefined) return
-    if (command.place.k === "seat") {
+    if (command.place.kind === "seat") {
       const seat = this.seats.get(command.playerId) ?? command.place.roomId
       assert.strictEqual(command.place.roomId, seat, "a second seat was granted")
       this.seats.set(command.playerId, seat)
@@ -186,7 +186,7 @@ export class SessionWorld {
   get #port(): SessionsRuntime {
     return {
       now: () => this.now,
-      held: () => this.owned,
+      hasLease: () => this.owned,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },

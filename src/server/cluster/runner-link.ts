@@ -8,7 +8,7 @@
  */
 import { Option, Schema } from "effect"
 import { rooms } from "#rpc/limits"
-import { LineInputs, LineItems } from "#entities/room/lines"
+import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/lines"
 import type { FlushScheduler } from "#server/platform/flush"
 import type { RunnerConnection, RunnerConnectionEvents } from "./runner-transport.ts"
 
@@ -17,7 +17,7 @@ export const ping = "?"
 export const pong = "!"
 
 export const LinkBatch = Schema.fromJsonString(
-  Schema.Struct({ inputs: Schema.Array(LineInputs), items: Schema.Array(LineItems) })
+  Schema.Struct({ inputs: Schema.Array(RemoteRoomInputs), items: Schema.Array(RemoteRoomOutputs) })
 )
 
 export type LinkBatch = typeof LinkBatch.Type
@@ -54,12 +54,12 @@ export type LinkStatus = "lives" | "silent" | "unknown"
 export class RunnerLink {
   readonly #open: (events: RunnerConnectionEvents) => RunnerConnection
   readonly #now: () => number
-  readonly #turn: Pick<FlushScheduler, "line">
+  readonly #turn: Pick<FlushScheduler, "scheduleLink">
   readonly #carried: LinkStats
   readonly #ended: (why: string, answered: boolean) => void
   #wire: RunnerConnection | undefined
-  #inputs: Array<LineInputs> = []
-  #items: Array<LineItems> = []
+  #inputs: Array<RemoteRoomInputs> = []
+  #items: Array<RemoteRoomOutputs> = []
   /** Whom to tell of a loss, by room: what was given since the last heartbeat, and before. */
   #since = new Map<string, OnLost>()
   #before = new Map<string, OnLost>()
@@ -76,7 +76,7 @@ export class RunnerLink {
     readonly open: (events: RunnerConnectionEvents) => RunnerConnection
     /** Milliseconds. */
     readonly now: () => number
-    readonly turn: Pick<FlushScheduler, "line">
+    readonly turn: Pick<FlushScheduler, "scheduleLink">
     readonly carried: LinkStats
     /** `answered`: the other node had been heard before that. */
     readonly ended: (why: string, answered: boolean) => void
@@ -88,16 +88,16 @@ export class RunnerLink {
     this.#ended = options.ended
   }
 
-  submit(inputs: LineInputs, lost: OnLost): void {
+  submit(inputs: RemoteRoomInputs, lost: OnLost): void {
     if (!this.#carries(`inputs ${inputs.room}`, lost)) return
     this.#inputs.push(inputs)
-    this.#turn.line(this)
+    this.#turn.scheduleLink(this)
   }
 
-  tell(items: LineItems, lost: OnLost): void {
+  tell(items: RemoteRoomOutputs, lost: OnLost): void {
     if (!this.#carries(`items ${items.room}`, lost)) return
     this.#items.push(items)
-    this.#turn.line(this)
+    this.#turn.scheduleLink(this)
   }
 
   /** What is heard of the other node. To be asked again and again: a line that is not open opens. */
@@ -174,7 +174,7 @@ export class RunnerLink {
       this.#unanswered = 0
       this.#failures = 0
       this.#before = new Map()
-      if (this.#held) this.#turn.line(this)
+      if (this.#held) this.#turn.scheduleLink(this)
       this.#held = false
       return
     }

@@ -1,8 +1,8 @@
-/** The lines between this node and others (see {@link RoomLines}), both ends of them. */
+/** The lines between this node and others (see {@link RemoteRooms}), both ends of them. */
 import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
-import { RoomLines } from "#entities/room/lines"
+import { RemoteRooms } from "#entities/room/lines"
 import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
 import { pong, ping, LinkStats, LinkBatch, type LinkStatus, RunnerLink } from "./runner-link.ts"
@@ -127,7 +127,7 @@ export const RunnerLinksLive = Layer.effectContext(
       }
     }).pipe(Effect.repeat(Schedule.spaced(beatMillis)), Effect.forkScoped)
 
-    return Context.make(RoomLines, {
+    return Context.make(RemoteRooms, {
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
       submit: (to, inputs, lost) => lineTo(to).submit(inputs, lost),
       tell: (to, items, lost) => lineTo(to).tell(items, lost)

@@ -115,7 +115,7 @@ const makeDoubt = Effect.gen(function* () {
 
 /** Ownership as the doubt allows it. */
 const ownershipOf = (doubt: PauseDetector): Ownership => ({
-  held: () => !doubt.present,
+  hasLease: () => !doubt.present,
   confirmed: Effect.suspend(() =>
     doubt.present ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
   ).pipe(Effect.repeat({ while: (waiting) => waiting }), Effect.asVoid)

@@ -95,7 +95,7 @@ export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
 const heldSeat = Effect.fnUntraced(
   function* (connection: PlayerConnection, roomId: string) {
     const seat = yield* peek(connection, roomId)
-    if (seat === null) yield* release(connection, { k: "seat", roomId })
+    if (seat === null) yield* release(connection, { kind: "seat", roomId })
     return seat
   },
   Effect.catch(() => Effect.succeed(null))
@@ -146,7 +146,8 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
     },
     door,
     run: hub.run,
-    released: (of, roomId) => Effect.provideService(release(of, { k: "seat", roomId }), Hub, hub),
+    released: (of, roomId) =>
+      Effect.provideService(release(of, { kind: "seat", roomId }), Hub, hub),
     ended: (of) => hub.session(environmentId, playerId).drop(of)
   })
   hub.connections.set(connectionId, connection)

@@ -11,7 +11,7 @@ import type { JsonMembers } from "#rpc/rooms"
 import type { RoomRepository } from "#sql/rooms"
 import type { PlayerCommand } from "#entities/room/protocol"
 import type { Throttles } from "#server/platform/throttles"
-import { answerWith, oversized, refuse } from "#server/links/answering"
+import { replyWith, oversized, refuse } from "#server/links/answering"
 import type { ReplyCallback } from "#server/links/entity-link"
 import type { FrameHandlers } from "#server/links/frames"
 import type { Hub } from "#server/links/hub"
@@ -113,7 +113,7 @@ export class Frames extends Context.Service<Frames, FrameHandlers>()(
     Effect.gen(function* () {
       const services = yield* Effect.context<FrameServices>()
       const clock = yield* Clock.Clock
-      const effectful = answerWith(services)
+      const effectful = replyWith(services)
       return Frames.of({
         ...toRoom,
         ...channelFrames(services, () => clock.currentTimeMillisUnsafe()),

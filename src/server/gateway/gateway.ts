@@ -129,7 +129,7 @@ const renewSocket = Effect.fnUntraced(function* (
     connectionId: connection.connectionId,
     player,
     tokenExpiresAt: iso(player.expiresAt),
-    seat: connection.place.k === "none" ? admitted.seat : null
+    seat: connection.reservation.kind === "none" ? admitted.seat : null
   })
   const renewed: Admitted = { ...admitted, player, welcome: Frame.of(event) }
   return renewed

@@ -54,11 +54,11 @@ export const applyAgeBand = (
   setOpenChat(connection, capabilities.openChat)
   if (connection.relayOnly === relayOnly) return
   connection.relayOnly = relayOnly
-  const { place, playerId } = connection
-  if (place.k !== "seat") return
+  const { reservation: place, playerId } = connection
+  if (place.kind !== "seat") return
   // Without a line the player has not come in yet: it will come as it is now.
   const line = hub.rooms.get(place.roomId)
-  line?.send({ t: "relay", playerId, relayOnly }, () => line.rest())
+  line?.send({ t: "relay", playerId, relayOnly }, () => line.closeIfIdle())
 }
 
 const gone = new Unauthorized({ message: "This player has been deleted." })

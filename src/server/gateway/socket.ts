@@ -223,7 +223,7 @@ export class RealtimeSocket implements FrameSink {
     if (!this.#bucket.take(now)) return this.#dropped(head.success.rid, now)
     if (head.success.t === "auth") return this.#renew(parsed.success, head.success.rid)
     if (this.admitted.connection !== undefined) {
-      this.admitted.connection.frameBytes = data.length
+      this.admitted.connection.currentFrameBytes = data.length
     }
     this.#act(head.success, parsed.success, this.admitted, now)
   }

@@ -27,11 +27,11 @@ export const refuse = (
 
 /** Does the data of the frame being handled take more bytes than it may? */
 export const oversized = (
-  { frameBytes }: { readonly frameBytes: number },
+  { currentFrameBytes }: { readonly currentFrameBytes: number },
   data: unknown,
   limit: number
 ): PayloadTooLarge | undefined =>
-  frameBytes > limit && jsonBytes(data) > limit
+  currentFrameBytes > limit && jsonBytes(data) > limit
     ? new PayloadTooLarge({ details: { limit } })
     : undefined
 
@@ -46,7 +46,7 @@ export const traced = (
 }
 
 /** Runs an effect for a connection and answers with its outcome. */
-export const answerWith =
+export const replyWith =
   <Services>(services: Context.Context<Services>) =>
   <T extends FrameType, Connection extends Working>(
     t: T,

@@ -221,7 +221,7 @@ export class ChannelLink {
 
   #receive(items: ReadonlyArray<ChannelOutput>): void {
     for (const item of items) {
-      switch (item.k) {
+      switch (item.kind) {
         case "tell":
           this.#tell(item.to, item.listeners, new Frame(item.frame))
           break
@@ -256,7 +256,7 @@ export class ChannelLink {
     if (listeners) for (const listener of this.#listeners.values()) listener.push(frame)
   }
 
-  #enter(item: Extract<ChannelOutput, { k: "enter" }>): void {
+  #enter(item: Extract<ChannelOutput, { kind: "enter" }>): void {
     const frame = new Frame(item.frame)
     for (const { connection, joinedAt, player } of item.players) {
       this.#enterPlayer(player, connection, joinedAt, frame)

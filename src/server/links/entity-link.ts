@@ -129,7 +129,7 @@ export class EntityLink<Command, Item, Data> {
     const seq = answered === undefined ? 0 : ++this.#seq
     if (answered !== undefined) this.#pending.set(seq, { command, answered })
     this.#waiting.push({ seq, command })
-    this.#turn.collector(this)
+    this.#turn.scheduleInput(this)
   }
 
   /** The same, as an effect. */
@@ -148,7 +148,7 @@ export class EntityLink<Command, Item, Data> {
     const local = this.#target.local()
     if (local !== undefined) {
       local.submit(this.#node, batch)
-      if (this.#waiting.length > 0) this.#turn.collector(this)
+      if (this.#waiting.length > 0) this.#turn.scheduleInput(this)
       return
     }
     this.#sending = true
@@ -164,7 +164,7 @@ export class EntityLink<Command, Item, Data> {
           Effect.sync(() => {
             if (call !== this.#call) return
             this.#sending = false
-            if (this.#waiting.length > 0) this.#turn.collector(this)
+            if (this.#waiting.length > 0) this.#turn.scheduleInput(this)
           })
         )
       )
@@ -187,7 +187,7 @@ export class EntityLink<Command, Item, Data> {
       this.#epoch = epoch
       this.#attached = true
       this.#target.attached?.()
-      this.#turn.collector(this)
+      this.#turn.scheduleInput(this)
     }
   }
 

@@ -9,7 +9,7 @@ import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { LocalSessions } from "#entities/player-session/entity"
 import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
-import { RoomLines } from "#entities/room/lines"
+import { RemoteRooms } from "#entities/room/lines"
 import { Room } from "#entities/room/protocol"
 import { FlushScheduler, NodeFlush, FlushTimers } from "#server/platform/flush"
 import type { PlayerConnection } from "./player-connection.ts"
@@ -64,7 +64,7 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
     const roomClient = yield* Room.client
     const queueClient = yield* MatchmakingQueue.client
     const sessionsClient = yield* PlayerSessions.client
-    const lines = yield* RoomLines
+    const lines = yield* RemoteRooms
     const { prompt, surroundings } = yield* makeSurroundings(node)
     const { run, turn } = surroundings
     const connections = new Map<string, PlayerConnection>()

@@ -10,7 +10,7 @@ import type { CloseCode, Warn } from "#rpc/realtime"
 import { noReservation, type Reservation } from "#entities/player-session/state"
 import { Frame } from "#server/platform/outbox"
 import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
-import type { RoomLine, Subscriber } from "./subscriber.ts"
+import type { RoomHandle, Subscriber } from "./subscriber.ts"
 
 /** Where a connection's frames go: a socket, or the events stream of native RPC. */
 export interface FrameSink {
@@ -56,12 +56,12 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   /** As channels see the player. */
   player: ChannelPlayer
   readonly channels = new Map<string, ChannelSeat>()
-  room: RoomLine | undefined
+  room: RoomHandle | undefined
   ticket: HeldTicket | undefined
   /** The place that the player's session has granted and that was not given back. */
-  place: Reservation = noReservation
+  reservation: Reservation = noReservation
   /** A place given back of which the session has not heard yet. */
-  owed: Reservation = noReservation
+  pendingRelease: Reservation = noReservation
   /** How often the place was told to an activation of the session. */
   attachments = 0
   /** Places change one after the other. */
@@ -70,7 +70,7 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   readonly steps = Semaphore.makeUnsafe(1)
   closed = false
   /** Size of the frame being handled: no part of it is larger. */
-  frameBytes = Number.POSITIVE_INFINITY
+  currentFrameBytes = Number.POSITIVE_INFINITY
   readonly #door: FrameSink
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
@@ -112,10 +112,10 @@ export class PlayerConnection implements Subscriber, ChannelSubscriber {
   }
 
   expects(roomId: string): boolean {
-    return this.place.k === "seat" && this.place.roomId === roomId
+    return this.reservation.kind === "seat" && this.reservation.roomId === roomId
   }
 
-  seated(line: RoomLine): void {
+  seated(line: RoomHandle): void {
     this.room = line
   }
 

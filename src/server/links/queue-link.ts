@@ -134,7 +134,7 @@ export class QueueLink {
 
   #receive(items: ReadonlyArray<QueueOutput>): void {
     for (const item of items) {
-      switch (item.k) {
+      switch (item.kind) {
         case "matched":
           this.#settle(item.ticketId, Effect.succeed(item.roomId))
           break

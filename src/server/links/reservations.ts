@@ -37,7 +37,7 @@ const unattended = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, 
  * A call of an entity: whatever becomes of it, it is answered. An entity that moves interrupts what it
  * was asked, which is no interruption of whoever asked.
  */
-export const answered = <A, R>(
+export const callEntity = <A, R>(
   call: Effect.Effect<A, CodedError, R>
 ): Effect.Effect<A, CodedError, R> =>
   call.pipe(
@@ -57,10 +57,10 @@ const patience = { times: 40, schedule: Schedule.spaced(50) } as const
 const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
 
 /** A call that may be made again; an entity that is moving is waited for. */
-export const awaited = <A, R>(
+export const callEntityWithRetry = <A, R>(
   call: Effect.Effect<A, CodedError, R>
 ): Effect.Effect<A, CodedError, R> =>
-  answered(call).pipe(
+  callEntity(call).pipe(
     Effect.retry({ ...patience, while: isUnavailable }),
     Effect.timeoutOrElse(lost)
   )
@@ -78,9 +78,9 @@ const giveBack = (connection: PlayerConnection, place: Reservation) =>
   ask(connection, { t: "release", playerId: connection.playerId, place })
 
 const flushPendingRelease = Effect.fnUntraced(function* (connection: PlayerConnection) {
-  if (connection.owed.k === "none") return
-  yield* giveBack(connection, connection.owed)
-  connection.owed = noReservation
+  if (connection.pendingRelease.kind === "none") return
+  yield* giveBack(connection, connection.pendingRelease)
+  connection.pendingRelease = noReservation
 })
 
 /** Agrees on a place; when the session began anew meanwhile, with that one too. */
@@ -94,21 +94,21 @@ const agree = Effect.fnUntraced(function* (
     attachments = connection.attachments
     yield* ask(connection, command)
   } while (attachments !== connection.attachments)
-  connection.place = place
+  connection.reservation = place
 })
 
 /** The seat that a player has in a room, as the room knows it. */
 export const peek = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
   const hub = yield* Hub
   const { playerId } = connection
-  return yield* awaited(hub.roomClient(roomId).Peek({ playerId }))
+  return yield* callEntityWithRetry(hub.roomClient(roomId).Peek({ playerId }))
 })
 
 /** A seat that the session remembers and the room does not is given back. */
 const isStale = Effect.fnUntraced(function* (connection: PlayerConnection, error: CodedError) {
   if (error._tag !== "already_in_room") return false
   const roomId = String(Object(error.details).roomId)
-  const seat: Reservation = { k: "seat", roomId }
+  const seat: Reservation = { kind: "seat", roomId }
   if ((yield* peek(connection, roomId)) !== null) return false
   yield* giveBack(connection, seat)
   return true
@@ -118,7 +118,7 @@ const isStale = Effect.fnUntraced(function* (connection: PlayerConnection, error
 const elsewhere = (held: Reservation, place: Reservation): Effect.Effect<void, CodedError> => {
   if (sameReservation(held, place)) return Effect.void
   return Effect.fail(
-    held.k === "seat"
+    held.kind === "seat"
       ? new AlreadyInRoom({ details: { roomId: held.roomId } })
       : new AlreadyMatching()
   )
@@ -126,14 +126,15 @@ const elsewhere = (held: Reservation, place: Reservation): Effect.Effect<void, C
 
 /** A ticket that may have been granted after all, too late. A seat is asked for in its room. */
 const owe = (connection: PlayerConnection, place: Reservation, error: CodedError): void => {
-  if (place.k === "ticket" && isUnavailable(error)) connection.owed = place
+  if (place.kind === "ticket" && isUnavailable(error)) connection.pendingRelease = place
 }
 
 /** Claims a place from the player's session. */
 export const claim = Effect.fnUntraced(
   function* (connection: PlayerConnection, place: Reservation) {
     const { connectionId, playerId } = connection
-    if (connection.place.k !== "none") return yield* elsewhere(connection.place, place)
+    if (connection.reservation.kind !== "none")
+      return yield* elsewhere(connection.reservation, place)
     yield* flushPendingRelease(connection)
     const claiming = agree(connection, place, { t: "claim", playerId, connectionId, place })
     yield* claiming.pipe(
@@ -153,7 +154,7 @@ export const confirm = Effect.fnUntraced(
   function* (connection: PlayerConnection, ticketId: string, roomId: string) {
     const { connectionId, playerId } = connection
     const command = { t: "settle", playerId, connectionId, ticketId, roomId } as const
-    yield* agree(connection, { k: "seat", roomId }, command)
+    yield* agree(connection, { kind: "seat", roomId }, command)
   },
   (settling, connection) => connection.moves.withPermits(1)(settling)
 )
@@ -163,7 +164,7 @@ export const confirm = Effect.fnUntraced(
  * wants another.
  */
 export const forgetUnconfirmed = (connection: PlayerConnection, roomId: string): void => {
-  if (connection.expects(roomId)) connection.place = noReservation
+  if (connection.expects(roomId)) connection.reservation = noReservation
 }
 
 /** Gives a place back, now or before the next claim. */
@@ -171,13 +172,13 @@ export const release = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   place: Reservation
 ) {
-  if (sameReservation(connection.place, place)) connection.place = noReservation
+  if (sameReservation(connection.reservation, place)) connection.reservation = noReservation
   const giving = Effect.suspend(() => {
-    if (sameReservation(connection.place, place)) return Effect.void
+    if (sameReservation(connection.reservation, place)) return Effect.void
     return Effect.andThen(flushPendingRelease(connection), giveBack(connection, place)).pipe(
       Effect.catch(() =>
         Effect.sync(() => {
-          connection.owed = place
+          connection.pendingRelease = place
         })
       )
     )

@@ -6,12 +6,12 @@ import { Effect, type Fiber, Stream } from "effect"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonMembers } from "#rpc/rooms"
 import type { LocalRooms } from "#entities/room/entity"
-import type { LineItems, RoomLines } from "#entities/room/lines"
+import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/lines"
 import type { Room, RoomInput, RoomOutput } from "#entities/room/protocol"
 import type { FlushScheduler } from "#server/platform/flush"
 import { Frame } from "#server/platform/outbox"
 import { type ReplyCallback, EntityLink } from "./entity-link.ts"
-import type { RoomLine, Subscriber } from "./subscriber.ts"
+import type { RoomHandle, Subscriber } from "./subscriber.ts"
 
 export type RoomClient = Effect.Success<typeof Room.client>
 type Command = RoomInput["command"]
@@ -25,7 +25,7 @@ export interface NodeContext {
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
-export class RoomLink implements RoomLine {
+export class RoomLink implements RoomHandle {
   readonly roomId: string
   readonly environmentId: string
   readonly #link: EntityLink<Command, RoomOutput, JsonMembers>
@@ -42,7 +42,7 @@ export class RoomLink implements RoomLine {
     readonly environmentId: string
     readonly client: RoomClient
     readonly local: LocalRooms["Service"]
-    readonly lines: RoomLines
+    readonly lines: RemoteRooms
     readonly surroundings: NodeContext
     readonly findConnection: (connectionId: string) => Subscriber | undefined
     readonly ended: (link: RoomLink) => void
@@ -105,7 +105,7 @@ export class RoomLink implements RoomLine {
   }
 
   /** What a room of another node tells, over the line from there. */
-  receiveFar({ epoch, from, items, watch }: LineItems): void {
+  receiveFar({ epoch, from, items, watch }: RemoteRoomOutputs): void {
     if (watch !== this.#watch) return
     if (items.length === 0) this.#owner = from
     this.#link.receive(epoch, items)
@@ -123,17 +123,17 @@ export class RoomLink implements RoomLine {
   disconnect(subscriber: Subscriber, replaced: boolean): void {
     const { connectionId, playerId } = subscriber
     if (this.#members.get(playerId) === subscriber) this.#members.delete(playerId)
-    this.#link.send({ t: "disconnect", playerId, connectionId, replaced }, () => this.rest())
+    this.#link.send({ t: "disconnect", playerId, connectionId, replaced }, () => this.closeIfIdle())
   }
 
   /** Ends the link when nobody is left to hear or be heard. */
-  rest(): void {
+  closeIfIdle(): void {
     if (this.#members.size > 0 || !this.#link.idle || this.#link.ended) return
     this.#link.end()
     this.#ended(this)
   }
 
-  #overLine(lines: RoomLines) {
+  #overLine(lines: RemoteRooms) {
     const owner = this.#owner
     const watch = this.#watch
     if (owner === undefined) return undefined
@@ -148,7 +148,7 @@ export class RoomLink implements RoomLine {
 
   #receive(items: ReadonlyArray<RoomOutput>): void {
     for (const item of items) {
-      switch (item.k) {
+      switch (item.kind) {
         case "event":
           this.#event(item.to, item.except, item.frame)
           break
@@ -173,7 +173,7 @@ export class RoomLink implements RoomLine {
           return
       }
     }
-    this.rest()
+    this.closeIfIdle()
   }
 
   #event(to: ReadonlyArray<string> | null, except: string | null, text: string): void {
@@ -192,12 +192,14 @@ export class RoomLink implements RoomLine {
     const subscriber = this.#findConnection(connectionId)
     if (subscriber === undefined) {
       this.#link.send({ t: "disconnect", playerId, connectionId, replaced: false }, () =>
-        this.rest()
+        this.closeIfIdle()
       )
       return
     }
     if (!subscriber.expects(this.roomId)) {
-      this.#link.send({ t: "leave", playerId, connectionId, reason: "left" }, () => this.rest())
+      this.#link.send({ t: "leave", playerId, connectionId, reason: "left" }, () =>
+        this.closeIfIdle()
+      )
       return
     }
     this.#members.set(playerId, subscriber)
@@ -209,7 +211,7 @@ export class RoomLink implements RoomLine {
     const subscriber = this.#members.get(playerId)
     this.#members.delete(playerId)
     subscriber?.unseated(this.roomId)
-    this.rest()
+    this.closeIfIdle()
   }
 
   #refuse(seq: number, playerId: string, error: CodedError): void {

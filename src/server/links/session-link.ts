@@ -88,7 +88,7 @@ export class SessionLink {
 
   /** Opens the player's session for a connection; answers the room of a seat that is kept. */
   hold(connection: PlayerConnection): Effect.Effect<SessionDone, CodedError> {
-    const { connectionId, place, playerId } = connection
+    const { connectionId, reservation: place, playerId } = connection
     this.#held.set(connectionId, connection)
     return this.#link.request({ t: "attach", playerId, connectionId, place })
   }
@@ -116,14 +116,14 @@ export class SessionLink {
   #tellAll(): ReadonlyArray<Present> {
     return Array.from(this.#held.values(), (connection) => {
       connection.attachments += 1
-      const { connectionId, place, playerId } = connection
+      const { connectionId, reservation: place, playerId } = connection
       return { playerId, connectionId, place }
     })
   }
 
   #receive(items: ReadonlyArray<SessionOutput>): void {
     for (const item of items) {
-      switch (item.k) {
+      switch (item.kind) {
         case "done":
           this.#link.answer(item.seq, { ok: true, data: { roomId: item.roomId } })
           break

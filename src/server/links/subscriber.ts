@@ -7,7 +7,7 @@ import type { Frame } from "#server/platform/outbox"
 import type { ReplyCallback } from "./entity-link.ts"
 
 /** The line to the room a connection is in. */
-export interface RoomLine {
+export interface RoomHandle {
   readonly roomId: string
   /** Without `answered`, only a refusal comes back, as a warning. */
   send(command: PlayerCommand, answered?: ReplyCallback<JsonMembers>): void
@@ -29,7 +29,7 @@ export interface Subscriber {
   /** May the connection come into this room? Not when its player has given up the seat meanwhile. */
   readonly expects: (roomId: string) => boolean
   /** The connection has come into this room. */
-  readonly seated: (line: RoomLine) => void
+  readonly seated: (line: RoomHandle) => void
   /** The seat in this room is gone, without the connection having asked. */
   readonly unseated: (roomId: string) => void
 }

@@ -23,17 +23,17 @@ export const FlushTimers = Context.Reference<FlushTimers>("server/platform/flush
 })
 
 /** Something that collects input during a turn. */
-export interface Collector {
+export interface Flushable {
   readonly flush: () => void
 }
 
 export class FlushScheduler {
-  readonly sent = new WriteStats()
+  readonly writeStats = new WriteStats()
   readonly #now: () => number
   readonly #timers: FlushTimers
   readonly #gatherMillis: number
-  #collectors: Set<Collector> = new Set()
-  #lines: Set<Collector> = new Set()
+  #collectors: Set<Flushable> = new Set()
+  #lines: Set<Flushable> = new Set()
   #outboxes: Array<Outbox> = []
   #scheduled = false
   #takenAt = 0
@@ -50,19 +50,19 @@ export class FlushScheduler {
   }
 
   /** Flush this at the end of the turn. */
-  collector(collector: Collector): void {
+  scheduleInput(collector: Flushable): void {
     this.#collectors.add(collector)
     this.#schedule()
   }
 
   /** Flush this when all that has been collected is where it goes. */
-  line(line: Collector): void {
+  scheduleLink(line: Flushable): void {
     this.#lines.add(line)
     this.#schedule()
   }
 
   /** Write this at the end of the turn. */
-  outbox(outbox: Outbox): void {
+  scheduleOutbox(outbox: Outbox): void {
     this.#outboxes.push(outbox)
     this.#schedule()
   }

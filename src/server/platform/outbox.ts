@@ -65,8 +65,8 @@ export class WriteStats {
 
 /** Sockets with something to write, written together at the end of the turn. */
 export interface Turn {
-  readonly sent: WriteStats
-  readonly outbox: (outbox: Outbox) => void
+  readonly writeStats: WriteStats
+  readonly scheduleOutbox: (outbox: Outbox) => void
 }
 
 /**
@@ -108,7 +108,7 @@ export class Outbox {
     if (bytes.length > largeBytes) this.#large = Math.max(this.#large, bytes.length)
     if (this.#first === undefined) {
       this.#first = bytes
-      this.#turn.outbox(this)
+      this.#turn.scheduleOutbox(this)
     } else {
       this.#more.push(bytes)
     }
@@ -127,10 +127,10 @@ export class Outbox {
     const bytes = messages === 1 ? first : this.#joined(first)
     this.#empty()
     if (!this.#socket.writable) return
-    const { sent } = this.#turn
-    sent.messages += messages
-    sent.bytes += bytes.length
-    sent.writes += 1
+    const { writeStats } = this.#turn
+    writeStats.messages += messages
+    writeStats.bytes += bytes.length
+    writeStats.writes += 1
     if (!this.#socket.write(bytes)) this.#behind = true
   }
 

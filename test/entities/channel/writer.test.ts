@@ -37,7 +37,7 @@ const Writer = ChannelWriter.layer.pipe(
 
 const port: ChannelRuntime = {
   now: () => 0,
-  held: () => true,
+  hasLease: () => true,
   wakeAt: () => undefined,
   flushSoon: () => undefined,
   changed: () => undefined,

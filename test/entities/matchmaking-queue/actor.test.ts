@@ -54,7 +54,7 @@ describe("a live queue", () => {
     assert.strictEqual(queue.looks, 1)
     assert.deepStrictEqual(queue.matches, [])
     queue.found()
-    assert.deepInclude(queue.making[0], { k: "fill", roomId: "r1" })
+    assert.deepInclude(queue.making[0], { kind: "fill", roomId: "r1" })
     queue.seat()
     queue.enqueue("c")
     assert.isFalse(queue.looking)
@@ -262,7 +262,7 @@ describe("a queue, whatever happens to it", () => {
         const queue = new QueueWorld(settings, false)
         const owners = new Map<string, "n1" | "n2">()
         for (const [index, step] of steps.entries()) {
-          switch (step.k) {
+          switch (step.kind) {
             case "enqueue":
               owners.set(`t${index}`, step.node)
               queue.enqueue(`t${index}`, step.node)
@@ -277,10 +277,10 @@ describe("a queue, whatever happens to it", () => {
               break
             case "watch":
             case "unwatch":
-              queue[step.k](step.node)
+              queue[step.kind](step.node)
               break
             default:
-              queue[step.k]()
+              queue[step.kind]()
           }
         }
         for (const node of ["n1", "n2"] as const) queue.watch(node)

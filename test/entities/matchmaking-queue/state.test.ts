@@ -74,15 +74,15 @@ describe("a queue", () => {
     const state = queueOf(mode, "a", "b", "c", "d")
     noteOpen(state, "r1", 1, 10)
     noteOpen(state, "r2", 5, 10)
-    assert.deepInclude(nextMatch(state, 0), { k: "fill", roomId: "r1" })
+    assert.deepInclude(nextMatch(state, 0), { kind: "fill", roomId: "r1" })
     const next = nextMatch(state, 0)
-    assert.deepInclude(next, { k: "fill", roomId: "r2" })
+    assert.deepInclude(next, { kind: "fill", roomId: "r2" })
     assert.deepStrictEqual(ids(next), ["b", "c", "d"])
     for (const ticketId of ["e", "f", "g", "h"]) enqueue(state, ticketOf(ticketId))
     const last = nextMatch(state, 0)
-    assert.deepInclude(last, { k: "fill", roomId: "r2" })
+    assert.deepInclude(last, { kind: "fill", roomId: "r2" })
     assert.deepStrictEqual(ids(last), ["e", "f"])
-    assert.deepInclude(nextMatch(state, 0), { k: "open" })
+    assert.deepInclude(nextMatch(state, 0), { kind: "open" })
   })
 
   it("knows no room that is full, nor more rooms than it may", () => {
@@ -117,12 +117,12 @@ describe("a queue", () => {
         const state = emptyQueue(settings)
         const expected: Array<string> = []
         for (const [index, step] of steps.entries()) {
-          if (step.k === "cancel") {
+          if (step.kind === "cancel") {
             const [gone] = expected.splice(step.index, 1)
             assert.strictEqual(cancel(state, gone ?? "none"), gone !== undefined)
-          } else if (step.k === "open") {
+          } else if (step.kind === "open") {
             noteOpen(state, step.room, step.free, 10)
-          } else if (step.k === "match") {
+          } else if (step.kind === "match") {
             const taken = ids(nextMatch(state, index)) ?? []
             assert.deepStrictEqual(taken, expected.splice(0, taken.length))
           } else {

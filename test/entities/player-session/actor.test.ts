@@ -9,8 +9,8 @@ import type { Reservation } from "#entities/player-session/state"
 import { bucketSteps } from "../../support/generators.ts"
 import { SessionWorld } from "../../support/session-harness.ts"
 
-const seat = (roomId: string): Reservation => ({ k: "seat", roomId })
-const ticket = (ticketId: string): Reservation => ({ k: "ticket", ticketId })
+const seat = (roomId: string): Reservation => ({ kind: "seat", roomId })
+const ticket = (ticketId: string): Reservation => ({ kind: "ticket", ticketId })
 
 describe("a bucket of sessions", () => {
   it("answers once the seat was looked up, in the order it was asked", () => {
@@ -101,7 +101,7 @@ describe("a bucket of sessions", () => {
     const claim = { t: "claim", playerId, connectionId, place: ticket("t1") } as const
     world.actor.submit("n1", watch, [{ seq, command: claim }])
     world.actor.submit("n1", watch - 1, [{ seq: seq + 1, command: claim }])
-    assert.deepStrictEqual(world.actor.stateOf("p1")?.place, { k: "none" })
+    assert.deepStrictEqual(world.actor.stateOf("p1")?.place, { kind: "none" })
     assert.isFalse(world.actor.admits("n3", 0))
     assert.isTrue(world.actor.admits("n3", 2))
     assert.isFalse(world.actor.admits("n3", 2))
@@ -116,7 +116,7 @@ describe("a bucket of sessions", () => {
     world.claim(connection, seat("r1"))
     world.owned = true
     world.claim(connection, seat("r1"))
-    assert.deepStrictEqual(connection.place, { k: "none" })
+    assert.deepStrictEqual(connection.place, { kind: "none" })
     assert.isTrue(world.actor.fenced)
     assert.isUndefined(world.gateways.n1.watcher)
     assert.isUndefined(world.gateways.n2.watcher)
@@ -154,16 +154,16 @@ describe("a bucket of sessions, whatever happens", () => {
           const { connections } = world
           const connection =
             "index" in step ? connections[step.index % connections.length] : undefined
-          if (step.k === "open") world.open(step.node, step.playerId)
-          else if (step.k === "watch") world.watch(step.node)
-          else if (step.k === "unwatch") world.unwatch(step.node)
-          else if (step.k === "move") world.move()
-          else if (step.k === "freeze") world.owned = false
-          else if (step.k === "load") world.load()
-          else if (step.k === "wait") world.pass(playerSessions.idleSeconds * 500)
+          if (step.kind === "open") world.open(step.node, step.playerId)
+          else if (step.kind === "watch") world.watch(step.node)
+          else if (step.kind === "unwatch") world.unwatch(step.node)
+          else if (step.kind === "move") world.move()
+          else if (step.kind === "freeze") world.owned = false
+          else if (step.kind === "load") world.load()
+          else if (step.kind === "wait") world.pass(playerSessions.idleSeconds * 500)
           else if (connection === undefined) continue
-          else if (step.k === "close") world.close(connection)
-          else if (step.k === "claim") world.claim(connection, step.place)
+          else if (step.kind === "close") world.close(connection)
+          else if (step.kind === "claim") world.claim(connection, step.place)
           else world.release(connection)
         }
         world.settle()
@@ -172,7 +172,7 @@ describe("a bucket of sessions, whatever happens", () => {
         for (const { connectionId, place, playerId } of world.connections) {
           const state = world.actor.stateOf(playerId)
           assert.strictEqual(state?.connectionId, connectionId)
-          if (place.k !== "none") assert.deepStrictEqual(state?.place, place)
+          if (place.kind !== "none") assert.deepStrictEqual(state?.place, place)
         }
         world.pass(playerSessions.idleSeconds * 1000)
         assert.strictEqual(world.actor.size, players.length, "who is away is forgotten")

@@ -14,8 +14,8 @@ import {
 } from "#entities/player-session/state"
 import { sessionSteps } from "../../support/generators.ts"
 
-const seat = (roomId: string): Reservation => ({ k: "seat", roomId })
-const ticket = (ticketId: string): Reservation => ({ k: "ticket", ticketId })
+const seat = (roomId: string): Reservation => ({ kind: "seat", roomId })
+const ticket = (ticketId: string): Reservation => ({ kind: "ticket", ticketId })
 
 /** A session that is told things, one after the other. */
 class Session {
@@ -192,14 +192,14 @@ describe("a session, whatever it is told", () => {
             assert.isTrue(connectionId !== null && connectionId >= before.connectionId)
           }
           if (step.t === "claim") {
-            const free = before.place.k === "none"
+            const free = before.place.kind === "none"
             const same = JSON.stringify(before.place) === JSON.stringify(step.place)
             const newest = before.connectionId === step.connectionId
             assert.strictEqual(answer === "granted", newest && (free || same))
             if (answer === "granted") assert.deepStrictEqual(place, step.place)
           }
-          if (place.k === "ticket") assert.isNotNull(connectionId, "a ticket goes with a drop")
-          if (before.place.k === "seat" && place.k !== "seat") {
+          if (place.kind === "ticket") assert.isNotNull(connectionId, "a ticket goes with a drop")
+          if (before.place.kind === "seat" && place.kind !== "seat") {
             const told = step.t === "attach" || step.t === "release" ? step.place : undefined
             assert.isDefined(told)
           }

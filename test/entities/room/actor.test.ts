@@ -11,7 +11,7 @@ import { emptyRoom } from "../../support/room-harness.ts"
 
 const second = 1000
 
-const kinds = (items: ReadonlyArray<RoomOutput>) => items.map(({ k }) => k)
+const kinds = (items: ReadonlyArray<RoomOutput>) => items.map(({ kind }) => kind)
 
 const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: number) =>
   world.send(node, { t: "setState", playerId: player, patch: { round } })
@@ -23,7 +23,7 @@ describe("a live room", () => {
       write(world, "ann", "n1", round)
       world.send("n2", { t: "send", playerId: "ben", type: "move", to: ["ann", "ben"] })
     }
-    const told = (gateway: Gateway) => gateway.items.filter(({ k }) => k === "event")
+    const told = (gateway: Gateway) => gateway.items.filter(({ kind }) => kind === "event")
     assert.lengthOf(told(world.gateways.n1), 10)
     assert.deepStrictEqual(told(world.gateways.n1), told(world.gateways.n2))
   })
@@ -117,7 +117,7 @@ describe("a live room", () => {
     n1.command({ t: "leave", playerId: "ann", reason: "left" }, 100)
     n1.command({ t: "setState", playerId: "ann", patch: {} }, 101)
     world.flush()
-    const refused = n1.items.find((item) => item.k === "refuse")
+    const refused = n1.items.find((item) => item.kind === "refuse")
     assert.include(refused?.error, { code: "room_not_found" })
     assert.isTrue(Result.isFailure(world.actor.seat([world.newcomer("ben", "n2")])))
   })

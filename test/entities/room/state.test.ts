@@ -181,11 +181,11 @@ describe("lock", () => {
   })
 })
 
-const commandOf = (room: RoomWorld, step: Exclude<RoomStep, { k: "wait" }>): RoomCommand => {
-  switch (step.k) {
+const commandOf = (room: RoomWorld, step: Exclude<RoomStep, { kind: "wait" }>): RoomCommand => {
+  switch (step.kind) {
     case "join":
     case "resume":
-      return { t: step.k, ...room.newcomer(step.player, step.node) }
+      return { t: step.kind, ...room.newcomer(step.player, step.node) }
     case "seat":
       return { t: "seat", newcomers: step.players.map((id) => room.newcomer(id, step.node)) }
     case "leave":
@@ -196,7 +196,7 @@ const commandOf = (room: RoomWorld, step: Exclude<RoomStep, { k: "wait" }>): Roo
     }
     case "setState":
     case "setMyState":
-      return { t: step.k, playerId: step.player, patch: step.patch }
+      return { t: step.kind, playerId: step.player, patch: step.patch }
     case "lock":
       return { t: "lock", playerId: step.player, locked: step.locked }
     case "drop": {
@@ -218,7 +218,7 @@ const play = (
   check: () => void
 ): void => {
   for (const step of steps) {
-    if (step.k === "wait") wait(step.millis)
+    if (step.kind === "wait") wait(step.millis)
     else room.decide(commandOf(room, step))
     if (room.state.closed !== null) return
     check()

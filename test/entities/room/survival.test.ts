@@ -21,7 +21,9 @@ const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: numb
 
 describe("an answer", () => {
   const answers = (gateway: Gateway) =>
-    gateway.items.map(({ k }) => k).filter((k) => k === "reply" || k === "refuse" || k === "end")
+    gateway.items
+      .map(({ kind }) => kind)
+      .filter((k) => k === "reply" || k === "refuse" || k === "end")
 
   it("to a leave waits until no snapshot knows the seat", () => {
     const world = meeting()
@@ -49,11 +51,11 @@ describe("an answer", () => {
   it("waits for the snapshot that has its change, not for one under way", () => {
     const world = meeting()
     world.writes = false
-    const taken = world.actor.taken()
+    const taken = world.actor.beginWrite()
     world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    world.actor.saved(taken)
+    world.actor.commitWrite(taken)
     assert.deepStrictEqual(answers(world.gateways.n2), [])
-    world.actor.saved(world.actor.taken())
+    world.actor.commitWrite(world.actor.beginWrite())
     assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
   })
 
@@ -312,25 +314,25 @@ const speak = (world: ActorWorld, step: RoomStep): void => {
     if (!("player" in step) || !gateway.members.has(step.player)) continue
     const node = asNode(gateway.node)
     const { player: playerId } = step
-    if (step.k === "send") {
+    if (step.kind === "send") {
       const command = { t: "send", playerId, type: "x" } as const
       world.send(node, step.to === null ? command : { ...command, to: step.to })
-    } else if (step.k === "setState" || step.k === "setMyState") {
-      world.send(node, { t: step.k, playerId, patch: step.patch })
-    } else if (step.k === "lock") {
+    } else if (step.kind === "setState" || step.kind === "setMyState") {
+      world.send(node, { t: step.kind, playerId, patch: step.patch })
+    } else if (step.kind === "lock") {
       world.send(node, { t: "lock", playerId, locked: step.locked })
-    } else if (step.k === "leave") {
+    } else if (step.kind === "leave") {
       world.send(node, { t: "leave", playerId, reason: step.reason })
     }
   }
 }
 
 const perform = (world: ActorWorld, step: RoomStep | JourneyStep): void => {
-  switch (step.k) {
+  switch (step.kind) {
     case "join":
     case "resume":
       world.drop(step.player, true)
-      return world.join(step.player, asNode(step.node), step.k)
+      return world.join(step.player, asNode(step.node), step.kind)
     case "seat": {
       const node = asNode(step.node)
       world.actor.seat(step.players.map((player) => world.newcomer(player, node)))

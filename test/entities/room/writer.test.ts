@@ -43,10 +43,10 @@ const written = (ids: ReadonlyArray<string>) => new Map(ids.map((id) => [id, 0])
 
 const port: RoomRuntime = {
   now: () => 0,
-  held: () => true,
+  hasLease: () => true,
   wakeAt: () => undefined,
   changed: () => undefined,
-  hurry: () => undefined,
+  flushSoon: () => undefined,
   shared: true,
   closed: () => undefined
 }

@@ -75,9 +75,9 @@ describe("an age signal", () => {
 })
 
 const step = fc.oneof(
-  fc.record({ k: fc.constant("declare" as const), band: fc.constantFrom(...bands) }),
+  fc.record({ kind: fc.constant("declare" as const), band: fc.constantFrom(...bands) }),
   fc.record({
-    k: fc.constant("signal" as const),
+    kind: fc.constant("signal" as const),
     status: fc.constantFrom("declared", "supervised", "declined"),
     upperBound: fc.constantFrom(12, 13, 17, 18)
   })
@@ -95,9 +95,9 @@ const walk = Effect.fnUntraced(function* (
   let strictest: AgeBand = "adult"
   for (const one of steps) {
     const before: AgeBand = ageBandOf(audience, declared)
-    if (one.k === "declare") yield* declare(target, ada, one.band)
+    if (one.kind === "declare") yield* declare(target, ada, one.band)
     else yield* signal(target, ada, { status: one.status, upperBound: one.upperBound })
-    if (one.k === "signal" && one.status !== "declined") {
+    if (one.kind === "signal" && one.status !== "declined") {
       const told = bands.find((_, index) => one.upperBound <= ([12, 17, 150][index] ?? 0))
       if (told !== undefined && rank(told) < rank(strictest)) strictest = told
     }
@@ -105,7 +105,7 @@ const walk = Effect.fnUntraced(function* (
     const after = bands.find((band) => band === at(seen, "declaredAgeBand")) ?? null
     const context: string = JSON.stringify({ audience, steps, one, declared, after })
     assert.strictEqual(at(seen, "ageBand"), ageBandOf(audience, after), context)
-    const isFirst = declared === null && one.k === "declare"
+    const isFirst = declared === null && one.kind === "declare"
     if (!isFirst) assert.isAtMost(rank(ageBandOf(audience, after)), rank(before), context)
     if (declared !== null) assert.isNotNull(after, context)
     if (after !== null) assert.isAtMost(rank(after), rank(strictest), context)

@@ -48,7 +48,7 @@ const makeToken = Effect.fnUntraced(function* (
   return { claims, nonce, idToken, platform: "ios" }
 })
 
-const enterBy = (app: Tenant, name: NativeProvider, body: object, accessToken?: string) =>
+const joinDeadline = (app: Tenant, name: NativeProvider, body: object, accessToken?: string) =>
   call(app, `${name}/native`, body, accessToken)
 
 const newGuest = (app: Tenant) =>
@@ -60,7 +60,9 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       const app = yield* makeApp
       for (const name of ["apple", "google"] as const) {
         const first = yield* makeToken(name, "ada", { email: "ada@example.com" })
-        const made = summaryOf(yield* enterBy(app, name, { ...first, name: "  Ada\nLovelace " }))
+        const made = summaryOf(
+          yield* joinDeadline(app, name, { ...first, name: "  Ada\nLovelace " })
+        )
         assert.deepInclude(made, {
           status: 200,
           displayName: "Ada Lovelace",
@@ -69,7 +71,7 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
           linked: false
         })
         const again = yield* makeToken(name, "ada", {}, "base64url")
-        const found = summaryOf(yield* enterBy(app, name, { ...again, name: "Another" }))
+        const found = summaryOf(yield* joinDeadline(app, name, { ...again, name: "Another" }))
         assert.deepInclude(found, { id: made.id, displayName: "Ada Lovelace" })
         // It is the same person as by the browser.
         assert.strictEqual(summaryOf(yield* signIn(app, name, "ada")).id, made.id)
@@ -82,14 +84,14 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       const app = yield* makeApp
       const { google } = yield* Providers
       const token = (aud: string | Array<string>) => makeToken("google", "ada", { aud })
-      const refused = yield* enterBy(app, "google", yield* token("android-client"))
+      const refused = yield* joinDeadline(app, "google", yield* token("android-client"))
       assert.deepStrictEqual([refused.status, codeOf(refused)], [400, "invalid_token"])
       yield* enter(app, "google", { ...google.credentials, nativeClientIds: ["android-client"] })
       assert.strictEqual(
-        (yield* enterBy(app, "google", yield* token("android-client"))).status,
+        (yield* joinDeadline(app, "google", yield* token("android-client"))).status,
         200
       )
-      const other = yield* enterBy(app, "google", yield* token("someone-elses-client"))
+      const other = yield* joinDeadline(app, "google", yield* token("someone-elses-client"))
       assert.strictEqual(codeOf(other), "invalid_token")
     })
   )
@@ -130,12 +132,12 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       }
       for (const [what, promise] of Object.entries(signed)) {
         const idToken = yield* Effect.promise(() => promise)
-        const answer = yield* enterBy(app, "google", { ...token, idToken })
+        const answer = yield* joinDeadline(app, "google", { ...token, idToken })
         assert.deepStrictEqual([answer.status, codeOf(answer)], [400, "invalid_token"], what)
       }
-      const other = yield* enterBy(app, "google", { ...token, nonce: randomUUID() })
+      const other = yield* joinDeadline(app, "google", { ...token, nonce: randomUUID() })
       assert.strictEqual(codeOf(other), "invalid_token")
-      assert.strictEqual((yield* enterBy(app, "google", token)).status, 200)
+      assert.strictEqual((yield* joinDeadline(app, "google", token)).status, 200)
     })
   )
 
@@ -145,16 +147,16 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       const token = yield* makeToken("google", "replayed")
       const answers = yield* Effect.forEach(
         Array.from({ length: 16 }),
-        () => enterBy(app, "google", token),
+        () => joinDeadline(app, "google", token),
         { concurrency: 16 }
       )
       assert.lengthOf(
         answers.filter(({ status }) => status === 200),
         1
       )
-      assert.strictEqual(codeOf(yield* enterBy(app, "google", token)), "invalid_token")
+      assert.strictEqual(codeOf(yield* joinDeadline(app, "google", token)), "invalid_token")
       const other = yield* makeApp
-      assert.strictEqual((yield* enterBy(other, "google", token)).status, 200)
+      assert.strictEqual((yield* joinDeadline(other, "google", token)).status, 200)
     })
   )
 
@@ -164,7 +166,7 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       const { google } = yield* Providers
       yield* signIn(app, "google", "browsing")
       const idToken = google.issued.findLast((it) => it.split(".").length === 3) ?? ""
-      const answer = yield* enterBy(app, "google", {
+      const answer = yield* joinDeadline(app, "google", {
         idToken,
         nonce: "a-nonce-of-somebody",
         platform: "web"
@@ -178,19 +180,27 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       const app = yield* makeApp
       const { accessToken, id } = yield* newGuest(app)
       const link = { link: true }
-      const nobody = yield* enterBy(app, "apple", { ...(yield* makeToken("apple", "l")), ...link })
+      const nobody = yield* joinDeadline(app, "apple", {
+        ...(yield* makeToken("apple", "l")),
+        ...link
+      })
       assert.deepStrictEqual([nobody.status, codeOf(nobody)], [401, "unauthorized"])
-      const aside = yield* enterBy(app, "apple", yield* makeToken("apple", "aside"), accessToken)
+      const aside = yield* joinDeadline(
+        app,
+        "apple",
+        yield* makeToken("apple", "aside"),
+        accessToken
+      )
       assert.notStrictEqual(summaryOf(aside).id, id)
       const token = yield* makeToken("apple", "linked")
-      const linked = yield* enterBy(app, "apple", { ...token, ...link }, accessToken)
+      const linked = yield* joinDeadline(app, "apple", { ...token, ...link }, accessToken)
       assert.deepInclude(summaryOf(linked), { id, isGuest: false, provider: "apple", linked: true })
       const taken = { ...(yield* makeToken("apple", "aside")), ...link }
-      const refused = yield* enterBy(app, "apple", taken, (yield* newGuest(app)).accessToken)
+      const refused = yield* joinDeadline(app, "apple", taken, (yield* newGuest(app)).accessToken)
       assert.deepStrictEqual([refused.status, codeOf(refused)], [409, "identity_already_linked"])
       const second = { ...(yield* makeToken("apple", "second")), ...link }
       assert.strictEqual(
-        codeOf(yield* enterBy(app, "apple", second, accessToken)),
+        codeOf(yield* joinDeadline(app, "apple", second, accessToken)),
         "identity_already_linked"
       )
     })
@@ -200,18 +210,21 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
     Effect.gen(function* () {
       const app = yield* makeApp
       const url = yield* addressOfNode
-      const made = yield* enterBy(app, "google", yield* makeToken("google", "bad"))
+      const made = yield* joinDeadline(app, "google", yield* makeToken("google", "bad"))
       yield* ban({ url, ...app }, String(summaryOf(made).id))
-      const banned = yield* enterBy(app, "google", yield* makeToken("google", "bad"))
+      const banned = yield* joinDeadline(app, "google", yield* makeToken("google", "bad"))
       assert.deepStrictEqual([banned.status, codeOf(banned)], [403, "player_banned"])
       const { production } = app
       const token = yield* makeToken("google", "ada")
-      assert.strictEqual(codeOf(yield* enterBy(production, "google", token)), "provider_disabled")
+      assert.strictEqual(
+        codeOf(yield* joinDeadline(production, "google", token)),
+        "provider_disabled"
+      )
       yield* configure(production, { auth: { providers: { google: { enabled: true } } } })
-      const bare = yield* enterBy(production, "google", token)
+      const bare = yield* joinDeadline(production, "google", token)
       assert.deepStrictEqual([bare.status, codeOf(bare)], [409, "provider_not_configured"])
       assert.strictEqual((yield* call(app, "discord/native", token)).status, 400)
-      const short = yield* enterBy(app, "google", { ...token, nonce: "short" })
+      const short = yield* joinDeadline(app, "google", { ...token, nonce: "short" })
       assert.strictEqual(at(short.body, "error", "details", "issues", 0, "path"), "nonce")
     })
   )
@@ -224,7 +237,7 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       const { apple } = yield* Providers
       const token = yield* makeToken("apple", "leaving")
       const wrong = { ...token, authorizationCode: "made-up" }
-      const made = summaryOf(yield* enterBy(app, "apple", wrong))
+      const made = summaryOf(yield* joinDeadline(app, "apple", wrong))
       assert.strictEqual(made.status, 200)
       const grants = sql<{ grantSealed: string | null }>`
         select grant_sealed from identities where player_id = ${made.id}`
@@ -232,9 +245,9 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("native sig
       // A code as the system gives one to an app: of the same client, without a return address.
       const code = yield* nativeCode(app, "leaving")
       const right = { ...(yield* makeToken("apple", "leaving")), authorizationCode: code }
-      assert.strictEqual(summaryOf(yield* enterBy(app, "apple", right)).id, made.id)
+      assert.strictEqual(summaryOf(yield* joinDeadline(app, "apple", right)).id, made.id)
       const others = { ...(yield* makeToken("apple", "other")), authorizationCode: code }
-      assert.strictEqual((yield* enterBy(app, "apple", others)).status, 200)
+      assert.strictEqual((yield* joinDeadline(app, "apple", others)).status, 200)
       assert.isString((yield* grants)[0]?.grantSealed)
       const before = apple.revoked.length
       yield* operate({ url, ...app }, "POST", `players/${String(made.id)}/delete`)
@@ -263,7 +276,7 @@ layer(Layer.fresh(World({ SVC_OAUTH_GOOGLE_URL: "http://127.0.0.1:9" })), {
   it.effect("makes native sign-in unavailable, not the token invalid", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
-      const answer = yield* enterBy(app, "google", yield* makeToken("google", "ada"))
+      const answer = yield* joinDeadline(app, "google", yield* makeToken("google", "ada"))
       assert.deepStrictEqual([answer.status, codeOf(answer)], [503, "unavailable"])
     })
   )

@@ -27,7 +27,7 @@ import {
   Provider
 } from "oidc-provider"
 import type { Provider as Name } from "#rpc/identities"
-import { shapeOf } from "#server/features/oauth/definitions"
+import { definitionOf } from "#server/features/oauth/definitions"
 
 /** A person with an account at the provider, by the id that is typed into its page. */
 export interface Account {
@@ -115,7 +115,7 @@ const makeConfiguration = (
   { jwk }: Keys,
   accounts: TestProvider["accounts"]
 ): Configuration => {
-  const { authorize, clientAuth, revoke, scope, tells, token } = shapeOf(name, base)
+  const { authorize, clientAuth, revoke, scope, tells, token } = definitionOf(name, base)
   const pathOf = (url: string) => new URL(url).pathname
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: "select_account", requestable: true }), 0)
@@ -241,7 +241,7 @@ const interactions =
 const people =
   (oidc: Provider, running: TestProvider): Middleware =>
   async (context, next) => {
-    const { tells } = shapeOf(running.name, running.url)
+    const { tells } = definitionOf(running.name, running.url)
     if (tells.by !== "request" || context.path !== new URL(tells.person).pathname) return next()
     if (running.refusal !== undefined) {
       context.status = running.refusal.status
@@ -265,7 +265,7 @@ const people =
 const likeApple =
   (running: TestProvider, { clientKey }: Keys): Middleware =>
   async (context, next) => {
-    const { authorize, revoke, token } = shapeOf("apple", running.url)
+    const { authorize, revoke, token } = definitionOf("apple", running.url)
     const at = (url: string | undefined) =>
       url !== undefined && context.path === new URL(url).pathname
     if (at(authorize))

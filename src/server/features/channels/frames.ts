@@ -25,14 +25,14 @@ import { ChannelRepository } from "#sql/channels"
 import { voiceOf } from "#entities/channel/settings"
 import { Throttles } from "#server/platform/throttles"
 import { FrameBucket } from "#server/platform/token-bucket"
-import { answerWith, oversized, refuse } from "#server/links/answering"
+import { replyWith, oversized, refuse } from "#server/links/answering"
 import { ChannelHub } from "#server/links/channel-hub"
 import type { ChannelSubscriber } from "#server/links/channel-link"
 import type { ReplyCallback } from "#server/links/entity-link"
 import type { FrameHandlers, FramePayload } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
 import type { PlayerConnection } from "#server/links/player-connection"
-import { answered } from "#server/links/reservations"
+import { callEntity } from "#server/links/reservations"
 import { Configs } from "../config/service.ts"
 
 /** What the effects behind the frames stand on. */
@@ -165,7 +165,7 @@ const createChannel = Effect.fnUntraced(function* (
   yield* throttles.take(throttleLimits.channelCreate, `channel-create:${playerId}`)
   const name = frame.channel ?? (yield* generatedName)
   const create = { ownerId: playerId, join, send, maxMembers, voice }
-  const made = answered(hub.channel(environmentId, name).Create({ create }))
+  const made = callEntity(hub.channel(environmentId, name).Create({ create }))
   return yield* inTurn(connection, name, Effect.andThen(made, enter(connection, name)))
 })
 
@@ -235,7 +235,7 @@ export const channelFrames = (
   services: Context.Context<ChannelServices>,
   now: () => number
 ): Pick<FrameHandlers, ChannelFrameType> => {
-  const effectful = answerWith(services)
+  const effectful = replyWith(services)
   return {
     channelJoin: effectful<"channelJoin", PlayerConnection>("channelJoin", joinChannel),
     channelCreate: effectful("channelCreate", createChannel),
@@ -258,7 +258,7 @@ export class ListenerFrames extends Context.Service<ListenerFrames, FrameHandler
   static readonly layer = Layer.effect(
     ListenerFrames,
     Effect.gen(function* () {
-      const effectful = answerWith(yield* Effect.context<ChannelServices>())
+      const effectful = replyWith(yield* Effect.context<ChannelServices>())
       return ListenerFrames.of({
         channelJoin: effectful<"channelJoin", Listener>("channelJoin", joinChannel),
         channelLeave: effectful<"channelLeave", Listener>("channelLeave", leaveChannel),

@@ -32,7 +32,7 @@ const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId,
 const takeTicket = Effect.fnUntraced(function* (connection: PlayerConnection, mode: string) {
   const settings = yield* queueSettings(connection.environmentId, mode)
   const ticketId = yield* newId.ticket
-  yield* claim(connection, { k: "ticket", ticketId })
+  yield* claim(connection, { kind: "ticket", ticketId })
   connection.ticket = { ticketId, mode }
   return { ticketId, mode, settings }
 })
@@ -64,13 +64,13 @@ const giveUpSeat = Effect.fnUntraced(function* (connection: PlayerConnection, ro
   const { connectionId, environmentId, playerId } = connection
   const line = hub.room(environmentId, roomId)
   yield* Effect.ignore(line.request({ t: "leave", playerId, connectionId, reason: "left" }))
-  line.rest()
+  line.closeIfIdle()
 })
 
 /** Waits with a claimed ticket, and takes the seat that comes of it. */
 const takeMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
   const { ticketId } = wait
-  const ticket = { k: "ticket", ticketId } as const
+  const ticket = { kind: "ticket", ticketId } as const
   const roomId = yield* Effect.onError(waitForMatch(connection, wait), () =>
     release(connection, ticket)
   )

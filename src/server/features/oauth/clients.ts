@@ -32,7 +32,7 @@ export interface Proofs {
 }
 
 /** A permission that the provider gave to a client, to be given back one day. */
-export interface Permission {
+export interface RevocableToken {
   readonly clientId: string
   readonly token: string
 }
@@ -40,7 +40,7 @@ export interface Permission {
 /** A person who has come back from the provider. */
 export interface Returned {
   readonly person: ProviderProfile
-  readonly permission: Permission | undefined
+  readonly permission: RevocableToken | undefined
 }
 
 /** The providers as one asks them. */
@@ -72,12 +72,12 @@ export class ProviderClients extends Context.Service<
       clientId: string,
       authorizationCode: string,
       subject: string
-    ) => Effect.Effect<Permission, ProviderError>
+    ) => Effect.Effect<RevocableToken, ProviderError>
     /** Gives a permission back. */
     readonly revoke: (
       provider: Provider,
       credentials: Credentials,
-      permission: Permission
+      permission: RevocableToken
     ) => Effect.Effect<void, ProviderError>
   }
 >()("server/features/oauth/clients/ProviderClients") {
@@ -237,7 +237,7 @@ const makeRevoke = (asking: ProviderHttp) =>
   Effect.fn("ProviderClients.revoke")(function* (
     provider: Provider,
     credentials: Credentials,
-    { clientId, token }: Permission
+    { clientId, token }: RevocableToken
   ) {
     const { auth, client, options, server } = yield* partiesOf(
       asking,

@@ -66,7 +66,7 @@ const shapes = {
 } as const satisfies Record<Provider, ProviderDefinition>
 
 /** A provider where it is asked. */
-export interface ProviderShape extends ProviderDefinition {
+export interface ResolvedDefinition extends ProviderDefinition {
   readonly provider: Provider
   readonly reach: Reach
   /** Whether the address that it was pointed to is one of plain `http`. */
@@ -76,7 +76,7 @@ export interface ProviderShape extends ProviderDefinition {
 const pointedTo = (base: string) => (url: string) => `${base}${new URL(url).pathname}`
 
 /** A provider at its own address, or at another. */
-export const shapeOf = (provider: Provider, base: string | undefined): ProviderShape => {
+export const definitionOf = (provider: Provider, base: string | undefined): ResolvedDefinition => {
   const shape: ProviderDefinition = shapes[provider]
   if (base === undefined) return { ...shape, provider, reach: "public", insecure: false }
   const at = pointedTo(base)

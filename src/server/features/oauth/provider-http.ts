@@ -10,7 +10,7 @@ import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import { Outgoing, type Reach } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
-import { shapeOf } from "./definitions.ts"
+import { definitionOf } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
 
 /** The provider cannot be asked, or what came from it is not as it should be. */
@@ -78,7 +78,7 @@ export const makeAsking = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const { baseUrl, providerUrls } = yield* Settings
   const fetchWithin = yield* makeFetch
-  const shapes = Record.map(providerUrls, (base, provider) => shapeOf(provider, base))
+  const shapes = Record.map(providerUrls, (base, provider) => definitionOf(provider, base))
   return { baseUrl, fetchWithin, outgoing, shapes }
 })
 export type ProviderHttp = Effect.Success<typeof makeAsking>

@@ -26,8 +26,8 @@ import { Throttles } from "#server/platform/throttles"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
-import { awaited, claim, forgetUnconfirmed, release } from "#server/links/reservations"
-import type { RoomLine } from "#server/links/subscriber"
+import { callEntityWithRetry, claim, forgetUnconfirmed, release } from "#server/links/reservations"
+import type { RoomHandle } from "#server/links/subscriber"
 import { Configs } from "../config/service.ts"
 
 /** How a room of a mode is opened. */
@@ -91,7 +91,7 @@ export const enterRoom = Effect.fnUntraced(function* (
 export const notEntered = (connection: PlayerConnection, roomId: string, error: CodedError) =>
   Effect.suspend(() => {
     if (connection.room?.roomId === roomId) return Effect.void
-    if (error._tag !== "unavailable") return release(connection, { k: "seat", roomId })
+    if (error._tag !== "unavailable") return release(connection, { kind: "seat", roomId })
     return Effect.sync(() => forgetUnconfirmed(connection, roomId))
   })
 
@@ -101,7 +101,7 @@ const claimed = Effect.fnUntraced(function* <A, R>(
   roomId: string,
   effect: Effect.Effect<A, CodedError, R>
 ) {
-  const place = { k: "seat", roomId } as const
+  const place = { kind: "seat", roomId } as const
   yield* claim(connection, place)
   return yield* Effect.tapError(effect, (error) => notEntered(connection, roomId, error))
 })
@@ -135,7 +135,7 @@ export const createRoom = Effect.fnUntraced(function* (
     code: frame.code?.toUpperCase() ?? null,
     newcomers: [newcomerOf(hub.node, connection)]
   }
-  const opened = awaited(hub.roomClient(roomId).Open({ open }))
+  const opened = callEntityWithRetry(hub.roomClient(roomId).Open({ open }))
   return yield* claimed(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
 })
 
@@ -200,7 +200,7 @@ export const resumeRoom = Effect.fnUntraced(function* (
 })
 
 /** Asks the room that the connection is in; one that is gone by now is no room to be in. */
-export const askRoom = (room: RoomLine, command: PlayerCommand) =>
+export const askRoom = (room: RoomHandle, command: PlayerCommand) =>
   Effect.mapError(room.request(command), (error) =>
     error._tag === "room_not_found" ? new NotInRoom() : error
   )
@@ -208,7 +208,7 @@ export const askRoom = (room: RoomLine, command: PlayerCommand) =>
 /** Gives the seat up; in a cluster no failure brings it back once that is answered. */
 export const leaveRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
-  room: RoomLine
+  room: RoomHandle
 ) {
   const { connectionId, playerId } = connection
   // Nothing to give up: the room has not told of an earlier answer, or is over.
@@ -216,7 +216,7 @@ export const leaveRoom = Effect.fnUntraced(function* (
     Effect.catchTag("not_in_room", () => Effect.void)
   )
   connection.room = undefined
-  yield* release(connection, { k: "seat", roomId: room.roomId })
+  yield* release(connection, { kind: "seat", roomId: room.roomId })
   return {}
 })
 
