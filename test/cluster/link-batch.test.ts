@@ -19,7 +19,7 @@ const item = fc.record(
     frame: mostly(fc.string()),
     player: mostly(fc.string())
   },
-  { requiredKeys: ["k"] }
+  { requiredKeys: ["kind"] }
 )
 
 const input = fc.record(

@@ -3,12 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
 import { hears, roomView } from "#entities/room/model"
-import {
-  type JourneyStep,
-  roomLives,
-  roomSettings,
-  type RoomStep
-} from "../../support/generators.ts"
+import * as generators from "../../support/generators.ts"
+import type { JourneyStep, RoomStep } from "../../support/generators.ts"
 import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
 import { agrees, checkRoom } from "../../support/room-harness.ts"
 
@@ -381,7 +377,7 @@ const check = (world: ActorWorld): void => {
 describe("a room and its gateways, whatever happens to them", () => {
   it("agree about who is in and what the room is", () => {
     fc.assert(
-      fc.property(roomSettings, roomLives, (settings, steps) => {
+      fc.property(generators.roomSettings, generators.roomLives, (settings, steps) => {
         const world = new ActorWorld(settings)
         world.join("ann")
         for (const step of steps) {

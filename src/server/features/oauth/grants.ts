@@ -8,7 +8,7 @@ import type { Method, Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { IdentityRepository } from "#sql/identities"
 import { type SecretError, Secrets } from "#server/platform/secrets"
-import { type RevocableToken as RevocableToken, ProviderClients } from "./clients.ts"
+import { type RevocableToken, ProviderClients } from "./clients.ts"
 import { ProviderError } from "./provider-http.ts"
 import { Providers } from "./providers.ts"
 

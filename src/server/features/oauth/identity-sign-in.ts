@@ -78,18 +78,12 @@ const makeForesee = Effect.gen(function* () {
   })
 })
 
-const makeEnter = Effect.gen(function* () {
+/** Signs in the player who owns an identity, and stores what the provider says of it now. */
+const makeSignInKnown = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const sessions = yield* Sessions
-  const standings = yield* PlayerStatusCache
-
   const transaction = yield* makeTransaction
-
-  /** Signs the player in whose identity it is, and keeps what the provider tells now. */
-  const known = Effect.fnUntraced(function* (
-    { environmentId }: FlowContext,
-    identity: NewIdentity
-  ) {
+  return Effect.fnUntraced(function* ({ environmentId }: FlowContext, identity: NewIdentity) {
     const key = { ...identity, environmentId }
     const owner = yield* identities.find(key)
     if (Option.isNone(owner)) return Option.none()
@@ -99,6 +93,15 @@ const makeEnter = Effect.gen(function* () {
     if (!Option.exists(still, (row) => row.playerId === playerId)) return Option.none()
     return Option.some(yield* sessions.signIn(environmentId, playerId))
   }, transaction)
+})
+
+const makeEnter = Effect.gen(function* () {
+  const identities = yield* IdentityRepository
+  const sessions = yield* Sessions
+  const standings = yield* PlayerStatusCache
+  const transaction = yield* makeTransaction
+
+  const known = yield* makeSignInKnown
 
   const signIn = Effect.fnUntraced(function* (
     whose: FlowContext,
