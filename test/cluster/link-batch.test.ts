@@ -13,7 +13,7 @@ const listed = mostly(fc.array(fc.string(), { maxLength: 3 }))
 
 const item = fc.record(
   {
-    k: mostly(fc.constantFrom("event", "event", "exit", "end")),
+    kind: mostly(fc.constantFrom("event", "event", "exit", "end")),
     to: fc.oneof(fc.constant(null), listed),
     except: fc.oneof(fc.constant(null), mostly(fc.string())),
     frame: mostly(fc.string()),
