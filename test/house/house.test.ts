@@ -7,6 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { arrows, cycles, folderCycles, importForms } from "./imports.ts"
 import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
+import { citations, wordings } from "./prose.ts"
 import { functionSizes, header, names, sizes, topFolders, twins, words } from "./shape.ts"
 import { parse, type Problem, type Source, type TextFile } from "./source.ts"
 import { readTree } from "./tree.ts"
@@ -261,5 +262,38 @@ describe("language", () => {
     )
     refuses(machinePaths(file("README.md", "See https://example.com/home/games.")))
     holds(files.flatMap(machinePaths))
+  })
+})
+
+describe("prose", () => {
+  // The rules themselves name what they forbid.
+  const readable = files.filter(
+    ({ path }) => !path.startsWith("test/house/") && !path.startsWith("test/bench/peers/")
+  )
+  const paths = new Set(files.map(({ path }) => path))
+
+  it("has no word of a private language", () => {
+    refuses(
+      wordings(file("docs/rooms.md", "Rooms.\nThe player is told so.")),
+      `docs/rooms.md:2 do not write "told": name who sends what: notified, returns, reports`
+    )
+    refuses(wordings(file("src/a.ts", "// Begins anew")), `src/a.ts:1 do not write "anew": again`)
+    refuses(wordings(file("docs/rooms.md", "The room sends its state to the player again.")))
+    holds(readable.flatMap(wordings))
+  })
+
+  it("cites only what is in the repository", () => {
+    const path = "docs/guides/rooms.md"
+    const known = new Set([path, "docs/architecture.md", "src/server/links/hub.ts"])
+    const cites = (text: string) => citations(file(path, text), known)
+    refuses(
+      cites("See spec section 4.3.\nAnd decisions 3.7.13."),
+      `${path}:1 "spec section" is not in this repository: say the fact, or cite docs/`,
+      `${path}:2 "decisions 3.7" is not in this repository: say the fact, or cite docs/`
+    )
+    refuses(cites("See `links/nub.ts`."), `${path}:1 links/nub.ts does not exist`)
+    refuses(cites("See [this](../saves.md#top)."), `${path}:1 ../saves.md does not exist`)
+    refuses(cites("See `links/hub.ts`, [this](../architecture.md) and [that](https://a.b/c.md)."))
+    holds(readable.flatMap((it) => citations(it, paths)))
   })
 })

@@ -168,3 +168,28 @@ export const forbiddenMarks = [
   "@ts-expect-error",
   "@ts-nocheck"
 ]
+
+/** A wording that code and docs may not use, and what to write in its place. */
+export interface BannedWording {
+  readonly pattern: RegExp
+  readonly instead: string
+}
+
+/** Words and phrases of a private language; see `CONTRIBUTING.md` for the rules of writing. */
+export const bannedWordings: ReadonlyArray<BannedWording> = [
+  { pattern: /\btold\b|\btells\b/i, instead: "name who sends what: notified, returns, reports" },
+  { pattern: /\bwhoever\b/i, instead: "name the actor" },
+  { pattern: /\banew\b/i, instead: "again" },
+  { pattern: /numbers? that only grows?/i, instead: "monotonic counter" },
+  { pattern: /\bdeaf and dumb\b/i, instead: "fenced" },
+  { pattern: /\bcom(?:e|es|ing) to nothing\b|\bcame to nothing\b/i, instead: "failed" },
+  { pattern: /\b(?:runner|peer|node)s? (?:is|are|was|were) out\b/i, instead: "evicted" }
+]
+
+/** Citations of documents that a reader of the repository does not have. */
+export const foreignCitations: ReadonlyArray<RegExp> = [
+  /\bspec(?:ification)? (?:section|\d)/i,
+  /\bdecisions? \d+\.\d/i,
+  /\bdesign section\b/i,
+  /\b(?:spec|decisions|design|writing|findings|performance|reliability|voice|functions)\.md\b/
+]

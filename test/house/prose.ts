@@ -1,0 +1,58 @@
+/**
+ * Rules about prose: no word of a private language, no citation that leads nowhere. They hold for code,
+ * comments, names of tests and documents.
+ */
+import { dirname, join } from "node:path/posix"
+import { bannedWordings, foreignCitations } from "./house.ts"
+import { problem, type Problem, type TextFile } from "./source.ts"
+
+/** Every place of a text that a pattern matches. */
+const matchesOf = (text: string, pattern: RegExp): ReadonlyArray<RegExpExecArray> =>
+  Array.from(text.matchAll(new RegExp(pattern.source, `g${pattern.flags}`)))
+
+/** No banned wording, whatever it stands in. */
+export const wordings = (file: TextFile): ReadonlyArray<Problem> =>
+  bannedWordings.flatMap(({ instead, pattern }) =>
+    matchesOf(file.text, pattern).map(({ 0: found, index }) =>
+      problem(file, index, `do not write "${found}": ${instead}`)
+    )
+  )
+
+/** A path in backticks or in a link, of a file: with a folder, or a document at the top. */
+const pathForms = [
+  /`((?:\.{1,2}\/)?(?:[\w.@-]+\/)+[\w.-]+\.(?:ts|js|md|json|yaml|conf|sql))`/,
+  /`([\w-]+\.md)`/
+]
+
+/** A relative link of a Markdown document. */
+const linkForm = /\]\((?!\w+:|#)([^)\s#]+)(?:#[^)\s]*)?\)/
+
+/** Files that a running service or a benchmark makes. */
+const made = /^(?:\.svc|dist|results\/tmp)\//
+
+/** Folders that a path may start from, beside the root and the folder of the file that names it. */
+const bases = ["src/server", "src", "test", "test/support", "docs"]
+
+/**
+ * No citation that a reader of the repository cannot follow: of a document that is not in it, or of a
+ * file that does not exist. `paths` are those of all files.
+ */
+export const citations = (file: TextFile, paths: ReadonlySet<string>): ReadonlyArray<Problem> => {
+  const foreign = foreignCitations.flatMap((pattern) =>
+    matchesOf(file.text, pattern).map(({ 0: found, index }) =>
+      problem(file, index, `"${found}" is not in this repository: say the fact, or cite docs/`)
+    )
+  )
+  const forms = file.path.endsWith(".md") ? [...pathForms, linkForm] : pathForms
+  const dangling = forms.flatMap((form) =>
+    matchesOf(file.text, form).flatMap(({ 1: cited = "", index }) => {
+      const from = ["", dirname(file.path), ...bases]
+      const exists = from.some((base) => {
+        const path = join(base, cited).replace(/\/$/, "")
+        return paths.has(path) || Array.from(paths).some((it) => it.startsWith(`${path}/`))
+      })
+      return exists || made.test(cited) ? [] : [problem(file, index, `${cited} does not exist`)]
+    })
+  )
+  return [...foreign, ...dangling]
+}
