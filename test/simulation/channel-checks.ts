@@ -1,7 +1,7 @@
 /**
- * What must hold of channels. At every step: room for all who are in, nobody banned among them, eight
- * channels a connection. In every transcript: what one activation told, in the one order of all. Once
- * everything has been well for a while: members, their views and the channel agree.
+ * The invariants of channels. At every step: capacity, no banned member, at most eight channels per
+ * connection. In every transcript: the output of one activation, in one order for all. After everything
+ * has been healthy for a while: members, their views and the channel agree.
  */
 import { isDeepStrictEqual } from "node:util"
 import { HashMap } from "effect"
@@ -16,7 +16,7 @@ import {
 } from "#entities/channel/model"
 import type { ChannelTranscript } from "./channel-client.ts"
 import { say } from "./channel-play.ts"
-import type { ChannelRecord, ToldChannel } from "./channel-record.ts"
+import type { ChannelRecord, ChannelOutputLog } from "./channel-record.ts"
 import { channelKey } from "./channel-rules.ts"
 import type { Player } from "./player.ts"
 import type { Runner } from "./runner.ts"
@@ -31,7 +31,7 @@ const checkState = (world: World, id: string, { lists, members, terms }: Channel
   }
 }
 
-/** The state of each channel by the activation that speaks for it, and every connection's channels. */
+/** The state of each channel from its current activation, and the channels of every connection. */
 export const checkChannels = (
   world: World,
   record: ChannelRecord,
@@ -51,9 +51,9 @@ export const checkChannels = (
 
 const opens = (frame: string): boolean => frame.startsWith('{"t":"channel_joined"')
 
-/** What a member hears from here on, until the channel is told to it anew or it goes. */
-const heardFrom = (
-  { items }: ToldChannel,
+/** What a member receives from here until the channel is sent to it again or it leaves. */
+const receivedFrom = (
+  { items }: ChannelOutputLog,
   from: number,
   playerId: string
 ): ReadonlyArray<string> => {
@@ -71,7 +71,7 @@ const heardFrom = (
   return frames
 }
 
-/** The first frames that are as they were told. */
+/** The leading frames that match what was sent. */
 const agreed = (whole: ReadonlyArray<string>, part: ReadonlyArray<string>): number => {
   const differs = part.findIndex((frame, i) => frame !== whole[i])
   return differs < 0 ? part.length : differs
@@ -81,43 +81,46 @@ const isLoss = (frame: string | undefined): boolean =>
   frame?.startsWith('{"t":"channel_closed"') === true && frame.includes('"reason":"lost"')
 
 /**
- * Was this told from there on? A channel that has moved goes on where it is then, until its members
- * are gathered and get it anew.
+ * Whether this was sent from that position on. A channel that moved continues from its current state
+ * until its members have re-attached and receive it again.
  */
 const explains = (
   record: ChannelRecord,
-  told: ToldChannel,
+  log: ChannelOutputLog,
   from: number,
   frames: ReadonlyArray<string>,
   playerId: string
 ): boolean => {
-  const rest = frames.slice(agreed(heardFrom(told, from, playerId), frames))
+  const rest = frames.slice(agreed(receivedFrom(log, from, playerId), frames))
   if (rest.length === 0 || (rest.length === 1 && isLoss(rest[0]))) return true
-  return record.told.some(
+  return record.logs.some(
     (next) =>
-      next !== told &&
-      next.channelId === told.channelId &&
-      next.epoch >= told.epoch &&
-      agreed(heardFrom(next, 0, playerId), rest) > 0 &&
+      next !== log &&
+      next.channelId === log.channelId &&
+      next.epoch >= log.epoch &&
+      agreed(receivedFrom(next, 0, playerId), rest) > 0 &&
       explains(record, next, 0, rest, playerId)
   )
 }
 
-/** Where the channel is told to those who come in, by the text. */
+/** Positions at which the channel is sent to entering members, by its text. */
 const originsOf = (record: ChannelRecord) => {
-  const origins = new Map<string, Array<{ readonly told: ToldChannel; readonly index: number }>>()
-  for (const told of record.told) {
-    for (const [index, item] of told.items.entries()) {
+  const origins = new Map<
+    string,
+    Array<{ readonly log: ChannelOutputLog; readonly index: number }>
+  >()
+  for (const log of record.logs) {
+    for (const [index, item] of log.items.entries()) {
       if (!("frame" in item) || !opens(item.frame)) continue
       const known = origins.get(item.frame)
-      if (known === undefined) origins.set(item.frame, [{ told, index }])
-      else known.push({ told, index })
+      if (known === undefined) origins.set(item.frame, [{ log, index }])
+      else known.push({ log, index })
     }
   }
   return origins
 }
 
-/** Every transcript is the beginning of what one activation told. */
+/** Every transcript is a prefix of the output of one activation. */
 const checkTold = (
   world: World,
   record: ChannelRecord,
@@ -126,25 +129,25 @@ const checkTold = (
   const origins = originsOf(record)
   for (const { channel, frames, playerId } of transcripts) {
     const from = (origins.get(frames[0] ?? "") ?? []).filter(
-      ({ told }) => told.channelId === channelKey(channel)
+      ({ log }) => log.channelId === channelKey(channel)
     )
-    if (from.some(({ index, told }) => explains(record, told, index, frames, playerId))) continue
-    const told = from.map((origin) => heardFrom(origin.told, origin.index, playerId))
+    if (from.some(({ index, log }) => explains(record, log, index, frames, playerId))) continue
+    const log = from.map((origin) => receivedFrom(origin.log, origin.index, playerId))
     world.fault(
-      `${playerId} heard of ${channel} what it was not told:\n    ${frames.join("\n    ")}
-  told:\n    ${told.map((whole) => whole.join("\n    ")).join("\n  or:\n    ")}`
+      `${playerId} received frames of ${channel} that were never sent:\n    ${frames.join("\n    ")}
+  sent:\n    ${log.map((whole) => whole.join("\n    ")).join("\n  or:\n    ")}`
     )
   }
 }
 
-const messagesOf = ({ items }: ToldChannel): ReadonlyArray<string> =>
+const messagesOf = ({ items }: ChannelOutputLog): ReadonlyArray<string> =>
   items.flatMap((item) =>
     item.kind === "tell" && item.frame.startsWith('{"t":"channel_message"') ? [item.frame] : []
   )
 
-/** All nodes are told the messages of an activation in the same order, each once. */
+/** All nodes receive the messages of an activation in the same order, each once. */
 const checkOrder = (world: World, record: ChannelRecord): void => {
-  const byActivation = Map.groupBy(record.told, ({ channelId, epoch }) => `${channelId} ${epoch}`)
+  const byActivation = Map.groupBy(record.logs, ({ channelId, epoch }) => `${channelId} ${epoch}`)
   for (const [activation, tolds] of byActivation) {
     const orders = tolds.map(messagesOf).filter((order) => order.length > 0)
     for (const [i, order] of orders.entries()) {
@@ -186,7 +189,7 @@ const checkMember = (world: World, state: ChannelState, player: Player): void =>
   world.fault(`${player.id} sees another ${name}:\n  ${JSON.stringify([seen, is])}`)
 }
 
-/** One owner a channel, and all of its members see it as it is. */
+/** Each channel has one owner, and all members see its state. */
 export const checkChannelOwners = (
   world: World,
   record: ChannelRecord,
@@ -217,7 +220,7 @@ export const checkChannelOwners = (
   }
 }
 
-/** Everyone says something; answers a check that all who may be heard were, by all who are in. */
+/** Every member sends a message; returns a check that all members received those of all speakers. */
 export const sayAll = (world: World, players: ReadonlyArray<Player>): (() => void) => {
   const said = players.flatMap((player) =>
     Array.from(player.channels.views, ([name, view]) => {
@@ -229,7 +232,7 @@ export const sayAll = (world: World, players: ReadonlyArray<Player>): (() => voi
     for (const { canSend, from, hearers, n, name } of said) {
       for (const { channels, id } of hearers) {
         const heard = channels.heard(name, from) === n
-        if (heard !== canSend) world.fault(`${id} heard of ${from} in ${name}: ${heard}`)
+        if (heard !== canSend) world.fault(`${id} received of ${from} in ${name}: ${heard}`)
       }
     }
   }

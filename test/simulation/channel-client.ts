@@ -1,7 +1,7 @@
 /**
- * The channels of a virtual player, as the typed client has them: views built from what is told and
- * nothing else, and after a drop the client comes into each again by itself. What it cannot make
- * sense of is a defect.
+ * The channels of a virtual player, as the typed client keeps them. Views are built from received frames
+ * alone, and after a drop the client rejoins each channel by itself. A frame that it cannot apply is a
+ * violation.
  */
 import type { ChannelEvent } from "#rpc/channels"
 import type { Reply } from "#rpc/realtime"
@@ -9,7 +9,7 @@ import { follow, type View } from "../support/channel-harness.ts"
 import type { ChannelRules, Sentence } from "./channel-rules.ts"
 import type { World } from "./world.ts"
 
-/** What a member heard of a channel, from one `channel_joined` to the next. */
+/** Frames of a channel that a member received, from one `channel_joined` to the next. */
 export interface ChannelTranscript {
   readonly playerId: string
   readonly connectionId: string
@@ -17,13 +17,13 @@ export interface ChannelTranscript {
   readonly frames: Array<string>
 }
 
-/** What the player was asking when it asked: what the answer is held against. */
+/** The state at the time of a request, which its reply is checked against. */
 interface Asked {
   readonly t: string
   readonly channel: string
-  /** How often the channel was told on coming in, so far. */
+  /** How often `channel_joined` has arrived so far. */
   readonly joins: number
-  /** What forbids it. */
+  /** What forbids the request. */
   readonly sentence: Sentence | undefined
 }
 
@@ -36,7 +36,7 @@ interface Host {
   readonly ask: (t: string, payload: Readonly<Record<string, unknown>>) => void
 }
 
-/** How long the client tries to come in again, and how often. */
+/** How long and how often the client tries to rejoin. */
 const patienceMillis = 20_000
 const againMillis = 250
 
@@ -46,14 +46,14 @@ const nameOf = ({ channel }: ChannelEvent): string =>
 const retried = new Set(["unavailable", "rate_limited"])
 
 export class ChannelClient {
-  /** Channels that this socket has come into. */
+  /** Channels that this socket has joined. */
   readonly views = new Map<string, View>()
-  /** Channels to come into again, and until when to try. */
+  /** Channels to rejoin, and the deadline of each. */
   readonly #wanted = new Map<string, number>()
   readonly #transcripts = new Map<string, ChannelTranscript>()
   readonly #asked = new Map<string, Asked>()
   readonly #joins = new Map<string, number>()
-  /** The number of the last message of each sender, by channel. */
+  /** The last message number of each sender, by channel. */
   readonly #numbers = new Map<string, number>()
   readonly #host: Host
   readonly #rules: ChannelRules
@@ -63,17 +63,17 @@ export class ChannelClient {
     this.#rules = rules
   }
 
-  /** Is nothing left to do for the channels? */
+  /** Whether nothing is pending for the channels. */
   get settled(): boolean {
     return this.#wanted.size === 0 && this.#asked.size === 0
   }
 
-  /** The last number that was heard of a sender. */
+  /** The last number received from a sender. */
   heard(channel: string, from: string): number {
     return this.#numbers.get(`${channel} ${from}`) ?? 0
   }
 
-  /** The socket is gone. */
+  /** Handles the end of the socket. */
   dropped(): void {
     const until = this.#host.world.now + patienceMillis
     for (const name of this.views.keys()) this.#wanted.set(name, until)
@@ -82,15 +82,15 @@ export class ChannelClient {
     this.#asked.clear()
   }
 
-  /** A socket stands again: the client comes into its channels before anything else. */
+  /** Handles a new socket: rejoins all channels before anything else. */
   welcomed(): void {
     for (const name of this.#wanted.keys()) this.#host.ask("channelJoin", { channel: name })
   }
 
-  /** Something is asked. */
+  /** Records a request. */
   asks(rid: string, t: string, name: unknown): void {
     if (!t.startsWith("channel")) return
-    // Only the reply tells the name that a channel was given.
+    // Only the reply contains the generated name of a channel.
     const channel = typeof name === "string" ? name : ""
     this.#asked.set(rid, {
       t,
@@ -100,7 +100,7 @@ export class ChannelClient {
     })
   }
 
-  /** What must keep the player from this, as far as its server has been told. */
+  /** What must forbid this request, as far as the server knows. */
   #sentence(t: string, channel: string): Sentence | undefined {
     if (t === "channelSend") return this.#rules.sentence("muted", channel, this.#host.id)
     if (t === "channelJoin") return this.#rules.sentence("banned", channel, this.#host.id)
@@ -115,7 +115,7 @@ export class ChannelClient {
     const code = error?.code ?? ""
     if (sentence !== undefined && this.#sentence(t, channel) === sentence) {
       if (ok) this.#host.fault(`${t} in ${channel} is ok, against a sentence`)
-      if (code === "send_forbidden") this.#host.fault(`is muted in ${channel} and not told so`)
+      if (code === "send_forbidden") this.#host.fault(`is muted in ${channel} and got no notice`)
     }
     if (t === "channelLeave" && ok) this.#leave(channel)
     if (t === "channelCreate" && ok) this.#cameInto(asked, String(Object(data).channel))
@@ -130,7 +130,7 @@ export class ChannelClient {
     this.#wanted.delete(channel)
   }
 
-  /** Has the channel come before the reply? */
+  /** Whether the channel arrived before the reply. */
   #cameInto({ joins, t }: Asked, channel: string): void {
     const before = t === "channelCreate" ? 0 : joins
     this.#wanted.delete(channel)
@@ -164,7 +164,7 @@ export class ChannelClient {
     }
     const view = this.views.get(name)
     if (view === undefined && event.t !== "channel_joined") {
-      return this.#host.fault(`is not in ${name} and hears ${text}`)
+      return this.#host.fault(`is not in ${name} and receives ${text}`)
     }
     this.#transcripts.get(name)?.frames.push(text)
     if (event.t === "channel_message") this.#inOrder(name, event.from, Object(event.data).n)
@@ -182,15 +182,15 @@ export class ChannelClient {
         if (!next.members.has(this.#host.id)) this.#host.fault(`does not see itself in ${name}`)
       }
     } catch (error) {
-      this.#host.fault(`cannot follow ${text}: ${String(error)}`)
+      this.#host.fault(`cannot apply ${text}: ${String(error)}`)
     }
   }
 
-  /** A sender's messages keep their order, and none comes twice. */
+  /** Messages of a sender keep their order, and none arrives twice. */
   #inOrder(name: string, from: string, number: unknown): void {
     const n = Number(number)
     const last = this.heard(name, from)
-    if (n <= last) this.#host.fault(`hears ${n} of ${from} in ${name} after ${last}`)
+    if (n <= last) this.#host.fault(`receives ${n} of ${from} in ${name} after ${last}`)
     this.#numbers.set(`${name} ${from}`, n)
   }
 }

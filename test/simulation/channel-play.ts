@@ -1,16 +1,16 @@
-/** What virtual players do in channels: whatever a game may do, and what it should not. */
+/** What virtual players do in channels: everything a game may do, and what it should not do. */
 import type { ChannelRules } from "./channel-rules.ts"
 import { serverMade } from "./channel-rules.ts"
 import type { Player } from "./player.ts"
 import type { Chance } from "./random.ts"
 import type { World } from "./world.ts"
 
-/** Few, so that they are taken now and then. */
+/** Few names, so that some are taken. */
 const playerMade = ["@a", "@b"] as const
 
 const ops = ["mute", "unmute", "kick", "ban", "unban", "invite", "allowSend"] as const
 
-/** More than a connection may be in. */
+/** More channels than a connection may join. */
 const tooMany = 9
 
 const create = (chance: Chance, player: Player): void =>
@@ -27,7 +27,7 @@ export const say = (player: Player, channel: string): number => {
   return n
 }
 
-/** One step of a player in channels. */
+/** One random action of a player in channels. */
 export const actInChannels = (
   chance: Chance,
   player: Player,
@@ -56,7 +56,7 @@ export const actInChannels = (
   player.ask("channelModerate", { channel: own, op: chance.pick(ops), playerId })
 }
 
-/** Keeps the server at it, for as long as this says so. */
+/** Keeps the server acting while the given condition holds. */
 export const keepManaging = (
   world: World,
   chance: Chance,

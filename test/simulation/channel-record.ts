@@ -1,6 +1,6 @@
 /**
- * What every channel of the world has told, as told: per activation and watching node, in order. It is
- * what the members' own transcripts are held against.
+ * Records all that each channel sends, per activation and watching node, in order. The checks compare the
+ * transcripts of the members with it.
  */
 import { HashMap, Layer } from "effect"
 import { channels as limits } from "#rpc/limits"
@@ -10,8 +10,8 @@ import type { ChannelOutput } from "#entities/channel/protocol"
 import type { Watcher } from "#entities/watch"
 import type { Process } from "./world.ts"
 
-/** What one activation told one node since it began to watch. */
-export interface ToldChannel {
+/** What one activation sent one node since the node began to watch. */
+export interface ChannelOutputLog {
   readonly channelId: string
   readonly epoch: number
   readonly items: Array<ChannelOutput>
@@ -20,14 +20,14 @@ export interface ToldChannel {
 interface ChannelActivation {
   readonly process: Process
   readonly actor: ChannelActor
-  /** When it was last seen with members, or woke. */
+  /** When it last had members, or woke. */
   occupiedAt: number
-  /** It was seen open. */
+  /** It has been seen open. */
   live: boolean
 }
 
 export class ChannelRecord {
-  readonly told: Array<ToldChannel> = []
+  readonly logs: Array<ChannelOutputLog> = []
   readonly #activations: Array<ChannelActivation> = []
   /** The newest activation of each channel, by its id. */
   readonly #newest = new Map<string, number>()
@@ -39,10 +39,10 @@ export class ChannelRecord {
     const attached = new WeakMap<object, Watcher<ChannelOutput>>()
     const attach = actor.attach.bind(actor)
     actor.attach = (node, watcher, ...rest) => {
-      const told: ToldChannel = { channelId: id, epoch, items: [] }
-      this.told.push(told)
+      const log: ChannelOutputLog = { channelId: id, epoch, items: [] }
+      this.logs.push(log)
       const tell = (items: ReadonlyArray<ChannelOutput>): void => {
-        told.items.push(...items)
+        log.items.push(...items)
         if (items.length > 0) this.#checkOwner(process, actor)
         watcher.tell(items)
       }
@@ -54,13 +54,13 @@ export class ChannelRecord {
     actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
   }
 
-  /** Once a channel has woken elsewhere, nothing that was before it says another word. */
+  /** Once a channel is active elsewhere, older activations must not send anything. */
   #checkOwner({ name, world }: Process, { epoch, id }: ChannelActor): void {
     const newest = this.#newest.get(id) ?? epoch
     if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
   }
 
-  /** Activations that may still speak: of living processes, not fenced, of a channel there is. */
+  /** Activations that may still send: in living processes, not fenced, of an existing channel. */
   speaking(): ReadonlyArray<ChannelActivation> {
     return this.#activations.filter(
       ({ actor, process }) => process.state !== "dead" && !actor.fenced && actor.state !== undefined
@@ -98,7 +98,7 @@ class RecordedActors extends Map<string, ChannelActor> {
   }
 }
 
-/** The registry of a node's channels, which notes what they tell. */
+/** The registry of local channels, which records what they send. */
 export const recordedChannels = (process: Process, record: ChannelRecord) =>
   Layer.sync(LocalChannels, () => ({
     actors: new RecordedActors((actor) => record.add(process, actor)),

@@ -1,6 +1,6 @@
 /**
- * What the server has made of its channels: settings and lists as far as its calls were answered. What
- * a call that was not answered has done is not known, and nothing is said of it any more.
+ * What the server has set on its channels: settings and lists, as far as its calls were answered. The
+ * effect of a call without an answer is unknown, and no check relies on it afterwards.
  */
 import { Cause, Effect, Exit } from "effect"
 import type { ChannelReport, ModerateOp } from "#rpc/channels"
@@ -9,7 +9,7 @@ import type { Chance } from "./random.ts"
 import { environmentId, type Runner } from "./runner.ts"
 import type { World } from "./world.ts"
 
-/** That somebody is muted, banned: the same object as long as nobody asks for a change. */
+/** A mute or a ban: the same object until a change is requested. */
 export interface Sentence {
   readonly since: number
 }
@@ -25,7 +25,7 @@ const lists: ReadonlyMap<ModerateOp, readonly [List, boolean]> = new Map([
   ["disallowSend", ["speakers", false]]
 ])
 
-/** Channels that the server makes: one where all may talk, one with speakers. */
+/** Channels of the server: one where all members may send, one with speakers. */
 export const serverMade = ["lobby", "stage"] as const
 
 export const channelKey = (name: string): string => `${environmentId}/${name}`
@@ -37,7 +37,7 @@ export class ChannelRules {
   readonly #chance: Chance
   readonly #players: ReadonlyArray<string>
   readonly #runners: () => ReadonlyArray<Runner>
-  /** On which lists the players are; undefined while it is not known. */
+  /** The lists that each player is on; undefined while unknown. */
   readonly #entries = new Map<string, Sentence | false | undefined>()
   /** The send rule of each channel. */
   readonly #send = new Map<string, "anyone" | "speakers" | undefined>()
@@ -62,7 +62,7 @@ export class ChannelRules {
     return entry === false ? undefined : entry
   }
 
-  /** Makes the server's channels; in the lobby there is room for half of the players. */
+  /** Creates the channels of the server; the lobby has room for half of the players. */
   begin(): void {
     const [first = ""] = this.#players
     const speakers = this.#players.slice(0, 2)
@@ -88,7 +88,7 @@ export class ChannelRules {
     })
   }
 
-  /** Something that the server may do. */
+  /** A random action of the server. */
   act(): void {
     if (this.#busy) return
     const chance = this.#chance
@@ -114,7 +114,7 @@ export class ChannelRules {
       () => {
         if (listed === undefined) return
         const entry = listed ? { since: this.#world.now } : false
-        // What an unanswered call may still do is not known.
+        // The later effect of an unanswered call is unknown.
         if (before !== undefined && !same) this.#entries.set(key, entry)
       }
     )
@@ -139,7 +139,7 @@ export class ChannelRules {
     )
   }
 
-  /** A call through some runner; whether it was done is known when it succeeds. */
+  /** A call through a random runner; its effect is known only if it succeeds. */
   #call<A, E>(
     what: string,
     call: (hub: ChannelHub["Service"]) => Effect.Effect<A, E>,
@@ -170,7 +170,7 @@ export class ChannelRules {
     )
   }
 
-  /** Asks for each channel, and holds against the answer what the server was told it has. */
+  /** Reads each channel and compares it with what the server has set. */
   check(runner: Runner | undefined): void {
     for (const name of serverMade) {
       let answered = false

@@ -1,7 +1,7 @@
 /**
- * What must hold. At every step: capacity, no seat twice, host and grace as the room's rules have
- * them. In every transcript: each event of an activation once, in its order. Once everything has been
- * well for a while: everybody has an answer, and players, sessions, rooms and rows agree.
+ * The invariants of rooms. At every step: capacity, no seat twice, host and grace by the rules. In every
+ * transcript: each event of an activation once, in order. After everything has been healthy for a
+ * while: every request has a reply, and players, sessions, rooms and rows agree.
  */
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Exit } from "effect"
@@ -12,10 +12,10 @@ import { claim, release } from "#server/links/reservations"
 import { checkRoom } from "../support/room-harness.ts"
 import type { Cluster, Outage } from "./faults.ts"
 import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
-import type { RoomRecord, Told } from "./record.ts"
+import type { RoomRecord, RoomOutputLog } from "./record.ts"
 import type { World } from "./world.ts"
 
-/** The state of each room by the activation that speaks for it. */
+/** The state of each room, from its current activation. */
 export const checkRooms = (world: World, record: RoomRecord): void => {
   for (const { actor } of record.speaking()) {
     if (actor.state === undefined || actor.state.closed !== null) continue
@@ -27,30 +27,30 @@ export const checkRooms = (world: World, record: RoomRecord): void => {
   }
 }
 
-/** Where a connection comes into a room, in what an activation told. */
+/** The position in the output of an activation at which a connection enters the room. */
 interface Entry {
-  readonly told: Told
+  readonly log: RoomOutputLog
   readonly index: number
 }
 
 const entriesOf = (record: RoomRecord): ReadonlyMap<string, ReadonlyArray<Entry>> => {
   const entries = new Map<string, Array<Entry>>()
-  for (const told of record.told) {
-    for (const [index, item] of told.items.entries()) {
+  for (const log of record.logs) {
+    for (const [index, item] of log.items.entries()) {
       if (item.kind !== "enter") continue
-      const key = `${told.roomId} ${item.player} ${item.connection}`
+      const key = `${log.roomId} ${item.player} ${item.connection}`
       const known = entries.get(key)
-      if (known === undefined) entries.set(key, [{ told, index }])
-      else known.push({ told, index })
+      if (known === undefined) entries.set(key, [{ log, index }])
+      else known.push({ log, index })
     }
   }
   return entries
 }
 
-/** What a player hears from its entry on, until it is let in again or leaves. */
-const heardFrom = ({ index, told }: Entry, playerId: string): ReadonlyArray<string> => {
+/** What a player receives from its entry until it enters again or leaves. */
+const receivedFrom = ({ index, log }: Entry, playerId: string): ReadonlyArray<string> => {
   const frames: Array<string> = []
-  for (const item of told.items.slice(index)) {
+  for (const item of log.items.slice(index)) {
     if (item.kind === "enter" && item.player === playerId) {
       if (frames.length > 0) break
       frames.push(item.frame)
@@ -69,7 +69,7 @@ const messageForm = /^\{"t":"(?:channel_)?message"/
 const isLoss = (frame: string | undefined): boolean =>
   frame?.includes('"t":"room_closed"') === true && frame.includes('"reason":"lost"')
 
-/** Nobody hears a message twice: each that a player sends is another. */
+/** No player receives a message twice: every sent message is unique. */
 export const checkDoubled = (
   world: World,
   transcripts: ReadonlyArray<{ readonly playerId: string; readonly frames: ReadonlyArray<string> }>
@@ -77,22 +77,22 @@ export const checkDoubled = (
   for (const { frames, playerId } of transcripts) {
     const messages = frames.filter((frame) => messageForm.test(frame))
     const twice = messages.find((frame, i) => messages.indexOf(frame) < i)
-    if (twice !== undefined) world.fault(`${playerId} hears twice: ${twice}`)
+    if (twice !== undefined) world.fault(`${playerId} receives twice: ${twice}`)
   }
 }
 
-/** Rooms are lost only where the database has lost them and a runner, too. */
+/** A room may be lost only if both the database and a runner lost it. */
 export const checkLosses = (world: World, ledger: Ledger, { bereft, crashed }: Losses): void => {
   if (bereft && crashed) return
   for (const { frames, playerId, roomId } of ledger.transcripts) {
-    if (frames.some(isLoss)) world.fault(`${playerId} hears that ${roomId} is lost`)
+    if (frames.some(isLoss)) world.fault(`${playerId} receives that ${roomId} is lost`)
   }
 }
 
 const begins = (whole: ReadonlyArray<string>, part: ReadonlyArray<string>): boolean =>
   part.every((frame, i) => frame === whole[i] || (i === part.length - 1 && isLoss(frame)))
 
-/** Every transcript is the beginning of what one activation told, and activations only grow. */
+/** Every transcript is a prefix of the output of one activation, and epochs only increase. */
 export const checkTranscripts = (world: World, record: RoomRecord, ledger: Ledger): void => {
   const entries = entriesOf(record)
   const epochs = new Map<string, number>()
@@ -100,23 +100,23 @@ export const checkTranscripts = (world: World, record: RoomRecord, ledger: Ledge
     const { connectionId, playerId, roomId } = transcript
     const key = `${roomId} ${playerId} ${connectionId}`
     const origins = (entries.get(key) ?? []).filter((entry) =>
-      begins(heardFrom(entry, playerId), transcript.frames)
+      begins(receivedFrom(entry, playerId), transcript.frames)
     )
     if (origins.length === 0) world.fault(unexplained(entries.get(key) ?? [], transcript))
-    const epoch = Math.max(...origins.map(({ told }) => told.epoch))
-    if (epoch < (epochs.get(key) ?? 0)) world.fault(`${playerId} hears an older ${roomId} again`)
-    epochs.set(key, Math.min(...origins.map(({ told }) => told.epoch)))
+    const epoch = Math.max(...origins.map(({ log }) => log.epoch))
+    if (epoch < (epochs.get(key) ?? 0)) world.fault(`${playerId} receives an older ${roomId} again`)
+    epochs.set(key, Math.min(...origins.map(({ log }) => log.epoch)))
   }
 }
 
 const unexplained = (entries: ReadonlyArray<Entry>, { frames, playerId, roomId }: Transcript) => {
-  const told = entries.map((entry) => heardFrom(entry, playerId).join("\n    "))
-  return `${playerId} heard of ${roomId} what it was not told:\n    ${frames.join(
+  const log = entries.map((entry) => receivedFrom(entry, playerId).join("\n    "))
+  return `${playerId} received frames of ${roomId} that were never sent:\n    ${frames.join(
     "\n    "
-  )}\n  told:\n    ${told.join("\n  or:\n    ")}`
+  )}\n  log:\n    ${log.join("\n  or:\n    ")}`
 }
 
-/** No promise of a reply is left, save those of the queue. */
+/** No request is without a reply, except those waiting in a queue. */
 export const checkAnswers = (world: World, players: ReadonlyArray<Player>, but: string): void => {
   for (const { id, pending } of players) {
     for (const { sentAt, t } of pending.values()) {
@@ -126,7 +126,7 @@ export const checkAnswers = (world: World, players: ReadonlyArray<Player>, but: 
   }
 }
 
-/** A room as everybody who sits in it should have it. */
+/** A room as all of its members should see it. */
 const checkRoomOf = (
   world: World,
   state: RoomState,
@@ -146,7 +146,7 @@ const checkRoomOf = (
   }
 }
 
-/** One owner a room, and all of its members see it as it is. */
+/** Each room has one owner, and all members see its state. */
 export const checkOwners = (
   world: World,
   record: RoomRecord,
@@ -169,8 +169,8 @@ export const checkOwners = (
 }
 
 /**
- * Asks each player's session where the player is. A seat in a room that sleeps since its runner died
- * counts until the room is woken.
+ * Asks each player session where its player is. A seat in a room that has not woken since its runner
+ * died counts until the room wakes.
  */
 export const checkSessions = (
   world: World,
@@ -203,10 +203,10 @@ export const checkSessions = (
   }
 }
 
-/** How long a change may wait for its snapshot, and how long that may take. */
+/** How long a change may wait for its snapshot, and how long the write may take. */
 const windowMillis = 1000
 
-/** What was acknowledged a second before the next mishap is there for good. */
+/** What was acknowledged a second before the next fault must survive. */
 export const checkWrites = (
   record: RoomRecord,
   world: World,
@@ -230,9 +230,9 @@ export const checkWrites = (
 type Losses = Pick<Cluster, "bereft" | "crashed">
 
 /**
- * What a room that wakes has forgotten: no leave that was acknowledged, and of acknowledged writes not
- * more than those of the promised second, whatever has happened to runners or to the database. Where
- * both were lost the room may wake from what another runner knows, or not at all.
+ * Checks what a waking room has forgotten: no acknowledged leave, and of acknowledged writes only those of
+ * the last second, whatever happened to runners or to the database. If both were lost, the room may
+ * wake from the state of another runner, or not at all.
  */
 export const checkForgotten = (
   world: World,
@@ -261,7 +261,7 @@ export const checkForgotten = (
   }
 }
 
-/** What holds as long as nothing goes wrong: no request fails, and no seat is given to nobody. */
+/** Holds while there are no faults: no request fails, and no seat goes to an absent player. */
 export const checkCalm = (world: World, record: RoomRecord, ledger: Ledger): void => {
   for (const outcome of ledger.outcomes.keys()) {
     if (outcome.endsWith("unavailable")) world.fault(`${outcome}, and nothing was wrong`)

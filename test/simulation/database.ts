@@ -1,8 +1,8 @@
 /**
- * The database of a simulated cluster: real Postgres under the real repository, behind a fault layer
- * that says when a statement is carried out, when its answer comes, and whether it comes at all. A
- * statement that is carried out at a virtual time is awaited at a later one, so that the run is the
- * same however fast Postgres is.
+ * The database of a simulated cluster: real Postgres under the real repositories, behind a fault layer
+ * that decides when a statement runs, when its result arrives, and whether it arrives at all. A
+ * statement that runs at one virtual time is awaited at a later one, so the run does not depend on the
+ * speed of Postgres.
  */
 import { Effect, type Exit } from "effect"
 import { SqlError } from "effect/sql"
@@ -13,17 +13,17 @@ import type { Process, World } from "./world.ts"
 
 type Rows = RoomRepository["Service"]
 
-/** How the database is at the moment. */
+/** The current condition of the database. */
 export type Weather = "fine" | "slow" | "refusing" | "silent"
 
-/** Real statements, one after the other. */
+/** Real statements, one at a time. */
 export interface RealDatabase {
   readonly rows: Rows
   readonly channelRows: ChannelRepository["Service"]
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<Exit.Exit<A, E>>
-  /** Forgets all rooms and channels and begins the epochs anew. */
+  /** Deletes all rooms and channels and restarts the epochs. */
   readonly clear: () => Promise<void>
-  /** Forgets what a crash of Postgres takes away. */
+  /** Deletes what a crash of Postgres loses (unlogged tables). */
   readonly crash: () => Promise<void>
   readonly roomIds: () => Promise<ReadonlyArray<string>>
   readonly channelNames: () => Promise<ReadonlyArray<string>>
@@ -35,13 +35,13 @@ const unreachable = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({ cause: undefined, message: "Postgres cannot be reached" })
 })
 
-/** What becomes of a statement. */
+/** The fate of a statement. */
 interface Fate {
-  /** Milliseconds until it is carried out; never when undefined. */
+  /** Milliseconds until it runs; undefined means never. */
   readonly carriedOut: number | undefined
-  /** Milliseconds from then until the answer; never when undefined. */
+  /** Milliseconds from then until the result; undefined means never. */
   readonly answer: number | undefined
-  /** The answer says that the connection is gone. */
+  /** The result is a lost connection. */
   readonly lost: boolean
 }
 
@@ -60,7 +60,7 @@ export class Database {
     this.#chance = chance
   }
 
-  /** The weather changes; what was stuck in silence goes on. */
+  /** Changes the condition; statements stuck in silence continue. */
   turn(weather: Weather): void {
     this.weather = weather
     if (weather === "silent") return
@@ -69,19 +69,19 @@ export class Database {
     for (const go of parked) go()
   }
 
-  /** The server dies and is there again after a while, without what is in unlogged tables. */
+  /** Crashes the server; it is back after a delay with empty unlogged tables. */
   crash(millis: number): void {
     this.turn("refusing")
     const awaited = this.#real.crash()
     this.#world.after(millis, () => this.turn("fine"), { awaited })
   }
 
-  /** One process cannot reach the database, while others can. */
+  /** Cuts one process off from the database, while others reach it. */
   isolate(process: Process): void {
     this.#isolated.add(process)
   }
 
-  /** What the process has asked meanwhile arrives now. */
+  /** Delivers what the process sent meanwhile. */
   rejoin(process: Process): void {
     this.#isolated.delete(process)
     this.turn(this.weather)
@@ -105,7 +105,7 @@ export class Database {
     }
   }
 
-  /** Plays a statement's fate out: `carryOut` begins it, `awaited` is what has to be there then. */
+  /** Applies the fate of a statement: `carryOut` starts it, `awaited` is the result it waits for. */
   #play<A, E>(
     process: Process,
     carryOut: () => Promise<Exit.Exit<A, E>>,
@@ -138,7 +138,7 @@ export class Database {
     }
   }
 
-  /** A statement of the cluster's own tables, which the world keeps itself. */
+  /** A statement on the cluster's own tables, which the simulation implements itself. */
   statement<A, E>(process: Process, run: () => A, unreachableAs: () => E): Effect.Effect<A, E> {
     return Effect.callback<A, E>((resume) => {
       let interrupted = false
@@ -180,7 +180,7 @@ export class Database {
     })
   }
 
-  /** A statement whose failure nobody can mend (`settled`): it dies, late at the latest. */
+  /** A statement whose failure is a defect (`orDieWithTimeout`): it dies at the timeout at the latest. */
   #settled<A>(process: Process, real: Effect.Effect<A>): Effect.Effect<A> {
     return Effect.timeoutOrElse(Effect.orDie(this.#query(process, real)), {
       duration: statementMillis,
@@ -188,7 +188,7 @@ export class Database {
     })
   }
 
-  /** The repository of channels as a process sees it. */
+  /** The channel repository as a process sees it. */
   channelRowsFor(process: Process): ChannelRepository["Service"] {
     const { channelRows: rows } = this.#real
     const settled = <A>(real: Effect.Effect<A>) => this.#settled(process, real)
@@ -202,7 +202,7 @@ export class Database {
     })
   }
 
-  /** The repository of rooms as a process sees it. */
+  /** The room repository as a process sees it. */
   rowsFor(process: Process): Rows {
     const { rows } = this.#real
     const settled = <A>(real: Effect.Effect<A>) => this.#settled(process, real)

@@ -1,4 +1,4 @@
-/** What happens to the cluster: runners die, stop, freeze and come, wires and the database fail. */
+/** Faults of the cluster: runners are killed, stopped, frozen and started; the network and the database fail. */
 import type { Weather } from "./database.ts"
 import type { Chance } from "./random.ts"
 import type { Surroundings } from "./runner.ts"
@@ -19,13 +19,13 @@ export class Cluster {
   readonly #newChance: () => Chance
   runners: Array<Runner> = []
   #started = 0
-  /** When something was wrong that may cost unsaved changes. */
+  /** The last time at which unsaved changes may have been lost. */
   readonly outages: Array<Outage> = []
-  /** Nothing has happened yet. */
+  /** No fault has happened yet. */
   calm = true
-  /** The database has lost what is not logged. */
+  /** The database has lost its unlogged tables. */
   crashed = false
-  /** A runner is gone, or was away for longer than its locks last: it may know of rooms no more. */
+  /** A runner is gone or was away longer than its locks last, so it may have lost its rooms. */
   bereft = false
 
   constructor(world: World, chance: Chance, newChance: () => Chance, all: Surroundings) {
@@ -50,7 +50,7 @@ export class Cluster {
     this.outages.push({ from: this.world.now, to: this.world.now + millis })
   }
 
-  /** One fault. */
+  /** Injects one fault. */
   strike(): void {
     this.calm = false
     const chance = this.#chance
@@ -69,7 +69,7 @@ export class Cluster {
       case 4:
         return this.#cut(runner, other)
       case 5:
-        this.world.note(`wires reset between ${runner.name} and ${other.name}`)
+        this.world.note(`connections reset between ${runner.name} and ${other.name}`)
         return this.#all.network.reset(runner.process, other.process)
       case 6:
       case 7:
@@ -128,7 +128,7 @@ export class Cluster {
     this.world.after(millis, () => this.#all.network.heal())
   }
 
-  /** The runner loses its database, and with it its locks, without anybody else noticing. */
+  /** The runner loses its database and so its locks; no other runner notices. */
   #isolate(runner: Runner): void {
     this.bereft = true
     const millis = this.#chance.integer(3000, 10_000)
@@ -138,10 +138,10 @@ export class Cluster {
     this.world.after(millis, () => this.#all.database.rejoin(runner.process))
   }
 
-  /** Postgres dies; what is in unlogged tables is gone. */
+  /** Postgres crashes and loses its unlogged tables. */
   #crash(): void {
     const millis = this.#chance.integer(50, 3000)
-    this.world.note(`the database crashes, and is back after ${millis}`)
+    this.world.note(`the database crashes and is back after ${millis}`)
     this.#outage(millis)
     this.crashed = true
     this.#all.locks.crash()
@@ -157,7 +157,7 @@ export class Cluster {
     this.world.after(millis, () => this.#all.database.turn("fine"))
   }
 
-  /** Everything is well again. */
+  /** Heals all faults. */
   heal(): void {
     this.world.note("everything heals")
     for (const { process } of this.runners) {

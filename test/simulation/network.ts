@@ -1,7 +1,7 @@
 /**
- * The wires between runners: in-memory sockets under the library's own RPC protocol. Bytes arrive in
- * order and after a while; a wire may be cut (both ends notice), or silently lead nowhere until it
- * heals, and a process that is killed leaves its peers with a closed socket, or with silence.
+ * The network between runners: in-memory sockets under the RPC protocol of Effect Cluster. Bytes arrive
+ * in order after a delay. A connection can be cut (both ends notice) or silently drop everything until
+ * it heals. A killed process leaves its peers with a closed socket, or with silence.
  */
 import { Effect, Layer, Latch } from "effect"
 import { Runners, type RunnerAddress } from "effect/cluster"
@@ -35,7 +35,7 @@ class End {
   #inbox: Array<Chunk> = []
   #waiter: ((read: Read) => void) | undefined
   #error: Socket.SocketError | undefined
-  /** What is under way to this end arrives in order. */
+  /** Bytes in flight to this end, in order. */
   #lastArrival = 0
 
   constructor(process: Process, network: Network) {
@@ -47,7 +47,7 @@ class End {
     return this.#error === undefined
   }
 
-  /** Something for this end leaves the other one. */
+  /** The other end sends a chunk to this one. */
   arrive(happen: () => void): void {
     const { world } = this.process
     const delay = this.#network.delay()
@@ -74,7 +74,7 @@ class End {
     this.#drain()
   }
 
-  /** This end is done; the other one hears of it. */
+  /** Closes this end; the other end sees the close. */
   close(): void {
     if (!this.open) return
     this.fail(broken("closed here"))
@@ -137,7 +137,7 @@ export class Network {
   readonly #listeners = new Map<string, Listener>()
   readonly #ends = new Set<End>()
   readonly #cuts = new Set<string>()
-  /** Processes whose machine is gone with them. */
+  /** Processes whose whole machine is lost. */
   readonly #silent = new Set<Process>()
   #held: Array<() => void> = []
 
@@ -146,7 +146,7 @@ export class Network {
     this.#chance = chance
   }
 
-  /** Milliseconds that a chunk is under way. */
+  /** Latency of a chunk, in milliseconds. */
   delay(): number {
     return this.#chance.happens(0.02) ? this.#chance.integer(5, 60) : this.#chance.fraction() * 2
   }
@@ -155,12 +155,12 @@ export class Network {
     return this.#cuts.has(`${a.name} ${b.name}`)
   }
 
-  /** Nothing gets from the one to the other, either way, and nobody is told. */
+  /** Drops everything between two processes in both directions, without closing connections. */
   cut(a: Process, b: Process): void {
     this.#cuts.add(`${a.name} ${b.name}`).add(`${b.name} ${a.name}`)
   }
 
-  /** All wires lead where they should; what was under way arrives. */
+  /** Heals all partitions; chunks in flight arrive. */
   heal(): void {
     this.#cuts.clear()
     const held = this.#held
@@ -172,7 +172,7 @@ export class Network {
     this.#held.push(land)
   }
 
-  /** Closes every connection between two processes: what is under way is lost. */
+  /** Closes every connection between two processes; chunks in flight are lost. */
   reset(a: Process, b: Process): void {
     for (const end of this.#ends) {
       const other = end.peer?.process
@@ -181,7 +181,7 @@ export class Network {
     }
   }
 
-  /** The end of a process: its peers hear of it, unless the whole machine is gone. */
+  /** Ends a process: its peers see closed connections, unless the whole machine is lost. */
   gone(process: Process, silently: boolean): void {
     if (silently) this.#silent.add(process)
     for (const end of this.#ends) {
@@ -191,13 +191,13 @@ export class Network {
     }
   }
 
-  /** Does nothing listen at the address? A machine that is gone altogether does not even say so. */
+  /** Whether a connection attempt is refused; a lost machine does not even refuse. */
   refuses(address: RunnerAddress.RunnerAddress): boolean {
     const process = this.#listeners.get(key(address))?.process
     return process !== undefined && process.state === "dead" && !this.#silent.has(process)
   }
 
-  /** Would a ping be answered now? */
+  /** Whether a ping would be answered now. */
   answers(from: Process, address: RunnerAddress.RunnerAddress): boolean {
     const process = this.#listeners.get(key(address))?.process
     return process?.state === "running" && !this.isCut(from, process)
@@ -226,11 +226,11 @@ export class Network {
     })
   }
 
-  /** A line's wire: frames go as they are, in chunks of their own. */
-  #wire(
+  /** A connection of a runner link: one frame per chunk, unencoded. */
+  #connection(
     process: Process,
-    connection: Effect.Effect<End, Socket.SocketError>,
-    eventsOf: (wire: RunnerConnection) => RunnerConnectionEvents
+    opening: Effect.Effect<End, Socket.SocketError>,
+    eventsOf: (connection: RunnerConnection) => RunnerConnectionEvents
   ): RunnerConnection {
     let why = "the other end closed it"
     let end: End | undefined
@@ -246,7 +246,7 @@ export class Network {
       if (end !== undefined) this.#ends.delete(end)
       events.ended(why)
     })
-    const wire: RunnerConnection = {
+    const connection: RunnerConnection = {
       send: (frame) => {
         if (!over) write(frame)
       },
@@ -256,9 +256,9 @@ export class Network {
         end?.close()
       }
     }
-    const events = eventsOf(wire)
+    const events = eventsOf(connection)
     const carry = Effect.gen(function* () {
-      const open = yield* connection
+      const open = yield* opening
       end = open
       for (const frame of waiting) write(frame)
       yield* Effect.forever(
@@ -268,21 +268,23 @@ export class Network {
       )
     })
     process.run(Effect.andThen(Effect.exit(carry), finish))
-    return wire
+    return connection
   }
 
-  /** The wires of a process at an address. */
-  wires(process: Process, address: string): RunnerTransport["Service"] {
+  /** The runner transport of a process at an address. */
+  transport(process: Process, address: string): RunnerTransport["Service"] {
     return {
-      open: (to, events) => this.#wire(process, this.#connect(process, lineKey(to)), () => events),
+      open: (to, events) =>
+        this.#connection(process, this.#connect(process, linkKey(to)), () => events),
       accept: (accepted) => {
-        const accept = (end: End): void => void this.#wire(process, Effect.succeed(end), accepted)
-        this.#listeners.set(`line ${address}`, { process, accept })
+        const accept = (end: End): void =>
+          void this.#connection(process, Effect.succeed(end), accepted)
+        this.#listeners.set(`link ${address}`, { process, accept })
       }
     }
   }
 
-  /** A socket that opens a connection whenever it is read from. */
+  /** A socket that opens a connection whenever it is read. */
   socket(from: Process, address: string): Socket.Socket {
     const opened = Latch.makeUnsafe(false)
     let current: End | undefined
@@ -333,13 +335,13 @@ export class Network {
 }
 
 const key = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
-const lineKey = (address: RunnerAddress.RunnerAddress): string => `line ${key(address)}`
+const linkKey = (address: RunnerAddress.RunnerAddress): string => `link ${key(address)}`
 
-/** The wires of a runner: to others, and for others to it. */
-export const wires = (network: Network, process: Process, self: RunnerAddress.RunnerAddress) =>
+/** The connections of a runner, outgoing and incoming. */
+export const transport = (network: Network, process: Process, self: RunnerAddress.RunnerAddress) =>
   Layer.mergeAll(
     Layer.succeed(SocketServer.SocketServer, network.server(process, key(self))),
-    Layer.succeed(RunnerTransport, network.wires(process, key(self))),
+    Layer.succeed(RunnerTransport, network.transport(process, key(self))),
     Layer.effect(
       Runners.RpcClientProtocol,
       Effect.gen(function* () {

@@ -1,14 +1,14 @@
-/** What virtual players do: whatever a game may do, and what it should not, at random times. */
+/** What virtual players do at random times: everything a game may do, and what it should not do. */
 import { actInChannels } from "./channel-play.ts"
 import type { Ledger, Player } from "./player.ts"
 import type { Chance } from "./random.ts"
 import type { Runner } from "./runner.ts"
 
 const modes = ["duel", "party"] as const
-/** Few, so that they are taken now and then. */
+/** Few codes, so that some are taken. */
 const codes = ["ABCD", "EFGH", "IJKL"] as const
 
-/** A list of things to do, each with how often it is done. */
+/** Actions, each with its relative frequency. */
 type Choices = ReadonlyArray<readonly [weight: number, act: () => void]>
 
 const choose = (chance: Chance, choices: Choices): void => {
@@ -25,7 +25,7 @@ export interface Play {
   readonly ledger: Ledger
   readonly players: ReadonlyArray<Player>
   readonly runners: () => ReadonlyArray<Runner>
-  /** Are there channels in this life? */
+  /** Whether this simulation has channels. */
   readonly channels: boolean
 }
 
@@ -36,11 +36,11 @@ const connect = ({ chance, runners }: Play, player: Player): void => {
   if (runner !== undefined) player.connect(runner)
 }
 
-/** The node notices a close at once, or only after its heartbeat fails. */
+/** The node notices a close at once or only when its heartbeat fails. */
 const drop = ({ chance }: Play, player: Player): void =>
   player.drop(chance.happens(0.7) ? chance.integer(0, 20) : chance.integer(1000, 9000))
 
-/** A game that stops reading for a while. */
+/** A client that stops reading for a while. */
 const dawdle = ({ chance }: Play, player: Player): void => {
   const { socket } = player
   if (socket === undefined) return
@@ -63,7 +63,7 @@ const create = ({ chance }: Play, player: Player): void =>
     ...(chance.happens(0.2) ? { code: chance.pick(codes) } : {})
   })
 
-/** Whoever waits may think better of it at the very moment the match is made. */
+/** A waiting player may cancel at the very moment the match is made. */
 const match = ({ chance, players }: Play, player: Player): void => {
   player.ask("quickMatch", { mode: chance.pick(modes) })
   for (const other of players) {
@@ -99,7 +99,7 @@ const inRoom = (play: Play, player: Player): Choices => {
   ]
 }
 
-/** Writes the player's own key of the room's state. */
+/** Writes the player's own key of the room state. */
 export const write = (player: Player): void => {
   const n = player.next()
   player.ask("setState", { patch: { [player.id]: n } }, n)
@@ -124,7 +124,7 @@ const matching = (play: Play, player: Player): Choices => [
 
 const entering = ["create", "join", "resume", "leave"]
 
-/** One step of a player. */
+/** One random action of a player. */
 export const act = (play: Play, player: Player): void => {
   const { chance } = play
   if (player.socket === undefined) {
@@ -154,7 +154,7 @@ export const act = (play: Play, player: Player): void => {
   ])
 }
 
-/** Keeps a player acting, for as long as it says so. */
+/** Keeps a player acting while the given condition holds. */
 export const keepActing = (play: Play, player: Player, goesOn: () => boolean): void => {
   const step = (): void => {
     if (!goesOn()) return
@@ -164,7 +164,7 @@ export const keepActing = (play: Play, player: Player, goesOn: () => boolean): v
   player.world.after(play.chance.integer(0, 1000), step)
 }
 
-/** A well-behaved client that wants nothing: it stays connected and in the room it is in. */
+/** A well-behaved idle client: stays connected and in its room. */
 export const rest = (play: Play, player: Player): void => {
   if (player.socket === undefined) return connect(play, player)
   player.socket.read(true)

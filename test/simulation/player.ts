@@ -1,6 +1,6 @@
 /**
- * A virtual player: one game client with its sockets, its requests and its view of the room it is in,
- * built from what it is told and nothing else. What it cannot make sense of is a defect.
+ * A virtual player: one game client with its sockets, its requests and its view of its room. The view
+ * is built from received frames alone. A frame that it cannot apply is a violation.
  */
 import { Option, Schema } from "effect"
 import { ChannelEvent } from "#rpc/channels"
@@ -18,7 +18,7 @@ const decode = Schema.decodeUnknownSync(
   Schema.fromJsonString(Schema.Union([Welcome, Warn, Reply, RoomEvent, ChannelEvent]))
 )
 
-/** Is the error one of those that the frame's definition names? */
+/** Whether the definition of the frame declares this error. */
 const isDeclared = (t: string, error: Reply["error"]): boolean => {
   const frame = ClientFrames.requests.get(t)
   if (frame === undefined) return false
@@ -33,13 +33,13 @@ export interface Request {
   readonly t: string
   readonly rid: string
   readonly sentAt: number
-  /** What a `setState` writes. */
+  /** The value that a `setState` writes. */
   readonly n: number
-  /** The requests for a match that a `cancelMatch` may cancel. */
+  /** Pending `quickMatch` requests that a `cancelMatch` may cancel. */
   readonly matches: ReadonlyArray<string>
 }
 
-/** What a player heard on a socket in a room, from a `room_joined` on. */
+/** Frames that a player received in a room on one socket, from `room_joined` on. */
 export interface Transcript {
   readonly playerId: string
   readonly connectionId: string
@@ -47,7 +47,7 @@ export interface Transcript {
   readonly frames: Array<string>
 }
 
-/** A write (`n`) or a leave whose reply said `ok`. */
+/** A write (`n`) or a leave that was acknowledged with `ok`. */
 export interface Acknowledged {
   readonly playerId: string
   readonly roomId: string
@@ -56,23 +56,23 @@ export interface Acknowledged {
   readonly at: number
 }
 
-/** A wait for a match, until the node has answered or the connection is gone. */
+/** A pending match request, until the reply or the end of the connection. */
 export interface Wait {
   readonly playerId: string
   readonly from: number
   until: number
 }
 
-/** What the world keeps of all players, for the checks. */
+/** What the checks need of all players. */
 export interface Ledger {
   readonly waits: Array<Wait>
   readonly transcripts: Array<Transcript>
   readonly channelTranscripts: Array<ChannelTranscript>
   readonly acknowledged: Array<Acknowledged>
   readonly left: Array<Acknowledged>
-  /** Rooms that players know of, by id. */
+  /** Rooms known to players, by id. */
   readonly codes: Map<string, string>
-  /** How often a frame was answered with what. */
+  /** How often each frame got which reply. */
   readonly outcomes: Map<string, number>
 }
 
@@ -82,20 +82,20 @@ export class Player {
   readonly #chance: Chance
   readonly #ledger: Ledger
   socket: PlayerSocket | undefined
-  /** The connection's id, once it is welcome. */
+  /** The id of the connection, once the server has sent `welcome`. */
   connectionId: string | undefined
   view: RoomSnapshot | undefined
   readonly channels: ChannelClient
   readonly pending = new Map<string, Request>()
-  /** Rooms that this socket has come into. */
+  /** Rooms that this socket has entered. */
   #entered = new Set<string>()
   #transcript: Transcript | undefined
-  /** The number of the last message of each sender, since the room was entered. */
+  /** The last message number of each sender since the room was entered. */
   readonly #numbers = new Map<string, number>()
   readonly #cancelled = new Set<string>()
   readonly #waits = new Map<string, Wait>()
   #counter = 0
-  /** A room that the service says is kept for the player. */
+  /** A room whose seat the service keeps for the player. */
   kept: string | undefined
   lastClose = 0
 
@@ -116,7 +116,7 @@ export class Player {
     return false
   }
 
-  /** Opens a socket; one that is still open stays so until the service closes it, or it is dropped. */
+  /** Opens a socket; an older one stays open until the service closes it or it is dropped. */
   connect(runner: Runner): void {
     this.#forget()
     const socket: PlayerSocket = new PlayerSocket({
@@ -125,8 +125,8 @@ export class Player {
       world: this.world,
       chance: this.#chance,
       events: {
-        frame: (text, toldAt) => {
-          if (this.socket === socket) this.#hear(text, toldAt)
+        frame: (text, sentAt) => {
+          if (this.socket === socket) this.#hear(text, sentAt)
         },
         closed: (code) => {
           this.world.note(`${this.id.slice(-2)} closed with ${code}`)
@@ -138,7 +138,7 @@ export class Player {
     this.world.note(`${this.id.slice(-2)} connects to ${runner.name}`)
   }
 
-  /** The socket is dropped from the player's side; the node hears of it some time later. */
+  /** Drops the socket on the player's side; the node notices later. */
   drop(noticeMillis: number): void {
     this.world.note(`${this.id.slice(-2)} drops (noticed after ${noticeMillis})`)
     this.socket?.leave(noticeMillis)
@@ -173,7 +173,7 @@ export class Player {
     return ++this.#counter
   }
 
-  /** Sends a frame that wants a reply. */
+  /** Sends a frame that expects a reply. */
   ask(t: string, payload: Readonly<Record<string, unknown>> = {}, n = 0): void {
     const rid = String(this.next())
     const matches = Array.from(this.pending.values()).filter(({ t: of }) => of === "quickMatch")
@@ -189,7 +189,7 @@ export class Player {
     this.world.fault(`${this.id} ${what}`)
   }
 
-  #hear(text: string, toldAt: number): void {
+  #hear(text: string, sentAt: number): void {
     const frame = decode(text)
     if (frame.t !== "message") this.world.note(`${this.id.slice(-2)} < ${text.slice(0, 400)}`)
     switch (frame.t) {
@@ -200,7 +200,7 @@ export class Player {
       case "warn":
         return
       case "reply":
-        return this.#answered(frame, toldAt)
+        return this.#answered(frame, sentAt)
       default:
         if (!isOfChannel(frame)) return this.#event(frame, text)
         return this.channels.hear(frame, text, this.#ledger.channelTranscripts)
@@ -210,7 +210,7 @@ export class Player {
   #event(event: RoomEvent, text: string): void {
     if (event.t === "room_joined") {
       if (this.view !== undefined && this.view.id !== event.room.id) {
-        this.fault(`is in ${this.view.id} and comes into ${event.room.id}`)
+        this.fault(`is in ${this.view.id} and enters ${event.room.id}`)
       }
       const { code, id } = event.room
       this.#ledger.codes.set(id, code)
@@ -225,22 +225,22 @@ export class Player {
       this.#numbers.clear()
       this.view = event.room
     } else {
-      if (this.view === undefined) return this.fault(`is in no room and hears ${text}`)
+      if (this.view === undefined) return this.fault(`is in no room and receives ${text}`)
       this.#transcript?.frames.push(text)
       if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
       try {
         this.view = follow(this.view, event)
       } catch (error) {
-        this.fault(`cannot follow ${text}: ${String(error)}`)
+        this.fault(`cannot apply ${text}: ${String(error)}`)
       }
     }
     this.#checkView()
   }
 
-  /** A sender's messages keep their order, and none comes twice. */
+  /** Messages of a sender keep their order, and none arrives twice. */
   #inOrder(from: string, n: number): void {
     const last = this.#numbers.get(from) ?? 0
-    if (n <= last) this.fault(`hears ${n} of ${from} after ${last}`)
+    if (n <= last) this.fault(`receives ${n} of ${from} after ${last}`)
     this.#numbers.set(from, n)
   }
 
@@ -253,17 +253,17 @@ export class Player {
     if (!ids.has(this.id)) this.fault("is in a room that does not show it")
   }
 
-  #answered(reply: Reply, toldAt: number): void {
+  #answered(reply: Reply, sentAt: number): void {
     const request = this.pending.get(reply.rid)
     this.pending.delete(reply.rid)
-    if (request === undefined) return this.fault(`is answered twice: ${JSON.stringify(reply)}`)
+    if (request === undefined) return this.fault(`receives two replies: ${JSON.stringify(reply)}`)
     const wait = this.#waits.get(reply.rid)
-    if (wait !== undefined) wait.until = toldAt
+    if (wait !== undefined) wait.until = sentAt
     const outcome = `${request.t} ${reply.ok ? "ok" : (reply.error?.code ?? "?")}`
     this.#ledger.outcomes.set(outcome, (this.#ledger.outcomes.get(outcome) ?? 0) + 1)
     this.channels.answered(reply)
     if (!reply.ok) {
-      if (!isDeclared(request.t, reply.error)) this.fault(`may not be answered: ${outcome}`)
+      if (!isDeclared(request.t, reply.error)) this.fault(`got an undeclared error: ${outcome}`)
       return
     }
     const data = new Map(Object.entries(Object(reply.data)))
@@ -279,12 +279,12 @@ export class Player {
         }
         return
       case "leave":
-        this.#note(this.#ledger.left, request, toldAt)
+        this.#note(this.#ledger.left, request, sentAt)
         this.view = undefined
         this.#transcript = undefined
         return
       case "setState":
-        this.#note(this.#ledger.acknowledged, request, toldAt)
+        this.#note(this.#ledger.acknowledged, request, sentAt)
     }
   }
 

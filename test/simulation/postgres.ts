@@ -1,4 +1,4 @@
-/** Real databases for simulated clusters: one for each life that is played at a time. */
+/** Real databases for simulated clusters: one for each simulation that runs at a time. */
 import { Context, Effect, type Exit, Layer, Redacted, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { ChannelRepository } from "#sql/channels"
@@ -13,7 +13,7 @@ const services = (url: Redacted.Redacted) =>
     Layer.provideMerge(poolLayer({ url, connections: 1 }))
   )
 
-/** A database of its own, with statements carried out one after the other. */
+/** A separate database that runs one statement at a time. */
 export const openDatabase = Effect.fnUntraced(function* (
   server: Redacted.Redacted
 ): Effect.fn.Return<RealDatabase, never, Scope.Scope> {
@@ -32,7 +32,7 @@ export const openDatabase = Effect.fnUntraced(function* (
     )
     insert into environments (id, project_id, name, created_at)
     select ${environmentId}, id, 'production', now() from project`)
-  // A truncation takes longer than these few rows.
+  // TRUNCATE takes longer than deleting these few rows.
   const emptied = Effect.all([sql`delete from rooms`, sql`delete from rooms_begun`])
   const ids = sql<{ readonly id: string }>`select id from rooms`
   const names = sql<{ readonly name: string }>`select name from channels order by name`

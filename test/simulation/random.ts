@@ -1,4 +1,4 @@
-/** Everything that a simulation leaves to chance comes from here, and all of it from the seed. */
+/** The only source of randomness of a simulation, derived from its seed. */
 
 /** A stream of pseudo-random numbers (sfc32): the same seed, the same numbers, on every machine. */
 export class Chance {
@@ -23,7 +23,7 @@ export class Chance {
     return sum >>> 0
   }
 
-  /** From 0 to below 1. */
+  /** A number from 0 (included) to 1 (excluded). */
   fraction(): number {
     return this.#next() / 2 ** 32
   }
@@ -33,12 +33,12 @@ export class Chance {
     return min + Math.floor(this.fraction() * (max - min + 1))
   }
 
-  /** True this often. */
+  /** True with this probability. */
   happens(probability: number): boolean {
     return this.fraction() < probability
   }
 
-  /** One of these; of none, none. */
+  /** One of these; undefined if there are none. */
   pick<A>(among: ReadonlyArray<A>): A | undefined {
     return among[this.integer(0, among.length - 1)]
   }

@@ -1,6 +1,6 @@
 /**
- * What every room of the world has told, as told: per activation and watching node, in order. It is
- * what the players' own transcripts are held against.
+ * Records all that each room sends, per activation and watching node, in order. The checks compare the
+ * transcripts of the players with it.
  */
 import { Layer } from "effect"
 import type { RoomActor } from "#entities/room/actor"
@@ -10,15 +10,15 @@ import type { RoomOutput } from "#entities/room/protocol"
 import type { Watcher } from "#entities/watch"
 import type { Process } from "./world.ts"
 
-/** What one activation told one node since it began to watch. */
-export interface Told {
+/** What one activation sent one node since the node began to watch. */
+export interface RoomOutputLog {
   readonly roomId: string
   readonly epoch: number
   readonly node: string
   readonly items: Array<RoomOutput>
 }
 
-/** A seat that matchmaking gave. */
+/** A seat granted by matchmaking. */
 export interface MatchedSeat {
   readonly roomId: string
   readonly playerId: string
@@ -29,14 +29,14 @@ export interface Activation {
   readonly process: Process
   readonly actor: RoomActor
   readonly wokenAt: number
-  /** What it knew when it woke; nothing when the room is new. */
+  /** The state at activation; undefined for a new room. */
   readonly wokenFrom: RoomState | undefined
 }
 
 export class RoomRecord {
-  readonly told: Array<Told> = []
+  readonly logs: Array<RoomOutputLog> = []
   readonly matched: Array<MatchedSeat> = []
-  /** Every activation there has been, by room. */
+  /** All activations, by room. */
   readonly activations = new Map<string, Array<Activation>>()
   readonly #stopped = new Set<RoomActor>()
 
@@ -48,10 +48,10 @@ export class RoomRecord {
     const attached = new WeakMap<object, Watcher<RoomOutput>>()
     const attach = actor.attach.bind(actor)
     actor.attach = (node, watcher, heardEpoch, present) => {
-      const told: Told = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
-      this.told.push(told)
+      const log: RoomOutputLog = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
+      this.logs.push(log)
       const tell = (items: ReadonlyArray<RoomOutput>): void => {
-        told.items.push(...items)
+        log.items.push(...items)
         if (items.length > 0) this.#checkOwner(process, actor)
         watcher.tell(items)
       }
@@ -67,7 +67,7 @@ export class RoomRecord {
     this.#stopped.add(actor)
   }
 
-  /** Once a room has woken elsewhere, nothing that was before it says another word. */
+  /** Once a room is active elsewhere, older activations must not send anything. */
   #checkOwner({ name, world }: Process, { epoch, id }: RoomActor): void {
     const newest = Math.max(...(this.activations.get(id) ?? []).map(({ actor }) => actor.epoch))
     if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
@@ -89,7 +89,7 @@ export class RoomRecord {
     }
   }
 
-  /** Activations that may still speak: of living processes, neither fenced nor at their end. */
+  /** Activations that may still send: in living processes, neither fenced nor ended. */
   speaking(): ReadonlyArray<Activation> {
     return Array.from(this.activations.values())
       .flat()
@@ -122,7 +122,7 @@ class RecordedActors extends Map<string, RoomActor> {
   }
 }
 
-/** The registry of a node's rooms, which notes what they tell. */
+/** The registry of local rooms, which records what they send. */
 export const recordedRooms = (process: Process, record: RoomRecord) =>
   Layer.sync(LocalRooms, () => ({
     actors: new RecordedActors(process, record),

@@ -1,7 +1,7 @@
 /**
- * A runner of the simulated cluster: the service's own layers from the frames' handlers down to the
- * entities, on the library's own sharding, with the world's processes, wires, locks and database
- * underneath. What is left out is HTTP, sockets and credentials: players come in at a door.
+ * A runner of the simulated cluster: the layers of the service from the frame handlers down to the
+ * entities, on the sharding of Effect Cluster, over simulated processes, connections, locks and
+ * database. HTTP, sockets and credentials are left out: players connect through a `FrameSink`.
  */
 import {
   Cause,
@@ -51,7 +51,7 @@ import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Frames } from "#server/gateway/frame-handlers"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
 import type { Database } from "./database.ts"
-import { type Network, wires } from "./network.ts"
+import { type Network, transport } from "./network.ts"
 import type { Chance } from "./random.ts"
 import { recordedRooms, type RoomRecord } from "./record.ts"
 import type { ShardLocks } from "./shard-locks.ts"
@@ -59,16 +59,16 @@ import { Process, type World } from "./world.ts"
 
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
-/** How long two pings wait for an answer. */
+/** How long two pings wait for their pongs. */
 const silenceMillis = 2000
 
-/** Slower than the service's: hand-over takes a little longer, and the seed far less. */
+/** Slower than in production: hand-over takes a little longer, and a seed runs much faster. */
 const assignmentMillis = 400
 
-/** Few, so that the library's bookkeeping takes no more time than what it keeps. */
+/** Few shards, so that bookkeeping does not dominate the run time. */
 const shards = 12
 
-/** Two modes: one that starts when it is full, one that starts late with whoever is there. */
+/** Two modes: one starts when full, the other starts with the players present after a timeout. */
 const config = Result.getOrThrow(
   decodeConfig({
     features: { multiplayer: true },
@@ -87,7 +87,7 @@ const CoreLive = Layer.mergeAll(
     Configs,
     Configs.of({
       current: () => Effect.succeed({ version: 1, config, document: {} }),
-      push: () => Effect.die("Nobody pushes here"),
+      push: () => Effect.die("The simulation pushes no configuration"),
       changes: Stream.never
     })
   ),
@@ -125,8 +125,8 @@ const CoreLive = Layer.mergeAll(
 )
 
 /**
- * What two pings in a row tell of a runner: that nothing listens there at once, of silence after two
- * seconds. They are not sent: a cluster that rests would do little else.
+ * The outcome of two pings in a row: a refused connection at once, silence after two seconds. No ping
+ * is sent, because an idle cluster would do little else.
  */
 const hearing = (network: Network, process: Process) =>
   Layer.succeed(
@@ -144,7 +144,7 @@ const hearing = (network: Network, process: Process) =>
     })
   )
 
-/** What the runners of a world share. */
+/** What all runners of a simulation share. */
 export interface Surroundings {
   readonly network: Network
   readonly database: Database
@@ -158,7 +158,7 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
     Layer.provide(hearing(all.network, process)),
     Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process))),
     Layer.provideMerge(RunnerLinksLive),
-    Layer.provide(wires(all.network, process, address)),
+    Layer.provide(transport(all.network, process, address)),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(
       HandoverStorage.pipe(
@@ -212,13 +212,13 @@ const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Sur
     Layer.provideMerge(Layer.succeed(RoomRepository, all.database.rowsFor(process)))
   )
 
-/** What players and the checks see of a runner. */
+/** A runner as players and checks see it. */
 export type NodeServices = Layer.Success<ReturnType<typeof nodeOf>>
 
-/** A socket's place on a runner. */
+/** The server side of a socket on a runner. */
 export interface Seat {
   readonly connection: PlayerConnection | undefined
-  /** The node closes the socket: it drains, or its process ends. */
+  /** The node closes the socket: it drains or its process ends. */
   readonly drop: (how: "draining" | "reset" | "silence") => void
 }
 
@@ -228,7 +228,7 @@ export class Runner {
   readonly #address: RunnerAddress.RunnerAddress
   readonly #all: Surroundings
   readonly #scope = Scope.makeUnsafe()
-  /** Sockets that are open here. */
+  /** Sockets open on this runner. */
   readonly sockets = new Set<Seat>()
   services: Context.Context<NodeServices> | undefined
   #stopping = false
@@ -249,7 +249,7 @@ export class Runner {
     )
   }
 
-  /** Can a player open a socket here? */
+  /** Whether a player can open a socket here. */
   get open(): boolean {
     return this.services !== undefined && !this.#stopping && this.process.state !== "dead"
   }
@@ -258,7 +258,7 @@ export class Runner {
     return this.process.state !== "dead"
   }
 
-  /** Runs something of the world's on this runner; it has to succeed. */
+  /** Runs an effect on this runner; it must succeed. */
   run(effect: Effect.Effect<void, never, NodeServices | SecureRandom.SecureRandom>): void {
     const { services } = this
     if (services === undefined) return
@@ -272,14 +272,14 @@ export class Runner {
     )
   }
 
-  /** SIGKILL, or (`silently`) the end of the whole machine. */
+  /** SIGKILL, or (`silently`) loss of the whole machine. */
   kill(silently: boolean): void {
     this.process.kill()
     this.#all.network.gone(this.process, silently)
     for (const socket of Array.from(this.sockets)) socket.drop(silently ? "silence" : "reset")
   }
 
-  /** SIGTERM: the sockets are sent away, then the layers go from the top. */
+  /** SIGTERM: closes the sockets, then releases the layers from the top. */
   stop(): void {
     if (this.#stopping || !this.living) return
     this.#stopping = true

@@ -1,7 +1,7 @@
 /**
- * The cluster's list of runners and its shard locks, as Postgres keeps them: locks belong to a
- * session, a session ends with its process or when it has been idle for too long, and what a runner
- * held in a session that ended may be another's by then.
+ * The runner list and the shard locks of the cluster, as Postgres keeps them. Locks belong to a database
+ * session. A session ends with its process or after an idle timeout, and then another runner can take
+ * its locks.
  */
 import { Effect } from "effect"
 import {
@@ -39,7 +39,7 @@ export class ShardLocks {
   readonly #expirationMillis: number
   readonly #runners = new Map<string, Entry>()
   readonly #locks = new Map<string, Session>()
-  readonly #hearers = new Map<Hearer, Process>()
+  readonly #listeners = new Map<Hearer, Process>()
   #machines = 0
 
   constructor(database: Database, expirationMillis: number) {
@@ -61,13 +61,13 @@ export class ShardLocks {
     return undefined
   }
 
-  /** The server has died, and every session with it. */
+  /** Ends every session, as a crash of the server does. */
   crash(): void {
     for (const session of this.#locks.values()) session.ended = true
     this.#locks.clear()
   }
 
-  /** The list of runners, as a runner sees it. */
+  /** The runner list as a runner sees it. */
   #listOf(process: Process) {
     const { world } = process
     const statement = <A>(run: () => A) =>
@@ -85,7 +85,7 @@ export class ShardLocks {
       unregister: (address: RunnerAddress.RunnerAddress) =>
         statement(() => void this.#runners.delete(key(address))),
       getRunners: Effect.suspend(() =>
-        // Asked for so often that a good day's answer comes at once.
+        // Called so often that the result comes at once while the database is healthy.
         this.#database.weather === "fine" ? Effect.sync(listed) : statement(listed)
       ),
       setRunnerHealth: (address: RunnerAddress.RunnerAddress, healthy: boolean) =>
@@ -96,7 +96,7 @@ export class ShardLocks {
     }
   }
 
-  /** Locks for a session what nobody has locked. */
+  /** Locks for a session those shards that no other session holds. */
   #take(wanted: ReadonlyArray<ShardId.ShardId>, current: Session): void {
     for (const shard of wanted) {
       const id = shard.toString()
@@ -104,7 +104,7 @@ export class ShardLocks {
     }
   }
 
-  /** How a runner hears that the list has changed. What is told while it has no session is lost. */
+  /** Notifies a runner of changes to the list. Notifications while it has no session are lost. */
   newsOf(process: Process): Invalidation["Service"] {
     return {
       publish: (change) =>
@@ -112,26 +112,26 @@ export class ShardLocks {
           this.#database.statement(
             process,
             () => {
-              for (const [hear, hearer] of this.#hearers) {
-                if (hearer.state === "dead") this.#hearers.delete(hear)
-                else hearer.enqueue(() => void hearer.run(hear(change)))
+              for (const [listener, owner] of this.#listeners) {
+                if (owner.state === "dead") this.#listeners.delete(listener)
+                else owner.enqueue(() => void owner.run(listener(change)))
               }
             },
             () => failed("Postgres cannot be reached")
           )
         ),
-      hear: (hear) => Effect.sync(() => void this.#hearers.set(hear, process)),
+      hear: (hear) => Effect.sync(() => void this.#listeners.set(hear, process)),
       heard: Effect.void
     }
   }
 
-  /** What a runner sees of it, through its own connection to the database. */
+  /** The storage of a runner, through its own database connection. */
   storageOf(process: Process): RunnerStorage.RunnerStorage["Service"] {
     const { world } = process
     let session: Session = { process, usedAt: world.now, ended: false }
     const statement = <A>(run: () => A) =>
       this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
-    /** On the session that holds the locks; one that has ended or fails makes way for a new one. */
+    /** Runs on the session that holds the locks; a new session replaces one that ended or failed. */
     const locked = <A>(run: (current: Session) => A) =>
       Effect.suspend(() => {
         const current = session

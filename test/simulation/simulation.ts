@@ -1,6 +1,6 @@
 /**
- * One life of a cluster, from a seed: players play, faults strike, everything heals, and then all
- * must agree. The same seed is the same life.
+ * One simulation of a cluster from a seed: players play, faults strike, everything heals, and then all
+ * views must agree. The same seed gives the same run.
  */
 import {
   checkChannelOwners,
@@ -33,7 +33,7 @@ import { RoomRecord } from "./record.ts"
 import { ShardLocks } from "./shard-locks.ts"
 import { World } from "./world.ts"
 
-/** What came of a life. */
+/** The outcome of one simulation. */
 export interface Outcome {
   readonly seed: number
   readonly faults: ReadonlyArray<string>
@@ -44,19 +44,19 @@ export interface Outcome {
 
 const lockMillis = 5000
 const stepMillis = 250
-/** By then a runner's absence has been noticed and its players' grace is over. */
+/** Long enough to notice that a runner is gone and for the reconnect grace of its players to end. */
 const restMillis = 28_000
-/** The grace of channels is longer. */
+/** The reconnect grace of channels is longer. */
 const channelRestMillis = 32_000
-/** By then a room that nobody keeps has been found, woken and closed. */
+/** Long enough for the sweeper to find, wake and close an abandoned room. */
 const sleepMillis = 170_000
 
-/** By then a channel that nobody is in has ended. */
+/** Long enough for an empty channel to end. */
 const emptyMillis = 33_000
-/** Lives with channels take longer; the others are without. */
+/** Runs with channels take longer, so only some have them. */
 const channelsEvery = 6
 
-/** What a life is made of. */
+/** The parts of one simulation. */
 interface Life {
   readonly world: World
   readonly cluster: Cluster
@@ -73,7 +73,7 @@ const checkStep = ({ channels, cluster, play, record, world }: Life): void => {
   if (play.channels) checkChannels(world, channels, cluster.runners)
 }
 
-/** Players do as they like and faults strike. */
+/** Phase 1: players act at random and faults strike. */
 const turmoil = async (life: Life) => {
   const { cluster, play, rules, world } = life
   const millis = play.chance.integer(2500, 5500)
@@ -89,7 +89,7 @@ const turmoil = async (life: Life) => {
   }
 }
 
-/** Everything is well, and clients behave. */
+/** Phase 2: all faults are healed and clients behave well. */
 const recovery = async (life: Life) => {
   const { cluster, play, world } = life
   cluster.heal()
@@ -107,7 +107,7 @@ const recovery = async (life: Life) => {
   checkAnswers(world, play.players, "none")
 }
 
-/** Everybody has left: what players made ends, and what the server made is there for good. */
+/** Phase 3: all players have left. What players made ends, what the server made stays. */
 const aftermath = async (life: Life) => {
   const { channels, cluster, play, real, rules, world } = life
   if (play.channels) await world.pass(emptyMillis - 9000)
@@ -130,7 +130,7 @@ const aftermath = async (life: Life) => {
   await world.pass(6000)
 }
 
-/** A life from its beginning to its end. */
+/** Runs one simulation from start to end. */
 const live = async (life: Life) => {
   const { channels, cluster, ledger, play, record, rules, world } = life
   const { players } = play
@@ -163,7 +163,7 @@ const live = async (life: Life) => {
   await aftermath(life)
 }
 
-/** The world of a seed, before anything happens in it. */
+/** The initial state for a seed. */
 const begin = (seed: number, real: RealDatabase) => {
   let streams = 0
   const newChance = () => new Chance(seed, streams++)
@@ -197,7 +197,7 @@ const begin = (seed: number, real: RealDatabase) => {
   return { life, database }
 }
 
-/** Plays the life of a seed. */
+/** Runs the simulation of a seed. */
 export const simulate = async (seed: number, real: RealDatabase): Promise<Outcome> => {
   await real.clear()
   const { database, life } = begin(seed, real)

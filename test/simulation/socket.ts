@@ -1,6 +1,6 @@
 /**
- * A player's socket in the simulated cluster: a door to a node, and the wire to it. It behaves as the
- * gateway's own socket does from the first frame to the close, with nothing on the wire but texts.
+ * A player's socket in the simulated cluster: the `FrameSink` on a node and the connection to it. It
+ * behaves like the gateway's socket from the first frame to the close, and carries text only.
  */
 import { Effect, type Fiber, Result } from "effect"
 import { PlayerId } from "#rpc/ids"
@@ -15,14 +15,14 @@ import type { Chance } from "./random.ts"
 import { environmentId, type Runner, type Seat } from "./runner.ts"
 import type { World } from "./world.ts"
 
-/** What a socket tells its player; the code 1006 is that of a connection that broke. */
+/** What a socket delivers to its player; code 1006 means a broken connection. */
 export interface SocketEvents {
-  /** `toldAt` is when the node said it. */
-  readonly frame: (text: string, toldAt: number) => void
+  /** `sentAt` is when the node sent it. */
+  readonly frame: (text: string, sentAt: number) => void
   readonly closed: (code: number) => void
 }
 
-/** Frames that a door holds for a player who does not read. */
+/** Frames buffered for a player who does not read. */
 const outboxFrames = 40
 
 export class PlayerSocket implements FrameSink, Seat {
@@ -31,9 +31,9 @@ export class PlayerSocket implements FrameSink, Seat {
   readonly #chance: Chance
   readonly #events: SocketEvents
   connection: PlayerConnection | undefined
-  /** As the player sees it. */
+  /** State on the side of the player. */
   open = true
-  /** As the node sees it. */
+  /** State on the side of the node. */
   #nodeOpen = true
   #reading = true
   #unread: Array<() => void> = []
@@ -55,20 +55,20 @@ export class PlayerSocket implements FrameSink, Seat {
     this.#up(() => this.#admit(options.playerId))
   }
 
-  /** Says something to the node. */
+  /** Sends text to the node. */
   say(frame: Readonly<Record<string, unknown>>): void {
     const text = JSON.stringify(frame)
     this.#up(() => this.#message(text))
   }
 
-  /** The player goes, with a close that the node hears of soon, or without a word. */
+  /** The player disconnects, with a close that the node soon sees, or silently. */
   leave(noticeMillis: number): void {
     if (!this.open) return
     this.open = false
     this.#world.after(noticeMillis, () => this.#gone(false), { process: this.runner.process })
   }
 
-  /** The player stops or goes on reading. */
+  /** The player pauses or resumes reading. */
   read(reading: boolean): void {
     this.#reading = reading
     if (!reading) return
@@ -79,8 +79,8 @@ export class PlayerSocket implements FrameSink, Seat {
 
   push(frame: Frame): void {
     if (!this.#nodeOpen) return
-    const toldAt = this.#world.now
-    const deliver = () => this.#events.frame(frame.text, toldAt)
+    const sentAt = this.#world.now
+    const deliver = () => this.#events.frame(frame.text, sentAt)
     if (this.#reading) return this.#down(deliver)
     this.#unread.push(deliver)
     if (this.#unread.length > outboxFrames) this.close(closeCodes.slowConsumer, "slow_consumer")
@@ -169,7 +169,7 @@ export class PlayerSocket implements FrameSink, Seat {
           members,
           connection
         )
-        if (broken !== undefined) throw new Error(`Not understood: ${text}`)
+        if (broken !== undefined) throw new Error(`Invalid frame: ${text}`)
       })
     )
   }

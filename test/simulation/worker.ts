@@ -1,9 +1,9 @@
-/** A process that plays lives, seed after seed, and tells of each as it ends. */
+/** A process that runs simulations, seed after seed, and reports each as it ends. */
 import { Effect, Redacted } from "effect"
 import { openDatabase } from "./postgres.ts"
 import { simulate } from "./simulation.ts"
 
-/** What a worker is asked: to play every `step`th seed from `first` on, below `end`. */
+/** The job of a worker: run every `step`th seed from `first` on, below `end`. */
 export interface Assignment {
   readonly server: string
   readonly first: number
@@ -11,8 +11,8 @@ export interface Assignment {
   readonly step: number
 }
 
-/** What it tells of a life; the log only when it was a bad one, or the only one. */
-export interface Told {
+/** The report on a simulation, with its log if it failed or was the only one. */
+export interface SimulationReport {
   readonly seed: number
   readonly faults: ReadonlyArray<string>
   readonly log: string
@@ -23,13 +23,13 @@ const play = Effect.fnUntraced(function* ({ end, first, server, step }: Assignme
   const database = yield* openDatabase(Redacted.make(server))
   for (let seed = first; seed < end; seed += step) {
     const { faults, log, outcomes } = yield* Effect.promise(() => simulate(seed, database))
-    const told: Told = {
+    const report: SimulationReport = {
       seed,
       faults,
       log: faults.length > 0 || end - first <= 1 ? log.join("\n") : "",
       outcomes: Array.from(outcomes)
     }
-    process.send?.(told)
+    process.send?.(report)
   }
 }, Effect.scoped)
 

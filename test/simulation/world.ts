@@ -1,10 +1,10 @@
 /**
- * A world of processes on virtual time: one thread plays the event loops of all of them, in an order
- * that comes from the seed. A process may be killed (nothing of it runs any more, no finalizer
- * either), or frozen like a suspended machine (everything waits, then happens late).
+ * Simulated processes on virtual time. One thread runs the event loops of all processes, in an order
+ * drawn from the seed. A process can be killed (nothing of it runs again, finalizers included) or
+ * frozen like a suspended machine (its work waits and happens late).
  *
- * Invariant: a run is a function of the seed. Work outside the world (the database) is begun and
- * awaited at virtual times of the world, so its real duration changes nothing.
+ * Invariant: a run is a function of its seed. Work outside the simulation (the database) starts and is
+ * awaited at virtual times, so its real duration changes nothing.
  */
 import {
   Cause,
@@ -29,12 +29,12 @@ interface Timer {
   readonly order: number
   readonly process: Process | undefined
   readonly fire: Task
-  /** Something outside the world that has to be there before this happens. */
+  /** External work that must have finished before this task runs. */
   readonly awaited: Promise<unknown> | undefined
   cancelled: boolean
 }
 
-/** So many tasks without time passing are no work, they are a loop. */
+/** More tasks than this without time passing are an endless loop. */
 const tasksPerInstant = 200_000
 
 const earlier = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
@@ -85,13 +85,13 @@ class Timers {
 }
 
 export class World {
-  /** Unix milliseconds, with fractions; a process sees whole ones. */
+  /** Unix milliseconds with fractions; a process sees whole milliseconds. */
   now = 1_800_000_000_000
   readonly chance: Chance
   readonly #timers = new Timers()
   readonly #busy: Array<Process> = []
   #order = 0
-  /** What happened, for whoever has to understand a failure. */
+  /** The event log, printed when a check fails. */
   readonly log: Array<string> = []
   readonly startedAt = this.now
 
@@ -99,21 +99,21 @@ export class World {
     this.chance = chance
   }
 
-  /** What must not be, and was. */
+  /** Violations found so far. */
   readonly faults: Array<string> = []
 
-  /** Something is as it must not be. */
+  /** Records a violation. */
   fault(text: string): void {
     this.note(`FAULT ${text}`)
     this.faults.push(text)
   }
 
-  /** Notes something in the log. */
+  /** Adds a line to the log. */
   note(text: string): void {
     this.log.push(`${((this.now - this.startedAt) / 1000).toFixed(3)} ${text}`)
   }
 
-  /** Does this after some milliseconds, in a process or outside of all; answers how to cancel it. */
+  /** Runs a task after a delay, inside a process or outside all of them; returns how to cancel it. */
   after(
     millis: number,
     fire: Task,
@@ -133,12 +133,12 @@ export class World {
     }
   }
 
-  /** The process has something to do. */
+  /** Marks a process as runnable. */
   wake(process: Process): void {
     this.#busy.push(process)
   }
 
-  /** Time passes. */
+  /** Advances the time. */
   async pass(millis: number): Promise<void> {
     const end = this.now + millis
     this.#work()
@@ -156,7 +156,7 @@ export class World {
     this.now = end
   }
 
-  /** Everything that can be done without time passing; whose turn it is, is chance. */
+  /** Runs everything that can run without time passing; the order of processes is random. */
   #work(): void {
     const busy = this.#busy
     for (let tasks = 0; busy.length > 0; tasks++) {
@@ -172,11 +172,11 @@ export class World {
   }
 }
 
-/** A process: its event loop, its clock, its luck. */
+/** A process: its event loop, its clock, its random numbers. */
 export class Process {
   readonly name: string
   readonly world: World
-  /** What every fiber of the process runs with. */
+  /** The context of every fiber of the process. */
   readonly context: Context.Context<SecureRandom.SecureRandom>
   state: "running" | "frozen" | "dead" = "running"
   #tasks: Array<Task> = []
@@ -210,7 +210,7 @@ export class Process {
     )
   }
 
-  /** Puts a task at the end of the event loop; answers how to cancel it. */
+  /** Appends a task to the event loop; returns how to cancel it. */
   enqueue(task: Task): Task {
     let cancelled = false
     if (this.state !== "dead") {
@@ -224,7 +224,7 @@ export class Process {
     }
   }
 
-  /** Does the next task; false when there is none. */
+  /** Runs the next task; returns false when there is none. */
   step(): boolean {
     const task = this.state === "running" ? this.#tasks[this.#next] : undefined
     if (task === undefined) {
@@ -244,7 +244,7 @@ export class Process {
     return Effect.runForkWith(this.context)(effect)
   }
 
-  /** The end of the process, without a word. */
+  /** Kills the process: no finalizer runs. */
   kill(): void {
     this.state = "dead"
     this.#tasks = []
@@ -289,7 +289,7 @@ export class Process {
     })
   }
 
-  /** Warnings and worse are told to the world. */
+  /** Forwards warnings and errors to the event log. */
   #logger(): Logger.Logger<unknown, void> {
     return Logger.make(({ cause, logLevel, message }) => {
       const parts = Array.isArray(message) ? message : [message]
