@@ -56,9 +56,9 @@ export const mail = {
   attemptSeconds: 60,
   claimSeconds: 120,
   /** How often a process looks, at least, for what others have left. */
-  lookSeconds: 300,
+  pollSeconds: 300,
   /** Shown in development, where they are not sent. */
-  keptMax: 200
+  storedMax: 200
 } as const
 
 /** Developers' accounts and sessions (spec section 4.9). */
@@ -178,9 +178,9 @@ export const rooms = {
   watchBufferItems: 16_384,
   detachedInputsMax: 1024,
   /** Unsent bytes of a line; beyond it the other node does not keep up and the line ends. */
-  lineBufferMaxBytes: 64 * MiB,
+  linkBufferMaxBytes: 64 * MiB,
   /** A room that is welcomed back to by 64 players, each with all its state, is one frame. */
-  lineFrameMaxBytes: 256 * MiB
+  linkFrameMaxBytes: 256 * MiB
 } as const
 
 /** Realtime channels (spec sections 4.5 and 8, decisions 3.9). */
@@ -344,7 +344,7 @@ export const caches = {
   /** Players of whom a node knows whether they are banned. */
   standings: 50_000,
   /** Throttle buckets that a node holds tokens of. */
-  leases: 50_000
+  tokenAllowances: 50_000
 } as const
 
 /** Limits of modules that are declared by the interface and enforced where those modules stand. */

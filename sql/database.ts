@@ -49,7 +49,7 @@ export const isUnreachable = (failure: unknown): boolean =>
   (failure.reason._tag === "ConnectionError" || awayForm.test(stateOf(failure)))
 
 /** The constraint that a statement has broken; none when it failed for another reason. */
-export const brokenConstraint = (failure: unknown): string | undefined => {
+export const violatedConstraint = (failure: unknown): string | undefined => {
   if (!SqlError.isSqlError(failure)) return undefined
   const { _tag, cause } = failure.reason
   if (_tag !== "ConstraintError" && _tag !== "UniqueViolation") return undefined
@@ -58,11 +58,11 @@ export const brokenConstraint = (failure: unknown): string | undefined => {
 
 /** A token outlives its player by up to fifteen minutes: then there is nobody to write for. */
 export const isPlayerGone = (failure: unknown): boolean =>
-  brokenConstraint(failure)?.endsWith("_player_id_fkey") === true
+  violatedConstraint(failure)?.endsWith("_player_id_fkey") === true
 
 /** An entity outlives its environment by a moment: then there is nothing to write for. */
 export const isEnvironmentGone = (failure: unknown): boolean =>
-  brokenConstraint(failure)?.endsWith("_environment_id_fkey") === true
+  violatedConstraint(failure)?.endsWith("_environment_id_fkey") === true
 
 /**
  * SQLSTATEs of a row that comes twice, of data that does not fit, broken constraints and transactions
@@ -94,7 +94,9 @@ export const statementsUnderWay = Metric.gauge("svc_database_statements", {
 const nanosPerSecond = 1e9
 
 /** A statement whose time is told. */
-export const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const withStatementMetrics = <A, E, R>(
+  statement: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const clock = fiber.getRef(Clock.Clock)
@@ -110,14 +112,17 @@ export const measured = <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Eff
   })
 
 const inTime = <A, E, R, E2>(statement: Effect.Effect<A, E, R>, late: Effect.Effect<never, E2>) =>
-  Effect.timeoutOrElse(measured(statement), { duration: statementMillis, orElse: () => late })
+  Effect.timeoutOrElse(withStatementMetrics(statement), {
+    duration: statementMillis,
+    orElse: () => late
+  })
 
 /** A statement that never hangs, not even on a frozen server: it fails, for those who try again. */
-export const attempted = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+export const failOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   inTime(statement, Effect.fail(noAnswer))
 
 /** A statement that never hangs either: it dies. */
-export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
+export const dieOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
   inTime(statement, Effect.die(noAnswer))
 
 /**
@@ -126,7 +131,7 @@ export const answered = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
  */
 export const orDieWithTimeout = <A, E, R>(
   statement: Effect.Effect<A, E, R>
-): Effect.Effect<A, never, R> => Effect.orDie(attempted(statement))
+): Effect.Effect<A, never, R> => Effect.orDie(failOnTimeout(statement))
 
 /** Brings the database to the newest migration. */
 export const migrate = Effect.gen(function* () {

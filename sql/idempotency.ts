@@ -11,7 +11,7 @@ const Named = Schema.Struct({ caller: Schema.String, path: Schema.String, key: S
 export type NamedRequest = typeof Named.Type
 
 const Answer = Schema.Struct({ fingerprint: Schema.String, answer: Schema.String })
-export type KeptAnswer = typeof Answer.Type
+export type StoredResponse = typeof Answer.Type
 
 const Kept = Schema.Struct({
   ...Named.fields,

@@ -7,7 +7,7 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { LastLoginMethod } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Method } from "#rpc/identities"
-import { answered, brokenConstraint, orDieWithTimeout } from "./database.ts"
+import { dieOnTimeout, violatedConstraint, orDieWithTimeout } from "./database.ts"
 import { PlayerRow, playerColumns } from "./players/repository.ts"
 
 /** The key of an identity: `subject` is an address in lower case, or the provider's id of a person. */
@@ -149,7 +149,7 @@ export const linking = <A, E, R>(
   statement: Effect.Effect<A, E, R>
 ): Effect.Effect<A, NotLinked, R> =>
   Effect.catch(statement, (failure) => {
-    const reason = reasons.get(brokenConstraint(failure) ?? "")
+    const reason = reasons.get(violatedConstraint(failure) ?? "")
     return reason === undefined ? Effect.die(failure) : Effect.fail(new NotLinked({ reason }))
   })
 
@@ -170,7 +170,7 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
         hold: (owner: Owner) => orDieWithTimeout(lock(owner)),
         /** The player with one identity more, no guest any longer; none when there is no such player. */
         link: (row: IdentityRow) =>
-          answered(
+          dieOnTimeout(
             linking(
               sql.withTransaction(
                 Effect.gen(function* () {
@@ -184,7 +184,7 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
           ),
         /** The player with one identity fewer; none when it has not got it. */
         unlink: (owned: typeof Owned.Type) =>
-          answered(
+          dieOnTimeout(
             sql
               .withTransaction(
                 Effect.gen(function* () {

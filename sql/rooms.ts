@@ -10,7 +10,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
-import { attempted, isRefused, orDieWithTimeout } from "./database.ts"
+import { failOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchWrites } from "./batching.ts"
 
 /** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
@@ -258,7 +258,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
        */
       save: (rows: ReadonlyArray<Snapshot>) =>
         Effect.map(
-          attempted(save(rows)),
+          failOnTimeout(save(rows)),
           (saved): ReadonlyMap<string, number> => new Map(saved.map(({ begun, id }) => [id, begun]))
         ),
       /**
@@ -267,14 +267,14 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
        */
       unclaimed: (left: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
         Effect.map(
-          attempted(unclaimed(left)),
+          failOnTimeout(unclaimed(left)),
           (rows): ReadonlyMap<string, boolean> =>
             new Map(rows.map(({ id, written }) => [id, written]))
         ),
       /** Forgets rooms that are over, unless they have woken elsewhere since. */
       remove: (over: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
         Effect.asVoid(
-          attempted(sql`
+          failOnTimeout(sql`
             delete from rooms using unnest(${over.map(({ id }) => id)}::text[],
               ${over.map(({ epoch: mine }) => mine)}::float8[]) as over(id, epoch)
             where rooms.id = over.id and rooms.epoch <= over.epoch`)

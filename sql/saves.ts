@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { saves as limits } from "#rpc/limits"
-import { brokenConstraint, isRefused, orDieWithTimeout } from "./database.ts"
+import { violatedConstraint, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
@@ -216,7 +216,7 @@ export type Written = number | "version_conflict" | "too_many_saves" | "no_playe
 
 /** The constraint that a statement broke; anything else is a fault. */
 const brokenBy = (error: SqlError.SqlError): Effect.Effect<Written> => {
-  const constraint = brokenConstraint(error)
+  const constraint = violatedConstraint(error)
   if (constraint === undefined) return Effect.die(error)
   return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
 }

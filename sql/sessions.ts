@@ -8,7 +8,7 @@
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { answered, orDieWithTimeout } from "./database.ts"
+import { dieOnTimeout, orDieWithTimeout } from "./database.ts"
 import { batchReads } from "./batching.ts"
 import { IdentityRow, linking } from "./identities.ts"
 import { NewPlayer, PlayerRow, playerColumns } from "./players/repository.ts"
@@ -192,7 +192,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         open: (request: typeof FirstOpening.Type) => orDieWithTimeout(open(request)),
         /** A new player with an identity and its session, all or nothing. */
         openWith: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
-          answered(linking(sql.withTransaction(Effect.andThen(open(request), link(identity))))),
+          dieOnTimeout(linking(sql.withTransaction(Effect.andThen(open(request), link(identity))))),
         /** A session more of a player; none when there is no such player, or it is banned. */
         resume: (request: Parameters<typeof resume>[0]) => orDieWithTimeout(resume(request)),
         /** The player, when the token was current, its session alive and there is no ban; then the next is current. */

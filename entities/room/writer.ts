@@ -20,7 +20,7 @@ import {
   Semaphore
 } from "effect"
 import { rooms } from "#rpc/limits"
-import { brokenConstraint, isRefused } from "#sql/database"
+import { violatedConstraint, isRefused } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
 import { SnapshotCounts } from "../snapshot-counts.ts"
@@ -105,7 +105,7 @@ const makeBacklog = (rows: RoomRepository["Service"], nodeId: string, counts: Sn
         const halves = Array.chunksOf(batch, Math.ceil(batch.length / 2))
         return Effect.forEach(halves, (half) => saveBatch(half), { discard: true })
       }
-      if (hasCode && brokenConstraint(error) === "rooms_code") return saveBatch(batch, false)
+      if (hasCode && violatedConstraint(error) === "rooms_code") return saveBatch(batch, false)
       return Effect.logWarning("The snapshot of a room was refused", error)
     })
 

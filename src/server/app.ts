@@ -107,7 +107,7 @@ import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
 import { Idempotency } from "./platform/idempotency.ts"
 import { Invalidation } from "./platform/invalidation.ts"
-import { Mails } from "./platform/mail/outbox.ts"
+import { Mailer } from "./platform/mail/outbox.ts"
 import { Outgoing } from "./platform/outgoing.ts"
 import { Passwords } from "./platform/passwords.ts"
 import { Secrets } from "./platform/secrets.ts"
@@ -246,7 +246,7 @@ export const Routes = Layer.mergeAll(
   Pages,
   RealtimeRoute,
   EdgeMiddleware
-).pipe(Layer.provide(Mails.layer))
+).pipe(Layer.provide(Mailer.layer))
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 

@@ -44,15 +44,15 @@ describe("a stream of frames", () => {
   })
 
   it("refuses a frame that is announced as too long, before anything of it is kept", () => {
-    assert.isEmpty(new FrameReader().push(head(rooms.lineFrameMaxBytes)))
-    assert.throws(() => new FrameReader().push(head(rooms.lineFrameMaxBytes + 1)), OversizedFrame)
+    assert.isEmpty(new FrameReader().push(head(rooms.linkFrameMaxBytes)))
+    assert.throws(() => new FrameReader().push(head(rooms.linkFrameMaxBytes + 1)), OversizedFrame)
   })
 
   it("refuses garbage that follows frames, but not the frames", () => {
     fc.assert(
       fc.property(
         texts,
-        fc.integer({ min: rooms.lineFrameMaxBytes + 1, max: 2 ** 32 - 1 }),
+        fc.integer({ min: rooms.linkFrameMaxBytes + 1, max: 2 ** 32 - 1 }),
         (frames, length) => {
           const reader = new FrameReader()
           assert.lengthOf(reader.push(Buffer.concat(frames.map(encodeFrame))), frames.length)

@@ -15,41 +15,41 @@ describe("a process", () => {
     const { clock, doubt } = doubting()
     for (let i = 0; i < 100; i++) {
       clock.now += 3500
-      assert.isFalse(doubt.present)
+      assert.isFalse(doubt.isUnconfirmed)
     }
   })
 
   it("that was frozen doubts them until they have been asked for again", () => {
     const { clock, doubt } = doubting()
     clock.now += 8000
-    assert.isTrue(doubt.present)
+    assert.isTrue(doubt.isUnconfirmed)
     clock.now += 10
-    assert.isTrue(doubt.present)
-    const answered = doubt.asking()
-    assert.isTrue(doubt.present)
+    assert.isTrue(doubt.isUnconfirmed)
+    const answered = doubt.beginRefresh()
+    assert.isTrue(doubt.isUnconfirmed)
     answered()
-    assert.isFalse(doubt.present)
+    assert.isFalse(doubt.isUnconfirmed)
   })
 
   it("does not trust an answer to what it asked before it was frozen", () => {
     const { clock, doubt } = doubting()
-    const answered = doubt.asking()
+    const answered = doubt.beginRefresh()
     clock.now += 8000
-    assert.isTrue(doubt.present)
+    assert.isTrue(doubt.isUnconfirmed)
     answered()
-    assert.isTrue(doubt.present)
+    assert.isTrue(doubt.isUnconfirmed)
   })
 
   it("that is frozen again while it asks asks once more", () => {
     const { clock, doubt } = doubting()
     clock.now += 8000
-    const answered = doubt.asking()
+    const answered = doubt.beginRefresh()
     clock.now += 8000
-    assert.isTrue(doubt.present)
+    assert.isTrue(doubt.isUnconfirmed)
     answered()
-    assert.isTrue(doubt.present)
-    doubt.asking()()
-    assert.isFalse(doubt.present)
+    assert.isTrue(doubt.isUnconfirmed)
+    doubt.beginRefresh()()
+    assert.isFalse(doubt.isUnconfirmed)
   })
 })
 

@@ -35,8 +35,8 @@ const everybodyHears = () => {
   const hearers: Array<(change: Change) => Effect.Effect<void>> = []
   return Invalidation.of({
     publish: (change) => Effect.forEach(hearers, (hear) => hear(change), { discard: true }),
-    hear: (hear) => Effect.sync(() => void hearers.push(hear)),
-    heard: Effect.void
+    subscribe: (hear) => Effect.sync(() => void hearers.push(hear)),
+    awaitAcknowledgements: Effect.void
   })
 }
 
@@ -49,29 +49,29 @@ describe("a suspicion", () => {
 
   it.effect("ends when the other is heard, or when nobody repeats it", () =>
     Effect.gen(function* () {
-      const { isOut, tell } = yield* Membership
-      yield* tell(other, "silent")
-      assert.isTrue(isOut(other))
-      yield* tell(other, "answers")
-      assert.isFalse(isOut(other))
-      yield* tell(other, "silent")
+      const { isEvicted, report } = yield* Membership
+      yield* report(other, "silent")
+      assert.isTrue(isEvicted(other))
+      yield* report(other, "answers")
+      assert.isFalse(isEvicted(other))
+      yield* report(other, "silent")
       yield* TestClock.adjust("8 seconds")
-      assert.isTrue(isOut(other))
+      assert.isTrue(isEvicted(other))
       yield* TestClock.adjust("1 millis")
-      assert.isFalse(isOut(other))
+      assert.isFalse(isEvicted(other))
     }).pipe(Effect.provide(node))
   )
 
   it.effect("ends when whoever had it is gone", () =>
     Effect.gen(function* () {
-      const { selfIsOut } = yield* Membership
+      const { isSelfEvicted } = yield* Membership
       const { publish } = yield* Invalidation
       const storage = yield* RunnerStorage.RunnerStorage
       yield* storage.register(Runner.make({ address: other, groups: ["default"], weight: 1 }), true)
       yield* publish({ kind: "runners", id: "host:2 host:1 silent" })
-      assert.isTrue(selfIsOut())
+      assert.isTrue(isSelfEvicted())
       yield* TestClock.adjust("1 seconds")
-      assert.isFalse(selfIsOut())
+      assert.isFalse(isSelfEvicted())
     }).pipe(
       Effect.provide(
         HealthMonitor.pipe(
@@ -91,12 +91,12 @@ describe("a suspicion", () => {
 
   it.effect("of others takes a runner out that hears them say so", () =>
     Effect.gen(function* () {
-      const { selfIsOut } = yield* Membership
+      const { isSelfEvicted } = yield* Membership
       const { publish } = yield* Invalidation
       yield* publish({ kind: "runners", id: "" })
-      assert.isFalse(selfIsOut())
+      assert.isFalse(isSelfEvicted())
       yield* publish({ kind: "runners", id: "host:2 host:1 silent" })
-      assert.isTrue(selfIsOut())
+      assert.isTrue(isSelfEvicted())
     }).pipe(Effect.provide(node))
   )
 })

@@ -85,7 +85,7 @@ describe("a line", () => {
     submit("a")
     leave()
     wire().received(pong)
-    line.beat()
+    line.heartbeat()
     assert.deepStrictEqual(wire().sent.filter((frame) => frame === ping).length, 2)
     tell("b")
     submit("b")
@@ -122,22 +122,22 @@ describe("a line", () => {
 
   it("lives while heartbeats are answered, and ends when they are not", () => {
     const { ends, line, lost, submit, wire } = makeLine()
-    assert.strictEqual(line.heard, "unknown")
+    assert.strictEqual(line.status, "unknown")
     wire().received(pong)
-    assert.strictEqual(line.heard, "lives")
+    assert.strictEqual(line.status, "lives")
     submit("a")
-    line.beat()
-    assert.strictEqual(line.heard, "lives")
-    line.beat()
-    assert.strictEqual(line.heard, "silent")
+    line.heartbeat()
+    assert.strictEqual(line.status, "lives")
+    line.heartbeat()
+    assert.strictEqual(line.status, "silent")
     wire().received(pong)
-    assert.strictEqual(line.heard, "lives")
-    for (let beats = 0; beats < 5; beats++) line.beat()
+    assert.strictEqual(line.status, "lives")
+    for (let beats = 0; beats < 5; beats++) line.heartbeat()
     assert.isEmpty(ends)
-    line.beat()
+    line.heartbeat()
     assert.deepStrictEqual(ends, ["the other node does not answer"])
     assert.deepStrictEqual(wire().closed, "the other node does not answer")
-    assert.strictEqual(line.heard, "unknown")
+    assert.strictEqual(line.status, "unknown")
     assert.isEmpty(lost)
   })
 
@@ -157,10 +157,10 @@ describe("a line", () => {
     assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["c"]])
     wire().ended("refused")
     clock.now += 50
-    assert.strictEqual(line.heard, "unknown")
+    assert.strictEqual(line.status, "unknown")
     assert.lengthOf(wires, 2)
     clock.now += 50
-    assert.strictEqual(line.heard, "unknown")
+    assert.strictEqual(line.status, "unknown")
     assert.lengthOf(wires, 3)
   })
 
@@ -197,12 +197,12 @@ describe("a line", () => {
     const { clock, line, submit, wire } = makeLine()
     submit("a")
     clock.now += 3_600_000
-    assert.isFalse(line.idle)
+    assert.isFalse(line.isIdle)
     wire().ended("cut")
     clock.now += 1000
-    assert.isFalse(line.idle)
+    assert.isFalse(line.isIdle)
     clock.now += 60_000
-    assert.isTrue(line.idle)
+    assert.isTrue(line.isIdle)
   })
 
   it("hangs up on whoever answers with something else", () => {

@@ -148,7 +148,7 @@ describe("the runner's port", () => {
         peer.write(preamble)
         const far = yield* accepted
         const frame = "x".repeat(8 * 1024 * 1024)
-        const enough = rooms.lineBufferMaxBytes / frame.length + 4
+        const enough = rooms.linkBufferMaxBytes / frame.length + 4
         for (let i = 0; i < enough; i++) far.send(frame)
         assert.strictEqual(yield* far.end, "the other end does not take what is sent")
       }).pipe(Effect.scoped)

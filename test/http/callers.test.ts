@@ -2,7 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"
-import { locate } from "#server/platform/client-address"
+import { resolveClientAddress } from "#server/platform/client-address"
 import { type Answer, at, request } from "#testing/players"
 import {
   addressOfNode,
@@ -199,7 +199,8 @@ describe("client addresses", () => {
   )
 
   it("are one for each IPv4 address and each /64 of IPv6", () => {
-    const keyOf = (remote: string, forwardedFor?: string) => locate(remote, forwardedFor, [])
+    const keyOf = (remote: string, forwardedFor?: string) =>
+      resolveClientAddress(remote, forwardedFor, [])
     assert.strictEqual(keyOf("192.0.2.1"), "192.0.2.1")
     assert.strictEqual(keyOf("::ffff:192.0.2.1"), "192.0.2.1")
     assert.strictEqual(keyOf("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64")
@@ -209,7 +210,8 @@ describe("client addresses", () => {
   })
 
   it("believe X-Forwarded-For as far as trusted proxies wrote it", () => {
-    const keyOf = (remote: string, forwardedFor?: string) => locate(remote, forwardedFor, trusted)
+    const keyOf = (remote: string, forwardedFor?: string) =>
+      resolveClientAddress(remote, forwardedFor, trusted)
     assert.strictEqual(keyOf("10.0.0.1"), "10.0.0.1")
     assert.strictEqual(keyOf("10.0.0.1", "198.51.100.7"), "198.51.100.7")
     assert.strictEqual(keyOf("192.0.2.1", "198.51.100.7"), "192.0.2.1")

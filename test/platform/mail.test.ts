@@ -318,9 +318,9 @@ layer(LocalNode)("without a mail server in development", (it) => {
         insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at)
         select 'mail_' || lpad(n::text, 26, '0'), environment_id, purpose, sealed, 1, created_at,
           expires_at
-        from (select * from mails limit 1) m, generate_series(1, ${limits.keptMax}) n`
+        from (select * from mails limit 1) m, generate_series(1, ${limits.storedMax}) n`
       yield* signUp("newest@example.com")
-      yield* eventually(sql`select id from mails`, (found) => found.length === limits.keptMax)
+      yield* eventually(sql`select id from mails`, (found) => found.length === limits.storedMax)
       const { body } = yield* page
       assert.include(String(body), "newest@example.com")
     })

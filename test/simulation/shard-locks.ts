@@ -120,8 +120,8 @@ export class ShardLocks {
             () => failed("Postgres cannot be reached")
           )
         ),
-      hear: (hear) => Effect.sync(() => void this.#listeners.set(hear, process)),
-      heard: Effect.void
+      subscribe: (listener) => Effect.sync(() => void this.#listeners.set(listener, process)),
+      awaitAcknowledgements: Effect.void
     }
   }
 

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { TestConsole } from "effect/testing"
-import { blotted } from "#server/telemetry/logs"
+import { redactSecrets } from "#server/telemetry/logs"
 import { ObservabilityLive } from "#server/telemetry/telemetry"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, newPlayer, request } from "#testing/players"
@@ -158,6 +158,6 @@ describe("what is blotted out", () => {
       ["https://host:8080/a@b", "https://host:8080/a@b"],
       ["pk_ sk_short room_1 risk_assessment", "pk_ sk_short room_1 risk_assessment"]
     ] as const
-    for (const [text, expected] of cases) assert.strictEqual(blotted(text), expected)
+    for (const [text, expected] of cases) assert.strictEqual(redactSecrets(text), expected)
   })
 })

@@ -14,7 +14,7 @@ export class OversizedFrame extends Error {
 /** The frame as bytes. */
 export const encodeFrame = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
-  if (length > rooms.lineFrameMaxBytes) throw oversized(length)
+  if (length > rooms.linkFrameMaxBytes) throw oversized(length)
   const bytes = Buffer.allocUnsafe(headBytes + length)
   bytes.writeUInt32BE(length)
   bytes.write(text, headBytes)
@@ -22,7 +22,7 @@ export const encodeFrame = (text: string): Buffer => {
 }
 
 const oversized = (length: number) =>
-  new OversizedFrame(`a frame of ${length} bytes, at most ${rooms.lineFrameMaxBytes} are allowed`)
+  new OversizedFrame(`a frame of ${length} bytes, at most ${rooms.linkFrameMaxBytes} are allowed`)
 
 /** Takes chunks, gives frames. */
 export class FrameReader {
@@ -42,7 +42,7 @@ export class FrameReader {
     let at = 0
     while (bytes.length - at >= headBytes) {
       const length = bytes.readUInt32BE(at)
-      if (length > rooms.lineFrameMaxBytes) throw oversized(length)
+      if (length > rooms.linkFrameMaxBytes) throw oversized(length)
       this.#needed = headBytes + length
       if (bytes.length - at < this.#needed) break
       frames.push(bytes.toString("utf8", at + headBytes, at + this.#needed))

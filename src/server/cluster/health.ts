@@ -64,7 +64,7 @@ export const FailureDetectorLive = Layer.effect(
     const runners = yield* Runners.Runners
     return FailureDetector.of({
       of: Effect.fnUntraced(function* (address) {
-        const heard = neighbours.heard(address)
+        const heard = neighbours.status(address)
         if (heard === "lives") return "answers"
         if (yield* isRefused(address)) return "gone"
         const { again, millis } = pings[heard]
@@ -85,7 +85,10 @@ export const HealthLive = Layer.effect(
     const suspicions = yield* Membership
     return RunnerHealth.RunnerHealth.of({
       isAlive: (address) =>
-        Effect.map(hearing.of(address), (heard) => heard !== "gone" && !suspicions.isOut(address))
+        Effect.map(
+          hearing.of(address),
+          (heard) => heard !== "gone" && !suspicions.isEvicted(address)
+        )
     })
   })
 )
@@ -114,13 +117,13 @@ const lookAfter = Effect.fnUntraced(function* (
   const suspicions = yield* Membership
   const heard = yield* (yield* FailureDetector).of(address)
   if (heard === "silent") {
-    yield* suspicions.tell(address, heard)
+    yield* suspicions.report(address, heard)
     yield* Effect.sleep(objectionMillis)
   }
-  if (heard !== "silent" && (wasSilent || suspicions.doubts(address))) {
-    yield* suspicions.tell(address, heard)
+  if (heard !== "silent" && (wasSilent || suspicions.suspectsSelf(address))) {
+    yield* suspicions.report(address, heard)
   }
-  if (heard !== "answers" && isHealthy && (heard === "gone" || suspicions.isOut(address))) {
+  if (heard !== "answers" && isHealthy && (heard === "gone" || suspicions.isEvicted(address))) {
     yield* Effect.logInfo("A runner is gone; its shards move", `${address.host}:${address.port}`)
     yield* storage.setRunnerHealth(address, false)
   }
@@ -147,7 +150,7 @@ const lookAround = Effect.fnUntraced(function* (
   const neighbours = ringNeighboursOf(self, healthy)
   for (const [{ address }, isHealthy] of listed) {
     const name = address.toString()
-    const concerns = silent.has(name) || suspicions.doubts(address)
+    const concerns = silent.has(name) || suspicions.suspectsSelf(address)
     if (!neighbours.includes(address) && !concerns) continue
     // A silent one takes its time, which the others do not wait for.
     const look = Effect.map(lookAfter(address, isHealthy, silent.has(name)), (isSilent) => {

@@ -30,31 +30,34 @@ export const evictedRunners = (suspicions: ReadonlyArray<Suspicion>): ReadonlySe
   return new Set(suspicions.filter(isBelieved).map(({ of }) => of))
 }
 
-export interface Verdicts {
+export interface MembershipView {
   /**
    * Tells everybody whether this runner hears another: silence again and again. An answer has gone both
    * ways, so whoever gets one speaks for both; what one has said that is gone counts no more.
    */
-  readonly tell: (
+  readonly report: (
     of: RunnerAddress.RunnerAddress,
     heard: "silent" | "answers" | "gone"
   ) => Effect.Effect<void>
-  readonly isOut: (address: RunnerAddress.RunnerAddress) => boolean
+  readonly isEvicted: (address: RunnerAddress.RunnerAddress) => boolean
   /** Does the other say that it does not hear this runner? */
-  readonly doubts: (by: RunnerAddress.RunnerAddress) => boolean
+  readonly suspectsSelf: (by: RunnerAddress.RunnerAddress) => boolean
   /** Is this runner out itself? */
-  readonly selfIsOut: () => boolean
+  readonly isSelfEvicted: () => boolean
 }
 
 /** A runner that is alone hears nobody, and nobody it. */
-export const Membership = Context.Reference<Verdicts>("server/cluster/membership/Suspicions", {
-  defaultValue: () => ({
-    tell: () => Effect.void,
-    isOut: () => false,
-    doubts: () => false,
-    selfIsOut: () => false
-  })
-})
+export const Membership = Context.Reference<MembershipView>(
+  "server/cluster/membership/Suspicions",
+  {
+    defaultValue: () => ({
+      report: () => Effect.void,
+      isEvicted: () => false,
+      suspectsSelf: () => false,
+      isSelfEvicted: () => false
+    })
+  }
+)
 
 const textOf = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
 
@@ -69,7 +72,7 @@ export const MembershipLive = Layer.effect(
     /** Until when a suspicion is believed. */
     const until = new Map<string, number>()
 
-    yield* invalidation.hear(({ id, kind }) =>
+    yield* invalidation.subscribe(({ id, kind }) =>
       Effect.sync(() => {
         const [by = "", of, heard] = kind === "runners" ? id.split(" ") : []
         if (of === undefined) return
@@ -90,11 +93,11 @@ export const MembershipLive = Layer.effect(
     const isOut = (text: string): boolean => until.size > 0 && evictedRunners(present()).has(text)
 
     return {
-      tell: (of, heard) =>
+      report: (of, heard) =>
         invalidation.publish({ kind: "runners", id: `${self} ${textOf(of)} ${heard}` }),
-      isOut: (address) => isOut(textOf(address)),
-      doubts: (by) => until.has(`${textOf(by)} ${self}`),
-      selfIsOut: () => isOut(self)
+      isEvicted: (address) => isOut(textOf(address)),
+      suspectsSelf: (by) => until.has(`${textOf(by)} ${self}`),
+      isSelfEvicted: () => isOut(self)
     }
   })
 )

@@ -17,12 +17,12 @@ export class PauseDetector {
   }
 
   /** How often there was reason to doubt. */
-  get times(): number {
+  get pauses(): number {
     return this.#times
   }
 
   /** Is there doubt? To be asked often, and before anything is done as the owner. */
-  get present(): boolean {
+  get isUnconfirmed(): boolean {
     const now = this.#now()
     if (now - this.#awakeAt > this.#gapMillis) {
       this.#doubtful = true
@@ -36,8 +36,8 @@ export class PauseDetector {
    * The locks are asked for. What this returns says that the answer has come, whichever locks it names:
    * those that are lost are given up with it. A failure is no answer.
    */
-  asking(): () => void {
-    const times = this.present ? this.#times : Number.NaN
+  beginRefresh(): () => void {
+    const times = this.isUnconfirmed ? this.#times : Number.NaN
     return () => {
       if (this.#times === times) this.#doubtful = false
     }

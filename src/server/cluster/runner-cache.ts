@@ -31,7 +31,7 @@ const make = Effect.gen(function* () {
     .publish({ kind: "runners", id: "" })
     .pipe(Effect.timeoutOption(publishMillis), Effect.ignoreCause, Effect.andThen(forget))
 
-  yield* invalidation.hear(({ id, kind }) =>
+  yield* invalidation.subscribe(({ id, kind }) =>
     (kind === "runners" && id === "") || kind === "everything" ? forget : Effect.void
   )
 

@@ -101,24 +101,24 @@ export class RunnerLink {
   }
 
   /** What is heard of the other node. To be asked again and again: a line that is not open opens. */
-  get heard(): LinkStatus {
+  get status(): LinkStatus {
     this.#stand()
     if (!this.#answered) return "unknown"
     return this.#unanswered < beatsUntilDoubt ? "lives" : "silent"
   }
 
   /** Does the other node answer? Unlike `heard`, this opens nothing. */
-  get answers(): boolean {
+  get isAlive(): boolean {
     return this.#answered && this.#unanswered < beatsUntilDoubt
   }
 
   /** Has nobody needed the line for long? Then it may be forgotten. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.#wire === undefined && this.#now() > this.#closedUntil + forgetMillis
   }
 
   /** To be called at even intervals. */
-  beat(): void {
+  heartbeat(): void {
     if (this.#wire === undefined) return
     if (this.#unanswered >= beatsUntilEnd) {
       this.#end("the other node does not answer")
@@ -164,7 +164,7 @@ export class RunnerLink {
       }
     })
     this.#wire = wire
-    this.beat()
+    this.heartbeat()
     return true
   }
 

@@ -19,7 +19,7 @@ export class PeerRunners extends Context.Service<
   PeerRunners,
   {
     /** What is heard of the runner over the line to it, which opens when there is none. */
-    readonly heard: (address: RunnerAddress.RunnerAddress) => LinkStatus
+    readonly status: (address: RunnerAddress.RunnerAddress) => LinkStatus
   }
 >()("server/cluster/runner-links/Neighbours") {}
 
@@ -68,7 +68,7 @@ const readLines = Effect.fnUntraced(function* (
   const { counter, gauge } = yield* readings
   gauge("svc_lines", "Lines to other runners that answer.", () => {
     let answering = 0
-    for (const line of lines.values()) if (line.answers) answering += 1
+    for (const line of lines.values()) if (line.isAlive) answering += 1
     return answering
   })
   counter("svc_line_frames_total", "Frames sent over the lines.", () => carried.frames)
@@ -122,8 +122,8 @@ export const RunnerLinksLive = Layer.effectContext(
     )
     yield* Effect.sync(() => {
       for (const [to, line] of lines) {
-        if (line.idle) lines.delete(to)
-        else line.beat()
+        if (line.isIdle) lines.delete(to)
+        else line.heartbeat()
       }
     }).pipe(Effect.repeat(Schedule.spaced(beatMillis)), Effect.forkScoped)
 
@@ -131,6 +131,6 @@ export const RunnerLinksLive = Layer.effectContext(
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
       submit: (to, inputs, lost) => lineTo(to).submit(inputs, lost),
       tell: (to, items, lost) => lineTo(to).tell(items, lost)
-    }).pipe(Context.add(PeerRunners, { heard: (address) => lineTo(addressText(address)).heard }))
+    }).pipe(Context.add(PeerRunners, { status: (address) => lineTo(addressText(address)).status }))
   })
 )

@@ -47,7 +47,7 @@ const wireOver = (
   const wire: RunnerConnection = {
     send: (frame) => {
       if (why !== undefined) return
-      if (socket.writableLength > rooms.lineBufferMaxBytes) {
+      if (socket.writableLength > rooms.linkBufferMaxBytes) {
         return fail("the other end does not take what is sent")
       }
       attempt(() => socket.write(encodeFrame(frame)))

@@ -104,9 +104,9 @@ const makeDoubt = Effect.gen(function* () {
   counter(
     "svc_cluster_freezes_total",
     "How often the process stood still for so long that its shards may be another's.",
-    () => doubt.times
+    () => doubt.pauses
   )
-  yield* Effect.sync(() => doubt.present).pipe(
+  yield* Effect.sync(() => doubt.isUnconfirmed).pipe(
     Effect.repeat(Schedule.spaced(awakeMillis)),
     Effect.forkScoped
   )
@@ -115,9 +115,9 @@ const makeDoubt = Effect.gen(function* () {
 
 /** Ownership as the doubt allows it. */
 const ownershipOf = (doubt: PauseDetector): Ownership => ({
-  hasLease: () => !doubt.present,
+  hasLease: () => !doubt.isUnconfirmed,
   confirmed: Effect.suspend(() =>
-    doubt.present ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
+    doubt.isUnconfirmed ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
   ).pipe(Effect.repeat({ while: (waiting) => waiting }), Effect.asVoid)
 })
 
@@ -156,7 +156,7 @@ const make = Effect.gen(function* () {
     }),
     refresh: (address, shardIds) =>
       Effect.suspend(() => {
-        const answered = doubt.asking()
+        const answered = doubt.beginRefresh()
         return Effect.tap(storage.refresh(address, shardIds), () => Effect.sync(answered))
       }),
     release: handOver,

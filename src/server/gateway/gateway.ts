@@ -263,10 +263,10 @@ const acceptUpgrades = Effect.fnUntraced(function* (
 
 /** Players of a node that others cannot reach find their rooms again from any other. */
 const followCluster = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
-  const { selfIsOut } = yield* Membership
+  const { isSelfEvicted } = yield* Membership
   let looks = 0
   yield* Effect.sync(() => {
-    looks = selfIsOut() ? looks + 1 : 0
+    looks = isSelfEvicted() ? looks + 1 : 0
     if (looks < outLooks) return
     for (const socket of sockets) socket.close(closeCodes.draining, "draining")
   }).pipe(Effect.repeat(Schedule.spaced(outMillis)), Effect.forkScoped)

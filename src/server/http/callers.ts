@@ -31,7 +31,7 @@ import {
 } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
 import { Settings } from "#server/platform/settings/settings"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Usage } from "#server/platform/usage"
 import { Configs } from "#server/features/config/service"
@@ -101,7 +101,7 @@ const SecretKeyLive = Layer.effect(
         if (environment.keyKind !== "secret") return yield* new SecretKeyRequired()
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         yield* origins.check(environment, headers["origin"])
-        yield* throttled(throttles, limits.secretKey, `key:${environment.keyId}`)
+        yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentEnvironment, environment),
           Effect.provideService(CurrentActor, actorOf(environment))
@@ -125,7 +125,7 @@ const makeByPlayerToken = Effect.gen(function* () {
     const { environmentId } = yield* CurrentEnvironment
     if (token === "") return yield* new Unauthorized()
     const player = yield* tokens.verify(token, environmentId)
-    yield* throttled(throttles, limits.playerApi, `player:${player.playerId}`)
+    yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest
     if (!isOpenToBanned(method, endpoint)) {
       yield* standings.check(environmentId, player.playerId)

@@ -8,7 +8,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isLoopback } from "#rpc/config-document/origins"
 import { NotFound } from "#rpc/errors/codes"
 import { clientAddress } from "#server/platform/client-address"
-import { devMailPath, type KeptMail, Mails } from "#server/platform/mail/outbox"
+import { devMailPath, type StoredMail, Mailer } from "#server/platform/mail/outbox"
 import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "./errors.ts"
@@ -37,14 +37,14 @@ const linked = (text: string): string => {
   )
 }
 
-const articleOf = ({ createdAt, html, subject, text, to }: KeptMail): string =>
+const articleOf = ({ createdAt, html, subject, text, to }: StoredMail): string =>
   `<article><h2>${escapeHtml(subject)}</h2>` +
   `<p>To ${escapeHtml(to)}, ${escapeHtml(DateTime.formatIso(createdAt))}</p>` +
   `<pre>${linked(text)}</pre>` +
   `<details><summary>As HTML</summary>` +
   `<iframe sandbox srcdoc="${escapeHtml(html)}" title="The mail"></iframe></details></article>`
 
-const pageOf = (mails: ReadonlyArray<KeptMail>): string =>
+const pageOf = (mails: ReadonlyArray<StoredMail>): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Mail</title>` +
   `<style>${style}</style></head><body><h1>Mail</h1>` +
   (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
@@ -54,7 +54,7 @@ const pageOf = (mails: ReadonlyArray<KeptMail>): string =>
 const ownAddresses: ReadonlySet<string> = new Set(["127.0.0.1", "::/64"])
 
 const makeAnswer = Effect.gen(function* () {
-  const mails = yield* Mails
+  const mails = yield* Mailer
   const { baseUrl, trustedProxies } = yield* Settings
   const ownName = new URL(baseUrl).hostname
   const isOwn = (request: HttpServerRequest.HttpServerRequest): boolean => {
@@ -67,7 +67,7 @@ const makeAnswer = Effect.gen(function* () {
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (!isOwn(request)) return errorResponse(NotFound, new NotFound())
-    return HttpServerResponse.text(pageOf(yield* mails.kept), {
+    return HttpServerResponse.text(pageOf(yield* mails.stored), {
       contentType: "text/html; charset=utf-8",
       headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
     })

@@ -20,7 +20,7 @@ import { NotFound } from "#rpc/errors/codes"
 import { ProjectId } from "#rpc/ids"
 import { throttles as limits } from "#rpc/limits"
 import { MemberRepository } from "#sql/projects/repository"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { DeveloperSessions } from "#server/features/developers/sessions"
 
@@ -42,7 +42,7 @@ const DeveloperSessionLive = Layer.effect(
     return DeveloperSession.of({
       developerSession: Effect.fnUntraced(function* (answer, { credential }) {
         const developer = yield* sessions.verify(Redacted.value(credential))
-        yield* throttled(throttles, limits.developerApi, `developer:${developer.developerId}`)
+        yield* takeToken(throttles, limits.developerApi, `developer:${developer.developerId}`)
         return yield* answer.pipe(
           Effect.provideService(CurrentDeveloper, developer),
           Effect.provideService(CurrentActor, actorOf(developer))

@@ -75,7 +75,7 @@ export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequire
  * host, or with several; in a coding that is not undone. Others on its way may read it differently, so
  * the connection ends with it.
  */
-export const malformed = ({
+export const rejectMalformed = ({
   headers,
   source
 }: HttpServerRequest.HttpServerRequest): HttpServerResponse.HttpServerResponse | undefined => {

@@ -13,7 +13,7 @@ import {
 } from "effect/http"
 import { http as limits } from "#rpc/limits"
 import { makeAccessLog } from "./access-log.ts"
-import { answerFailure, malformed } from "./errors.ts"
+import { answerFailure, rejectMalformed } from "./errors.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -59,7 +59,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
             })
           )
         )
-        const refusal = malformed(request)
+        const refusal = rejectMalformed(request)
         if (refusal !== undefined) return Effect.succeed(refusal)
         return Effect.annotateLogs(
           Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),

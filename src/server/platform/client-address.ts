@@ -43,7 +43,7 @@ const keyOf = (address: NetAddress.IpAddress): string =>
     : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, sitePrefix))
 
 /** The address of a peer and what it says of itself. */
-export const locate = (
+export const resolveClientAddress = (
   peer: string | undefined,
   forwardedFor: string | undefined,
   trusted: TrustedProxies
@@ -57,7 +57,7 @@ export const locate = (
 
 /** The address of a request to Node's server, for instance an upgrade. */
 export const addressOf = (request: IncomingMessage, trusted: TrustedProxies): string =>
-  locate(
+  resolveClientAddress(
     request.socket.remoteAddress,
     request.headersDistinct["x-forwarded-for"]?.join(","),
     trusted
@@ -68,4 +68,8 @@ export const clientAddress = (
   request: HttpServerRequest.HttpServerRequest,
   trusted: TrustedProxies
 ): string =>
-  locate(Option.getOrUndefined(request.remoteAddress), request.headers["x-forwarded-for"], trusted)
+  resolveClientAddress(
+    Option.getOrUndefined(request.remoteAddress),
+    request.headers["x-forwarded-for"],
+    trusted
+  )

@@ -13,7 +13,7 @@ import {
 } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import { http, idempotency } from "#rpc/limits"
-import { IdempotencyRepository, type KeptAnswer } from "#sql/idempotency"
+import { IdempotencyRepository, type StoredResponse } from "#sql/idempotency"
 import { sweepHourly } from "./database.ts"
 import { sha256 } from "./secrets.ts"
 
@@ -74,7 +74,7 @@ const makeOnce = (
     const fingerprint = sha256(JSON.stringify(body))
     const createdAt = yield* DateTime.now
     const find = rows.find({ ...named, since: oldest(createdAt) })
-    const replay = Effect.fnUntraced(function* (kept: KeptAnswer) {
+    const replay = Effect.fnUntraced(function* (kept: StoredResponse) {
       if (kept.fingerprint !== fingerprint) return yield* new IdempotencyKeyReused()
       return yield* Effect.orDie(Schema.decodeEffect(Answer)(kept.answer))
     })

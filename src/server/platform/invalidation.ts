@@ -1,9 +1,9 @@
 /**
- * What any node changed: a message on one Postgres channel for every cached thing that is no longer
- * true, so that a change is in force on all nodes within a second (design section 6).
+ * Cache invalidation between nodes: one Postgres NOTIFY channel carries a message for every cached
+ * value that has changed. So a change takes effect on all nodes within a second.
  *
- * A node hears its own messages too. Whatever is lost while the listening session is down is made up
- * for when it is back: then everything counts as changed.
+ * A node receives its own messages too. Messages may be lost while the listening session is down: when
+ * it is back, the node treats everything as changed.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
 import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, Scope } from "effect"
@@ -11,9 +11,14 @@ import { SqlClient } from "effect/sql"
 import { orDieWithTimeout } from "#sql/database"
 
 /**
- * The config of an environment, a key (by its hash), a player (by `<environment>/<player>`), the list
- * of runners (or, by `<address> <address>`, what the one thinks of the other), or possibly everything.
- * `asked` and `heard` are how a node learns that all have heard.
+ * What has changed, by kind:
+ *
+ * - `config`: the config of the environment `id`;
+ * - `key`: the key with the hash `id`;
+ * - `player`: the player `<environment>/<player>`;
+ * - `runners`: the list of runners, or `<reporter> <subject> <status>`, one runner's report on another;
+ * - `everything`: any of them;
+ * - `asked` and `heard`: a request for acknowledgements, and an acknowledgement.
  */
 const Change = Schema.Struct({
   kind: Schema.Literals(["config", "key", "player", "runners", "everything", "asked", "heard"]),
@@ -29,26 +34,26 @@ const Message = Schema.fromJsonString(Change)
 const encode = Schema.encodeSync(Message)
 const decode = Schema.decodeUnknownOption(Message)
 
-/** How long to wait before the listening session is opened again. */
+/** The pause before the listening session reconnects. */
 const retryMillis = 250
 
-/** How long a node may take to hear before nobody waits for it any more: it may be frozen. */
-const hearing = "1 second"
+/** A node that has not acknowledged by then may be frozen: nobody waits longer. */
+const acknowledgementTimeout = "1 second"
 
-/** The sessions that listen. */
-const Listeners = Schema.Tuple([Schema.Struct({ id: Schema.String, count: Schema.Int })])
+/** An id for the request, and the number of sessions that listen on the channel. */
+const Request = Schema.Tuple([Schema.Struct({ id: Schema.String, count: Schema.Int })])
 
-type Hearer = (change: Change) => Effect.Effect<void>
+type Listener = (change: Change) => Effect.Effect<void>
 
 export class Invalidation extends Context.Service<
   Invalidation,
   {
-    /** Tells all nodes; inside a transaction, once that is committed. */
+    /** Sends a change to all nodes; within a transaction, when it commits. */
     readonly publish: (change: Change) => Effect.Effect<void>
-    /** From now on `hearer` runs for every change that any node tells of. */
-    readonly hear: (hearer: Hearer) => Effect.Effect<void>
-    /** Waits until all nodes have done what a change of before means to them, at most a second. */
-    readonly heard: Effect.Effect<void>
+    /** Runs `listener` for every change from now on, of any node. */
+    readonly subscribe: (listener: Listener) => Effect.Effect<void>
+    /** Waits until all nodes have applied the changes published before, at most a second. */
+    readonly awaitAcknowledgements: Effect.Effect<void>
   }
 >()("server/platform/invalidation/Invalidation") {
   static readonly layer: Layer.Layer<Invalidation, never, PgClient.PgClient | SqlClient.SqlClient> =
@@ -56,73 +61,74 @@ export class Invalidation extends Context.Service<
       Invalidation,
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const hearers = new Set<Hearer>()
+        const listeners = new Set<Listener>()
         const publish = (change: Change) =>
           Effect.asVoid(orDieWithTimeout(sql`select pg_notify(${channel}, ${encode(change)})`))
-        const { heard, hearer } = makeRollCall(sql, publish)
-        hearers.add(hearer)
-        yield* listenForEver((change) =>
-          Effect.forEach(hearers, (hearer) => hearer(change), { discard: true })
+        const { awaitAcknowledgements, acknowledge } = makeAcknowledgements(sql, publish)
+        listeners.add(acknowledge)
+        yield* listenForever((change) =>
+          Effect.forEach(listeners, (listener) => listener(change), { discard: true })
         )
         return Invalidation.of({
           publish,
-          hear: (hearer) => Effect.sync(() => hearers.add(hearer)),
-          heard
+          subscribe: (listener) => Effect.sync(() => listeners.add(listener)),
+          awaitAcknowledgements
         })
       })
     )
 }
 
 /**
- * Asks all who listen to say that they have heard: messages come in the order of their commits, so
- * whoever has heard the question has heard what was told before it.
+ * Acknowledgements of all listening sessions. Postgres delivers messages in commit order, so a node
+ * that acknowledges a request has received every change published before it.
  */
-const makeRollCall = (sql: SqlClient.SqlClient, publish: Hearer) => {
-  const silent = new Map<string, { count: number; readonly all: Deferred.Deferred<void> }>()
-  const heard = Effect.gen(function* () {
+const makeAcknowledgements = (sql: SqlClient.SqlClient, publish: Listener) => {
+  const pending = new Map<string, { missing: number; readonly all: Deferred.Deferred<void> }>()
+  const awaitAcknowledgements = Effect.gen(function* () {
     const [{ count, id }] = yield* Effect.flatMap(
       sql`
         select gen_random_uuid()::text as id, count(*)::int as count from pg_stat_activity
         where datname = current_database() and query ilike ${`listen%${channel}%`}`,
-      Schema.decodeUnknownEffect(Listeners)
+      Schema.decodeUnknownEffect(Request)
     )
     const all = yield* Deferred.make<void>()
-    silent.set(id, { count, all })
-    const answers = Effect.andThen(publish({ kind: "asked", id }), Deferred.await(all))
+    pending.set(id, { missing: count, all })
     yield* Effect.ensuring(
-      answers,
-      Effect.sync(() => silent.delete(id))
+      Effect.andThen(publish({ kind: "asked", id }), Deferred.await(all)),
+      Effect.sync(() => pending.delete(id))
     )
-  }).pipe(Effect.timeoutOption(hearing), Effect.ignoreCause)
-  const hearer: Hearer = ({ id, kind }) => {
+  }).pipe(Effect.timeoutOption(acknowledgementTimeout), Effect.ignoreCause)
+  const acknowledge: Listener = ({ id, kind }) => {
     if (kind === "asked") return Effect.asVoid(Effect.forkDetach(publish({ kind: "heard", id })))
-    const roll = kind === "heard" ? silent.get(id) : undefined
-    if (roll === undefined || --roll.count > 0) return Effect.void
-    return Effect.asVoid(Deferred.succeed(roll.all, undefined))
+    const request = kind === "heard" ? pending.get(id) : undefined
+    if (request === undefined || --request.missing > 0) return Effect.void
+    return Effect.asVoid(Deferred.succeed(request.all, undefined))
   }
-  return { heard, hearer }
+  return { awaitAcknowledgements, acknowledge }
 }
 
-/** Listens in a session of its own, anew whenever that is lost; returns once it listens. */
-const listenForEver = Effect.fnUntraced(function* (tell: Hearer) {
+/** Listens in its own database session and reconnects when that is lost; returns once it listens. */
+const listenForever = Effect.fnUntraced(function* (listener: Listener) {
   const { config } = yield* PgClient.PgClient
   const listening = yield* Deferred.make<void>()
   const session = Effect.gen(function* () {
-    // Made first, so closed last: on a frozen server the farewell of the channel would wait for ever,
-    // on a closed connection there is none.
-    const ears = yield* Effect.acquireRelease(Scope.make(), Scope.close)
+    // Scopes close in reverse order: the connection closes before UNLISTEN, which would hang on a frozen
+    // server and does nothing on a closed connection.
+    const subscription = yield* Effect.acquireRelease(Scope.make(), Scope.close)
     const connection = yield* PgConnection.make(config)
-    const notifications = yield* Scope.provide(connection.listen(channel), ears)
+    const notifications = yield* Scope.provide(connection.listen(channel), subscription)
     yield* Deferred.succeed(listening, undefined)
-    yield* tell(everything)
+    yield* listener(everything)
     return yield* Effect.forever(
       Effect.flatMap(Queue.take(notifications), ({ payload }) =>
-        Option.match(decode(payload), { onNone: () => tell(everything), onSome: tell })
+        Option.match(decode(payload), { onNone: () => listener(everything), onSome: listener })
       )
     )
   }).pipe(Effect.scoped)
   yield* session.pipe(
-    Effect.tapError((error) => Effect.logWarning("Listening for changes again", error.message)),
+    Effect.tapError((error) =>
+      Effect.logWarning("Lost the session that listens for changes; reconnecting", error.message)
+    ),
     Effect.retry(Schedule.spaced(retryMillis)),
     Effect.forkScoped
   )

@@ -42,7 +42,7 @@ export interface OutgoingRequest {
 }
 
 /** An answer with its whole body. */
-export interface OutgoingAnswer {
+export interface OutgoingResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
@@ -160,7 +160,7 @@ export class Outgoing extends Context.Service<
     /** The body of the answer. */
     readonly post: (post: OutgoingPost) => Effect.Effect<string, OutgoingError>
     /** The answer, whatever its status. */
-    readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingAnswer, OutgoingError>
+    readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingResponse, OutgoingError>
   }
 >()("server/platform/outgoing/Outgoing") {
   static readonly layerWith = (resolve: Resolve) =>
@@ -256,7 +256,7 @@ const exchange = (
   { answerMaxBytes, body, headers, method }: OutgoingRequest,
   connections: Connections
 ) =>
-  Effect.callback<OutgoingAnswer, OutgoingError>((resume) => {
+  Effect.callback<OutgoingResponse, OutgoingError>((resume) => {
     const fail = (message: string) => resume(Effect.fail(new OutgoingError({ message })))
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
     const options = { method, headers: { ...headers, ...length } }

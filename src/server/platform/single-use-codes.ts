@@ -40,13 +40,13 @@ export class SingleUseCodes extends Context.Service<
       code: string
     ) => Effect.Effect<Option.Option<Spent>>
     /** Whose code it is, as long as it can be spent; it is not. */
-    readonly look: (
+    readonly peek: (
       environmentId: EnvironmentId,
       purpose: CodePurpose,
       code: string
     ) => Effect.Effect<Option.Option<Spent>>
     /** Makes a player's codes of a purpose useless. */
-    readonly withdraw: (
+    readonly revoke: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
       purpose: CodePurpose
@@ -73,11 +73,11 @@ export class SingleUseCodes extends Context.Service<
           const hash = hashOf({ environmentId, purpose }, code)
           return yield* rows.spend({ hash, environmentId, purpose, now: yield* DateTime.now })
         }),
-        look: Effect.fnUntraced(function* (environmentId, purpose, code) {
+        peek: Effect.fnUntraced(function* (environmentId, purpose, code) {
           const hash = hashOf({ environmentId, purpose }, code)
           return yield* rows.look({ hash, environmentId, purpose, now: yield* DateTime.now })
         }),
-        withdraw: (environmentId, playerId, purpose) =>
+        revoke: (environmentId, playerId, purpose) =>
           rows.withdraw({ environmentId, playerId, purpose })
       })
     })

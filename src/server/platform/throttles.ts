@@ -1,7 +1,7 @@
 /**
- * Request throttles (decisions 3.1.14): token buckets in Postgres, shared by all nodes. A node takes
- * a lease of up to a twentieth of a bucket in one statement and spends it in memory, so a busy caller
- * does not cost a statement a request; nor does one who was refused and comes again too soon.
+ * Request throttles: token buckets in Postgres, shared by all nodes. A node takes up to a twentieth of
+ * a bucket in one statement and spends it from memory, so a busy caller does not cost a statement for
+ * each request. A node also remembers a refusal: retries within that time cost no statement.
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
 import { RateLimited } from "#rpc/errors/codes"
@@ -9,16 +9,18 @@ import { caches, type Throttle } from "#rpc/limits"
 import { ThrottleRepository } from "#sql/throttles"
 import { Settings } from "./settings/settings.ts"
 
-const leaseShare = 20
-/** A lease that is not spent by then is given up, so that idle nodes do not hold tokens for good. */
-const leaseShareOfWindow = 4
+/** A node takes 1/20 of the burst at once. */
+const allowanceDivisor = 20
+/** An allowance expires after 1/4 of the window, so that idle nodes do not keep tokens. */
+const expiryDivisor = 4
 const sweepSeconds = 60
 
-/** What this node knows of a bucket. */
-interface Lease {
+/** The part of a bucket that this node has taken and not spent. */
+interface TokenAllowance {
   tokens: number
-  /** End of the lease, or of the refusal when there are no tokens; Unix milliseconds. */
-  until: number
+  /** When the tokens expire, Unix milliseconds. */
+  expiresAt: number
+  /** No token before this time, Unix milliseconds; the bucket was empty. */
   retryAt: number
   readonly refill: Semaphore.Semaphore
 }
@@ -26,37 +28,37 @@ interface Lease {
 const rateLimited = (millis: number): RateLimited =>
   new RateLimited({ details: { retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000)) } })
 
-export const throttledTotal = Metric.counter("svc_throttled_total", {
-  description: "Requests refused with rate_limited since their bucket was empty.",
+export const rateLimitedTotal = Metric.counter("svc_throttled_total", {
+  description: "Requests refused with rate_limited because their bucket was empty.",
   incremental: true
 })
 
 export class Throttles extends Context.Service<
   Throttles,
   {
-    /** Takes one token from the bucket of `key`; the key names the throttle and whom it counts. */
+    /** Takes one token from the bucket of `key`, which names the throttle and the caller. */
     readonly take: (throttle: Throttle, key: string) => Effect.Effect<void, RateLimited>
-    /** Gives a token back that was taken a moment ago: what it stood for does not count. */
-    readonly giveBack: (key: string) => Effect.Effect<void>
+    /** Puts one token back that was taken a moment ago: the request does not count. */
+    readonly refund: (key: string) => Effect.Effect<void>
   }
 >()("server/platform/throttles/Throttles") {
-  /** Lets everything pass. */
+  /** Limits nothing. */
   static readonly off = Layer.succeed(
     Throttles,
-    Throttles.of({ take: () => Effect.void, giveBack: () => Effect.void })
+    Throttles.of({ take: () => Effect.void, refund: () => Effect.void })
   )
 
   static readonly on = Layer.effect(
     Throttles,
     Effect.gen(function* () {
-      const rows = yield* ThrottleRepository
-      yield* Effect.flatMap(Clock.currentTimeMillis, rows.sweep).pipe(
-        Effect.tapDefect((defect) => Effect.logWarning("Buckets were not swept", defect)),
+      const repository = yield* ThrottleRepository
+      yield* Effect.flatMap(Clock.currentTimeMillis, repository.sweep).pipe(
+        Effect.tapDefect((defect) => Effect.logWarning("Failed to sweep full buckets", defect)),
         Effect.exit,
         Effect.repeat(Schedule.spaced(`${sweepSeconds} seconds`)),
         Effect.forkScoped
       )
-      return Throttles.of(makeBuckets(rows))
+      return Throttles.of(makeBuckets(repository))
     })
   )
 
@@ -65,60 +67,64 @@ export class Throttles extends Context.Service<
   )
 }
 
-const makeBuckets = (rows: ThrottleRepository["Service"]) => {
-  const leases = new Map<string, Lease>()
+const makeBuckets = (repository: ThrottleRepository["Service"]) => {
+  const allowances = new Map<string, TokenAllowance>()
 
-  const leaseOf = (key: string): Lease => {
-    const known = leases.get(key)
+  const allowanceOf = (key: string): TokenAllowance => {
+    const known = allowances.get(key)
     if (known !== undefined) return known
-    const lease = { tokens: 0, until: 0, retryAt: 0, refill: Semaphore.makeUnsafe(1) }
-    leases.set(key, lease)
-    // The oldest lease makes room: its tokens come back as the bucket fills.
-    const [oldest] = leases.keys()
-    if (leases.size > caches.leases && oldest !== undefined) leases.delete(oldest)
-    return lease
+    const allowance = { tokens: 0, expiresAt: 0, retryAt: 0, refill: Semaphore.makeUnsafe(1) }
+    allowances.set(key, allowance)
+    // The oldest one is evicted; its tokens are lost until the bucket refills.
+    const [oldest] = allowances.keys()
+    if (allowances.size > caches.tokenAllowances && oldest !== undefined) allowances.delete(oldest)
+    return allowance
   }
 
-  /** Spends a token of the lease: yes, no (refused until later), or unknown. */
-  const spend = (lease: Lease, now: number): boolean | undefined => {
-    if (lease.retryAt > now) return false
-    if (lease.tokens < 1 || lease.until <= now) return undefined
-    lease.tokens -= 1
+  /** Spends a token: true, false (refused until `retryAt`), or undefined (ask the database). */
+  const spend = (allowance: TokenAllowance, now: number): boolean | undefined => {
+    if (allowance.retryAt > now) return false
+    if (allowance.tokens < 1 || allowance.expiresAt <= now) return undefined
+    allowance.tokens -= 1
     return true
   }
 
-  const renew = Effect.fnUntraced(function* (throttle: Throttle, key: string, lease: Lease) {
+  const refill = Effect.fnUntraced(function* (
+    throttle: Throttle,
+    key: string,
+    allowance: TokenAllowance
+  ) {
     const now = yield* Clock.currentTimeMillis
-    // Another request may have renewed it while this one waited.
-    const spent = spend(lease, now)
+    // Another request may have refilled it while this one waited.
+    const spent = spend(allowance, now)
     if (spent === true) return
-    if (spent === false) return yield* rateLimited(lease.retryAt - now)
+    if (spent === false) return yield* rateLimited(allowance.retryAt - now)
     const windowMillis = throttle.seconds * 1000
     const intervalMillis = windowMillis / throttle.burst
-    const wanted = Math.max(1, Math.floor(throttle.burst / leaseShare))
-    const taken = yield* rows.take({ key, wanted, windowMillis, intervalMillis, now })
+    const wanted = Math.max(1, Math.floor(throttle.burst / allowanceDivisor))
+    const taken = yield* repository.take({ key, wanted, windowMillis, intervalMillis, now })
     if (taken.granted === 0) {
-      lease.tokens = 0
-      lease.retryAt = taken.fullAt - windowMillis + intervalMillis
-      return yield* rateLimited(lease.retryAt - now)
+      allowance.tokens = 0
+      allowance.retryAt = taken.fullAt - windowMillis + intervalMillis
+      return yield* rateLimited(allowance.retryAt - now)
     }
-    lease.tokens = taken.granted - 1
-    lease.until = now + windowMillis / leaseShareOfWindow
+    allowance.tokens = taken.granted - 1
+    allowance.expiresAt = now + windowMillis / expiryDivisor
   })
 
   const spendOne = Effect.fnUntraced(function* (throttle: Throttle, key: string) {
-    const lease = leaseOf(key)
+    const allowance = allowanceOf(key)
     const now = yield* Clock.currentTimeMillis
-    const spent = spend(lease, now)
+    const spent = spend(allowance, now)
     if (spent === true) return
-    if (spent === false) return yield* rateLimited(lease.retryAt - now)
-    yield* lease.refill.withPermits(1)(renew(throttle, key, lease))
+    if (spent === false) return yield* rateLimited(allowance.retryAt - now)
+    yield* allowance.refill.withPermits(1)(refill(throttle, key, allowance))
   })
 
   const take = (throttle: Throttle, key: string) =>
-    Effect.tapError(spendOne(throttle, key), () => Metric.update(throttledTotal, 1))
+    Effect.tapError(spendOne(throttle, key), () => Metric.update(rateLimitedTotal, 1))
 
-  const giveBack = (key: string) => Effect.sync(() => void (leaseOf(key).tokens += 1))
+  const refund = (key: string) => Effect.sync(() => void (allowanceOf(key).tokens += 1))
 
-  return { take, giveBack }
+  return { take, refund }
 }

@@ -23,7 +23,7 @@ const secrets = new RegExp(
 )
 
 /** The text without what only its owner may know. */
-export const blotted = (text: string): string => text.replace(secrets, "<secret>")
+export const redactSecrets = (text: string): string => text.replace(secrets, "<secret>")
 
 const textOf = (part: unknown): unknown =>
   part instanceof Error ? Cause.pretty(Cause.die(part)) : part
@@ -44,7 +44,7 @@ const lineOf = Logger.make(({ cause, date, fiber, logLevel, message }) => {
 })
 
 const json = Logger.withConsoleLog(
-  Logger.map(lineOf, (line) => blotted(Formatter.formatJson(line)))
+  Logger.map(lineOf, (line) => redactSecrets(Formatter.formatJson(line)))
 )
 
 /** The loggers as the settings want them. */

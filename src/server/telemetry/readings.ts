@@ -10,7 +10,7 @@ import { LocalRooms } from "#entities/room/entity"
 import { RoomWriter } from "#entities/room/writer"
 import { readings } from "#server/platform/metrics"
 import { Settings } from "#server/platform/settings/settings"
-import { throttledTotal } from "#server/platform/throttles"
+import { rateLimitedTotal } from "#server/platform/throttles"
 import { Hub } from "#server/links/hub"
 import { matchWaitSeconds } from "#server/features/matchmaking/frames"
 import { webhookSeconds } from "#server/features/stats/verification"
@@ -131,7 +131,7 @@ const begin = Effect.all(
     Metric.value(matchesMade),
     Metric.value(webhookSeconds("answered")),
     Metric.value(webhookSeconds("failed")),
-    Metric.value(throttledTotal)
+    Metric.value(rateLimitedTotal)
   ],
   { discard: true }
 )

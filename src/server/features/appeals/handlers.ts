@@ -6,7 +6,7 @@ import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { throttles as paces } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Sanctions } from "../moderation/sanctions.ts"
 import { Sessions } from "../sessions/service.ts"
@@ -23,7 +23,7 @@ const SanctionsGroup = HttpApiBuilder.group(
       }),
       appeal: Effect.fnUntraced(function* ({ params: { sanctionId }, payload: { message } }) {
         const { environmentId, playerId } = yield* CurrentPlayer
-        yield* throttled(throttles, paces.appeals, `appeal:${playerId}`)
+        yield* takeToken(throttles, paces.appeals, `appeal:${playerId}`)
         const appealing = { environmentId, playerId, sanctionId, message }
         return { sanction: yield* sanctions.appeal(appealing) }
       })
@@ -45,7 +45,7 @@ const AppealsGroup = HttpApiBuilder.group(
         const { environmentId } = yield* CurrentEnvironment
         const { message, refreshToken } = payload
         const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* throttled(throttles, paces.appeals, `appeal:${environmentId}:${whose}`)
+        yield* takeToken(throttles, paces.appeals, `appeal:${environmentId}:${whose}`)
         const { playerId, ...revoked } = yield* sessions.appellant(environmentId, refreshToken)
         const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
         const appealing = { environmentId, playerId, sanctionId, message }

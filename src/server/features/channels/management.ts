@@ -9,7 +9,7 @@ import { channels as limits, throttles as paces } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Channel, channelId } from "#entities/channel/protocol"
 import { jsonBytes } from "#entities/room/values"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
@@ -82,7 +82,7 @@ const makeFind = Effect.gen(function* () {
 const makePace = Effect.map(
   Throttles,
   (throttles) => (pace: "channelMessages" | "channelManagement") =>
-    Effect.flatMap(CurrentActor, ({ id }) => throttled(throttles, paces[pace], `${pace}:${id}`))
+    Effect.flatMap(CurrentActor, ({ id }) => takeToken(throttles, paces[pace], `${pace}:${id}`))
 )
 
 type Act = "channel.put" | "channel.delete" | "channel.moderate"

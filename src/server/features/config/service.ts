@@ -119,7 +119,7 @@ const currentConfigs = Effect.gen(function* () {
       return { version, config, document } satisfies CurrentConfig
     })
   })
-  yield* invalidation.hear(
+  yield* invalidation.subscribe(
     Effect.fnUntraced(function* ({ id, kind }) {
       if (kind !== "config" && kind !== "everything") return
       const known = Array.from(yield* Cache.keys(cached))

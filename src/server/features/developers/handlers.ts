@@ -8,7 +8,7 @@ import { CurrentDeveloper, type DeveloperCaller } from "#rpc/auth"
 import { normalizeEmail } from "#rpc/email"
 import { throttles as limits } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
-import { guarded, throttled } from "#server/platform/throttled-requests"
+import { countFailures, takeToken } from "#server/platform/throttle-guard"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Throttles } from "#server/platform/throttles"
@@ -30,13 +30,13 @@ const AccessHttp = HttpApiBuilder.group(
     return handlers.handleAll({
       signup: Effect.fnUntraced(function* ({ payload, request }) {
         const key = `developer-signup:${addressOf(request)}`
-        yield* throttled(throttles, limits.signupPerAddress, key)
+        yield* takeToken(throttles, limits.signupPerAddress, key)
         return yield* accounts.signup(payload)
       }),
       login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
         const from = `developer-login:${addressOf(request)}`
         const account = sha256(normalizeEmail(email))
-        const guard = guarded(throttles, [
+        const guard = countFailures(throttles, [
           [limits.loginPerAddress, from],
           [limits.loginPerAccount, `${from}:${account}`],
           [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
@@ -56,7 +56,7 @@ const AccountHttp = HttpApiBuilder.group(
     const throttles = yield* Throttles
     /** A stolen session must not find the password out by trying. */
     const guardOf = ({ developerId }: DeveloperCaller) =>
-      guarded(throttles, [[limits.loginPerAccount, `developer-proof:${developerId}`]])
+      countFailures(throttles, [[limits.loginPerAccount, `developer-proof:${developerId}`]])
     return handlers.handleAll({
       logout: Effect.fnUntraced(function* () {
         const { sessionId } = yield* CurrentDeveloper

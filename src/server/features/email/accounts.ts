@@ -26,14 +26,14 @@ import type { Session } from "#rpc/sessions"
 import { IdentityRepository, type NewIdentity } from "#sql/identities"
 import { PlayerRepository } from "#sql/players/repository"
 import { makeTransaction } from "#server/platform/database"
-import { type MailOrder, Mails } from "#server/platform/mail/outbox"
+import { type MailRequest, Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
 import { playerView } from "../players/handlers.ts"
 import { Sessions } from "../sessions/service.ts"
 
 /** Where the link of a verification leads. */
-export type LinkTarget = Pick<MailOrder, "key" | "redirectUrl">
+export type LinkTarget = Pick<MailRequest, "key" | "redirectUrl">
 
 /** An address with a password, to be. */
 interface Credentials {
@@ -98,13 +98,13 @@ const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
 })
 
 /** The order of a verification mail; nothing where none can be sent, or too many were to this address. */
-const makeVerification = Effect.map(Mails, (mails) =>
+const makeVerification = Effect.map(Mailer, (mails) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, to: string, link: LinkTarget) {
-    const permit = Effect.andThen(mails.available, mails.permit(environmentId, to))
+    const permit = Effect.andThen(mails.available, mails.limitRecipient(environmentId, to))
     const permitted = yield* Effect.isSuccess(permit)
     return (playerId: PlayerId) =>
       permitted
-        ? Effect.ignore(mails.order({ environmentId, purpose: "verify", playerId, to, ...link }))
+        ? Effect.ignore(mails.enqueue({ environmentId, purpose: "verify", playerId, to, ...link }))
         : Effect.void
   })
 )
@@ -212,7 +212,7 @@ const makeChecks = Effect.gen(function* () {
         yield* identities.hold({ environmentId, playerId })
         const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
         if (!holds) return yield* wrongPassword
-        yield* codes.withdraw(environmentId, playerId, "reset")
+        yield* codes.revoke(environmentId, playerId, "reset")
         yield* sessions.signOut(environmentId, playerId, device.sessionId)
       })
     )

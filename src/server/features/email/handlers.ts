@@ -10,7 +10,7 @@ import { throttles as limits } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
-import { guarded, tellWhenToRetry, throttled } from "#server/platform/throttled-requests"
+import { countFailures, withRetryAfter, takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeReturnAddresses } from "../config/return-addresses.ts"
 import { EmailAccounts, type LinkTarget } from "./accounts.ts"
@@ -38,7 +38,7 @@ const makeSignupPace = Effect.gen(function* () {
   return Effect.fnUntraced(function* (request: Request) {
     const { environmentId } = yield* CurrentEnvironment
     const address = clientAddress(request, trustedProxies)
-    yield* throttled(throttles, limits.signupPerAddress, `signup:${environmentId}:${address}`)
+    yield* takeToken(throttles, limits.signupPerAddress, `signup:${environmentId}:${address}`)
   })
 })
 
@@ -63,7 +63,7 @@ const AnyonesHttp = HttpApiBuilder.group(
         const { environmentId } = environment
         const from = `login:${environmentId}:${clientAddress(request, trustedProxies)}`
         const account = sha256(normalizeEmail(payload.email))
-        const guard = guarded(throttles, [
+        const guard = countFailures(throttles, [
           [limits.loginPerAddress, from],
           [limits.loginPerAccount, `${from}:${account}`],
           [limits.loginPerAccountAnywhere, `login:${environmentId}:anywhere:${account}`]
@@ -107,14 +107,16 @@ const OwnHttp = HttpApiBuilder.group(
       }),
       resend: Effect.fnUntraced(function* ({ payload, request }) {
         const link = yield* linkTarget(request, payload)
-        yield* tellWhenToRetry(links.resend(yield* CurrentPlayer, link))
+        yield* withRetryAfter(links.resend(yield* CurrentPlayer, link))
         return {}
       }),
       change: Effect.fnUntraced(function* ({ payload }) {
         const player = yield* CurrentPlayer
         const { currentPassword, newPassword, refreshToken } = payload
         // A stolen token must not find the password out by trying.
-        const guard = guarded(throttles, [[limits.loginPerAccount, `proof:${player.playerId}`]])
+        const guard = countFailures(throttles, [
+          [limits.loginPerAccount, `proof:${player.playerId}`]
+        ])
         yield* guard(accounts.changePassword(player, currentPassword, newPassword, refreshToken))
         return {}
       })

@@ -19,7 +19,7 @@ import { IdentityRepository } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
 import { PlayerRepository } from "#sql/players/repository"
 import { makeTransaction } from "#server/platform/database"
-import { Mails } from "#server/platform/mail/outbox"
+import { Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
 import { playerView } from "../players/handlers.ts"
@@ -68,7 +68,7 @@ export class EmailLinks extends Context.Service<
 
 const makeRequests = Effect.gen(function* () {
   const identities = yield* IdentityRepository
-  const mails = yield* Mails
+  const mails = yield* Mailer
 
   const resend: EmailLinks["Service"]["resend"] = Effect.fn("EmailLinks.resend")(function* (
     { environmentId, playerId },
@@ -80,8 +80,8 @@ const makeRequests = Effect.gen(function* () {
     if (own === undefined) return yield* noEmail
     if (own.emailVerified) return
     const { subject: to } = own
-    yield* mails.permit(environmentId, to)
-    yield* mails.order({ environmentId, purpose: "verify", playerId, to, ...link })
+    yield* mails.limitRecipient(environmentId, to)
+    yield* mails.enqueue({ environmentId, purpose: "verify", playerId, to, ...link })
   })
 
   const forgot: EmailLinks["Service"]["forgot"] = Effect.fn("EmailLinks.forgot")(function* (
@@ -92,11 +92,11 @@ const makeRequests = Effect.gen(function* () {
   ) {
     yield* mails.available
     const to = normalizeEmail(email)
-    const permit = Effect.andThen(pace, mails.permit(environmentId, to))
+    const permit = Effect.andThen(pace, mails.limitRecipient(environmentId, to))
     if (!(yield* Effect.isSuccess(permit))) {
       return yield* Effect.logInfo("No reset link was sent: too many were asked for")
     }
-    yield* mails.order({ environmentId, purpose: "reset", playerId: null, to, ...link })
+    yield* mails.enqueue({ environmentId, purpose: "reset", playerId: null, to, ...link })
   })
 
   return { forgot, resend }
@@ -117,7 +117,7 @@ const makeUses = Effect.gen(function* () {
     purpose: MailPurpose,
     token: string
   ) {
-    const found = yield* codes.look(environmentId, purpose, token)
+    const found = yield* codes.peek(environmentId, purpose, token)
     if (Option.isNone(found)) return yield* invalid
     const { playerId } = found.value
     yield* standings.check(environmentId, playerId)
@@ -161,7 +161,7 @@ const makeUses = Effect.gen(function* () {
       Effect.gen(function* () {
         yield* use(environmentId, playerId, "reset", token)
         yield* identities.setPassword({ environmentId, playerId, passwordHash })
-        yield* codes.withdraw(environmentId, playerId, "reset")
+        yield* codes.revoke(environmentId, playerId, "reset")
         yield* sessions.signOut(environmentId, playerId)
       })
     )

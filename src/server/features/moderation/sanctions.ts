@@ -134,7 +134,7 @@ const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
             const revoked = yield* rows.revokeSessions({ ...player, sanctionId: next.id, now })
             yield* standings.changed(player.environmentId, player.playerId)
             // By the answer the player writes on no node any more.
-            yield* sql.afterCommit(invalidation.heard)
+            yield* sql.afterCommit(invalidation.awaitAcknowledgements)
             return banResult(player.playerId, next, revoked, now)
           })
         )

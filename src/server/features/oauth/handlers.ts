@@ -10,7 +10,7 @@ import { type Throttle, throttles as limits } from "#rpc/limits"
 import type { ProviderReturn } from "#rpc/oauth/sign-in"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { NativeSignIn } from "./native.ts"
 import { expiredPage } from "./pages.ts"
@@ -25,7 +25,7 @@ const makeWithin = Effect.gen(function* () {
   const { trustedProxies } = yield* Settings
   /** Keeps an address within the pace of what it does. */
   return (throttle: Throttle, what: string, request: HttpServerRequest.HttpServerRequest) =>
-    throttled(throttles, throttle, `${what}:${clientAddress(request, trustedProxies)}`)
+    takeToken(throttles, throttle, `${what}:${clientAddress(request, trustedProxies)}`)
 })
 
 /** To whom an identity is to be linked, if to anybody. */

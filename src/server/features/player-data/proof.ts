@@ -9,7 +9,7 @@ import { throttles as paces } from "#rpc/limits"
 import type { DeletionProof } from "#rpc/player-data"
 import { IdentityRepository } from "#sql/identities"
 import { Passwords } from "#server/platform/passwords"
-import { guarded } from "#server/platform/throttled-requests"
+import { countFailures } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import type { PlayerRef } from "../moderation/sanctions.ts"
 import { Sessions } from "../sessions/service.ts"
@@ -45,7 +45,9 @@ export const makeProve = Effect.gen(function* () {
   })
 
   return (player: PlayerRef, proof: DeletionProof) => {
-    const guard = guarded(throttles, [[paces.deletionPerPlayer, `deletion:${player.playerId}`]])
+    const guard = countFailures(throttles, [
+      [paces.deletionPerPlayer, `deletion:${player.playerId}`]
+    ])
     return guard(prove(player, proof))
   }
 })

@@ -124,7 +124,7 @@ const currentStandings = Effect.gen(function* () {
       return (yield* find(environmentId, [playerId])).get(playerId)
     })
   })
-  yield* invalidation.hear(({ id, kind }) => {
+  yield* invalidation.subscribe(({ id, kind }) => {
     if (kind === "player") {
       return Effect.andThen(Cache.invalidate(cached, id), tell(changeOf(id)))
     }

@@ -158,7 +158,7 @@ const openedKeys = Effect.gen(function* () {
       })
     }
   )
-  yield* invalidation.hear(({ id, kind }) => {
+  yield* invalidation.subscribe(({ id, kind }) => {
     if (kind === "key") return Cache.invalidate(opened, id)
     return kind === "everything" ? Cache.invalidateAll(opened) : Effect.void
   })

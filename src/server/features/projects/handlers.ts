@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
 import { throttles as paces } from "#rpc/limits"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
 import { Projects } from "./management.ts"
@@ -43,7 +43,7 @@ const ProjectGroup = HttpApiBuilder.group(
       rename: Effect.fnUntraced(function* ({ payload: { name } }) {
         const { projectId } = yield* CurrentProject
         if (yield* projects.isNewName(projectId, name)) {
-          yield* throttled(throttles, paces.projectRenames, `rename:${projectId}`)
+          yield* takeToken(throttles, paces.projectRenames, `rename:${projectId}`)
         }
         const rename = projects.rename(projectId, name)
         return yield* audit.recorded({ projectId }, rename, ({ changed, previousName, project }) =>

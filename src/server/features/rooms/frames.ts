@@ -152,7 +152,7 @@ const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, co
   const from = `codes:${environmentId}:${address}`
   yield* throttles.take(guesses.wrongRoomCodesPerAddress, from)
   const found = yield* rows.findByCode(environmentId, code)
-  if (Option.isSome(found)) yield* throttles.giveBack(from)
+  if (Option.isSome(found)) yield* throttles.refund(from)
   return found
 })
 

@@ -13,7 +13,7 @@ import type { SaveItem } from "#rpc/saves"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
 import { sweepHourly } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeReadSaveBody } from "./body.ts"
 
@@ -46,7 +46,7 @@ const makeWrite = Effect.gen(function* () {
   const readBody = makeReadSaveBody(maxBytes)
   return Effect.fnUntraced(function* (key: string, request: Parameters<typeof readBody>[0]) {
     const { environmentId, playerId } = yield* CurrentPlayer
-    yield* throttled(throttles, paces.savePut, `save:${playerId}`)
+    yield* takeToken(throttles, paces.savePut, `save:${playerId}`)
     const { data, ifVersion, size } = yield* readBody(request)
     const now = yield* DateTime.now
     const named = { environmentId, playerId, key }

@@ -6,7 +6,7 @@ import { CurrentEnvironment } from "#rpc/auth"
 import { throttles as limits } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Sessions } from "./service.ts"
 
@@ -22,7 +22,7 @@ export const SessionsHttp = HttpApiBuilder.group(
         const { environmentId } = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
         const key = `guest:${environmentId}:${address}`
-        yield* throttled(throttles, limits.guestPerAddress, key)
+        yield* takeToken(throttles, limits.guestPerAddress, key)
         return yield* sessions.openGuest(environmentId, payload.displayName)
       }),
       refresh: Effect.fnUntraced(function* ({ payload, request }) {
@@ -30,7 +30,7 @@ export const SessionsHttp = HttpApiBuilder.group(
         const { refreshToken } = payload
         // A made-up token must not use up the bucket of somebody's session.
         const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* throttled(throttles, limits.refreshPerSession, `refresh:${environmentId}:${whose}`)
+        yield* takeToken(throttles, limits.refreshPerSession, `refresh:${environmentId}:${whose}`)
         return yield* sessions.refresh(environmentId, refreshToken)
       }),
       logout: Effect.fnUntraced(function* ({ payload }) {

@@ -6,7 +6,7 @@ import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { StatsReported } from "#rpc/stats"
 import { Idempotency } from "#server/platform/idempotency"
-import { tellWhenToRetry } from "#server/platform/throttled-requests"
+import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Audit } from "../audit/service.ts"
 import { StatReports } from "./reports.ts"
 import { WebhookSecrets } from "./webhook-secrets.ts"
@@ -25,7 +25,7 @@ const StatsGroup = HttpApiBuilder.group(
         const environment = yield* CurrentEnvironment
         const player = yield* CurrentPlayer
         const submitted = { environment, player, values: payload.stats }
-        yield* tellWhenToRetry(reports.pace(submitted))
+        yield* withRetryAfter(reports.pace(submitted))
         const key = headers["idempotency-key"]
         const prepare = reports.prepare(submitted)
         if (key === undefined) {

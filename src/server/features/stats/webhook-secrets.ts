@@ -62,7 +62,7 @@ export class WebhookSecrets extends Context.Service<
       })
       const cached = yield* Cache.make({ capacity: caches.environments, timeToLive: trust, lookup })
       // A rotation is told as a change of the environment's config, which this is a part of.
-      yield* invalidation.hear(({ id, kind }) => {
+      yield* invalidation.subscribe(({ id, kind }) => {
         if (kind === "everything") return Cache.invalidateAll(cached)
         return kind === "config" && isEnvironmentId(id) ? Cache.invalidate(cached, id) : Effect.void
       })

@@ -22,7 +22,7 @@ import { clientAddress } from "#server/platform/client-address"
 import { makeTransaction } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
-import { throttled } from "#server/platform/throttled-requests"
+import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -63,7 +63,7 @@ const makeIssue = Effect.gen(function* () {
       const whose = { environmentId, playerId }
       if (Option.isNone(yield* identities.hold(whose))) return yield* new NotFound()
       yield* sessions.hold(environmentId, playerId, data)
-      yield* codes.withdraw(environmentId, playerId, purpose)
+      yield* codes.revoke(environmentId, playerId, purpose)
       const code = yield* readableCode(limits.codeCharacters)
       return yield* codes.issue({ ...whose, purpose, seconds, code, data })
     },
@@ -81,7 +81,7 @@ const makeRedeem = Effect.gen(function* () {
 
   return Effect.fnUntraced(
     function* ({ environmentId }: EnvironmentCaller, code: string) {
-      const found = yield* codes.look(environmentId, purpose, code)
+      const found = yield* codes.peek(environmentId, purpose, code)
       if (Option.isNone(found)) return yield* new InvalidCode()
       const { data: sessionId, playerId } = found.value
       yield* standings.check(environmentId, playerId)
@@ -110,14 +110,14 @@ export const TransferHttp = HttpApiBuilder.group(
     return handlers.handleAll({
       issue: Effect.fnUntraced(function* () {
         const caller = yield* CurrentPlayer
-        yield* throttled(throttles, paces.transferPerPlayer, `transfer:${caller.playerId}`)
+        yield* takeToken(throttles, paces.transferPerPlayer, `transfer:${caller.playerId}`)
         return { code: yield* issue(caller), expiresIn: seconds }
       }),
       redeem: Effect.fnUntraced(function* ({ payload, request }) {
         const environment = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
         const key = `redeem:${environment.environmentId}:${address}`
-        yield* throttled(throttles, paces.redeemPerAddress, key)
+        yield* takeToken(throttles, paces.redeemPerAddress, key)
         return yield* redeemed(environment, canonical(payload.code))
       })
     })

@@ -23,7 +23,7 @@ import { Settings } from "../settings/settings.ts"
 import { SingleUseCodes } from "../single-use-codes.ts"
 import { Throttles } from "../throttles.ts"
 import { renderMail, linkSeconds } from "./templates.ts"
-import { type Mail, makeSmtp, NotSent } from "./transport.ts"
+import { type Mail, makeSmtp, MailDeliveryError } from "./transport.ts"
 
 /**
  * Where a link leads: to the caller's page, or to the service's own, which needs the environment's
@@ -32,7 +32,7 @@ import { type Mail, makeSmtp, NotSent } from "./transport.ts"
 const Target = Schema.Struct({ redirectUrl: Schema.NullOr(Schema.String), key: Schema.String })
 
 /** A mail with a link, to be. */
-export interface MailOrder extends Readonly<typeof Target.Type> {
+export interface MailRequest extends Readonly<typeof Target.Type> {
   readonly environmentId: EnvironmentId
   readonly purpose: MailPurpose
   /** Null where it is not known whether anybody has the address. */
@@ -52,7 +52,7 @@ const Kept = Schema.fromJsonString(
   })
 )
 
-export interface KeptMail extends Readonly<typeof Kept.Type> {
+export interface StoredMail extends Readonly<typeof Kept.Type> {
   readonly createdAt: DateTime.Utc
 }
 
@@ -62,21 +62,24 @@ const sealedFor = "mail"
 export const devMailPath = "/dev/mail"
 
 /** Takes orders for mails. */
-export class Mails extends Context.Service<
-  Mails,
+export class Mailer extends Context.Service<
+  Mailer,
   {
     /** Refuses where no mail can be sent. */
     readonly available: Effect.Effect<void, MailUnavailable>
     /** Takes one of the mails that an address may get. */
-    readonly permit: (environmentId: EnvironmentId, to: string) => Effect.Effect<void, RateLimited>
+    readonly limitRecipient: (
+      environmentId: EnvironmentId,
+      to: string
+    ) => Effect.Effect<void, RateLimited>
     /** Stores a mail; it leaves at once, from within a transaction at its commit. */
-    readonly order: (order: MailOrder) => Effect.Effect<void, MailUnavailable>
+    readonly enqueue: (order: MailRequest) => Effect.Effect<void, MailUnavailable>
     /** Mails that were not sent for want of a server, newest first. */
-    readonly kept: Effect.Effect<ReadonlyArray<KeptMail>>
+    readonly stored: Effect.Effect<ReadonlyArray<StoredMail>>
   }
 >()("server/platform/mail/outbox/Mails") {
   static readonly layer = Layer.effect(
-    Mails,
+    Mailer,
     Effect.gen(function* () {
       const rows = yield* MailRepository
       const sql = yield* SqlClient.SqlClient
@@ -88,18 +91,18 @@ export class Mails extends Context.Service<
       const wake = yield* Queue.sliding<void>(1)
       const wakeUp = Effect.asVoid(Queue.offer(wake, undefined))
       // A runner that has gone may have left mails.
-      yield* invalidation.hear(({ kind }) => (kind === "runners" ? wakeUp : Effect.void))
+      yield* invalidation.subscribe(({ kind }) => (kind === "runners" ? wakeUp : Effect.void))
       const isAvailable = mail.smtpUrl !== undefined || !production
       if (isAvailable) yield* Effect.forkScoped(yield* makeSender(wake))
       yield* sweepHourly("Mails", rows.sweep)
-      return Mails.of({
+      return Mailer.of({
         available: isAvailable ? Effect.void : Effect.fail(new MailUnavailable()),
-        permit: Effect.fnUntraced(function* (environmentId, to) {
+        limitRecipient: Effect.fnUntraced(function* (environmentId, to) {
           const whose = sha256(`${environmentId}/${to}`)
           yield* throttles.take(paces.mailsPerMinute, `mail-minute:${whose}`)
           yield* throttles.take(paces.mailsPerHour, `mail-hour:${whose}`)
         }),
-        order: Effect.fn("Mails.order")(
+        enqueue: Effect.fn("Mails.order")(
           function* ({ environmentId, playerId, purpose, ...ordered }) {
             const createdAt = yield* DateTime.now
             const text = yield* Effect.orDie(Schema.encodeEffect(Ordered)(ordered))
@@ -121,8 +124,8 @@ export class Mails extends Context.Service<
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
-        kept: Effect.flatMap(
-          rows.kept(limits.keptMax),
+        stored: Effect.flatMap(
+          rows.kept(limits.storedMax),
           Effect.forEach(({ createdAt, sealed }) =>
             Effect.map(openAs(secrets, Kept, sealed), (mail) => ({ ...mail, createdAt }))
           )
@@ -175,7 +178,7 @@ const makeKeep = Effect.gen(function* () {
   return Effect.fnUntraced(function* (playerId: PlayerId, { html, id, subject, text, to }: Mail) {
     const kept = yield* Effect.orDie(Schema.encodeEffect(Kept)({ to, subject, text, html }))
     const sealed = yield* secrets.seal(kept, sealedFor)
-    yield* rows.keep({ id, playerId, sealed }, limits.keptMax)
+    yield* rows.keep({ id, playerId, sealed }, limits.storedMax)
     if (told) return
     told = true
     yield* Effect.logInfo(`Without SMTP_URL mails stay here: ${baseUrl}${devMailPath}`)
@@ -202,7 +205,7 @@ const makeDeliver = Effect.gen(function* () {
     yield* rows.remove(claimed.id)
   })
 
-  const failed = Effect.fnUntraced(function* (claimed: ClaimedMail, failure: NotSent) {
+  const failed = Effect.fnUntraced(function* (claimed: ClaimedMail, failure: MailDeliveryError) {
     const { attempts, expiresAt, id } = claimed
     const dueAt = DateTime.add(yield* DateTime.now, { seconds: retryAfter(attempts) })
     const isLast =
@@ -220,10 +223,10 @@ const makeDeliver = Effect.gen(function* () {
       Effect.catchDefect((defect) =>
         Effect.andThen(
           Effect.logError("A mail could not be sent", defect),
-          Effect.fail(new NotSent({ reason: "a fault", final: false }))
+          Effect.fail(new MailDeliveryError({ reason: "a fault", final: false }))
         )
       ),
-      Effect.catchTag("NotSent", (failure) => failed(claimed, failure)),
+      Effect.catchTag("MailDeliveryError", (failure) => failed(claimed, failure)),
       // Then it is tried again when the claim ends.
       Effect.catchDefect((defect) => Effect.logWarning("A mail was not put back", defect)),
       // A process that stops leaves it to the others at once.
@@ -233,7 +236,7 @@ const makeDeliver = Effect.gen(function* () {
     )
 })
 
-const lookMillis = limits.lookSeconds * 1000
+const lookMillis = limits.pollSeconds * 1000
 const retryMillis = limits.retrySeconds * 1000
 /** Another process may be claiming what is due. */
 const shortestMillis = 100

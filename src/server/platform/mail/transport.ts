@@ -17,7 +17,7 @@ export interface Mail extends MailContent {
 }
 
 /** The server has not taken a mail; `reason` names nobody. */
-export class NotSent extends Data.TaggedError("NotSent")<{
+export class MailDeliveryError extends Data.TaggedError("MailDeliveryError")<{
   readonly reason: string
   /** It never will. */
   readonly final: boolean
@@ -32,11 +32,11 @@ const timeouts = {
 } as const
 
 /** What the server said or the network did, without the text, in which addresses may stand. */
-const notSent = (error: unknown): NotSent => {
+const notSent = (error: unknown): MailDeliveryError => {
   const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
   const status = Predicate.hasProperty(error, "responseCode") ? Number(error.responseCode) : 0
   const aboutTheMail = code === "EENVELOPE" || code === "EMESSAGE"
-  return new NotSent({
+  return new MailDeliveryError({
     reason: status === 0 ? code : `${code} ${status}`,
     final: aboutTheMail && (status === 0 || status >= 500)
   })
@@ -58,7 +58,14 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
     ),
     (transport) => Effect.sync(() => transport.close())
   )
-  return ({ fromName, html, id, subject, text, to }: Mail): Effect.Effect<void, NotSent> =>
+  return ({
+    fromName,
+    html,
+    id,
+    subject,
+    text,
+    to
+  }: Mail): Effect.Effect<void, MailDeliveryError> =>
     Effect.tryPromise({
       try: (signal) =>
         pool.sendMail({
@@ -78,7 +85,7 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
       Effect.asVoid,
       Effect.timeoutOrElse({
         duration: limits.attemptSeconds * 1000,
-        orElse: () => Effect.fail(new NotSent({ reason: "no answer", final: false }))
+        orElse: () => Effect.fail(new MailDeliveryError({ reason: "no answer", final: false }))
       })
     )
 })

@@ -1,0 +1,41 @@
+/** HTTP side of the throttles: a refusal becomes 429 `rate_limited` with a `Retry-After` header. */
+import { Cause, Effect, Exit, Option } from "effect"
+import { HttpEffect, HttpServerResponse } from "effect/http"
+import { RateLimited, Unavailable } from "#rpc/errors/codes"
+import type { Throttle } from "#rpc/limits"
+import type { Throttles } from "./throttles.ts"
+
+/** Adds `Retry-After` to the response when the effect fails with `RateLimited`. */
+export const withRetryAfter = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.tapError(effect, (error) => {
+    if (!(error instanceof RateLimited)) return Effect.void
+    const seconds = `${error.details.retryAfterSeconds}`
+    return HttpEffect.appendPreResponseHandler((_, response) =>
+      Effect.succeed(HttpServerResponse.setHeader(response, "retry-after", seconds))
+    )
+  })
+
+/** Takes one token from the bucket of `key`; an empty bucket refuses the request. */
+export const takeToken = (throttles: Throttles["Service"], throttle: Throttle, key: string) =>
+  withRetryAfter(throttles.take(throttle, key))
+
+/** Whether the tokens of an attempt go back: it succeeded, or it failed by a fault of the service. */
+const isRefundable = <A, E>(exit: Exit.Exit<A, E>): boolean => {
+  if (Exit.isSuccess(exit)) return true
+  const error = Cause.findErrorOption(exit.cause)
+  return Option.isSome(error) ? error.value instanceof Unavailable : Cause.hasDies(exit.cause)
+}
+
+/**
+ * Limits failed attempts. Takes a token from every bucket before the attempt, and refunds them unless
+ * the caller failed: wrong passwords count, successes and faults of the service do not.
+ */
+export const countFailures =
+  (throttles: Throttles["Service"], buckets: ReadonlyArray<readonly [Throttle, string]>) =>
+  <A, E, R>(attempt: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      for (const [throttle, key] of buckets) yield* takeToken(throttles, throttle, key)
+      const exit = yield* Effect.exit(attempt)
+      if (isRefundable(exit)) for (const [, key] of buckets) yield* throttles.refund(key)
+      return yield* exit
+    })
