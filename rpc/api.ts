@@ -1,4 +1,4 @@
-/** The whole HTTP interface, one line a group; the OpenAPI document and the client derive from it. */
+/** The HTTP API: one `add` for each group. The OpenAPI document derives from it. */
 import { HttpApi, OpenApi } from "effect/http-api"
 import { AgesApi } from "./ages.ts"
 import { AuditApi } from "./audit.ts"
@@ -15,63 +15,69 @@ import {
 import { IdentitiesApi } from "./identities.ts"
 import { NewsApi } from "./news.ts"
 import { ProjectProvidersApi, ProvidersApi } from "./oauth/api.ts"
-import { EmailApi, OwnEmailApi } from "./email.ts"
-import { SignInApi } from "./oauth/sign-in.ts"
-import { DeveloperAccessApi, DevelopersApi, PlatformApi } from "./developers.ts"
-import { OwnDataApi, PlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
+import { EmailApi, PlayerEmailApi } from "./email.ts"
+import { OAuthApi } from "./oauth/sign-in.ts"
+import { DeveloperSignInApi, DevelopersApi, PlatformApi } from "./developers.ts"
+import { PlayerDataApi, AdminPlayerDataApi, ProjectPlayerDataApi } from "./player-data.ts"
 import { PlayersApi } from "./players.ts"
-import { ProjectApi, ProjectsApi, ProjectViewApi } from "./projects.ts"
+import { ProjectApi, ProjectsApi, EnvironmentApi } from "./projects.ts"
+import { openResponses } from "./open-responses.ts"
 import { realtimeReference } from "./reference.ts"
 import { RoomsApi } from "./rooms.ts"
 import { SavesApi } from "./saves.ts"
 import { SessionsApi } from "./sessions.ts"
 import { IntegrityApi, ProjectIntegrityApi, StatsApi } from "./stats.ts"
 import { SystemApi } from "./system.ts"
+import { tagGroups, tagged } from "./tags.ts"
 import { TransferApi } from "./transfer.ts"
 
 export class Api extends HttpApi.make("player-backend")
-  .add(SessionsApi)
-  .add(EmailApi)
-  .add(OwnEmailApi)
-  .add(SignInApi)
-  .add(TransferApi)
-  .add(PlayersApi)
-  .add(IdentitiesApi)
-  .add(OwnDataApi)
-  .add(AgesApi)
-  .add(NewsApi)
-  .add(SanctionsApi)
-  .add(AppealsApi)
-  .add(PlayerDataApi)
-  .add(ProjectPlayerDataApi)
-  .add(ModerationApi)
-  .add(ProjectModerationApi)
-  .add(RoomsApi)
-  .add(ChannelsApi)
-  .add(SavesApi)
-  .add(StatsApi)
-  .add(IntegrityApi)
-  .add(ProjectIntegrityApi)
-  .add(DefinitionsApi)
-  .add(ConfigApi)
-  .add(ProjectConfigApi)
-  .add(FeaturesApi)
-  .add(ProjectFeaturesApi)
-  .add(ProvidersApi)
-  .add(ProjectProvidersApi)
-  .add(AuditApi)
-  .add(DeveloperAccessApi)
-  .add(DevelopersApi)
-  .add(ProjectsApi)
-  .add(ProjectApi)
-  .add(ProjectViewApi)
-  .add(PlatformApi)
-  .add(SystemApi)
+  .add(tagged(SessionsApi))
+  .add(tagged(EmailApi))
+  .add(tagged(PlayerEmailApi))
+  .add(tagged(OAuthApi))
+  .add(tagged(TransferApi))
+  .add(tagged(PlayersApi))
+  .add(tagged(IdentitiesApi))
+  .add(tagged(PlayerDataApi))
+  .add(tagged(AgesApi))
+  .add(tagged(NewsApi))
+  .add(tagged(SanctionsApi))
+  .add(tagged(AppealsApi))
+  .add(tagged(AdminPlayerDataApi))
+  .add(tagged(ProjectPlayerDataApi))
+  .add(tagged(ModerationApi))
+  .add(tagged(ProjectModerationApi))
+  .add(tagged(RoomsApi))
+  .add(tagged(ChannelsApi))
+  .add(tagged(SavesApi))
+  .add(tagged(StatsApi))
+  .add(tagged(IntegrityApi))
+  .add(tagged(ProjectIntegrityApi))
+  .add(tagged(DefinitionsApi))
+  .add(tagged(ConfigApi))
+  .add(tagged(ProjectConfigApi))
+  .add(tagged(FeaturesApi))
+  .add(tagged(ProjectFeaturesApi))
+  .add(tagged(ProvidersApi))
+  .add(tagged(ProjectProvidersApi))
+  .add(tagged(AuditApi))
+  .add(tagged(DeveloperSignInApi))
+  .add(tagged(DevelopersApi))
+  .add(tagged(ProjectsApi))
+  .add(tagged(ProjectApi))
+  .add(tagged(EnvironmentApi))
+  .add(tagged(PlatformApi))
+  .add(tagged(SystemApi))
   .annotate(HttpApi.ParseOptions, { errors: "all" })
   .annotateMerge(
     OpenApi.annotations({
       title: "Player backend",
       version: "1",
-      description: `Sign-in, rooms, matchmaking, channels and config for web and mobile games.\n${realtimeReference()}`
+      description: `Sign-in, saves, stats, rooms, matchmaking and channels for web and mobile games.\n${realtimeReference()}`,
+      license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
+      servers: [{ url: "/", description: "This deployment" }],
+      override: { "x-tagGroups": tagGroups },
+      transform: openResponses
     })
   ) {}

@@ -17,7 +17,7 @@ import {
 import { SanctionId } from "./ids.ts"
 import { moderation } from "./limits.ts"
 import { RefreshToken } from "./sessions.ts"
-import { proseUpTo } from "./text.ts"
+import { textUpTo } from "./text.ts"
 
 export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type
@@ -45,7 +45,7 @@ export const Sanction = Schema.Struct({
 })
 export type Sanction = typeof Sanction.Type
 
-const Message = proseUpTo(moderation.appealMaxCharacters).check(
+const Message = textUpTo(moderation.appealMaxCharacters).check(
   Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
 )
 

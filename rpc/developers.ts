@@ -69,7 +69,7 @@ const proof = {
 }
 
 /** `/v1/developers`: signing up and in. No key is needed. */
-export class DeveloperAccessApi extends HttpApiGroup.make("developerAccess")
+export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
   .add(
     HttpApiEndpoint.post("signup", "/signup", {
       payload: Signup,

@@ -110,7 +110,7 @@ export class EmailApi extends HttpApiGroup.make("email")
   .middleware(PublishableKey) {}
 
 /** `/v1/auth`: the signed-in player's email and password. */
-export class OwnEmailApi extends HttpApiGroup.make("ownEmail")
+export class PlayerEmailApi extends HttpApiGroup.make("playerEmail")
   .add(
     HttpApiEndpoint.post("link", "/link/email", {
       payload: Schema.Struct({ email: Email, password: NewPassword, redirectUrl }),

@@ -17,7 +17,7 @@ import {
 import { AppealId, PlayerId, SanctionId } from "./ids.ts"
 import { http, moderation } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
-import { proseUpTo } from "./text.ts"
+import { textUpTo } from "./text.ts"
 
 /** A player after a ban or its end. `revokedSessions` counts the sessions that this ban has ended. */
 export const BanResult = Schema.Struct({
@@ -37,8 +37,8 @@ export type BanResult = typeof BanResult.Type
  * it is lifted; only a secret key may set it.
  */
 export const Ban = Schema.Struct({
-  reason: Schema.optionalKey(proseUpTo(moderation.reasonMaxCharacters)),
-  publicNote: Schema.optionalKey(proseUpTo(moderation.noteMaxCharacters)),
+  reason: Schema.optionalKey(textUpTo(moderation.reasonMaxCharacters)),
+  publicNote: Schema.optionalKey(textUpTo(moderation.noteMaxCharacters)),
   durationHours: Schema.optionalKey(
     Schema.Finite.check(Schema.isGreaterThan(0), Schema.isLessThanOrEqualTo(moderation.banHoursMax))
   )
@@ -121,7 +121,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
         accept: Schema.Boolean,
-        response: Schema.optionalKey(proseUpTo(moderation.responseMaxCharacters))
+        response: Schema.optionalKey(textUpTo(moderation.responseMaxCharacters))
       }),
       success: Schema.Struct({ appeal: AppealItem }),
       error: [wire(NotFound), wire(AlreadyResolved)]

@@ -85,7 +85,7 @@ const DeletionProof = Schema.Struct({
 export type DeletionProof = typeof DeletionProof.Type
 
 /** `/v1/players/me`: all that is stored about the signed-in player. */
-export class OwnDataApi extends HttpApiGroup.make("ownData")
+export class PlayerDataApi extends HttpApiGroup.make("playerData")
   .add(
     HttpApiEndpoint.get("export", "/me/export", {
       success: PlayerExport,
@@ -117,7 +117,7 @@ const playerData = <Id extends string, P extends MountParams>(id: Id, params: P)
   )
 
 /** `players/:playerId/export` and `/delete`, for secret keys. */
-export class PlayerDataApi extends underKey(playerData("playerData", keyParams)) {}
+export class AdminPlayerDataApi extends underKey(playerData("adminPlayerData", keyParams)) {}
 
 /** The same for the developers of the project. */
 export class ProjectPlayerDataApi extends underProject(

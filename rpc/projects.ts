@@ -208,8 +208,8 @@ const Search = {
 }
 
 /** `/v1/projects/:projectId/environments/:env`: keys and views of one environment. */
-export class ProjectViewApi extends underProject(
-  HttpApiGroup.make("projectView").add(
+export class EnvironmentApi extends underProject(
+  HttpApiGroup.make("environment").add(
     HttpApiEndpoint.post("createKey", "/keys", {
       params: projectParams,
       payload: Schema.Struct({ kind: KeyKind }),

@@ -118,7 +118,7 @@ const notLinked = [
 ]
 
 /** `/v1/auth/oauth`. */
-export class SignInApi extends HttpApiGroup.make("signIn")
+export class OAuthApi extends HttpApiGroup.make("oauth")
   .add(
     HttpApiEndpoint.post("start", "/:provider/start", {
       params,

@@ -8,17 +8,17 @@ import { HttpApi, HttpApiClient } from "effect/http-api"
 import { type AgeBand, AgesApi, type AgeSignal } from "#rpc/ages"
 import { AppealsApi } from "#rpc/appeals"
 import { DefinitionsApi } from "#rpc/config"
-import { EmailApi, OwnEmailApi } from "#rpc/email"
+import { EmailApi, PlayerEmailApi } from "#rpc/email"
 import { InvalidRequest } from "#rpc/errors/codes"
 import { IdentitiesApi, type Method, type Provider } from "#rpc/identities"
 import { NewsApi } from "#rpc/news"
 import {
   type NativeProvider,
   type NativeRequest,
-  SignInApi,
+  OAuthApi,
   type StartRequest
 } from "#rpc/oauth/sign-in"
-import { type DeletionProof, OwnDataApi } from "#rpc/player-data"
+import { type DeletionProof, PlayerDataApi } from "#rpc/player-data"
 import { PlayersApi } from "#rpc/players"
 import { RoomsApi } from "#rpc/rooms"
 import { type SavePut, SavesApi } from "#rpc/saves"
@@ -31,12 +31,12 @@ import { issuesOf, NetworkError, ServiceError, TimedOut } from "./errors.ts"
 class PublicApi extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(EmailApi)
-  .add(OwnEmailApi)
-  .add(SignInApi)
+  .add(PlayerEmailApi)
+  .add(OAuthApi)
   .add(TransferApi)
   .add(PlayersApi)
   .add(IdentitiesApi)
-  .add(OwnDataApi)
+  .add(PlayerDataApi)
   .add(AgesApi)
   .add(NewsApi)
   .add(AppealsApi)
@@ -166,27 +166,27 @@ const makeApi = (options: { readonly baseUrl: string; readonly key: string }) =>
 const identity = (api: Effect.Success<ReturnType<typeof makeApi>>) => ({
   signUp: (payload: Credentials & Profile & MailOptions) => settle(api.email.signup({ payload })),
   signIn: (payload: Credentials) => settle(api.email.login({ payload })),
-  linkEmail: (payload: Credentials & MailOptions) => settle(api.ownEmail.link({ payload })),
+  linkEmail: (payload: Credentials & MailOptions) => settle(api.playerEmail.link({ payload })),
   verify: (token: string) => settle(api.email.verify({ payload: { token } })),
-  resend: (payload: MailOptions) => settle(api.ownEmail.resend({ payload })),
+  resend: (payload: MailOptions) => settle(api.playerEmail.resend({ payload })),
   forgot: (payload: MailOptions & { readonly email: string }) =>
     settle(api.email.forgot({ payload })),
   reset: (token: string, password: string) =>
     settle(api.email.reset({ payload: { token, password } })),
-  changePassword: (payload: PasswordChange) => settle(api.ownEmail.change({ payload })),
+  changePassword: (payload: PasswordChange) => settle(api.playerEmail.change({ payload })),
   startSignIn: (provider: Provider, payload: StartRequest) =>
-    settle(api.signIn.start({ params: { provider }, payload })),
+    settle(api.oauth.start({ params: { provider }, payload })),
   exchange: (payload: { readonly code: string; readonly verifier: string }) =>
-    settle(api.signIn.exchange({ payload })),
+    settle(api.oauth.exchange({ payload })),
   nativeSignIn: (provider: NativeProvider, payload: NativeRequest) =>
-    settle(api.signIn.native({ params: { provider }, payload })),
+    settle(api.oauth.native({ params: { provider }, payload })),
   issueTransfer: settle(api.transfer.issue({})),
   redeemTransfer: (code: string) => settle(api.transfer.redeem({ payload: { code } })),
   identities: settle(api.identities.list({})),
   unlink: (provider: Method, payload: RefreshToken) =>
     settle(api.identities.unlink({ params: { provider }, payload })),
-  export: settle(api.ownData.export({})),
-  delete: (payload: DeletionProof) => settle(api.ownData.delete({ payload })),
+  export: settle(api.playerData.export({})),
+  delete: (payload: DeletionProof) => settle(api.playerData.delete({ payload })),
   ageProfile: settle(api.ages.profile({})),
   declareAge: (band: AgeBand) => settle(api.ages.declare({ payload: { band } })),
   signalAge: (payload: AgeSignal) => settle(api.ages.signal({ payload })),

@@ -228,11 +228,21 @@ const asBytes = HttpRouter.middleware((served) =>
   })
 )
 
-/** The reference page carries its script itself: it works without the internet. */
-const DocsRoute = HttpApiScalar.layer(Api, {
-  path: paths.docs,
-  scalar: { withDefaultFonts: false }
-}).pipe(Layer.provide(asBytes.layer))
+/** Options of the API page; {@link HttpApiScalar.ScalarConfig} does not declare all that Scalar reads. */
+const scalar = {
+  withDefaultFonts: false,
+  telemetry: false,
+  showDeveloperTools: "never",
+  hideClientButton: true,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  customCss: 'a[href="https://www.scalar.com"] { display: none }'
+}
+
+/** The API page inlines Scalar's script, so it works offline. */
+const DocsRoute = HttpApiScalar.layer(Api, { path: paths.docs, scalar }).pipe(
+  Layer.provide(asBytes.layer)
+)
 
 const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 

@@ -1,4 +1,4 @@
-/** The committed OpenAPI document: up to date, and true to spec sections 4, 5 and 7. */
+/** The committed OpenAPI document: up to date, with every endpoint, its callers and its errors. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { openapiText } from "#server/http/openapi"
@@ -10,7 +10,7 @@ const document: unknown = JSON.parse(committed)
 const entriesOf = (value: unknown): ReadonlyArray<[string, unknown]> =>
   Object.entries(Object(value))
 
-/** Kinds of callers, as the specification calls them, and their security schemes. */
+/** Kinds of callers and their security schemes. */
 const callers = {
   player: ["playerToken", "publishableKey"],
   pk: ["publishableKey"],
@@ -20,7 +20,7 @@ const callers = {
   none: []
 } as const
 
-/** An operating endpoint (spec section 4.8): for a secret key, and for a developer of the project. */
+/** An operating endpoint under both mounts: for a secret key, and for a developer of the project. */
 const operating = <const Method extends string, const Path extends string>(
   method: Method,
   path: Path
@@ -30,7 +30,7 @@ const operating = <const Method extends string, const Path extends string>(
     [method, `/v1/projects/{projectId}/environments/{env}/${path}`, "dev"]
   ] as const
 
-/** Every endpoint of spec section 4 that stands, and those of the process itself. */
+/** Every endpoint of the API. */
 const endpoints = [
   ["post", "/v1/auth/guest", "pk"],
   ["post", "/v1/auth/refresh", "pk"],
@@ -138,7 +138,7 @@ const documented = entriesOf(at(document, "paths")).flatMap(([path, methods]) =>
 )
 
 describe("rpc/openapi.json", () => {
-  it("is what the definitions say (otherwise: npm run generate)", () => {
+  it("equals what the definitions generate (otherwise: npm run generate)", () => {
     assert.strictEqual(committed, openapiText())
   })
 
@@ -155,7 +155,7 @@ describe("rpc/openapi.json", () => {
     assert.sameMembers(found, expected)
   })
 
-  it("says what each endpoint does, and answers every error in one form", () => {
+  it("summarizes each endpoint, and gives every error response the same shape", () => {
     for (const { operation, path } of documented) {
       assert.isString(at(operation, "summary"), path)
       for (const [status, response] of entriesOf(at(operation, "responses"))) {
@@ -171,7 +171,29 @@ describe("rpc/openapi.json", () => {
     }
   })
 
-  it("refers to nothing that is not there", () => {
+  it("describes every tag and lists it in exactly one section", () => {
+    const tags = entriesOf(at(document, "tags")).map(([, tag]) => tag)
+    for (const tag of tags) assert.isString(at(tag, "description"), String(at(tag, "name")))
+    const sections = entriesOf(at(document, "x-tagGroups")).flatMap(([, section]) =>
+      entriesOf(at(section, "tags")).map(([, name]) => name)
+    )
+    assert.sameMembers(
+      sections,
+      tags.map((tag) => at(tag, "name"))
+    )
+  })
+
+  it("closes the objects of requests, and leaves those of responses open", () => {
+    const closed = '"additionalProperties":false'
+    for (const { operation, path } of documented) {
+      assert.notInclude(JSON.stringify(at(operation, "responses")), closed, path)
+    }
+    assert.notInclude(JSON.stringify(at(document, "components")), closed)
+    const body = at(document, "paths", "/v1/saves/{key}", "put", "requestBody")
+    assert.include(JSON.stringify(body), closed)
+  })
+
+  it("refers only to schemas that it defines", () => {
     const names = new Set(Object.keys(Object(at(document, "components", "schemas"))))
     const refs = Array.from(
       committed.matchAll(/"#\/components\/schemas\/([^"]+)"/g),

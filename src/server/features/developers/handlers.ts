@@ -20,7 +20,7 @@ const currency = "usd"
 
 const AccessHttp = HttpApiBuilder.group(
   Api,
-  "developerAccess",
+  "developerSignIn",
   Effect.fn(function* (handlers) {
     const accounts = yield* DeveloperAccounts
     const throttles = yield* Throttles

@@ -92,7 +92,7 @@ const AnyonesHttp = HttpApiBuilder.group(
 
 const OwnHttp = HttpApiBuilder.group(
   Api,
-  "ownEmail",
+  "playerEmail",
   Effect.fn(function* (handlers) {
     const accounts = yield* EmailAccounts
     const links = yield* EmailLinks

@@ -41,7 +41,7 @@ interface Asked {
 
 const Handlers = HttpApiBuilder.group(
   Api,
-  "signIn",
+  "oauth",
   Effect.fn(function* (handlers) {
     const native = yield* NativeSignIn
     const signIn = yield* SignIn

@@ -31,7 +31,7 @@ const gone = () => Effect.fail(new NotFound())
 
 const OwnDataHttp = HttpApiBuilder.group(
   Api,
-  "ownData",
+  "playerData",
   Effect.fn(function* (handlers) {
     const data = yield* PlayerData
     const prove = yield* makeProve
@@ -77,7 +77,7 @@ const makePlayerData = Effect.gen(function* () {
 /** The groups `ownData`, `playerData` and `projectPlayerData`. */
 export const PlayerDataHttp = Layer.mergeAll(
   OwnDataHttp,
-  HttpApiBuilder.group(Api, "playerData", (handlers) =>
+  HttpApiBuilder.group(Api, "adminPlayerData", (handlers) =>
     Effect.map(makePlayerData, (all) => handlers.handleAll(all))
   ),
   HttpApiBuilder.group(Api, "projectPlayerData", (handlers) =>

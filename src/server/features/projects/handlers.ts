@@ -71,7 +71,7 @@ const ProjectGroup = HttpApiBuilder.group(
 
 const ViewGroup = HttpApiBuilder.group(
   Api,
-  "projectView",
+  "environment",
   Effect.fn(function* (handlers) {
     const audit = yield* Audit
     const projects = yield* Projects

@@ -1,0 +1,200 @@
+/**
+ * Titles and descriptions of the tags of the OpenAPI document, one for each HTTP group, and the
+ * sections into which the API page sorts them. {@link tagged} refuses a group without a tag at compile
+ * time.
+ */
+import { HttpApiGroup, type HttpApiEndpoint, OpenApi } from "effect/http-api"
+
+interface Tag {
+  readonly title: string
+  readonly description: string
+}
+
+const secretKey = "For your own server, with the environment's secret key."
+const dashboard = "For developers of the project, with a developer session."
+
+const players = {
+  sessions: {
+    title: "Sessions",
+    description: "Guest sign-in, token refresh and sign-out."
+  },
+  email: {
+    title: "Email sign-in",
+    description: "Sign-up and sign-in with an email address and a password, and the links in mails."
+  },
+  playerEmail: {
+    title: "Email of the player",
+    description: "Linking an email address to the signed-in player, and changing its password."
+  },
+  oauth: {
+    title: "OAuth sign-in",
+    description: "Sign-in with Apple, Discord, Google or X, in a browser (PKCE) or in a native app."
+  },
+  transfer: {
+    title: "Session transfer",
+    description: "Short codes that sign the same player in on another device or browser."
+  },
+  players: {
+    title: "Players",
+    description: "The profile of the signed-in player."
+  },
+  identities: {
+    title: "Identities",
+    description: "The sign-in methods of the signed-in player."
+  },
+  playerData: {
+    title: "Player data",
+    description: "Export and deletion of everything that is stored about the signed-in player."
+  },
+  ages: {
+    title: "Ages",
+    description: "The age band of the signed-in player, and the features that it allows."
+  },
+  news: {
+    title: "News",
+    description: "The player's consent to news by email."
+  },
+  sanctions: {
+    title: "Sanctions",
+    description: "Bans of the signed-in player, and appeals against them."
+  },
+  appeals: {
+    title: "Appeals",
+    description: "Appeals of a banned player who can no longer sign in."
+  }
+} as const
+
+const games = {
+  rooms: {
+    title: "Rooms",
+    description:
+      "The list of open rooms. Everything else in rooms happens over the realtime socket."
+  },
+  saves: {
+    title: "Saves",
+    description: "Versioned JSON documents of the signed-in player."
+  },
+  stats: {
+    title: "Stats",
+    description: "Numbers that the signed-in player reports, combined by the rules in the config."
+  },
+  definitions: {
+    title: "Definitions",
+    description: "The public part of the environment's config: stats and multiplayer modes."
+  }
+} as const
+
+const server = {
+  channels: {
+    title: "Channels",
+    description: `Managing realtime channels and sending messages to them. ${secretKey}`
+  },
+  config: {
+    title: "Config",
+    description: `Reading and replacing the environment's config, and its versions. ${secretKey}`
+  },
+  features: {
+    title: "Features",
+    description: `The features of the environment and how to enable them. ${secretKey}`
+  },
+  providers: {
+    title: "OAuth providers",
+    description: `Credentials of the OAuth providers. ${secretKey}`
+  },
+  moderation: {
+    title: "Moderation",
+    description: `Bans, age bands, appeals and token verification. ${secretKey}`
+  },
+  adminPlayerData: {
+    title: "Player data requests",
+    description: `Export and deletion of any player's data. ${secretKey}`
+  },
+  integrity: {
+    title: "Integrity webhook",
+    description: `The secret that signs calls to the stats integrity webhook. ${secretKey}`
+  }
+} as const
+
+const project = {
+  projects: {
+    title: "Projects",
+    description: "Listing and creating the developer's projects."
+  },
+  project: {
+    title: "Project",
+    description: `Renaming and deleting one project, and revoking its keys. ${dashboard}`
+  },
+  environment: {
+    title: "Environment",
+    description: `Keys, usage, players and live rooms of one environment. ${dashboard}`
+  },
+  projectConfig: {
+    title: "Config (project)",
+    description: `Reading and replacing an environment's config, and its versions. ${dashboard}`
+  },
+  projectFeatures: {
+    title: "Features (project)",
+    description: `The features of an environment and how to enable them. ${dashboard}`
+  },
+  projectProviders: {
+    title: "OAuth providers (project)",
+    description: `Credentials of the OAuth providers. ${dashboard}`
+  },
+  projectModeration: {
+    title: "Moderation (project)",
+    description: `Bans, age bands, appeals and token verification. ${dashboard}`
+  },
+  projectPlayerData: {
+    title: "Player data requests (project)",
+    description: `Export and deletion of any player's data. ${dashboard}`
+  },
+  projectIntegrity: {
+    title: "Integrity webhook (project)",
+    description: `The secret that signs calls to the stats integrity webhook. ${dashboard}`
+  },
+  audit: {
+    title: "Audit log",
+    description: `Who changed what in the project. ${dashboard}`
+  }
+} as const
+
+const developers = {
+  developerSignIn: {
+    title: "Developer sign-in",
+    description: "Sign-up and sign-in of developers, without a key."
+  },
+  developers: {
+    title: "Developers",
+    description: "The account, identities and session of the signed-in developer."
+  },
+  platform: {
+    title: "Platform",
+    description: "Name, version and enabled features of this deployment."
+  },
+  system: {
+    title: "System",
+    description: "Liveness, readiness, and the public keys (JWKS) that verify access tokens."
+  }
+} as const
+
+const tags = { ...players, ...games, ...server, ...project, ...developers }
+
+/** Adds title and description to a group. */
+export const tagged = <Id extends keyof typeof tags, E extends HttpApiEndpoint.Constraint>(
+  group: HttpApiGroup.HttpApiGroup<Id, E>
+): HttpApiGroup.HttpApiGroup<Id, E> =>
+  group.annotateMerge(OpenApi.annotations(tags[group.identifier]))
+
+const section = (name: string, members: Readonly<Record<string, Tag>>) => ({
+  name,
+  tags: Object.values(members).map(({ title }) => title)
+})
+
+/** Sections of the API page: the vendor extension `x-tagGroups`, which Scalar and Redoc read. */
+export const tagGroups = [
+  section("Player API", players),
+  section("Game API", games),
+  section("Server API", server),
+  section("Project API", project),
+  section("Developers and platform", developers)
+]
