@@ -31,6 +31,8 @@ import { SystemApi } from "./system.ts"
 import { tagGroups, tagged } from "./tags.ts"
 import { TransferApi } from "./transfer.ts"
 
+const summary = "Sign-in, saves, stats, rooms, matchmaking and channels for web and mobile games."
+
 export class Api extends HttpApi.make("player-backend")
   .add(tagged(SessionsApi))
   .add(tagged(EmailApi))
@@ -74,7 +76,7 @@ export class Api extends HttpApi.make("player-backend")
     OpenApi.annotations({
       title: "Player backend",
       version: "1",
-      description: `Sign-in, saves, stats, rooms, matchmaking and channels for web and mobile games.\n${realtimeReference()}`,
+      description: `${summary}\n${realtimeReference()}`,
       license: { name: "Apache-2.0", url: "https://www.apache.org/licenses/LICENSE-2.0" },
       servers: [{ url: "/", description: "This deployment" }],
       override: { "x-tagGroups": tagGroups },
