@@ -62,18 +62,21 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `audit`; the database refuses to change them. */
-export class AuditRepository extends Context.Service<AuditRepository>()("sql/audit/AuditRows", {
-  make: Effect.gen(function* () {
-    const { insert, page, sweep } = statements(yield* SqlClient.SqlClient)
-    return {
-      /** Within a transaction, the entry stands or falls with it. */
-      insert: (row: AuditRow) => orDieWithTimeout(insert(row)),
-      /** The newest entries, newest first. */
-      page: (request: AuditPage) => orDieWithTimeout(page(request)),
-      /** Forgets the entries of before a time. */
-      sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
-    }
-  })
-}) {
+export class AuditRepository extends Context.Service<AuditRepository>()(
+  "sql/audit/AuditRepository",
+  {
+    make: Effect.gen(function* () {
+      const { insert, page, sweep } = statements(yield* SqlClient.SqlClient)
+      return {
+        /** Within a transaction, the entry stands or falls with it. */
+        insert: (row: AuditRow) => orDieWithTimeout(insert(row)),
+        /** The newest entries, newest first. */
+        page: (request: AuditPage) => orDieWithTimeout(page(request)),
+        /** Forgets the entries of before a time. */
+        sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+      }
+    })
+  }
+) {
   static readonly layer = Layer.effect(AuditRepository, this.make)
 }

@@ -59,25 +59,30 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `configs`. */
-export class ConfigRepository extends Context.Service<ConfigRepository>()("sql/config/ConfigRows", {
-  make: Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    const { history, insert, newest, version } = statements(sql)
-    return {
-      /** The version in force; none before the first push. */
-      newest: (environmentId: string) => orDieWithTimeout(newest(environmentId)),
-      /** A version that was pushed. */
-      version: (request: Parameters<typeof version>[0]) => orDieWithTimeout(version(request)),
-      /** Who pushed what when, newest first. */
-      history: (page: typeof PageOfVersions.Type) => orDieWithTimeout(history(page)),
-      insert: (row: typeof VersionRow.Type) => orDieWithTimeout(insert(row)),
-      /** Within a transaction: pushes to this environment come one after the other. */
-      serialize: (environmentId: string) =>
-        Effect.asVoid(
-          orDieWithTimeout(sql`select id from environments where id = ${environmentId} for update`)
-        )
-    }
-  })
-}) {
+export class ConfigRepository extends Context.Service<ConfigRepository>()(
+  "sql/config/ConfigRepository",
+  {
+    make: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { history, insert, newest, version } = statements(sql)
+      return {
+        /** The version in force; none before the first push. */
+        newest: (environmentId: string) => orDieWithTimeout(newest(environmentId)),
+        /** A version that was pushed. */
+        version: (request: Parameters<typeof version>[0]) => orDieWithTimeout(version(request)),
+        /** Who pushed what when, newest first. */
+        history: (page: typeof PageOfVersions.Type) => orDieWithTimeout(history(page)),
+        insert: (row: typeof VersionRow.Type) => orDieWithTimeout(insert(row)),
+        /** Within a transaction: pushes to this environment come one after the other. */
+        serialize: (environmentId: string) =>
+          Effect.asVoid(
+            orDieWithTimeout(
+              sql`select id from environments where id = ${environmentId} for update`
+            )
+          )
+      }
+    })
+  }
+) {
   static readonly layer = Layer.effect(ConfigRepository, this.make)
 }

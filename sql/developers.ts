@@ -182,7 +182,7 @@ const make = Effect.gen(function* () {
 
 /** Rows in and out of `developers`, their external identities and their sessions. */
 export class DeveloperRepository extends Context.Service<DeveloperRepository>()(
-  "sql/developers/DeveloperRows",
+  "sql/developers/DeveloperRepository",
   { make }
 ) {
   static readonly layer = Layer.effect(DeveloperRepository, this.make)

@@ -44,10 +44,10 @@ const Page = Schema.Struct({
 })
 export type AppealsPage = typeof Page.Type
 
-const Listed = Schema.Struct({ ...SanctionRow.fields, displayName: Schema.String })
+const AppealRow = Schema.Struct({ ...SanctionRow.fields, displayName: Schema.String })
 
 /** What has to be known of a player at every step. */
-const Standing = Schema.Struct({
+const PlayerStatus = Schema.Struct({
   playerId: PlayerId,
   displayName: Schema.String,
   declaredAgeBand: Schema.NullOr(AgeBand),
@@ -55,7 +55,7 @@ const Standing = Schema.Struct({
   note: Schema.NullOr(Schema.String),
   expiresAt: Schema.NullOr(Time)
 })
-export type PlayerStatusRow = typeof Standing.Type
+export type PlayerStatusRow = typeof PlayerStatus.Type
 
 const columns = `s.id, s.environment_id, s.player_id, s.reason, s.note, s.created_at, s.expires_at,
   s.lifted_at, s.appeal_id, s.appeal_message, s.appeal_status, s.appeal_response, s.appealed_at,
@@ -111,7 +111,7 @@ const reads = (sql: SqlClient.SqlClient) => {
     // The end of a ban ends its appeal, whether or not anybody has written that down.
     appeals: SqlSchema.findAll({
       Request: Page,
-      Result: Listed,
+      Result: AppealRow,
       execute: ({ after, environmentId, limit, now, status }) => sql`
         select ${all}, p.display_name from (
           select *, case when appeal_status = 'open' and expires_at <= ${now} then 'accepted'
@@ -132,7 +132,7 @@ const standings = (sql: SqlClient.SqlClient) =>
       environmentId: Schema.String,
       playerIds: Schema.Array(Schema.String)
     }),
-    Result: Standing,
+    Result: PlayerStatus,
     execute: ({ environmentId, playerIds }) => sql`
       select p.id as player_id, p.display_name, p.declared_age_band, s.id as sanction_id, s.note,
         s.expires_at
@@ -145,7 +145,7 @@ const standings = (sql: SqlClient.SqlClient) =>
 
 /** Rows in and out of `sanctions`. */
 export class SanctionRepository extends Context.Service<SanctionRepository>()(
-  "sql/moderation/SanctionRows",
+  "sql/moderation/SanctionRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

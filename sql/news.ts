@@ -22,7 +22,7 @@ const choice = (sql: SqlClient.SqlClient) =>
   })
 
 /** The choices of players. */
-export class NewsRepository extends Context.Service<NewsRepository>()("sql/news/NewsRows", {
+export class NewsRepository extends Context.Service<NewsRepository>()("sql/news/NewsRepository", {
   make: Effect.map(SqlClient.SqlClient, (sql) => {
     const choose = choice(sql)
     return {

@@ -212,27 +212,29 @@ const sweeps = (sql: SqlClient.SqlClient) => ({
 })
 
 /** The version of what was written, or why nothing was. */
-export type Written = number | "version_conflict" | "too_many_saves" | "no_player"
+export type SaveWriteResult = number | "version_conflict" | "too_many_saves" | "no_player"
 
 /** The constraint that a statement broke; anything else is a fault. */
-const brokenBy = (error: SqlError.SqlError): Effect.Effect<Written> => {
+const constraintResult = (error: SqlError.SqlError): Effect.Effect<SaveWriteResult> => {
   const constraint = violatedConstraint(error)
   if (constraint === undefined) return Effect.die(error)
   return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
 }
 
-const written = <E>(
+const writeResult = <E>(
   statement: Effect.Effect<Option.Option<typeof Versioned.Type>, SqlError.SqlError | E>
-): Effect.Effect<Written> =>
+): Effect.Effect<SaveWriteResult> =>
   orDieWithTimeout(
     statement.pipe(
-      Effect.map((row): Written => (Option.isSome(row) ? row.value.version : "version_conflict")),
-      Effect.catchIf(SqlError.isSqlError, brokenBy)
+      Effect.map((row): SaveWriteResult =>
+        Option.isSome(row) ? row.value.version : "version_conflict"
+      ),
+      Effect.catchIf(SqlError.isSqlError, constraintResult)
     )
   )
 
 /** Rows in and out of `saves`. */
-export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves/SaveRows", {
+export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves/SaveRepository", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { create, put } = upserts(sql)
@@ -240,10 +242,10 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     const { remove, replace } = changes(sql)
     const { find, list, version } = reads(sql)
     const { forget, raise } = sweeps(sql)
-    const gathered = yield* batchWrites<typeof Write.Type, Written>({
+    const gathered = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ size }) => size,
-      alone: (write) => written(put(write)),
+      alone: (write) => writeResult(put(write)),
       together: (writes) =>
         orDieWithTimeout(
           putAll(writes).pipe(
@@ -265,7 +267,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
       /** Writes a save, if it has the version that was read (0: if there is none). */
       put: (write: typeof Write.Type, ifVersion: number | undefined) => {
         if (ifVersion === undefined) return gathered(write)
-        return written(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
+        return writeResult(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
       },
       /** Whether a save was deleted: it was there, and of the version that was read. */
       remove: (request: Parameters<typeof remove>[0]) =>

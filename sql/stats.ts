@@ -53,7 +53,7 @@ const Reports = Schema.Struct({
   )
 })
 
-const Combined = Schema.Struct({
+const CombinedRow = Schema.Struct({
   stat: Schema.String,
   total: Schema.Finite,
   daily: Schema.Finite,
@@ -91,7 +91,7 @@ const writes = (sql: SqlClient.SqlClient) => {
   return {
     report: SqlSchema.findAll({
       Request: Report,
-      Result: Combined,
+      Result: CombinedRow,
       // In one order for all, so that two reports never wait for each other.
       execute: ({ day, environmentId, month, now, playerId, signals, values, week }) => sql`
         with noted as (
@@ -112,7 +112,7 @@ const writes = (sql: SqlClient.SqlClient) => {
     }),
     reportAll: SqlSchema.findAll({
       Request: Reports,
-      Result: Schema.Struct({ playerId: PlayerId, ...Combined.fields }),
+      Result: Schema.Struct({ playerId: PlayerId, ...CombinedRow.fields }),
       execute: ({ signals, values }) => sql`
         with noted as (
           insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
@@ -156,9 +156,9 @@ const reads = (sql: SqlClient.SqlClient) => ({
 const rowCharacters = 200
 
 /** What a report came to; none when the player has gone. */
-type Reported = Option.Option<ReadonlyArray<typeof Combined.Type>>
+type ReportResult = Option.Option<ReadonlyArray<typeof CombinedRow.Type>>
 
-const together = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => ({
+const mergeReports = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => ({
   values: requests.flatMap(({ day, environmentId, month, playerId, values, week }) =>
     values.map((value) => ({ environmentId, playerId, day, week, month, ...value }))
   ),
@@ -169,32 +169,32 @@ const together = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => (
 
 const byPlayer = (
   requests: ReadonlyArray<StatReport>,
-  rows: ReadonlyArray<{ readonly playerId: string } & typeof Combined.Type>
-): ReadonlyMap<string, Reported> => {
+  rows: ReadonlyArray<{ readonly playerId: string } & typeof CombinedRow.Type>
+): ReadonlyMap<string, ReportResult> => {
   const found = Map.groupBy(rows, ({ playerId }) => playerId)
   return new Map(requests.map(({ playerId }) => [playerId, Option.some(found.get(playerId) ?? [])]))
 }
 
 /** Rows in and out of `stats` and `stat_signals`. */
-export class StatRepository extends Context.Service<StatRepository>()("sql/stats/StatRows", {
+export class StatRepository extends Context.Service<StatRepository>()("sql/stats/StatRepository", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { report, reportAll, sweep } = writes(sql)
     const { totals } = reads(sql)
-    const alone = (request: StatReport): Effect.Effect<Reported> =>
+    const alone = (request: StatReport): Effect.Effect<ReportResult> =>
       orDieWithTimeout(
         report(request).pipe(
           Effect.map(Option.some),
           Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
         )
       )
-    const gathered = yield* batchWrites<StatReport, Reported>({
+    const gathered = yield* batchWrites<StatReport, ReportResult>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
       alone,
       together: (requests) =>
         orDieWithTimeout(
-          reportAll(together(requests)).pipe(
+          reportAll(mergeReports(requests)).pipe(
             Effect.map((rows) => byPlayer(requests, rows)),
             Effect.catchIf(isRefused, () => Effect.succeed("refused" as const))
           )
@@ -242,7 +242,7 @@ const secrets = (sql: SqlClient.SqlClient) => ({
 
 /** Rows in and out of `webhook_secrets`. */
 export class WebhookSecretRepository extends Context.Service<WebhookSecretRepository>()(
-  "sql/stats/WebhookSecretRows",
+  "sql/stats/WebhookSecretRepository",
   {
     make: Effect.gen(function* () {
       const { find, insert, replace } = secrets(yield* SqlClient.SqlClient)

@@ -75,7 +75,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 
 /** Rows in and out of `live_reports`. */
 export class LiveRepository extends Context.Service<LiveRepository>()(
-  "sql/projects/live/LiveRows",
+  "sql/projects/live/LiveRepository",
   {
     make: Effect.gen(function* () {
       const { read, sweep, write } = statements(yield* SqlClient.SqlClient)

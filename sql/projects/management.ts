@@ -184,7 +184,7 @@ const make = Effect.gen(function* () {
 
 /** Rows in and out of `projects`, for their members. */
 export class ManagementRepository extends Context.Service<ManagementRepository>()(
-  "sql/projects/management/ManagementRows",
+  "sql/projects/management/ManagementRepository",
   { make }
 ) {
   static readonly layer = Layer.effect(ManagementRepository, this.make)

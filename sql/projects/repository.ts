@@ -34,7 +34,7 @@ export const KeyRow = Schema.Struct({
 export type KeyRow = typeof KeyRow.Type
 
 /** What a valid key opens. */
-const Opened = Schema.Struct({
+const KeyCallerRow = Schema.Struct({
   environmentId: EnvironmentId,
   projectId: ProjectId,
   name: EnvironmentName,
@@ -78,7 +78,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   open: SqlSchema.findOneOption({
     Request: Schema.String,
-    Result: Opened,
+    Result: KeyCallerRow,
     execute: (hash) => sql`
       select k.id as key_id, k.kind as key_kind, k.prefix as key_prefix, e.id as environment_id, e.project_id, e.name
       from keys k join environments e on e.id = k.environment_id
@@ -105,7 +105,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 
 /** Rows in and out of `projects`, `environments` and `keys`. */
 export class ProjectRepository extends Context.Service<ProjectRepository>()(
-  "sql/projects/repository/ProjectRows",
+  "sql/projects/repository/ProjectRepository",
   {
     make: Effect.gen(function* () {
       const { any, insertEnvironment, insertKey, insertProject, open, revoke } = statements(
@@ -158,7 +158,7 @@ const memberships = (sql: SqlClient.SqlClient) => ({
 
 /** Rows in and out of `project_members`. */
 export class MemberRepository extends Context.Service<MemberRepository>()(
-  "sql/projects/repository/MemberRows",
+  "sql/projects/repository/MemberRepository",
   {
     make: Effect.gen(function* () {
       const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)

@@ -50,7 +50,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 
 /** Rows in and out of `player_days` and `daily_actives`, and when keys were used. */
 export class UsageRepository extends Context.Service<UsageRepository>()(
-  "sql/projects/usage/UsageRows",
+  "sql/projects/usage/UsageRepository",
   {
     make: Effect.gen(function* () {
       const { countPlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)

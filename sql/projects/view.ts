@@ -146,7 +146,7 @@ const living = (sql: SqlClient.SqlClient) => ({
 
 /** Reads for the dashboard. */
 export class ViewRepository extends Context.Service<ViewRepository>()(
-  "sql/projects/view/ViewRows",
+  "sql/projects/view/ViewRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -77,7 +77,7 @@ export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
   const origins = yield* Origins
   const usage = yield* Usage
-  const environment = yield* environments.byKey(credentials.key ?? "")
+  const environment = yield* environments.findByKey(credentials.key ?? "")
   const servers = "actsFor" in credentials
   if (environment.keyKind === "secret" && !servers) return yield* new InvalidKey()
   yield* origins.check(environment, credentials.origin)

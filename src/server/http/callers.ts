@@ -46,7 +46,7 @@ const makeByPublishableKey = Effect.gen(function* () {
   const environments = yield* Environments
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
-    const environment = yield* environments.byKey(Redacted.value(key))
+    const environment = yield* environments.findByKey(Redacted.value(key))
     if (environment.keyKind !== "publishable") {
       return yield* new InvalidKey({ message: "This endpoint takes a publishable key (pk_)." })
     }
@@ -97,7 +97,7 @@ const SecretKeyLive = Layer.effect(
     const throttles = yield* Throttles
     return SecretKey.of({
       secretKey: Effect.fnUntraced(function* (answer, { credential }) {
-        const environment = yield* environments.byKey(Redacted.value(credential))
+        const environment = yield* environments.findByKey(Redacted.value(credential))
         if (environment.keyKind !== "secret") return yield* new SecretKeyRequired()
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         yield* origins.check(environment, headers["origin"])

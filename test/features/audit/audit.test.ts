@@ -163,7 +163,7 @@ layer(Node)("the audit log", (it) => {
       )
       const attempt = <E>(change: Effect.Effect<unknown, E>, id: string) =>
         audit
-          .recorded({ projectId }, change, () => event(id))
+          .recordChange({ projectId }, change, () => event(id))
           .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
       // A text that Postgres does not take: the entry cannot be written.
       assert.isTrue(Exit.isFailure(yield* attempt(rename, "\u0000")))
@@ -183,7 +183,7 @@ layer(Node)("the audit log", (it) => {
       const { entries, projectId } = yield* setUp
       const follow = <E>(change: Effect.Effect<unknown, E>, id: string) =>
         audit
-          .followed({ projectId }, change, event(id))
+          .recordAfter({ projectId }, change, event(id))
           .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
       yield* follow(Effect.fail("refused"), "refused")
       yield* follow(Effect.die("lost"), "lost")

@@ -4,7 +4,7 @@ import { DateTime, Result } from "effect"
 import * as fc from "fast-check"
 import { AppealId, EnvironmentId, PlayerId, SanctionId } from "#rpc/ids"
 import type { SanctionRow } from "#sql/moderation"
-import { aged, appeal, ban, lift, resolve } from "#server/features/moderation/rules"
+import { closeExpiredAppeal, appeal, ban, lift, resolve } from "#server/features/moderation/rules"
 import { isActive } from "#server/features/players/active-ban"
 
 const id = (prefix: string, n: number) => `${prefix}_${String(n).padStart(26, "0")}`
@@ -89,8 +89,8 @@ const check = (before: Life, after: Life, act: Act, now: DateTime.Utc): void => 
     if (open) assert.strictEqual(isActive(is, now), !act.accept)
   }
   if (is === undefined) return
-  const shown = aged(is, now)
-  assert.deepStrictEqual(aged(shown, now), shown)
+  const shown = closeExpiredAppeal(is, now)
+  assert.deepStrictEqual(closeExpiredAppeal(shown, now), shown)
   if (shown.appealStatus === "open")
     assert.isTrue(isActive(is, now), "no open appeal without a ban")
   assert.strictEqual(shown.appealStatus === null, shown.appealId === null)
@@ -126,7 +126,7 @@ describe("the rules of bans", () => {
     if (last === undefined) return assert.fail("There is no ban")
     assert.isTrue(isActive(last, at(9)))
     assert.isFalse(isActive(last, at(10)))
-    assert.deepInclude(aged(last, at(10)), {
+    assert.deepInclude(closeExpiredAppeal(last, at(10)), {
       appealStatus: "accepted",
       appealResponse: null,
       resolvedAt: at(10)

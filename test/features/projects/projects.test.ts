@@ -19,7 +19,7 @@ const otherNode = Effect.map(
 
 const codeOf = (key: string) =>
   Effect.flatMap(Environments, (environments) =>
-    Effect.match(environments.byKey(key), {
+    Effect.match(environments.findByKey(key), {
       onSuccess: ({ name }) => name,
       onFailure: (error) => error._tag
     })
@@ -34,7 +34,7 @@ layer(Core)("keys", (it) => {
         for (const keyKind of ["publishable", "secret"] as const) {
           const plain = keys[name][`${keyKind}Key`]
           assert.match(plain, keyKind === "secret" ? /^sk_[\w-]{43}$/ : /^pk_[\w-]{43}$/)
-          const { keyId, keyPrefix, ...opened } = yield* environments.byKey(plain)
+          const { keyId, keyPrefix, ...opened } = yield* environments.findByKey(plain)
           assert.match(keyId, /^key_/)
           assert.strictEqual(keyPrefix, plain.slice(0, 8))
           assert.deepStrictEqual(opened, { projectId, environmentId: ids[name], name, keyKind })

@@ -68,7 +68,7 @@ layer(NodeServices.layer)("seed", (it) => {
         const configs = yield* Configs
         for (const name of ["development", "production"]) {
           const key = String(at(keys, name, "publishableKey"))
-          const { environmentId, name: opened } = yield* environments.byKey(key)
+          const { environmentId, name: opened } = yield* environments.findByKey(key)
           assert.strictEqual(opened, name)
           const { features } = (yield* configs.current(environmentId)).config
           const on = new Set(Object.values(features))
@@ -100,7 +100,7 @@ layer(NodeServices.layer)("seed", (it) => {
       const { features } = yield* Effect.gen(function* () {
         const environments = yield* Environments
         const key = String(at(keys, "development", "secretKey"))
-        const { environmentId } = yield* environments.byKey(key)
+        const { environmentId } = yield* environments.findByKey(key)
         return (yield* (yield* Configs).current(environmentId)).config
       }).pipe(Effect.provideContext(node))
       assert.deepStrictEqual(

@@ -19,7 +19,8 @@ import { Readiness } from "#server/cluster/readiness"
 import { Channels } from "#server/features/channels/management"
 import { Configs } from "#server/features/config/service"
 import { DeveloperSessions } from "#server/features/developers/sessions"
-import { Environments, type PlainKeys } from "#server/features/projects/environments"
+import type { PlainKeys } from "#server/features/projects/creation"
+import { Environments } from "#server/features/projects/environments"
 import { HttpServerHandle } from "#server/http/server"
 import { CoreLive, Routes, serveHttp } from "#server/app"
 import { cloneDatabase } from "#testing/database"
@@ -123,7 +124,7 @@ export const makeDeveloper = Effect.gen(function* () {
   const email = `${id.toLowerCase()}@example.com`
   const createdAt = yield* DateTime.now
   yield* rows.insert({ id, email, name: "Dev", passwordHash: null, createdAt })
-  const { token } = yield* sessions.open(id)
+  const { token } = yield* sessions.create(id)
   return { developerId: id, email, token, headers: { authorization: `Bearer ${token}` } }
 })
 

@@ -8,7 +8,7 @@ import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { Sanctions } from "../moderation/sanctions.ts"
+import { Sanctions } from "../moderation/service.ts"
 import { Sessions } from "../sessions/service.ts"
 
 const SanctionsGroup = HttpApiBuilder.group(

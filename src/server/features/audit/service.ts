@@ -8,15 +8,13 @@
 import { Cause, Context, DateTime, Effect, Exit, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { HttpServerRequest } from "effect/http"
-import { HttpApiBuilder } from "effect/http-api"
 import { SqlClient, SqlError } from "effect/sql"
-import { Api } from "#rpc/api"
-import type { AuditAction, AuditEntry } from "#rpc/audit"
-import { CurrentActor, CurrentProject, type EnvironmentName } from "#rpc/auth"
+import type { AuditAction } from "#rpc/audit"
+import { CurrentActor, type EnvironmentName } from "#rpc/auth"
 import { Unavailable } from "#rpc/errors/codes"
 import { newId, type ProjectId } from "#rpc/ids"
-import { audit as limits, http as pages } from "#rpc/limits"
-import { type AuditRow, AuditRepository } from "#sql/audit"
+import { audit as limits } from "#rpc/limits"
+import { AuditRepository } from "#sql/audit"
 import { clientAddress } from "#server/platform/client-address"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
@@ -44,7 +42,7 @@ export class Audit extends Context.Service<
       event: AuditEvent
     ) => Effect.Effect<void, never, CurrentActor>
     /** Makes a change in Postgres and writes its entry, both or neither; none where none is told. */
-    readonly recorded: <A, E, R>(
+    readonly recordChange: <A, E, R>(
       scope: AuditScope,
       change: Effect.Effect<A, E, R>,
       told: (changed: A) => AuditEvent | undefined
@@ -53,7 +51,7 @@ export class Audit extends Context.Service<
      * Makes a change elsewhere and writes its entry once it is made; a change that was refused has
      * none. Where nobody knows what became of it, the entry says `outcome: "unknown"`.
      */
-    readonly followed: <A, E, R>(
+    readonly recordAfter: <A, E, R>(
       scope: AuditScope,
       change: Effect.Effect<A, E, R>,
       event: AuditEvent
@@ -71,14 +69,14 @@ export class Audit extends Context.Service<
       )
       return Audit.of({
         record,
-        recorded: (scope, change, told) => {
+        recordChange: (scope, change, told) => {
           const both = Effect.tap(change, (changed) => {
             const event = told(changed)
             return event === undefined ? Effect.void : record(scope, event)
           })
           return Effect.catchIf(sql.withTransaction(both), SqlError.isSqlError, Effect.die)
         },
-        followed: (scope, change, event) =>
+        recordAfter: (scope, change, event) =>
           Effect.onExit(change, (exit) => {
             if (Exit.isSuccess(exit)) return record(scope, event)
             if (isRefused(exit.cause)) return Effect.void
@@ -124,41 +122,3 @@ const makeRecord = Effect.gen(function* () {
     })
   })
 })
-
-const entryOf = ({ action, address, at, details, env, id, ...row }: AuditRow): AuditEntry => ({
-  id,
-  at: DateTime.formatIso(at),
-  env,
-  actor: { kind: row.actorKind, id: row.actorId, name: row.actorName },
-  address,
-  action,
-  target: { kind: row.targetKind, id: row.targetId },
-  details
-})
-
-/** `/v1/projects/:projectId/audit`. */
-export const AuditHttp = HttpApiBuilder.group(
-  Api,
-  "audit",
-  Effect.fn(function* (handlers) {
-    const rows = yield* AuditRepository
-    return handlers.handleAll({
-      list: Effect.fnUntraced(function* ({ query }) {
-        const { projectId } = yield* CurrentProject
-        const { action, actor, before, env, limit = pages.pageDefault, target } = query
-        const page = yield* rows.page({
-          projectId,
-          before: before ?? null,
-          env: env ?? null,
-          action: action ?? null,
-          actor: actor ?? null,
-          target: target ?? null,
-          limit: limit + 1
-        })
-        const entries = page.slice(0, limit).map(entryOf)
-        const last = page.length > limit ? entries.at(-1) : undefined
-        return { entries, nextBefore: last?.id ?? null }
-      })
-    })
-  })
-)

@@ -98,7 +98,7 @@ const makeLogged = Effect.map(
       details: Readonly<Record<string, Schema.Json>> = {}
     ) =>
       Effect.flatMap(CurrentEnvironment, (environment) =>
-        audit.followed(environment, call, {
+        audit.recordAfter(environment, call, {
           action,
           target: { kind: "channel", id: name },
           details

@@ -16,10 +16,7 @@ import {
   Schema,
   Stream
 } from "effect"
-import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
-import { Api } from "#rpc/api"
-import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
 import { changedPaths } from "#rpc/config-document/changes"
 import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
@@ -29,15 +26,13 @@ import {
   ConfigConflict,
   FeatureUnavailable,
   type InvalidConfig,
-  NotFound,
   PayloadTooLarge
 } from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
-import { caches, config as limits, http as pages } from "#rpc/limits"
+import { caches, config as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
-import { Audit, type AuditEvent } from "../audit/service.ts"
 
 /** The config of an environment as it is in force; version 0 is the empty one of a new environment. */
 export interface CurrentConfig {
@@ -68,7 +63,7 @@ const changesCapacity = 1024
 export const etagOf = (version: number): string => `"${version}"`
 
 /** Whether a version is among the entity tags of an `If-Match` or `If-None-Match` header. */
-export const namesVersion = (tags: string, version: number): boolean =>
+export const matchesVersion = (tags: string, version: number): boolean =>
   tags.split(",").some((tag) => {
     const bare = tag.trim().replace(/^W\//, "")
     return bare === "*" || bare === etagOf(version)
@@ -156,7 +151,7 @@ const makePush = Effect.gen(function* () {
     const { document, environmentId, ifMatch, pushedBy } = push
     yield* rows.serialize(environmentId)
     const before = yield* newest(rows, environmentId)
-    if (ifMatch !== undefined && !namesVersion(ifMatch, before.version)) {
+    if (ifMatch !== undefined && !matchesVersion(ifMatch, before.version)) {
       return yield* new ConfigConflict({ details: { currentVersion: before.version } })
     }
     const changed = changedPaths(before.document, document)
@@ -180,80 +175,3 @@ const makePush = Effect.gen(function* () {
     return { ...stored, warnings: configWarnings(config, document) }
   })
 })
-
-/** So many of the paths that a push changed are in the audit log. */
-const loggedPaths = 32
-
-/** Above every version. */
-const versionMax = 2 ** 31 - 1
-
-interface PushRequest {
-  readonly headers: { readonly "if-match"?: string }
-  readonly payload: Schema.Json
-}
-
-interface VersionsRequest {
-  readonly query: { readonly cursor?: number; readonly limit?: number }
-}
-
-interface VersionRequest {
-  readonly params: { readonly version: number }
-}
-
-/** A push as the audit log has it: which paths it changed, not to what. */
-const pushed = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
-  changed.length === 0
-    ? undefined
-    : {
-        action: "config.push",
-        target: { kind: "config", id: `${configVersion}` },
-        details: { changed: changed.slice(0, loggedPaths), changes: changed.length }
-      }
-
-const makeHandlers = Effect.gen(function* () {
-  const audit = yield* Audit
-  const configs = yield* Configs
-  const rows = yield* ConfigRepository
-  return {
-    read: Effect.fnUntraced(function* () {
-      const { environmentId } = yield* CurrentEnvironment
-      const { document, version } = yield* configs.current(environmentId)
-      return HttpApiSchema.withHeaders({ body: document, headers: { etag: etagOf(version) } })
-    }),
-    push: Effect.fnUntraced(function* ({ headers, payload }: PushRequest) {
-      const environment = yield* CurrentEnvironment
-      const { environmentId } = environment
-      const { id: pushedBy } = yield* CurrentActor
-      const ifMatch = headers["if-match"]
-      const push = configs.push({ environmentId, document: payload, pushedBy, ifMatch })
-      return yield* audit.recorded(environment, push, pushed)
-    }),
-    versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
-      const { environmentId } = yield* CurrentEnvironment
-      const { cursor = versionMax, limit = pages.pageDefault } = query
-      const page = yield* rows.history({ environmentId, before: cursor, limit })
-      const versions = page.map(({ createdAt, pushedBy, version }) => ({
-        configVersion: version,
-        pushedBy,
-        createdAt: DateTime.formatIso(createdAt)
-      }))
-      const last = page.at(-1)?.version ?? 1
-      return { versions, nextCursor: last > 1 ? `${last}` : null }
-    }),
-    version: Effect.fnUntraced(function* ({ params: { version } }: VersionRequest) {
-      const { environmentId } = yield* CurrentEnvironment
-      const found = yield* rows.version({ environmentId, version })
-      return Option.isSome(found) ? found.value.document : yield* new NotFound()
-    })
-  }
-})
-
-/** The document in force, pushes, and their history: `config` and `projectConfig`. */
-export const ConfigHttp = Layer.mergeAll(
-  HttpApiBuilder.group(Api, "config", (handlers) =>
-    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
-  ),
-  HttpApiBuilder.group(Api, "projectConfig", (handlers) =>
-    Effect.map(makeHandlers, (all) => handlers.handleAll(all))
-  )
-)

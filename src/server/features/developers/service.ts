@@ -142,7 +142,7 @@ const makeSignup = Effect.gen(function* () {
         createdAt: yield* DateTime.now
       }
       yield* Effect.catchTag(sql.withTransaction(store(row, inviteCode)), "SqlError", Effect.die)
-      const { expiresAt, token } = yield* sessions.open(row.id)
+      const { expiresAt, token } = yield* sessions.create(row.id)
       return { developer: viewOf(row), token, expiresAt: DateTime.formatIso(expiresAt) }
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
@@ -186,7 +186,7 @@ const makeAccess = Effect.gen(function* () {
       const { expiresAt, token } = yield* transaction(
         Effect.gen(function* () {
           const holds = yield* rows.replacePassword({ developerId, from, to })
-          return holds ? yield* sessions.open(developerId) : yield* new InvalidCredentials()
+          return holds ? yield* sessions.create(developerId) : yield* new InvalidCredentials()
         })
       )
       return { developer: viewOf(found), token, expiresAt: DateTime.formatIso(expiresAt) }

@@ -20,7 +20,7 @@ const life = Duration.seconds(limits.sessionSeconds)
 const slideEvery = Duration.hours(1)
 
 /** A session as its developer gets it, once. */
-export interface OpenedSession {
+export interface CreatedSession {
   readonly token: string
   readonly expiresAt: DateTime.Utc
 }
@@ -30,7 +30,7 @@ const unauthorized = new Unauthorized({ message: "A valid developer session (kds
 export class DeveloperSessions extends Context.Service<
   DeveloperSessions,
   {
-    readonly open: (developerId: DeveloperId) => Effect.Effect<OpenedSession>
+    readonly create: (developerId: DeveloperId) => Effect.Effect<CreatedSession>
     /** The developer of a token; `unauthorized` when it is none, unknown, ended or expired. */
     readonly verify: (token: string) => Effect.Effect<DeveloperCaller, Unauthorized>
     readonly end: (session: DeveloperSessionId) => Effect.Effect<void>
@@ -44,7 +44,7 @@ export class DeveloperSessions extends Context.Service<
       yield* sweepDaily("Developers' sessions", rows.sweepSessions)
       return DeveloperSessions.of({
         end: rows.endSession,
-        open: Effect.fn("DeveloperSessions.open")(
+        create: Effect.fn("DeveloperSessions.open")(
           function* (developerId: DeveloperId) {
             const token = `kds_${yield* randomSecret}`
             const id = yield* newId.developerSession

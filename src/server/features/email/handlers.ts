@@ -12,14 +12,14 @@ import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { countFailures, withRetryAfter, takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { makeReturnAddresses } from "../config/return-addresses.ts"
+import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
 import { EmailAccounts, type LinkTarget } from "./accounts.ts"
 import { EmailLinks } from "./links.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
 /** Where the link of a mail leads: to an address that the environment's config allows. */
-const makeLinkTarget = Effect.map(makeReturnAddresses, (allowReturn) =>
+const makeLinkTarget = Effect.map(makeRedirectUrlCheck, (allowReturn) =>
   Effect.fnUntraced(function* (
     request: Request,
     { redirectUrl }: { readonly redirectUrl?: string }

@@ -23,7 +23,7 @@ import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { AccessTokens } from "../sessions/tokens.ts"
 import { playerRef } from "./player-ref.ts"
-import { Sanctions } from "./sanctions.ts"
+import { Sanctions } from "./service.ts"
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
 
@@ -44,7 +44,7 @@ const makeBans = Effect.gen(function* () {
       const environment = yield* CurrentEnvironment
       // Why is told with the ban: the log outlives the player.
       const ban = sanctions.ban(yield* playerRef(params.playerId), payload)
-      return yield* audit.recorded(environment, ban, ({ player }) => ({
+      return yield* audit.recordChange(environment, ban, ({ player }) => ({
         action: "player.ban",
         target: { kind: "player", id: player.id },
         details: { expiresAt: player.banExpiresAt }
@@ -57,7 +57,7 @@ const makeBans = Effect.gen(function* () {
         const bans = yield* sanctions.list(player)
         return { lifted: bans.find(({ active }) => active), result: yield* sanctions.unban(player) }
       })
-      const { result } = yield* audit.recorded(environment, unban, ({ lifted }) =>
+      const { result } = yield* audit.recordChange(environment, unban, ({ lifted }) =>
         lifted === undefined
           ? undefined
           : {
@@ -90,7 +90,7 @@ const makePlayers = Effect.gen(function* () {
         if (Option.isNone(after)) return yield* new PlayerNotFound()
         yield* standings.changed(environmentId, playerId)
       })
-      yield* audit.recorded(yield* CurrentEnvironment, change, () => ({
+      yield* audit.recordChange(yield* CurrentEnvironment, change, () => ({
         action: "player.age",
         target: { kind: "player", id: playerId },
         details: { before: before.declaredAgeBand, after: payload.band }
@@ -157,7 +157,7 @@ const makeAppeals = Effect.gen(function* () {
       const { accept, response } = payload
       if (!isAppealId(appealId)) return yield* new NotFound()
       const resolve = sanctions.resolve({ environmentId, appealId, accept, response })
-      const appeal = yield* audit.recorded(environment, resolve, ({ player, sanctionId }) => ({
+      const appeal = yield* audit.recordChange(environment, resolve, ({ player, sanctionId }) => ({
         action: "appeal.resolve",
         target: { kind: "appeal", id: appealId },
         details: { accept, playerId: player.id, sanctionId }

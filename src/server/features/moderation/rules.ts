@@ -19,16 +19,16 @@ export type NewBan = Pick<
   "id" | "environmentId" | "playerId" | "reason" | "note" | "expiresAt"
 >
 
-const closed = (ban: SanctionRow, at: Time): SanctionRow =>
+const acceptOpenAppeal = (ban: SanctionRow, at: Time): SanctionRow =>
   ban.appealStatus === "open"
     ? { ...ban, appealStatus: "accepted", appealResponse: null, resolvedAt: at }
     : ban
 
 /** The ban as the time has left it: its end by itself closes an open appeal. */
-export const aged = (ban: SanctionRow, now: Time): SanctionRow => {
+export const closeExpiredAppeal = (ban: SanctionRow, now: Time): SanctionRow => {
   const { expiresAt, liftedAt } = ban
   const over = liftedAt === null && expiresAt !== null && !isActive(ban, now)
-  return over ? closed(ban, expiresAt) : ban
+  return over ? acceptOpenAppeal(ban, expiresAt) : ban
 }
 
 /** A new ban; one that is in force has another reason and end from now on, and keeps its appeal. */
@@ -52,7 +52,9 @@ export const ban = (last: SanctionRow | undefined, next: NewBan, now: Time): San
 
 /** The ban is lifted, if it is in force. */
 export const lift = (last: SanctionRow, now: Time): SanctionRow =>
-  isActive(last, now) ? { ...closed(last, now), liftedAt: now } : aged(last, now)
+  isActive(last, now)
+    ? { ...acceptOpenAppeal(last, now), liftedAt: now }
+    : closeExpiredAppeal(last, now)
 
 /** The player appeals, once. */
 export const appeal = (
@@ -77,7 +79,8 @@ export const resolve = (
   { accept, response }: { readonly accept: boolean; readonly response: string | null },
   now: Time
 ): Result.Result<SanctionRow, AlreadyResolved> => {
-  if (aged(appealed, now).appealStatus !== "open") return Result.fail(new AlreadyResolved())
+  if (closeExpiredAppeal(appealed, now).appealStatus !== "open")
+    return Result.fail(new AlreadyResolved())
   const resolved = { ...appealed, appealResponse: response, resolvedAt: now }
   return Result.succeed(
     accept

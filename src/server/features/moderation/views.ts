@@ -5,7 +5,7 @@ import type { PlayerId } from "#rpc/ids"
 import type { AppealItem, BanResult, OperatorSanction } from "#rpc/moderation"
 import type { SanctionRow } from "#sql/moderation"
 import { isActive } from "../players/active-ban.ts"
-import { aged } from "./rules.ts"
+import { closeExpiredAppeal } from "./rules.ts"
 
 const iso = DateTime.formatIso
 
@@ -37,7 +37,7 @@ export const sanctionView = (row: SanctionRow, now: DateTime.Utc): Sanction => (
   createdAt: iso(row.createdAt),
   expiresAt: isoOrNull(row.expiresAt),
   liftedAt: isoOrNull(row.liftedAt),
-  ...appealView(aged(row, now))
+  ...appealView(closeExpiredAppeal(row, now))
 })
 
 /** A ban as operators see it. */
@@ -71,7 +71,7 @@ export const appealItem = (
   displayName: string,
   now: DateTime.Utc
 ): AppealItem | undefined => {
-  const row = aged(stored, now)
+  const row = closeExpiredAppeal(stored, now)
   const { appealId, appealMessage, appealStatus, appealedAt } = row
   if (appealId === null || appealMessage === null) return undefined
   if (appealStatus === null || appealedAt === null) return undefined

@@ -146,7 +146,7 @@ const makeHandlers = Effect.gen(function* () {
     const environment = yield* CurrentEnvironment
     const { environmentId } = environment
     const before = yield* providers.state(environmentId, provider)
-    yield* audit.recorded(environment, change(environmentId), (made) =>
+    yield* audit.recordChange(environment, change(environmentId), (made) =>
       made
         ? {
             action,

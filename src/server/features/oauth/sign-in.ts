@@ -29,7 +29,7 @@ import {
   type StartRequest
 } from "#rpc/oauth/sign-in"
 import { randomSecret, sha256 } from "#server/platform/secrets"
-import { makeReturnAddresses } from "../config/return-addresses.ts"
+import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
 import { ProviderClients } from "./clients.ts"
 import { type AuthorizationState, FlowStore, type Taken, type FlowContext } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
@@ -89,7 +89,7 @@ export const addressWith = (
 
 const makeStart = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const allowReturn = yield* makeReturnAddresses
+  const allowReturn = yield* makeRedirectUrlCheck
   const providers = yield* Providers
   const steps = yield* FlowStore
   const random = yield* SecureRandom.SecureRandom

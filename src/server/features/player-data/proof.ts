@@ -11,7 +11,7 @@ import { IdentityRepository } from "#sql/identities"
 import { Passwords } from "#server/platform/passwords"
 import { countFailures } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import type { PlayerRef } from "../moderation/sanctions.ts"
+import type { PlayerRef } from "../moderation/service.ts"
 import { Sessions } from "../sessions/service.ts"
 
 /** Fails unless the proof is the player's. */

@@ -6,14 +6,15 @@
 import { Cache, Cause, Context, DateTime, Effect, Exit, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlClient } from "effect/sql"
-import type { EnvironmentName, KeyCaller, KeyKind } from "#rpc/auth"
+import type { KeyCaller, KeyKind } from "#rpc/auth"
 import { InvalidKey } from "#rpc/errors/codes"
-import { type DeveloperId, type EnvironmentId, type KeyId, newId, type ProjectId } from "#rpc/ids"
+import { type DeveloperId, type EnvironmentId, type KeyId, newId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
-import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
+import { ProjectRepository } from "#sql/projects/repository"
 import { Invalidation } from "#server/platform/invalidation"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
+import { type CreatedProject, makeCreateProject } from "./creation.ts"
 
 const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
 
@@ -26,48 +27,12 @@ const shownCharacters = 8
 const trustSeconds = 60
 const refusalSeconds = 5
 
-/** The keys of an environment in plain text, as they are shown once. */
-export interface PlainKeys {
-  readonly publishableKey: string
-  readonly secretKey: string
-}
-
-/** A project that has just been created. */
-export interface CreatedProject {
-  readonly projectId: ProjectId
-  readonly slug: string
-  readonly environments: Readonly<Record<EnvironmentName, EnvironmentId>>
-  readonly keys: Readonly<Record<EnvironmentName, PlainKeys>>
-}
-
-/** `Café Royale` becomes `cafe-royale-x7k2`: a label of a host name that is nobody else's. */
-const slugOf = (name: string, suffix: string): string => {
-  const kebab = name
-    .normalize("NFKD")
-    .toLowerCase()
-    .replace(/\p{M}/gu, "")
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, 40)
-    .replace(/^-+|-+$/g, "")
-  return `${kebab === "" ? "project" : kebab}-${suffix}`
-}
-
-const suffixCharacters = 4
-const slugAttempts = 20
-
-/** A slug of a name that is most likely free. */
-const newSlug = (name: string) =>
-  Effect.map(randomSecret, (random) => {
-    const letters = random.toLowerCase().replace(/[^a-z0-9]/g, "")
-    return slugOf(name, letters.slice(0, suffixCharacters))
-  })
-
 /** The environments that keys open, and how keys come and go. */
 export class Environments extends Context.Service<
   Environments,
   {
     /** The environment of a key; `invalid_key` when it is missing, unknown or revoked. */
-    readonly byKey: (key: string) => Effect.Effect<KeyCaller, InvalidKey>
+    readonly findByKey: (key: string) => Effect.Effect<KeyCaller, InvalidKey>
     /** A new key in plain text; it is not kept. */
     readonly createKey: (
       environmentId: EnvironmentId,
@@ -92,7 +57,6 @@ export class Environments extends Context.Service<
     Environments,
     Effect.gen(function* () {
       const rows = yield* ProjectRepository
-      const members = yield* MemberRepository
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
       const sql = yield* SqlClient.SqlClient
@@ -116,12 +80,12 @@ export class Environments extends Context.Service<
         Effect.provideService(SecureRandom.SecureRandom, random)
       )
       return Environments.of({
-        byKey: (key) =>
+        findByKey: (key) =>
           keyForm.test(key)
             ? Effect.tap(Cache.get(opened, sha256(key)), ({ keyId }) => usage.keyUsed(keyId))
             : Effect.fail(new InvalidKey()),
         createKey,
-        createProject: makeCreateProject(rows, members, sql, random, createKey),
+        createProject: yield* makeCreateProject(createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
           const now = yield* DateTime.now
           const revoked = yield* rows.revoke({ environmentId, keyId, now })
@@ -164,46 +128,3 @@ const openedKeys = Effect.gen(function* () {
   })
   return opened
 })
-
-const makeCreateProject = (
-  rows: ProjectRepository["Service"],
-  members: MemberRepository["Service"],
-  sql: SqlClient.SqlClient,
-  random: SecureRandom.SecureRandom["Service"],
-  createKey: Environments["Service"]["createKey"]
-) =>
-  Effect.fn("Environments.createProject")(
-    function* (name: string, owner?: DeveloperId) {
-      const id = yield* newId.project
-      const createdAt = yield* DateTime.now
-      const insert = Effect.flatMap(newSlug(name), (slug) =>
-        Effect.flatMap(rows.insertProject({ id, name, slug, createdAt }), (inserted) =>
-          inserted ? Effect.succeed(slug) : Effect.fail("The slug is taken")
-        )
-      )
-      const slug = yield* Effect.retry(insert, { times: slugAttempts })
-      const environment = Effect.fnUntraced(function* (which: EnvironmentName) {
-        const environmentId = yield* newId.environment
-        const row = { id: environmentId, projectId: id, name: which, createdAt }
-        yield* rows.insertEnvironment(row)
-        const publishable = yield* createKey(environmentId, "publishable")
-        const secret = yield* createKey(environmentId, "secret")
-        const keys: PlainKeys = { publishableKey: publishable.plain, secretKey: secret.plain }
-        return { id: environmentId, keys }
-      })
-      if (owner !== undefined) {
-        yield* members.insert({ projectId: id, developerId: owner, createdAt })
-      }
-      const development = yield* environment("development")
-      const production = yield* environment("production")
-      return {
-        projectId: id,
-        slug,
-        environments: { development: development.id, production: production.id },
-        keys: { development: development.keys, production: production.keys }
-      }
-    },
-    sql.withTransaction,
-    Effect.orDie,
-    Effect.provideService(SecureRandom.SecureRandom, random)
-  )

@@ -7,8 +7,8 @@ import { throttles as paces } from "#rpc/limits"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
-import { Projects } from "./management.ts"
-import { ProjectViews } from "./view.ts"
+import { Projects } from "./service.ts"
+import { ProjectViews } from "./views.ts"
 
 const ProjectsGroup = HttpApiBuilder.group(
   Api,
@@ -46,14 +46,17 @@ const ProjectGroup = HttpApiBuilder.group(
           yield* takeToken(throttles, paces.projectRenames, `rename:${projectId}`)
         }
         const rename = projects.rename(projectId, name)
-        return yield* audit.recorded({ projectId }, rename, ({ changed, previousName, project }) =>
-          changed
-            ? {
-                action: "project.rename",
-                target: { kind: "project", id: projectId },
-                details: { before: previousName, after: project.name }
-              }
-            : undefined
+        return yield* audit.recordChange(
+          { projectId },
+          rename,
+          ({ changed, previousName, project }) =>
+            changed
+              ? {
+                  action: "project.rename",
+                  target: { kind: "project", id: projectId },
+                  details: { before: previousName, after: project.name }
+                }
+              : undefined
         )
       }),
       delete: Effect.fnUntraced(function* () {
@@ -80,7 +83,7 @@ const ViewGroup = HttpApiBuilder.group(
       createKey: Effect.fnUntraced(function* ({ payload }) {
         const environment = yield* CurrentEnvironment
         const created = projects.createKey(environment.environmentId, payload.kind)
-        return yield* audit.recorded(environment, created, ({ key: { id, kind, prefix } }) => ({
+        return yield* audit.recordChange(environment, created, ({ key: { id, kind, prefix } }) => ({
           action: "key.create",
           target: { kind: "key", id },
           details: { kind, prefix }

@@ -14,7 +14,7 @@ import { InvalidJson, InvalidRequest, SaveTooLarge, UnsupportedMediaType } from 
 import { saves as limits } from "#rpc/limits"
 import { SavePut } from "#rpc/saves"
 import { invalidRequest } from "#server/platform/invalid-request"
-import { memberText } from "./document.ts"
+import { memberText } from "./json-text.ts"
 
 /** What a client wants to write. */
 export interface SaveBody {

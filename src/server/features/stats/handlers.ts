@@ -8,7 +8,7 @@ import { StatsReported } from "#rpc/stats"
 import { Idempotency } from "#server/platform/idempotency"
 import { withRetryAfter } from "#server/platform/throttle-guard"
 import { Audit } from "../audit/service.ts"
-import { StatReports } from "./reports.ts"
+import { StatReports } from "./service.ts"
 import { WebhookSecrets } from "./webhook-secrets.ts"
 
 const StatsGroup = HttpApiBuilder.group(
@@ -25,7 +25,7 @@ const StatsGroup = HttpApiBuilder.group(
         const environment = yield* CurrentEnvironment
         const player = yield* CurrentPlayer
         const submitted = { environment, player, values: payload.stats }
-        yield* withRetryAfter(reports.pace(submitted))
+        yield* withRetryAfter(reports.checkRateLimit(submitted))
         const key = headers["idempotency-key"]
         const prepare = reports.prepare(submitted)
         if (key === undefined) {
@@ -53,7 +53,7 @@ const makeIntegrity = Effect.gen(function* () {
     rotateWebhookSecret: Effect.fnUntraced(function* () {
       const environment = yield* CurrentEnvironment
       const { environmentId } = environment
-      const rotated = audit.recorded(environment, secrets.rotate(environmentId), () => ({
+      const rotated = audit.recordChange(environment, secrets.rotate(environmentId), () => ({
         action: "webhookSecret.rotate",
         target: { kind: "environment", id: environmentId }
       }))

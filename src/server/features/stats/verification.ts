@@ -23,16 +23,16 @@ import { WebhookSecrets } from "./webhook-secrets.ts"
 type Webhook = EnvironmentConfig["integrity"]["stats"]["webhook"]
 
 /** Values that somebody wants to store. */
-export interface Submission {
+export interface VerificationRequest {
   readonly environment: EnvironmentCaller
   readonly playerId: PlayerId
   readonly values: ReadonlyArray<AcceptedValue>
 }
 
 /** Why a value may not be stored; undefined when it may. */
-export type Verdict = (stat: string) => RejectionReason | undefined
+export type RejectionOf = (stat: string) => RejectionReason | undefined
 
-const Answer = Schema.fromJsonString(
+const WebhookResponse = Schema.fromJsonString(
   Schema.Struct({
     approve: Schema.optionalKey(Schema.Boolean),
     results: Schema.optionalKey(Schema.Record(Schema.String, Schema.Boolean))
@@ -42,9 +42,9 @@ const Answer = Schema.fromJsonString(
     })
   )
 )
-const decodeAnswer = Schema.decodeUnknownEffect(Answer)
+const decodeResponse = Schema.decodeUnknownEffect(WebhookResponse)
 
-const approveAll: Verdict = () => undefined
+const approveAll: RejectionOf = () => undefined
 
 /** The value of `Svc-Signature`. */
 export const signatureOf = (secret: string, unixSeconds: number, body: string): string => {
@@ -71,7 +71,10 @@ const measured = <A, E, R>(asked: Effect.Effect<A, E, R>): Effect.Effect<A, E, R
 export class Verification extends Context.Service<
   Verification,
   {
-    readonly verify: (webhook: Webhook, submission: Submission) => Effect.Effect<Verdict>
+    readonly verify: (
+      webhook: Webhook,
+      submission: VerificationRequest
+    ) => Effect.Effect<RejectionOf>
   }
 >()("server/features/stats/verification/Verification") {
   static readonly layer = Layer.effect(
@@ -84,7 +87,7 @@ export class Verification extends Context.Service<
       const ask = Effect.fnUntraced(function* (
         url: string,
         timeoutMillis: number,
-        { environment, playerId, values }: Submission
+        { environment, playerId, values }: VerificationRequest
       ) {
         const { environmentId, name } = environment
         const secret = yield* secrets.current(environmentId)
@@ -105,8 +108,8 @@ export class Verification extends Context.Service<
           // A service for many is no way to what runs beside it.
           allowLoopback: name === "development" && !production
         })
-        const { approve = true, results } = yield* decodeAnswer(text)
-        const verdict: Verdict = (stat) =>
+        const { approve = true, results } = yield* decodeResponse(text)
+        const verdict: RejectionOf = (stat) =>
           approve && (results === undefined || results[stat] === true)
             ? undefined
             : "verification_rejected"
@@ -116,7 +119,7 @@ export class Verification extends Context.Service<
       return Verification.of({
         verify: ({ onFailure, timeoutMs, url }, submission) => {
           if (url === undefined) return Effect.succeed(approveAll)
-          const failed: Verdict =
+          const failed: RejectionOf =
             onFailure === "accept" ? approveAll : () => "verification_unavailable"
           return measured(ask(url, timeoutMs, submission)).pipe(
             Effect.catch((error) =>

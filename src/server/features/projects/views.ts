@@ -20,7 +20,7 @@ import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
 import { playerView } from "../players/handlers.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
-import { Projects } from "./management.ts"
+import { Projects } from "./service.ts"
 
 const isPlayerId = Schema.is(PlayerId)
 const isEmail = Schema.is(Email)
@@ -55,7 +55,7 @@ export class ProjectViews extends Context.Service<
     ) => Effect.Effect<PlayerDetail, PlayerNotFound>
     readonly realtime: (environmentId: EnvironmentId) => Effect.Effect<LiveView>
   }
->()("server/features/projects/view/ProjectViews") {
+>()("server/features/projects/views/ProjectViews") {
   static readonly layer = Layer.effect(
     ProjectViews,
     Effect.gen(function* () {

@@ -7,7 +7,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "./service.ts"
 
 /** Refuses an address that an environment does not allow; `path` is where it stands in the request. */
-export const makeReturnAddresses = Effect.gen(function* () {
+export const makeRedirectUrlCheck = Effect.gen(function* () {
   const configs = yield* Configs
   const ownPages = `${new URL((yield* Settings).baseUrl).origin}/*`
   return Effect.fnUntraced(function* (

@@ -16,8 +16,9 @@ import type { ProjectRow } from "#sql/projects/repository"
 import { sweepDaily } from "#server/platform/database"
 import { Invalidation } from "#server/platform/invalidation"
 import { Audit } from "../audit/service.ts"
-import { type CreatedProject, Environments } from "./environments.ts"
-import { isReservedName } from "./names.ts"
+import type { CreatedProject } from "./creation.ts"
+import { Environments } from "./environments.ts"
+import { isReservedName } from "./reserved-names.ts"
 
 /** Players removed by one statement, each with all that is theirs. */
 const playersPerStep = 500
@@ -52,7 +53,7 @@ const projectView = (
 })
 
 /** A project under a new name, or its old one. */
-export interface Renamed {
+export interface RenameResult {
   readonly project: Project
   readonly previousName: string
   readonly changed: boolean
@@ -76,7 +77,7 @@ export class Projects extends Context.Service<
       projectId: ProjectId,
       name: string
     ) => Effect.Effect<boolean, NameReserved | NotFound>
-    readonly rename: (projectId: ProjectId, name: string) => Effect.Effect<Renamed, NotFound>
+    readonly rename: (projectId: ProjectId, name: string) => Effect.Effect<RenameResult, NotFound>
     /** Removes a project and everything of it. */
     readonly remove: (projectId: ProjectId) => Effect.Effect<void, never, CurrentActor>
     readonly createKey: (
@@ -93,7 +94,7 @@ export class Projects extends Context.Service<
       environment: EnvironmentName
     ) => Effect.Effect<ReadonlyArray<ProjectKey>>
   }
->()("server/features/projects/management/Projects") {
+>()("server/features/projects/service/Projects") {
   static readonly layer = Layer.effect(
     Projects,
     Effect.gen(function* () {
@@ -221,7 +222,7 @@ const makeKeys = Effect.gen(function* () {
       const key = (yield* rows.keys([projectId])).find(({ id }) => id === keyId)
       const scope = key === undefined ? { projectId } : { projectId, name: key.environment }
       const revoke = environments.revokeKey(environmentId, keyId)
-      const revokedAt = yield* audit.recorded(scope, revoke, () => {
+      const revokedAt = yield* audit.recordChange(scope, revoke, () => {
         // A key that is revoked already is not listed.
         if (key === undefined) return
         const { kind, prefix } = key

@@ -31,7 +31,7 @@ export interface PlayerRef {
 }
 
 /** An appeal; without a sanction it is against the last ban. */
-export interface Appealing extends PlayerRef {
+export interface AppealRequest extends PlayerRef {
   readonly sanctionId: string | undefined
   readonly message: string
 }
@@ -53,7 +53,7 @@ export class Sanctions extends Context.Service<
     /** The player's bans, newest first. */
     readonly list: (player: PlayerRef) => Effect.Effect<ReadonlyArray<Sanction>>
     readonly appeal: (
-      appealing: Appealing
+      appealing: AppealRequest
     ) => Effect.Effect<Sanction, NotFound | AlreadyAppealed | SanctionInactive>
     /** Appeals, the open ones first, then by age. */
     readonly appeals: (page: Omit<AppealsPage, "now">) => Effect.Effect<ReadonlyArray<AppealItem>>
@@ -61,12 +61,12 @@ export class Sanctions extends Context.Service<
       resolution: Resolution
     ) => Effect.Effect<AppealItem, NotFound | AlreadyResolved>
   }
->()("server/features/moderation/sanctions/Sanctions") {
+>()("server/features/moderation/service/Sanctions") {
   static readonly layer = Layer.effect(
     Sanctions,
     Effect.gen(function* () {
       const rows = yield* SanctionRepository
-      const inTurn = yield* makeInTurn
+      const inTurn = yield* makeWithLockedPlayer
       return Sanctions.of({
         ...(yield* makeBans(inTurn)),
         ...(yield* makeAppeals(inTurn)),
@@ -85,23 +85,23 @@ export class Sanctions extends Context.Service<
 }
 
 /** What a change decides on: the player, held, and its bans. */
-interface Held {
+interface LockedPlayer {
   readonly displayName: string
   /** Newest first. */
   readonly bans: ReadonlyArray<SanctionRow>
   readonly now: DateTime.Utc
 }
 
-type InTurn = <A, E, R>(
+type WithLockedPlayer = <A, E, R>(
   player: PlayerRef,
-  change: (held: Held) => Effect.Effect<A, E, R>
+  change: (held: LockedPlayer) => Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | PlayerNotFound, R>
 
 /** Changes of one player are made one after the other, each in a transaction. */
-const makeInTurn = Effect.gen(function* () {
+const makeWithLockedPlayer = Effect.gen(function* () {
   const rows = yield* SanctionRepository
   const sql = yield* SqlClient.SqlClient
-  const inTurn: InTurn = (player, change) =>
+  const inTurn: WithLockedPlayer = (player, change) =>
     Effect.gen(function* () {
       const held = yield* rows.hold(player)
       if (Option.isNone(held)) return yield* new PlayerNotFound()
@@ -111,7 +111,7 @@ const makeInTurn = Effect.gen(function* () {
   return inTurn
 })
 
-const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
+const makeBans = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
   const invalidation = yield* Invalidation
   const rows = yield* SanctionRepository
   const sql = yield* SqlClient.SqlClient
@@ -156,13 +156,13 @@ const makeBans = Effect.fnUntraced(function* (inTurn: InTurn) {
   }
 })
 
-const makeAppeals = Effect.fnUntraced(function* (inTurn: InTurn) {
+const makeAppeals = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
   const rows = yield* SanctionRepository
   const standings = yield* PlayerStatusCache
   const random = yield* SecureRandom.SecureRandom
   return {
     appeal: Effect.fn("Sanctions.appeal")(
-      function* ({ message, sanctionId, ...player }: Appealing) {
+      function* ({ message, sanctionId, ...player }: AppealRequest) {
         const id = yield* newId.appeal
         return yield* inTurn(
           player,

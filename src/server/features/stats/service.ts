@@ -13,17 +13,17 @@ import { Throttles } from "#server/platform/throttles"
 import { Configs } from "../config/service.ts"
 import { makePeriods } from "./periods.ts"
 import { type AcceptedValue, checkValues, rulesOf } from "./rules.ts"
-import { type Verdict, Verification } from "./verification.ts"
+import { type RejectionOf, Verification } from "./verification.ts"
 
 /** Values that a player reports. */
-export interface Submitted {
+export interface StatSubmission {
   readonly environment: EnvironmentCaller
   readonly player: PlayerCaller
   readonly values: Readonly<Record<string, number>>
 }
 
 /** A report whose values have been judged. */
-interface Judged {
+interface CheckedValues {
   readonly accepted: ReadonlyArray<AcceptedValue>
   readonly rejected: ReadonlyArray<Rejection>
 }
@@ -33,15 +33,15 @@ export class StatReports extends Context.Service<
   StatReports,
   {
     /** Takes one report of the player's minute; whatever else is throttled, this always is. */
-    readonly pace: (submitted: Submitted) => Effect.Effect<void, RateLimited>
+    readonly checkRateLimit: (submitted: StatSubmission) => Effect.Effect<void, RateLimited>
     /** Judges the values; the effect in the answer stores them, at once and together. */
     readonly prepare: (
-      submitted: Submitted
+      submitted: StatSubmission
     ) => Effect.Effect<Effect.Effect<StatsReported, NotFound>>
     /** The player's values for all time, of the stats that the config has. */
     readonly totals: (player: PlayerCaller) => Effect.Effect<Readonly<Record<string, number>>>
   }
->()("server/features/stats/reports/StatReports") {
+>()("server/features/stats/service/StatReports") {
   static readonly layer = Layer.effect(
     StatReports,
     Effect.gen(function* () {
@@ -52,7 +52,7 @@ export class StatReports extends Context.Service<
         rows.sweep(DateTime.subtract(now, { days: limits.signalDays }))
       )
       return StatReports.of({
-        pace: Effect.fnUntraced(function* ({ player: { environmentId, playerId } }) {
+        checkRateLimit: Effect.fnUntraced(function* ({ player: { environmentId, playerId } }) {
           const { config } = yield* configs.current(environmentId)
           const burst = config.integrity.stats.maxSubmitsPerMinute
           yield* throttles.take({ burst, seconds: 60 }, `stats:${playerId}`)
@@ -71,7 +71,10 @@ export class StatReports extends Context.Service<
 }
 
 /** The values that somebody else has judged, sorted. */
-const judged = ({ accepted, rejected }: Judged, verdict: Verdict): Judged => {
+const applyRejections = (
+  { accepted, rejected }: CheckedValues,
+  verdict: RejectionOf
+): CheckedValues => {
   const refused = accepted.flatMap(({ stat, value }) => {
     const reason = verdict(stat)
     return reason === undefined ? [] : [{ stat, value, reason }]
@@ -91,7 +94,7 @@ const makePrepare = Effect.gen(function* () {
 
   const store = Effect.fnUntraced(function* (
     { environmentId, playerId }: PlayerCaller,
-    { accepted, rejected }: Judged,
+    { accepted, rejected }: CheckedValues,
     zone: string
   ) {
     const now = yield* DateTime.now
@@ -110,7 +113,7 @@ const makePrepare = Effect.gen(function* () {
     return { stats, rejected, unlocked: [] } satisfies StatsReported
   })
 
-  return Effect.fnUntraced(function* ({ environment, player, values }: Submitted) {
+  return Effect.fnUntraced(function* ({ environment, player, values }: StatSubmission) {
     const { config } = yield* configs.current(player.environmentId)
     const checked = checkValues(rulesOf(config), values)
     const { webhook } = config.integrity.stats
@@ -123,6 +126,6 @@ const makePrepare = Effect.gen(function* () {
       playerId,
       values: checked.accepted
     })
-    return store(player, judged(checked, verdict), config.resetTimeZone)
+    return store(player, applyRejections(checked, verdict), config.resetTimeZone)
   })
 })
