@@ -28,7 +28,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { channels as limits } from "./limits.ts"
-import { frameFaults, MessageData } from "./rooms.ts"
+import { commonFrameErrors, MessageData } from "./rooms.ts"
 
 // Values ---------------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ export const channelJoin = Rpc.make("channelJoin", {
   payload: { channel: ChannelReference },
   success: ChannelRef,
   error: Schema.Union([
-    ...frameFaults,
+    ...commonFrameErrors,
     ChannelNotFound,
     ChannelForbidden,
     ChannelBanned,
@@ -173,7 +173,7 @@ export const channelCreate = Rpc.make("channelCreate", {
   },
   success: ChannelRef,
   error: Schema.Union([
-    ...frameFaults,
+    ...commonFrameErrors,
     ChannelExists,
     ChannelForbidden,
     VoiceTooLarge,
@@ -185,7 +185,7 @@ export const channelCreate = Rpc.make("channelCreate", {
 export const channelLeave = Rpc.make("channelLeave", {
   payload: { channel: ChannelReference },
   success: Done,
-  error: Schema.Union([...frameFaults])
+  error: Schema.Union([...commonFrameErrors])
 }).annotate(OpenApi.Summary, "Go out of a channel")
 
 /**
@@ -195,14 +195,14 @@ export const channelLeave = Rpc.make("channelLeave", {
 export const channelSend = Rpc.make("channelSend", {
   payload: { channel: ChannelReference, ...ChannelMessage.fields },
   success: Done,
-  error: Schema.Union([...frameFaults, NotInChannel, Muted, SendForbidden, PayloadTooLarge])
+  error: Schema.Union([...commonFrameErrors, NotInChannel, Muted, SendForbidden, PayloadTooLarge])
 }).annotate(OpenApi.Summary, "A message to everyone in the channel")
 
 /** What a channel's owner may do to a player; the player need not be in. */
 export const channelModerate = Rpc.make("channelModerate", {
   payload: Schema.Struct({ channel: ChannelReference, ...moderation }).check(muteInBounds),
   success: Done,
-  error: Schema.Union([...frameFaults, OwnerOnly, ChannelListFull])
+  error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull])
 }).annotate(OpenApi.Summary, "Invite, mute, kick, ban: the owner's acts")
 
 export class ChannelFrames extends RpcGroup.make(
@@ -317,15 +317,15 @@ export const ChannelChanges = Schema.Struct({
 export type ChannelChanges = typeof ChannelChanges.Type
 
 /** A player and until when (ISO 8601 UTC); null: until it is undone. */
-const Sentence = Schema.Struct({ playerId: Schema.String, until: Schema.NullOr(Schema.String) })
+const Expiration = Schema.Struct({ playerId: Schema.String, until: Schema.NullOr(Schema.String) })
 
 /** A channel as the server API shows it; never a message. */
 export const ChannelReport = Schema.Struct({
   channel: ChannelSettings,
   allow: Schema.Array(Schema.String),
   speakers: Schema.Array(Schema.String),
-  muted: Schema.Array(Sentence),
-  banned: Schema.Array(Sentence),
+  muted: Schema.Array(Expiration),
+  banned: Schema.Array(Expiration),
   members: Schema.Array(ChannelPlayer),
   anonymousCount: Schema.Int
 })

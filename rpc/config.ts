@@ -14,7 +14,7 @@ import {
   NotFound,
   wire
 } from "./errors/codes.ts"
-import { isDeeper } from "./json.ts"
+import { exceedsDepth } from "./json.ts"
 import { config, http } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 
@@ -29,7 +29,7 @@ export type ConfigPushed = typeof ConfigPushed.Type
 /** A document as a push brings it: JSON whose rules are looked at later, but not without a bottom. */
 const Pushed = Schema.Unknown.check(
   Schema.makeFilter((document) =>
-    isDeeper(document, config.documentDepthMax)
+    exceedsDepth(document, config.documentDepthMax)
       ? `Expected at most ${config.documentDepthMax} levels`
       : undefined
   )

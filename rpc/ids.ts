@@ -83,15 +83,15 @@ const encodeTime = (millis: number): string => {
 const encodeBytes = (bytes: Uint8Array): string => {
   let digits = ""
   let bits = 0
-  let held = 0
+  let buffer = 0
   for (const byte of bytes) {
-    held = (held << 8) | byte
+    buffer = (buffer << 8) | byte
     bits += 8
     while (bits >= 5) {
       bits -= 5
-      digits += alphabet.charAt((held >>> bits) & 31)
+      digits += alphabet.charAt((buffer >>> bits) & 31)
     }
-    held &= (1 << bits) - 1
+    buffer &= (1 << bits) - 1
   }
   return digits
 }

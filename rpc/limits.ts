@@ -47,7 +47,7 @@ export const mail = {
   /** Mails that wait to be sent; beyond it 503 `mail_unavailable`. */
   waitingMax: 10_000,
   /** Tried at a time by a process. */
-  atOnce: 5,
+  concurrency: 5,
   attemptsMax: 10,
   /** From the first failure to the next attempt; then twice as long, and so on. */
   retrySeconds: 30,
@@ -93,7 +93,7 @@ export const projects = {
 /** Hashing of passwords: each takes 20 ms of a core and 19 MiB, off the event loop. */
 export const passwords = {
   /** Hashed at a time; the others wait. */
-  atOnce: 2,
+  concurrency: 2,
   /** Beyond it 503 `unavailable`. */
   waitingMax: 64
 } as const
@@ -129,7 +129,7 @@ export const socket = {
   framesPerSecond: 100,
   framesBurst: 200,
   /** What a frame that cannot be decoded costs in the bucket. */
-  brokenFrameCost: 5,
+  malformedFrameCost: 5,
   dropsUntilAbuse: 200,
   dropsWindowSeconds: 10,
   anonymousFramesPerSecond: 5,
@@ -160,7 +160,7 @@ export const rooms = {
   replacedQuietSeconds: 1,
   hostGraceSeconds: 5,
   /** How long a seat given by matchmaking waits for its player to come in. */
-  enterSeconds: 10,
+  joinDeadlineSeconds: 10,
   /** A gateway that stops watching loses its members' seats to the grace after this. */
   watchAbsenceSeconds: 5,
   idleSeconds: 2 * secondsPerHour,
@@ -172,7 +172,7 @@ export const rooms = {
   /** Longest time between a change and its snapshot (the promise is one second). */
   snapshotMillis: 400,
   /** In a cluster nothing is granted while a change has waited longer than this for its snapshot. */
-  unsavedMillis: 1000,
+  snapshotDeadlineMillis: 1000,
   snapshotsPerStatement: 200,
   inputBatchMax: 4096,
   watchBufferItems: 16_384,
@@ -200,7 +200,7 @@ export const channels = {
   messagesPerSecond: 10,
   messagesBurst: 20,
   /** Channels whose pace a connection keeps, those it has left among them. */
-  pacesPerConnection: 64,
+  rateLimitersPerConnection: 64,
   muteSecondsMax: secondsPerDay,
   banSecondsMax: 366 * secondsPerDay,
   /** How long a member without a socket stays one, and an owner the owner. */
@@ -213,7 +213,7 @@ export const channels = {
   /** How long what a large channel tells may wait for more to go with it. */
   flushMillis: 2,
   /** After a move, how long the channel gathers its members before they are told who is in. */
-  gatherMillis: 3000,
+  rejoinMillis: 3000,
   voicePeersMax: 8,
   voiceMembersMax: 100
 } as const
@@ -342,7 +342,7 @@ export const caches = {
   environments: 1000,
   keys: 10_000,
   /** Players of whom a node knows whether they are banned. */
-  standings: 50_000,
+  playerStatuses: 50_000,
   /** Throttle buckets that a node holds tokens of. */
   tokenAllowances: 50_000
 } as const

@@ -13,14 +13,14 @@ import {
   ModeNotFound,
   NotMatching
 } from "./errors/codes.ts"
-import { frameFaults, RoomRef } from "./rooms.ts"
+import { commonFrameErrors, RoomRef } from "./rooms.ts"
 
 /** Wait for a match; the reply comes when seated, after `room_joined`. */
 export const quickMatch = Rpc.make("quickMatch", {
   payload: { mode: Schema.String.check(Schema.isBetweenLength(1, 64)) },
   success: RoomRef,
   error: Schema.Union([
-    ...frameFaults,
+    ...commonFrameErrors,
     ModeNotFound,
     AlreadyInRoom,
     AlreadyMatching,
@@ -31,7 +31,7 @@ export const quickMatch = Rpc.make("quickMatch", {
 /** Stop waiting; `cancelled` is false when the match was already made. */
 export const cancelMatch = Rpc.make("cancelMatch", {
   success: Schema.Struct({ cancelled: Schema.Boolean }),
-  error: Schema.Union([...frameFaults, NotMatching])
+  error: Schema.Union([...commonFrameErrors, NotMatching])
 }).annotate(OpenApi.Summary, "Stop waiting")
 
 export class MatchmakingFrames extends RpcGroup.make(quickMatch, cancelMatch) {}

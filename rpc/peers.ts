@@ -13,7 +13,7 @@ import {
   PlayerNotInRoom,
   TurnUnavailable
 } from "./errors/codes.ts"
-import { frameFaults, MessageData, SignalKind } from "./rooms.ts"
+import { commonFrameErrors, MessageData, SignalKind } from "./rooms.ts"
 
 /**
  * A step of the set-up for one other member: an SDP offer or answer, an ICE candidate, or the wish to
@@ -29,7 +29,7 @@ export const signal = Rpc.make("signal", {
     gen: Schema.optionalKey(Schema.Int)
   },
   success: Schema.Struct({ delivered: Schema.Int }),
-  error: Schema.Union([...frameFaults, NotInRoom, P2pOnly, PlayerNotInRoom, PayloadTooLarge])
+  error: Schema.Union([...commonFrameErrors, NotInRoom, P2pOnly, PlayerNotInRoom, PayloadTooLarge])
 }).annotate(OpenApi.Summary, "A step of a WebRTC set-up, for one other member")
 
 /** Where ICE finds its way: the `RTCIceServer` of WebRTC. */
@@ -56,7 +56,7 @@ export type IceServers = typeof IceServers.Type
 /** The STUN and TURN servers for this player's connections in this room. */
 export const iceServers = Rpc.make("iceServers", {
   success: IceServers,
-  error: Schema.Union([...frameFaults, NotInRoom, P2pOnly, TurnUnavailable])
+  error: Schema.Union([...commonFrameErrors, NotInRoom, P2pOnly, TurnUnavailable])
 }).annotate(OpenApi.Summary, "STUN and TURN servers, with short-lived credentials")
 
 export class PeerFrames extends RpcGroup.make(signal, iceServers) {}

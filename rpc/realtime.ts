@@ -23,7 +23,7 @@ import {
 import { socket } from "./limits.ts"
 import { MatchmakingFrames } from "./matchmaking.ts"
 import { PeerFrames } from "./peers.ts"
-import { frameFaults, RoomEvent, RoomFrames } from "./rooms.ts"
+import { commonFrameErrors, RoomEvent, RoomFrames } from "./rooms.ts"
 
 // Opening --------------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 /** The service's clock, for measuring round trips where a browser cannot ping. */
 export const ping = Rpc.make("ping", {
   success: Schema.Struct({ at: Schema.Int }),
-  error: Schema.Union([...frameFaults])
+  error: Schema.Union([...commonFrameErrors])
 }).annotate(OpenApi.Summary, "The service's clock")
 
 /** Every client frame of spec sections 4.4 and 4.5. */

@@ -8,7 +8,7 @@ import type { Rpc } from "effect/rpc"
 import { OpenApi } from "effect/http-api"
 import { channels } from "./limits.ts"
 import { ClientFrames, type CloseCode, closeCodes, ServerEvent } from "./realtime.ts"
-import { frameFaults } from "./rooms.ts"
+import { commonFrameErrors } from "./rooms.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -44,7 +44,7 @@ const identifiers = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   return typeof name === "string" ? [name] : []
 }
 
-const common: ReadonlySet<string> = new Set(frameFaults.map((fault) => fault.identifier))
+const common: ReadonlySet<string> = new Set(commonFrameErrors.map((fault) => fault.identifier))
 
 const codes = (names: Iterable<string>): string =>
   Array.from(names, (name) => `\`${name}\``).join(", ")

@@ -32,13 +32,13 @@ import {
   Unavailable,
   wire
 } from "./errors/codes.ts"
-import { isDeeper } from "./json.ts"
+import { exceedsDepth } from "./json.ts"
 import { http, rooms } from "./limits.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
 /** The first reason why a JSON value may not be stored, with its path. */
-const refusal = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
+const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
   if (typeof value === "number" && !Number.isFinite(value)) {
     return `The number at ${path.join(".")} is too large`
   }
@@ -46,7 +46,7 @@ const refusal = (value: unknown, path: ReadonlyArray<string>): string | undefine
   if (path.length > rooms.stateDepthMax) return `Expected at most ${rooms.stateDepthMax} levels`
   for (const [key, member] of Object.entries(value)) {
     if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
-    const inner = refusal(member, [...path, key])
+    const inner = firstProblem(member, [...path, key])
     if (inner !== undefined) return inner
   }
   return undefined
@@ -56,15 +56,17 @@ const refusal = (value: unknown, path: ReadonlyArray<string>): string | undefine
  * A JSON object with members of any kind. Keys that could reach an object's prototype are refused at
  * any depth, as is nesting beyond 32 levels.
  */
-export const JsonMembers = Schema.Record(Schema.String, Schema.Unknown).check(
-  Schema.makeFilter((members) => refusal(members, []))
+export const JsonObject = Schema.Record(Schema.String, Schema.Unknown).check(
+  Schema.makeFilter((members) => firstProblem(members, []))
 )
-export type JsonMembers = typeof JsonMembers.Type
+export type JsonObject = typeof JsonObject.Type
 
 /** Any JSON value, nested no deeper than it can be written again. */
 export const MessageData = Schema.Unknown.check(
   Schema.makeFilter((data) =>
-    isDeeper(data, rooms.dataDepthMax) ? `Expected at most ${rooms.dataDepthMax} levels` : undefined
+    exceedsDepth(data, rooms.dataDepthMax)
+      ? `Expected at most ${rooms.dataDepthMax} levels`
+      : undefined
   )
 )
 
@@ -77,7 +79,7 @@ export type RoomRef = typeof RoomRef.Type
 const Done = Schema.Struct({})
 
 /** What any frame may answer beside its own errors. */
-export const frameFaults = [
+export const commonFrameErrors = [
   RateLimited,
   PlayerRequired,
   PlayerBanned,
@@ -96,7 +98,7 @@ export const create = Rpc.make("create", {
     maxPlayers: Schema.optionalKey(
       Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: rooms.playersMax }))
     ),
-    metadata: Schema.optionalKey(JsonMembers),
+    metadata: Schema.optionalKey(JsonObject),
     code: Schema.optionalKey(
       Schema.String.check(
         Schema.isPattern(/^[A-Za-z0-9]{4,12}$/, { message: "Expected 4 to 12 letters or digits" })
@@ -106,7 +108,7 @@ export const create = Rpc.make("create", {
   },
   success: RoomRef,
   error: Schema.Union([
-    ...frameFaults,
+    ...commonFrameErrors,
     ModeNotFound,
     CodeTaken,
     AlreadyInRoom,
@@ -130,7 +132,7 @@ export const join = Rpc.make("join", {
   ),
   success: RoomRef,
   error: Schema.Union([
-    ...frameFaults,
+    ...commonFrameErrors,
     RoomNotFound,
     RoomFull,
     P2pRoomFull,
@@ -143,14 +145,14 @@ export const join = Rpc.make("join", {
 /** Give the seat up. */
 export const leave = Rpc.make("leave", {
   success: Done,
-  error: Schema.Union([...frameFaults, NotInRoom])
+  error: Schema.Union([...commonFrameErrors, NotInRoom])
 }).annotate(OpenApi.Summary, "Give the seat up")
 
 /** Return to the seat kept after a drop. */
 export const resume = Rpc.make("resume", {
   payload: { roomId: ShortText },
   success: RoomRef,
-  error: Schema.Union([...frameFaults, ResumeExpired])
+  error: Schema.Union([...commonFrameErrors, ResumeExpired])
 }).annotate(OpenApi.Summary, "Return to the seat kept after a drop")
 
 /** A message to everybody else, or to exactly the members named in `to`. */
@@ -163,28 +165,28 @@ export const send = Rpc.make("send", {
     )
   },
   success: Schema.Struct({ delivered: Schema.optionalKey(Schema.Int) }),
-  error: Schema.Union([...frameFaults, NotInRoom, PayloadTooLarge])
+  error: Schema.Union([...commonFrameErrors, NotInRoom, PayloadTooLarge])
 }).annotate(OpenApi.Summary, "Tell everybody else, or exactly those in `to`")
 
 /** Merge top-level keys into the room's state; null deletes a key. */
 export const setState = Rpc.make("setState", {
-  payload: { patch: JsonMembers },
+  payload: { patch: JsonObject },
   success: Done,
-  error: Schema.Union([...frameFaults, NotInRoom, HostOnly, StateTooLarge])
+  error: Schema.Union([...commonFrameErrors, NotInRoom, HostOnly, StateTooLarge])
 }).annotate(OpenApi.Summary, "Merge keys into the room's state; null deletes")
 
 /** Merge top-level keys into the player's own state; null deletes a key. */
 export const setMyState = Rpc.make("setMyState", {
-  payload: { patch: JsonMembers },
+  payload: { patch: JsonObject },
   success: Done,
-  error: Schema.Union([...frameFaults, NotInRoom, StateTooLarge])
+  error: Schema.Union([...commonFrameErrors, NotInRoom, StateTooLarge])
 }).annotate(OpenApi.Summary, "Merge keys into the player's own state; null deletes")
 
 /** Close the room to newcomers, or open it again. */
 export const lock = Rpc.make("lock", {
   payload: { locked: Schema.Boolean },
   success: Done,
-  error: Schema.Union([...frameFaults, NotInRoom, HostOnly])
+  error: Schema.Union([...commonFrameErrors, NotInRoom, HostOnly])
 }).annotate(OpenApi.Summary, "Close the room to newcomers, or open it again")
 
 export class RoomFrames extends RpcGroup.make(
@@ -208,7 +210,7 @@ export const RoomPlayer = Schema.Struct({
   displayName: Schema.String,
   connected: Schema.Boolean,
   joinedAt: Schema.String,
-  state: JsonMembers
+  state: JsonObject
 })
 export type RoomPlayer = typeof RoomPlayer.Type
 
@@ -223,8 +225,8 @@ export const RoomSnapshot = Schema.Struct({
   hostId: Schema.NullOr(Schema.String),
   hostOnlyState: Schema.Boolean,
   maxPlayers: Schema.Int,
-  metadata: JsonMembers,
-  state: JsonMembers,
+  metadata: JsonObject,
+  state: JsonObject,
   version: Schema.Int,
   createdAt: Schema.String,
   players: Schema.Array(RoomPlayer),
@@ -263,8 +265,8 @@ export const RoomEvent = Schema.Union([
     previousHostId: Schema.NullOr(Schema.String),
     reason: Schema.Literals(["left", "timeout", "banned", "deleted"])
   }),
-  event("state", { patch: JsonMembers, from: Schema.String, version: Schema.Int }),
-  event("player_state", { playerId: Schema.String, patch: JsonMembers }),
+  event("state", { patch: JsonObject, from: Schema.String, version: Schema.Int }),
+  event("player_state", { playerId: Schema.String, patch: JsonObject }),
   event("message", {
     from: Schema.String,
     type: Schema.String,
@@ -291,7 +293,7 @@ export const PublicRoom = Schema.Struct({
   mode: Schema.String,
   players: Schema.Int,
   maxPlayers: Schema.Int,
-  metadata: JsonMembers,
+  metadata: JsonObject,
   createdAt: Schema.String
 })
 export type PublicRoom = typeof PublicRoom.Type

@@ -239,7 +239,7 @@ export class ChannelActor {
   #gather(now: number): void {
     if (this.#gathered) return
     this.#gathered = true
-    this.#gatherUntil = now + limits.gatherMillis
+    this.#gatherUntil = now + limits.rejoinMillis
     this.#presence.forget()
     this.reschedule()
   }

@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { NotInRoom, RoomNotFound, toWire } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { CloseReason, JsonMembers, RoomEvent } from "#rpc/rooms"
+import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
 import {
   type Emission,
   hears,
@@ -235,7 +235,7 @@ export class RoomActor {
    */
   #withholds({ t }: RoomInput["command"], now: number): boolean {
     if (!this.#port.shared) return false
-    return t === "leave" || this.#unsaved.millis(now) > rooms.unsavedMillis
+    return t === "leave" || this.#unsaved.millis(now) > rooms.snapshotDeadlineMillis
   }
 
   /**
@@ -300,7 +300,7 @@ export class RoomActor {
     }
   }
 
-  #decide(command: RoomCommand, now: number): Result.Result<JsonMembers, RoomError | RoomNotFound> {
+  #decide(command: RoomCommand, now: number): Result.Result<JsonObject, RoomError | RoomNotFound> {
     const before = this.state
     if (before === undefined || before.closed !== null || !this.#acts) {
       return Result.fail(new RoomNotFound())

@@ -18,7 +18,7 @@ import type {
 } from "#rpc/errors/codes"
 import type {
   CloseReason,
-  JsonMembers,
+  JsonObject,
   RoomEvent,
   RoomPlayer,
   RoomSnapshot,
@@ -73,7 +73,7 @@ export interface RoomSettings {
   readonly p2p: { readonly relayOnly: boolean; readonly maxPlayers: number } | null
   readonly hostOnlyState: boolean
   readonly maxPlayers: number
-  readonly metadata: JsonMembers
+  readonly metadata: JsonObject
   readonly graceSeconds: number
   /** Opened by matchmaking, which may fill its free seats. */
   readonly matched: boolean
@@ -110,8 +110,8 @@ export type RoomCommand =
       readonly data?: unknown
       readonly to?: ReadonlyArray<string>
     }
-  | { readonly t: "setState"; readonly playerId: string; readonly patch: JsonMembers }
-  | { readonly t: "setMyState"; readonly playerId: string; readonly patch: JsonMembers }
+  | { readonly t: "setState"; readonly playerId: string; readonly patch: JsonObject }
+  | { readonly t: "setMyState"; readonly playerId: string; readonly patch: JsonObject }
   | { readonly t: "lock"; readonly playerId: string; readonly locked: boolean }
   | {
       readonly t: "signal"
@@ -164,7 +164,7 @@ export interface Decision {
   readonly state: RoomState
   readonly emissions: ReadonlyArray<Emission>
   /** The data of the reply. */
-  readonly data: JsonMembers
+  readonly data: JsonObject
 }
 
 export const toAll = (event: RoomEvent): Emission => ({
@@ -185,7 +185,7 @@ export const toOthers = (event: RoomEvent, except: string): Emission => ({
 export const decided = (
   state: RoomState,
   emissions: ReadonlyArray<Emission> = [],
-  data: JsonMembers = {}
+  data: JsonObject = {}
 ): Result.Result<Decision, never> => Result.succeed({ state, emissions, data })
 
 /** A room nobody sits in yet; the first to join is its host. */

@@ -7,7 +7,7 @@ import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { CodeTaken, RoomLocked, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import { HeldSeat } from "#rpc/realtime"
-import { CloseReason, JsonMembers, RoomRef, SignalKind, Transport } from "#rpc/rooms"
+import { CloseReason, JsonObject, RoomRef, SignalKind, Transport } from "#rpc/rooms"
 
 /** The room was there, and a crash may have taken its row away: its last state may yet be written. */
 export class RoomMissing extends Schema.TaggedError<RoomMissing>()("room_missing", {
@@ -42,8 +42,8 @@ export const PlayerCommand = Schema.Union([
     data: Schema.optionalKey(Schema.Unknown),
     to: Schema.optionalKey(Schema.Array(Schema.String))
   }),
-  command("setState", { patch: JsonMembers }),
-  command("setMyState", { patch: JsonMembers }),
+  command("setState", { patch: JsonObject }),
+  command("setMyState", { patch: JsonObject }),
   command("lock", { locked: Schema.Boolean }),
   command("signal", {
     to: Schema.String,
@@ -75,7 +75,7 @@ export const RoomOutput = Schema.Union([
   }),
   item("enter", { player: Schema.String, connection: Schema.String, frame: Schema.String }),
   item("exit", { player: Schema.String }),
-  item("reply", { seq: Schema.Int, data: JsonMembers }),
+  item("reply", { seq: Schema.Int, data: JsonObject }),
   item("refuse", {
     seq: Schema.Int,
     player: Schema.String,
@@ -105,7 +105,7 @@ export const roomTerms = {
   p2p: Schema.NullOr(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
   hostOnlyState: Schema.Boolean,
   maxPlayers: Schema.Int,
-  metadata: JsonMembers,
+  metadata: JsonObject,
   graceSeconds: Schema.Int,
   matched: Schema.Boolean
 }

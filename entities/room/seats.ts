@@ -182,7 +182,7 @@ export const seat = (
   for (const newcomer of newcomers) {
     if (next.members.has(newcomer.playerId)) continue
     if (next.members.size >= next.settings.maxPlayers) break
-    next = admit(next, newcomer, now, now + rooms.enterSeconds * seconds)
+    next = admit(next, newcomer, now, now + rooms.joinDeadlineSeconds * seconds)
     seated.push(newcomer.playerId)
   }
   for (const id of seated) {
@@ -312,7 +312,7 @@ export const expect = (
   let next = state
   for (const member of state.members.values()) {
     if (member.attachment?.node !== node || member.joinDeadline !== null) continue
-    next = withMember(next, { ...member, joinDeadline: now + rooms.enterSeconds * seconds })
+    next = withMember(next, { ...member, joinDeadline: now + rooms.joinDeadlineSeconds * seconds })
   }
   return decided(next)
 }

@@ -5,7 +5,7 @@
  */
 import { Result } from "effect"
 import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"
-import type { JsonMembers, RoomEvent } from "#rpc/rooms"
+import type { JsonObject, RoomEvent } from "#rpc/rooms"
 import {
   type Decision,
   decided,
@@ -101,6 +101,6 @@ export const iceTransport = (
   member: Member
 ): Result.Result<Decision, P2pOnly> => {
   if (state.settings.p2p === null) return Result.fail(new P2pOnly())
-  const data: JsonMembers = { iceTransportPolicy: isRelayed(state, member) ? "relay" : "all" }
+  const data: JsonObject = { iceTransportPolicy: isRelayed(state, member) ? "relay" : "all" }
   return decided(state, [], data)
 }

@@ -4,7 +4,7 @@
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
-import { CloseReason, JsonMembers } from "#rpc/rooms"
+import { CloseReason, JsonObject } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
 import { roomTerms } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
@@ -22,7 +22,7 @@ const StoredMember = Schema.Struct({
   displayName: Schema.String,
   relayOnly: Schema.Boolean,
   joinedAt: Schema.Int,
-  values: JsonMembers,
+  values: JsonObject,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
   joinDeadline: Schema.NullOr(Schema.Int),
   absentSince: Schema.NullOr(Schema.Int),
@@ -35,7 +35,7 @@ const Stored = Schema.fromJsonString(
     settings: Settings,
     locked: Schema.Boolean,
     hostId: Schema.NullOr(Schema.String),
-    values: JsonMembers,
+    values: JsonObject,
     version: Schema.Int,
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,

@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { StateTooLarge } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { JsonMembers } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/rooms"
 
 interface Entry {
   readonly value: unknown
@@ -35,7 +35,7 @@ const tooLarge = (limit: number, unit: StateTooLarge["details"]["unit"]) =>
 /** The values after a patch, or why it does not fit; on failure nothing is applied. */
 export const patchValues = (
   values: Values,
-  patch: JsonMembers,
+  patch: JsonObject,
   maxBytes: number
 ): Result.Result<Values, StateTooLarge> => {
   const entries = new Map(values.entries)
@@ -59,9 +59,9 @@ export const patchValues = (
 }
 
 /** The values as a JSON object. Keys are own properties whatever they are called. */
-export const valuesToJson = (values: Values): JsonMembers =>
+export const valuesToJson = (values: Values): JsonObject =>
   Object.fromEntries(Array.from(values.entries, ([key, entry]) => [key, entry.value]))
 
 /** Values read back from a snapshot; what was within the limits once is kept. */
-export const valuesFromJson = (json: JsonMembers): Values =>
+export const valuesFromJson = (json: JsonObject): Values =>
   Result.getOrElse(patchValues(noValues, json, Number.POSITIVE_INFINITY), () => noValues)

@@ -66,21 +66,21 @@ const nest = <T, E>(
       )
     )
 
-class Specimen extends coded<Specimen>()("specimen", 500, "") {}
+class ErrorClass extends coded<ErrorClass>()("specimen", 500, "") {}
 
-type SpecimenWire = Schema.Codec<Specimen, { readonly error: WireError }>
+type ErrorCodec = Schema.Codec<ErrorClass, { readonly error: WireError }>
 
 /** One codec a class, so that the OpenAPI document has one schema a code. */
-const wires = new WeakMap<typeof Specimen, SpecimenWire>()
+const codecs = new WeakMap<typeof ErrorClass, ErrorCodec>()
 
 /** The codec of an error class in its HTTP form `{ error: { code, message, details? } }`. */
 export function wire<S extends Schema.Top & { readonly fields: Schema.Struct.Fields }>(
   self: S
 ): Schema.Codec<S["Type"], { readonly error: WireError }>
-export function wire(self: typeof Specimen): SpecimenWire {
-  const known = wires.get(self)
+export function wire(self: typeof ErrorClass): ErrorCodec {
+  const known = codecs.get(self)
   if (known !== undefined) return known
   const made = nest(self.pipe(Schema.encodeKeys({ _tag: "code" })), self.identifier)
-  wires.set(self, made)
+  codecs.set(self, made)
   return made
 }

@@ -6,7 +6,7 @@ import type { Effect } from "effect"
 import { NotInRoom } from "#rpc/errors/codes"
 import { iceServers, signal } from "#rpc/peers"
 import {
-  type JsonMembers,
+  type JsonObject,
   leave,
   lock,
   type RoomEvent,
@@ -115,11 +115,11 @@ export class LiveRoom implements Room {
     this.#tell(send, message(type, data, options))
   }
 
-  setState(patch: JsonMembers): void {
+  setState(patch: JsonObject): void {
     this.#tell(setState, { patch })
   }
 
-  setMyState(patch: JsonMembers): void {
+  setMyState(patch: JsonObject): void {
     this.#tell(setMyState, { patch })
   }
 

@@ -3,10 +3,10 @@
  * a new value, so `===` tells whether something changed. Events come in the room's one order, and a
  * snapshot replaces everything (spec sections 4.4 and 6).
  */
-import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
+import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 
 /** Null deletes a key. `fromEntries` defines own members only, so no key reaches a prototype. */
-const merge = (members: JsonMembers, patch: JsonMembers): JsonMembers =>
+const merge = (members: JsonObject, patch: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries({ ...members, ...patch }).filter(([, value]) => value !== null))
 
 const without = (room: RoomSnapshot, playerId: string): ReadonlyArray<RoomPlayer> =>

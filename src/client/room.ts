@@ -4,7 +4,7 @@
  */
 import type { IceServers, IceTransportPolicy, signal } from "#rpc/peers"
 import type { Warn } from "#rpc/realtime"
-import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot, send } from "#rpc/rooms"
+import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot, send } from "#rpc/rooms"
 import type { Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
 
@@ -48,9 +48,9 @@ export interface ConfirmedChanges {
   /** Sends a message; `delivered` counts the players of `to` who got it. */
   send(type: string, data?: unknown, options?: SendOptions): Promise<FrameData<typeof send>>
   /** Merges keys into the room's state. Rejects with `host_only` or `state_too_large`. */
-  setState(patch: JsonMembers): Promise<void>
+  setState(patch: JsonObject): Promise<void>
   /** Merges keys into the own player's state. Rejects with `state_too_large`. */
-  setMyState(patch: JsonMembers): Promise<void>
+  setMyState(patch: JsonObject): Promise<void>
 }
 
 /** An `RTCConfiguration`, and until when (ISO 8601 UTC) its credentials are good. */
@@ -69,7 +69,7 @@ export interface Room {
   readonly mode: string
 
   /** The room's shared state. Every change makes a new object; it is not for writing to. */
-  readonly state: JsonMembers
+  readonly state: JsonObject
 
   /** Those with a seat, the dropped ones too (`connected` is false), in the order they joined. */
   readonly players: ReadonlyArray<RoomPlayer>
@@ -122,7 +122,7 @@ export interface Room {
    * @example
    * room.setState({ round: 2, bonus: null })
    */
-  setState(patch: JsonMembers): void
+  setState(patch: JsonObject): void
 
   /**
    * Merges top-level keys into the own player's state, for all to see; null deletes a key.
@@ -130,7 +130,7 @@ export interface Room {
    * @example
    * room.setMyState({ ready: true })
    */
-  setMyState(patch: JsonMembers): void
+  setMyState(patch: JsonObject): void
 
   /**
    * The same changes as calls with a reply each: they reject when the service refuses.

@@ -158,7 +158,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
   it.effect("are checked by so many at a time; who finds no place hears 503 unavailable", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords
-      const places = limits.atOnce + limits.waitingMax
+      const places = limits.concurrency + limits.waitingMax
       const hash = weakHash("another password")
       const outcomes = yield* Effect.forEach(
         Array.from({ length: places + 40 }),

@@ -5,7 +5,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { JsonMembers } from "#rpc/rooms"
+import { JsonObject } from "#rpc/rooms"
 import { noValues, patchValues, valuesToJson } from "#entities/room/values"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"
@@ -148,7 +148,7 @@ describe("patches of state, one after the other", () => {
       fc.property(fc.array(hostilePatch, { maxLength: 20 }), (patches) => {
         let values = noValues
         let model = new Map<string, unknown>()
-        for (const patch of patches.filter(Schema.is(JsonMembers))) {
+        for (const patch of patches.filter(Schema.is(JsonObject))) {
           const next = new Map(model)
           for (const [key, value] of Object.entries(patch)) {
             if (value === null) next.delete(key)

@@ -256,7 +256,8 @@ export const checkForgotten = (
       )
       const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
       const millis = last - Math.min(...forgotten.map(({ at }) => at))
-      if (millis > rooms.unsavedMillis) world.fault(`${id} has forgotten ${millis} ms of writes`)
+      if (millis > rooms.snapshotDeadlineMillis)
+        world.fault(`${id} has forgotten ${millis} ms of writes`)
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Random traffic for the property tests of the realtime core: few players, so that they collide. */
 import { Schema } from "effect"
 import * as fc from "fast-check"
-import { JsonMembers } from "#rpc/rooms"
+import { JsonObject } from "#rpc/rooms"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
 import type { Reservation, SessionCommand } from "#entities/player-session/state"
 import type { RoomSettings } from "#entities/room/model"
@@ -30,14 +30,14 @@ const key = fc.oneof(
 )
 
 /** Patches that overlap, from clients that nobody has checked; null deletes. */
-export const hostilePatch: fc.Arbitrary<JsonMembers> = fc
+export const hostilePatch: fc.Arbitrary<JsonObject> = fc
   .array(fc.tuple(key, fc.oneof(fc.constant(null), fc.integer(), fc.string(), fc.jsonValue())), {
     maxLength: 4
   })
   .map((entries) => Object.fromEntries(entries))
 
 /** Patches as a room gets them. */
-const patch = hostilePatch.filter(Schema.is(JsonMembers))
+const patch = hostilePatch.filter(Schema.is(JsonObject))
 
 /** Waits around every time that means something to a room, and some between. */
 const millis: fc.Arbitrary<number> = fc.oneof(
@@ -59,7 +59,7 @@ export type RoomStep =
   | {
       readonly kind: "setState" | "setMyState"
       readonly player: string
-      readonly patch: JsonMembers
+      readonly patch: JsonObject
     }
   | { readonly kind: "lock"; readonly player: string; readonly locked: boolean }
   | { readonly kind: "drop"; readonly player: string; readonly replaced: boolean }

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
 import { Result } from "effect"
 import { rooms } from "#rpc/limits"
-import type { JsonMembers, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
+import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 import {
   type Decision,
   type JoiningPlayer,
@@ -46,7 +46,7 @@ export const connectionOf = (number: number): string => `c${String(number).padSt
 export const emptyRoom = (overrides: Partial<RoomSettings> = {}): RoomState =>
   openRoom({ ...settings, ...overrides })
 
-const merged = (values: JsonMembers, patch: JsonMembers): JsonMembers => {
+const merged = (values: JsonObject, patch: JsonObject): JsonObject => {
   const entries = new Map([...Object.entries(values), ...Object.entries(patch)])
   return Object.fromEntries(Array.from(entries).filter(([, value]) => value !== null))
 }
@@ -138,7 +138,7 @@ export class RoomWorld {
   }
 
   /** The data of the reply to a command that is granted. */
-  act(command: RoomCommand): JsonMembers {
+  act(command: RoomCommand): JsonObject {
     return Result.getOrThrow(this.decide(command)).data
   }
 
@@ -148,15 +148,15 @@ export class RoomWorld {
     return Result.isFailure(result) ? result.failure._tag : "granted"
   }
 
-  join(playerId: string, node?: string): JsonMembers {
+  join(playerId: string, node?: string): JsonObject {
     return this.act({ t: "join", ...this.newcomer(playerId, node) })
   }
 
-  resume(playerId: string, node?: string): JsonMembers {
+  resume(playerId: string, node?: string): JsonObject {
     return this.act({ t: "resume", ...this.newcomer(playerId, node) })
   }
 
-  leave(playerId: string): JsonMembers {
+  leave(playerId: string): JsonObject {
     return this.act({ t: "leave", playerId, reason: "left" })
   }
 
@@ -187,7 +187,7 @@ export class RoomWorld {
   }
 
   /** Matchmaking gives seats. */
-  seat(...players: ReadonlyArray<string>): JsonMembers {
+  seat(...players: ReadonlyArray<string>): JsonObject {
     return this.act({ t: "seat", newcomers: players.map((player) => this.newcomer(player)) })
   }
 

@@ -7,7 +7,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import { type CodedError, NotInRoom } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { JsonMembers } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/rooms"
 import type { RoomRepository } from "#sql/rooms"
 import type { PlayerCommand } from "#entities/room/protocol"
 import type { Throttles } from "#server/platform/throttles"
@@ -37,7 +37,7 @@ const tell = <Data>(
   connection: PlayerConnection,
   command: PlayerCommand,
   answered: ReplyCallback<Data> | undefined,
-  read: (data: JsonMembers) => Data
+  read: (data: JsonObject) => Data
 ): void => {
   if (connection.room === undefined) return refuse(connection, answered, new NotInRoom())
   connection.room.send(
@@ -54,9 +54,9 @@ const tell = <Data>(
 
 const nothing = () => ({})
 
-const signalled = ({ delivered: count }: JsonMembers) => ({ delivered: Number(count) })
+const signalled = ({ delivered: count }: JsonObject) => ({ delivered: Number(count) })
 
-const delivered = ({ delivered: count }: JsonMembers) =>
+const delivered = ({ delivered: count }: JsonObject) =>
   typeof count === "number" ? { delivered: count } : {}
 
 /** Frames for the room, without a fiber. */

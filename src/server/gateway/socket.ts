@@ -241,7 +241,7 @@ export class RealtimeSocket implements FrameSink {
       connection !== undefined
         ? dispatch(handlers, head, members, connection)
         : listener && dispatch(listenerHandlers, head, members, listener)
-    if (broken !== undefined) this.#broken(broken, now, limits.brokenFrameCost - 1)
+    if (broken !== undefined) this.#broken(broken, now, limits.malformedFrameCost - 1)
   }
 
   /** Control frames cost what others do; a ping has its answer already. */
@@ -317,7 +317,7 @@ export class RealtimeSocket implements FrameSink {
   }
 
   /** A frame that does not fit: answered, and dear. */
-  #broken(broken: FrameError, now: number, cost: number = limits.brokenFrameCost): void {
+  #broken(broken: FrameError, now: number, cost: number = limits.malformedFrameCost): void {
     this.#gateway.heard.invalid += 1
     if (this.#bucket.take(now, cost)) this.#fail(broken)
     else this.#dropped(broken.rid, now)

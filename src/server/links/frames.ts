@@ -12,7 +12,7 @@ import {
   channelSend
 } from "#rpc/channels"
 import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors/codes"
-import { isDeeper } from "#rpc/json"
+import { exceedsDepth } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
 import { quickMatch } from "#rpc/matchmaking"
 import { signal } from "#rpc/peers"
@@ -79,7 +79,7 @@ export const sendPayload: Decoder<"send"> = (input) => {
   if (
     !isObject(input) ||
     Object.hasOwn(input, "to") ||
-    isDeeper(input["data"], rooms.dataDepthMax)
+    exceedsDepth(input["data"], rooms.dataDepthMax)
   ) {
     return decodeSend(input)
   }

@@ -4,7 +4,7 @@
  */
 import { Effect, type Fiber, Stream } from "effect"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
-import type { JsonMembers } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/rooms"
 import type { LocalRooms } from "#entities/room/entity"
 import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/lines"
 import type { Room, RoomInput, RoomOutput } from "#entities/room/protocol"
@@ -28,7 +28,7 @@ export interface NodeContext {
 export class RoomLink implements RoomHandle {
   readonly roomId: string
   readonly environmentId: string
-  readonly #link: EntityLink<Command, RoomOutput, JsonMembers>
+  readonly #link: EntityLink<Command, RoomOutput, JsonObject>
   readonly #members = new Map<string, Subscriber>()
   /** The number of the attachment. */
   #watch = 0
@@ -111,11 +111,11 @@ export class RoomLink implements RoomHandle {
     this.#link.receive(epoch, items)
   }
 
-  send(command: Command, answered?: ReplyCallback<JsonMembers>): void {
+  send(command: Command, answered?: ReplyCallback<JsonObject>): void {
     this.#link.send(command, answered)
   }
 
-  request(command: Command): Effect.Effect<JsonMembers, CodedError> {
+  request(command: Command): Effect.Effect<JsonObject, CodedError> {
     return this.#link.request(command)
   }
 

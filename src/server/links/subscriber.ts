@@ -1,7 +1,7 @@
 /** A connection as rooms and queues see it, whichever door it came through. */
 import type { Effect } from "effect"
 import type { CodedError } from "#rpc/errors/codes"
-import type { JsonMembers } from "#rpc/rooms"
+import type { JsonObject } from "#rpc/rooms"
 import type { PlayerCommand } from "#entities/room/protocol"
 import type { Frame } from "#server/platform/outbox"
 import type { ReplyCallback } from "./entity-link.ts"
@@ -10,8 +10,8 @@ import type { ReplyCallback } from "./entity-link.ts"
 export interface RoomHandle {
   readonly roomId: string
   /** Without `answered`, only a refusal comes back, as a warning. */
-  send(command: PlayerCommand, answered?: ReplyCallback<JsonMembers>): void
-  request(command: PlayerCommand): Effect.Effect<JsonMembers, CodedError>
+  send(command: PlayerCommand, answered?: ReplyCallback<JsonObject>): void
+  request(command: PlayerCommand): Effect.Effect<JsonObject, CodedError>
   /** The connection is gone: its seat waits for the player's return. */
   disconnect(subscriber: Subscriber, replaced: boolean): void
 }

@@ -68,8 +68,8 @@ export class Passwords extends Context.Service<
     Effect.gen(function* () {
       const kdf = yield* Kdf.Kdf
       const random = yield* SecureRandom.SecureRandom
-      const waiting = Semaphore.makeUnsafe(limits.atOnce + limits.waitingMax)
-      const working = Semaphore.makeUnsafe(limits.atOnce)
+      const waiting = Semaphore.makeUnsafe(limits.concurrency + limits.waitingMax)
+      const working = Semaphore.makeUnsafe(limits.concurrency)
 
       const derive = Effect.fn("Passwords.derive")(function* (
         password: string,

@@ -281,7 +281,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       w.watch("n2")
       w.wait(500)
       w.watch("n1")
-      w.wait(limits.gatherMillis)
+      w.wait(limits.rejoinMillis)
     })
   },
   {

@@ -75,7 +75,7 @@ describe("an answer", () => {
     const { n2 } = world.gateways
     n2.items = []
     world.writes = false
-    world.wait(rooms.unsavedMillis + 1)
+    world.wait(rooms.snapshotDeadlineMillis + 1)
     write(world, "ben", "n2", 1)
     world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
     assert.deepStrictEqual(answers(n2), ["reply", "reply"])
@@ -86,7 +86,7 @@ describe("an answer", () => {
     world.save()
     world.writes = false
     write(world, "ann", "n1", 1)
-    world.wait(rooms.unsavedMillis)
+    world.wait(rooms.snapshotDeadlineMillis)
     write(world, "ann", "n1", 2)
     assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply"])
     world.wait(1)

@@ -5,7 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { create, join, JsonMembers, send, setState } from "#rpc/rooms"
+import { create, join, JsonObject, send, setState } from "#rpc/rooms"
 import { jsonBytes, noValues, patchValues, valuesToJson } from "#entities/room/values"
 import { hostilePatch } from "../../support/generators.ts"
 
@@ -54,7 +54,7 @@ describe("values", () => {
 })
 
 describe("a JSON object of a player's", () => {
-  const accepts = Schema.is(JsonMembers)
+  const accepts = Schema.is(JsonObject)
   const parse = (json: string): unknown => JSON.parse(json)
 
   it("cannot name a way to a prototype, at any depth", () => {

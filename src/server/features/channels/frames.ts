@@ -62,7 +62,7 @@ const paceOf = (connection: ChannelSubscriber, name: string, now: number): Frame
   own.set(name, bucket)
   // The channel that was entered longest ago is forgotten.
   const [oldest] = own.keys()
-  if (own.size > limits.pacesPerConnection && oldest !== undefined) own.delete(oldest)
+  if (own.size > limits.rateLimitersPerConnection && oldest !== undefined) own.delete(oldest)
   return bucket
 }
 

@@ -117,7 +117,7 @@ const currentStandings = Effect.gen(function* () {
     )
   )
   const cached = yield* Cache.make({
-    capacity: caches.standings,
+    capacity: caches.playerStatuses,
     timeToLive: trust,
     lookup: Effect.fnUntraced(function* (key: string) {
       const [environmentId = "", playerId = ""] = key.split("/")

@@ -18,7 +18,7 @@ import {
 } from "#rpc/errors/codes"
 import { type EnvironmentId, newId } from "#rpc/ids"
 import { rooms as limits, throttles as guesses } from "#rpc/limits"
-import type { JsonMembers, PublicRoom } from "#rpc/rooms"
+import type { JsonObject, PublicRoom } from "#rpc/rooms"
 import { RoomRepository } from "#sql/rooms"
 import type { OpenRoom, PlayerCommand } from "#entities/room/protocol"
 import { jsonBytes } from "#entities/room/values"
@@ -56,7 +56,7 @@ export const modeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId,
   return findMode(config, key) ?? (yield* new ModeNotFound())
 })
 
-const roomRef = (data: JsonMembers) => ({
+const roomRef = (data: JsonObject) => ({
   roomId: String(data["roomId"]),
   code: String(data["code"])
 })
@@ -79,7 +79,7 @@ export const enterRoom = Effect.fnUntraced(function* (
   const hub = yield* Hub
   const command = { t, ...newcomerOf(hub.node, connection) } as const
   // In one step: a line that nobody uses may end at any moment.
-  const entered = Effect.callback<JsonMembers, CodedError>((resume) =>
+  const entered = Effect.callback<JsonObject, CodedError>((resume) =>
     hub.room(connection.environmentId, roomId).send(command, (answer) => {
       resume(answer.ok ? Effect.succeed(answer.data) : Effect.fail(answer.error))
     })

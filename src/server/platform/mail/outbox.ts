@@ -260,13 +260,13 @@ const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* rows.claim({ now, until, most: limits.atOnce - underWay })
+    const claimed = yield* rows.claim({ now, until, most: limits.concurrency - underWay })
     underWay += claimed.length
     yield* Effect.forEach(claimed, (mail) => Effect.forkChild(delivered(mail)), { discard: true })
   })
   /** Until the next mail is due, of those that nobody tries right now. */
   const restMillis = Effect.gen(function* () {
-    if (underWay >= limits.atOnce) return lookMillis
+    if (underWay >= limits.concurrency) return lookMillis
     const next = yield* rows.nextDue
     if (next === null) return lookMillis
     const millis = next.epochMilliseconds - (yield* Clock.currentTimeMillis)

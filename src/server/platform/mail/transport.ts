@@ -49,7 +49,7 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
       createTransport({
         pool: true,
         url: Redacted.value(url),
-        maxConnections: limits.atOnce,
+        maxConnections: limits.concurrency,
         maxRequeues: 1,
         disableFileAccess: true,
         disableUrlAccess: true,
