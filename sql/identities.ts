@@ -8,7 +8,7 @@ import { LastLoginMethod } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { Method } from "#rpc/identities"
 import { dieOnTimeout, violatedConstraint, orDieWithTimeout } from "./database.ts"
-import { PlayerRow, playerColumns } from "./players/repository.ts"
+import { PlayerRow, playerColumns } from "./players.ts"
 
 /** The key of an identity: `subject` is an address in lower case, or the provider's id of a person. */
 const Key = Schema.Struct({
@@ -135,7 +135,7 @@ const writes = (sql: SqlClient.SqlClient) => ({
 })
 
 /** An identity stays unlinked: it is another player's (`taken`), or the player has one of its provider. */
-export class NotLinked extends Data.TaggedError("NotLinked")<{
+export class IdentityConflict extends Data.TaggedError("NotLinked")<{
   readonly reason: "taken" | "second"
 }> {}
 
@@ -145,12 +145,14 @@ const reasons: ReadonlyMap<string, "taken" | "second"> = new Map([
 ])
 
 /** Runs a statement that links; any failure but a broken rule of `identities` is a defect. */
-export const linking = <A, E, R>(
+export const mapIdentityConflict = <A, E, R>(
   statement: Effect.Effect<A, E, R>
-): Effect.Effect<A, NotLinked, R> =>
+): Effect.Effect<A, IdentityConflict, R> =>
   Effect.catch(statement, (failure) => {
     const reason = reasons.get(violatedConstraint(failure) ?? "")
-    return reason === undefined ? Effect.die(failure) : Effect.fail(new NotLinked({ reason }))
+    return reason === undefined
+      ? Effect.die(failure)
+      : Effect.fail(new IdentityConflict({ reason }))
   })
 
 /** Rows in and out of `identities`. */
@@ -160,18 +162,26 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { find, ofPlayer } = reads(sql)
-      const { insert, lock, remove, renew, replacePassword, setPassword, settle, verify } =
-        writes(sql)
+      const {
+        insert,
+        lock,
+        remove,
+        renew: updateProfile,
+        replacePassword,
+        setPassword,
+        settle,
+        verify
+      } = writes(sql)
       return {
         find: (key: typeof Key.Type) => orDieWithTimeout(find(key)),
         /** All of a player, oldest first. */
         ofPlayer: (owner: Owner) => orDieWithTimeout(ofPlayer(owner)),
         /** Holds the player's row until the transaction ends; none when there is no such player. */
-        hold: (owner: Owner) => orDieWithTimeout(lock(owner)),
+        lockPlayer: (owner: Owner) => orDieWithTimeout(lock(owner)),
         /** The player with one identity more, no guest any longer; none when there is no such player. */
         link: (row: IdentityRow) =>
           dieOnTimeout(
-            linking(
+            mapIdentityConflict(
               sql.withTransaction(
                 Effect.gen(function* () {
                   if (Option.isNone(yield* lock(row))) return Option.none<PlayerRow>()
@@ -200,7 +210,8 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
               .pipe(Effect.catchTag(["SqlError", "SchemaError"], Effect.die))
           ),
         /** Whose it is, if anybody's, with what the provider tells now; what it leaves out stays. */
-        renew: (identity: Parameters<typeof renew>[0]) => orDieWithTimeout(renew(identity)),
+        renew: (identity: Parameters<typeof updateProfile>[0]) =>
+          orDieWithTimeout(updateProfile(identity)),
         /** Whether the player (still) has this address. */
         verify: (owned: Parameters<typeof verify>[0]) =>
           Effect.map(orDieWithTimeout(verify(owned)), Option.isSome),

@@ -166,7 +166,7 @@ export class SanctionRepository extends Context.Service<SanctionRepository>()(
         /** Bans with an appeal, open ones first, then by age. */
         appeals: (page: AppealsPage) => orDieWithTimeout(appeals(page)),
         /** Players with their last ban, if it was not lifted; unknown ones are missing. */
-        standings: (environmentId: string, playerIds: ReadonlyArray<string>) =>
+        playerStatuses: (environmentId: string, playerIds: ReadonlyArray<string>) =>
           orDieWithTimeout(findStandings({ environmentId, playerIds }))
       }
     })

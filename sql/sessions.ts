@@ -10,8 +10,8 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { dieOnTimeout, orDieWithTimeout } from "./database.ts"
 import { batchReads } from "./batching.ts"
-import { IdentityRow, linking } from "./identities.ts"
-import { NewPlayer, PlayerRow, playerColumns } from "./players/repository.ts"
+import { IdentityRow, mapIdentityConflict } from "./identities.ts"
+import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
@@ -174,7 +174,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { find, hold, open, resume, rotate } = chains(sql)
+      const { find, hold: lockPlayer, open: createWithPlayer, resume: create, rotate } = chains(sql)
       const { revoke, revoked, revokeOthers, sweep } = endings(sql)
       const ends = yield* batchReads((environmentId, sessionIds) =>
         Effect.map(
@@ -189,18 +189,22 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
       })
       return {
         /** A new player and its session, both or neither. */
-        open: (request: typeof FirstOpening.Type) => orDieWithTimeout(open(request)),
+        open: (request: typeof FirstOpening.Type) => orDieWithTimeout(createWithPlayer(request)),
         /** A new player with an identity and its session, all or nothing. */
-        openWith: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
-          dieOnTimeout(linking(sql.withTransaction(Effect.andThen(open(request), link(identity))))),
+        createWithIdentity: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
+          dieOnTimeout(
+            mapIdentityConflict(
+              sql.withTransaction(Effect.andThen(createWithPlayer(request), link(identity)))
+            )
+          ),
         /** A session more of a player; none when there is no such player, or it is banned. */
-        resume: (request: Parameters<typeof resume>[0]) => orDieWithTimeout(resume(request)),
+        resume: (request: Parameters<typeof create>[0]) => orDieWithTimeout(create(request)),
         /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
         rotate: (request: typeof Rotation.Type) => orDieWithTimeout(rotate(request)),
         find: (request: typeof Named.Type) => orDieWithTimeout(find(request)),
         /** Whether the session is open; then its player is held until the transaction ends. */
-        hold: (request: Parameters<typeof hold>[0]) =>
-          Effect.map(orDieWithTimeout(hold(request)), Option.isSome),
+        hold: (request: Parameters<typeof lockPlayer>[0]) =>
+          Effect.map(orDieWithTimeout(lockPlayer(request)), Option.isSome),
         /** When the session was revoked, if it was. */
         revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
           Effect.map(ends(environmentId, [sessionId]), (found) => found.get(sessionId)),
@@ -228,7 +232,7 @@ export class SigningKeyRepository extends Context.Service<SigningKeyRepository>(
         /** The keys, newest first. */
         all: orDieWithTimeout(keys(undefined)),
         /** The keys; when there is none, the one that is made. Of many callers one makes it. */
-        allOrMake: <E, R>(make: Effect.Effect<SigningKeyRow, E, R>) =>
+        allOrCreate: <E, R>(make: Effect.Effect<SigningKeyRow, E, R>) =>
           orDieWithTimeout(
             sql.withTransaction(
               Effect.gen(function* () {

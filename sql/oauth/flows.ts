@@ -11,7 +11,7 @@ import { isPlayerGone, orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-const Step = Schema.Struct({
+const FlowRow = Schema.Struct({
   hash: Schema.String,
   environmentId: EnvironmentId,
   provider: Provider,
@@ -20,20 +20,20 @@ const Step = Schema.Struct({
   sealed: Schema.String,
   expiresAt: Time
 })
-export type Step = typeof Step.Type
+export type Step = typeof FlowRow.Type
 
 const Hash = Schema.Struct({ hash: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => ({
   put: SqlSchema.findOneOption({
-    Request: Step,
+    Request: FlowRow,
     Result: Hash,
     execute: (row) => sql`
       insert into sign_in_steps ${sql.insert(row)} on conflict do nothing returning hash`
   }),
   take: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Hash.fields, provider: Schema.NullOr(Provider) }),
-    Result: Step,
+    Result: FlowRow,
     execute: ({ hash, provider }) => sql`
       delete from sign_in_steps
       where hash = ${hash} and provider = coalesce(${provider}, provider)
@@ -46,13 +46,13 @@ const statements = (sql: SqlClient.SqlClient) => ({
 })
 
 /** Rows in and out of `sign_in_steps`. */
-export class StepRepository extends Context.Service<StepRepository>()("sql/oauth/flows/StepRows", {
+export class FlowRepository extends Context.Service<FlowRepository>()("sql/oauth/flows/StepRows", {
   make: Effect.gen(function* () {
-    const { put, sweep, take } = statements(yield* SqlClient.SqlClient)
+    const { put: insert, sweep, take } = statements(yield* SqlClient.SqlClient)
     return {
       /** Whether it was not there yet. The step of a player who is gone is not kept: it leads nowhere. */
       put: (row: Step) =>
-        orDieWithTimeout(Effect.catchIf(put(row), isPlayerGone, () => Effect.succeedNone)).pipe(
+        orDieWithTimeout(Effect.catchIf(insert(row), isPlayerGone, () => Effect.succeedNone)).pipe(
           Effect.map(Option.isSome)
         ),
       /** The step, expired or not; of many who come at once one gets it. */
@@ -61,5 +61,5 @@ export class StepRepository extends Context.Service<StepRepository>()("sql/oauth
     }
   })
 }) {
-  static readonly layer = Layer.effect(StepRepository, this.make)
+  static readonly layer = Layer.effect(FlowRepository, this.make)
 }

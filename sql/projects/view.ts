@@ -3,7 +3,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { orDieWithTimeout } from "../database.ts"
-import { PlayerRow, playerColumns } from "../players/repository.ts"
+import { PlayerRow, playerColumns } from "../players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 

@@ -20,10 +20,10 @@ import { IdentityRepository } from "#sql/identities"
 import { MailRepository } from "#sql/mail"
 import { SanctionRepository } from "#sql/moderation"
 import { NewsRepository } from "#sql/news"
-import { StepRepository } from "#sql/oauth/flows"
+import { FlowRepository } from "#sql/oauth/flows"
 import { ProviderRepository } from "#sql/oauth/providers"
-import { PlayerDataRepository } from "#sql/players/records"
-import { PlayerRepository } from "#sql/players/repository"
+import { PlayerDataRepository } from "#sql/player-data/repository"
+import { PlayerRepository } from "#sql/players"
 import { LiveRepository } from "#sql/projects/live"
 import { ManagementRepository } from "#sql/projects/management"
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
@@ -67,7 +67,8 @@ import { FlowStore } from "./features/oauth/flow-store.ts"
 import { ProviderGrants } from "./features/oauth/grants.ts"
 import { OAuthHttp } from "./features/oauth/handlers.ts"
 import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
-import { Providers, ProvidersHttp } from "./features/oauth/providers.ts"
+import { ProvidersHttp } from "./features/oauth/provider-handlers.ts"
+import { Providers } from "./features/oauth/providers.ts"
 import { TurnServers } from "./features/peers/frames.ts"
 import { PlayerDataHttp } from "./features/player-data/handlers.ts"
 import { PlayerData } from "./features/player-data/service.ts"
@@ -184,7 +185,7 @@ const GrantsLive = ProviderGrants.layer.pipe(
 
 /** External sign-in. */
 const SignInLive = Layer.mergeAll(ProvidersHttp, OAuthHttp).pipe(
-  Layer.provide([IdentitySignIn.layer, FlowStore.layer.pipe(Layer.provide(StepRepository.layer))]),
+  Layer.provide([IdentitySignIn.layer, FlowStore.layer.pipe(Layer.provide(FlowRepository.layer))]),
   Layer.provide(GrantsLive)
 )
 

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { poolLayer } from "#sql/database"
-import { playerTables } from "#sql/players/tables"
+import { playerTables } from "#sql/player-data/tables"
 import { TestDatabase } from "#testing/app"
 import {
   at,
@@ -109,7 +109,7 @@ const unshown: Readonly<Record<string, ReadonlyArray<string>>> = {
 const missing = Effect.fnUntraced(function* (id: string, exported: string) {
   const sql = yield* SqlClient.SqlClient
   const lacking: Array<string> = []
-  for (const { goes, shown, table } of playerTables) {
+  for (const { deletion: goes, exportedAs: shown, table } of playerTables) {
     if (shown === null || goes === "alive") continue
     const owner = sql(table === "players" ? "id" : "player_id")
     const rows = yield* sql<{ row: string }>`

@@ -22,7 +22,7 @@ import { decodeConfig } from "#rpc/config-document/document"
 import { TurnUnavailable } from "#rpc/errors/codes"
 import { EnvironmentId } from "#rpc/ids"
 import { ChannelRepository } from "#sql/channels"
-import { PlayerRepository } from "#sql/players/repository"
+import { PlayerRepository } from "#sql/players"
 import { RoomRepository } from "#sql/rooms"
 import { ChannelLive } from "#entities/channel/entity"
 import { ChannelSweeper } from "#entities/channel/sweeper"
@@ -112,9 +112,9 @@ const CoreLive = Layer.mergeAll(
   Layer.succeed(
     PlayerStatusCache,
     PlayerStatusCache.of({
-      of: (_, id) => Effect.succeed({ displayName: id, declaredAgeBand: null, banned: undefined }),
-      check: () => Effect.void,
-      changed: () => Effect.void,
+      get: (_, id) => Effect.succeed({ displayName: id, declaredAgeBand: null, banned: undefined }),
+      requireNotBanned: () => Effect.void,
+      invalidate: () => Effect.void,
       changes: Stream.never
     })
   ),

@@ -119,7 +119,7 @@ const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
 /** The player as the service treats it, unless it is refused. */
 const standingOf = Effect.fnUntraced(function* ({ environmentId, playerId }: PlayerCaller) {
   const standings = yield* PlayerStatusCache
-  const standing = yield* standings.of(environmentId, playerId)
+  const standing = yield* standings.get(environmentId, playerId)
   if (standing === undefined) return yield* new Unauthorized()
   if (standing.banned !== undefined) return yield* standing.banned
   return standing

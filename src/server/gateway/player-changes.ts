@@ -97,7 +97,7 @@ const makeApply = Effect.gen(function* () {
   const closeEnded = Effect.fnUntraced(function* (connection: PlayerConnection) {
     const { environmentId, session } = connection
     if (session === undefined) return
-    const endedAt = yield* sessions.endedAt(environmentId, session.id)
+    const endedAt = yield* sessions.revokedAt(environmentId, session.id)
     if (endedAt === undefined || DateTime.isLessThan(endedAt, session.since)) return
     if (connection.session !== session) return
     connection.dismiss(closeCodes.unauthorized, new SessionRevoked())
@@ -107,7 +107,7 @@ const makeApply = Effect.gen(function* () {
     const isHere = (): boolean =>
       connectionsOf(environmentId, playerId).length + presenceOf(environmentId, playerId).length > 0
     if (!isHere()) return
-    const standing = yield* standings.of(environmentId, playerId)
+    const standing = yield* standings.get(environmentId, playerId)
     const connections = connectionsOf(environmentId, playerId)
     if (standing === undefined || standing.banned !== undefined) {
       const presence = presenceOf(environmentId, playerId)

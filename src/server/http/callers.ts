@@ -128,7 +128,7 @@ const makeByPlayerToken = Effect.gen(function* () {
     yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest
     if (!isOpenToBanned(method, endpoint)) {
-      yield* standings.check(environmentId, player.playerId)
+      yield* standings.requireNotBanned(environmentId, player.playerId)
     }
     yield* usage.playerSeen(environmentId, player.playerId)
     return player

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { throttles } from "#rpc/limits"
-import { displayNameOf, nameOfAppleUser, personOfClaims } from "#server/features/oauth/profiles"
+import { displayNameOf, nameOfAppleUser, profileFromClaims } from "#server/features/oauth/profiles"
 import { codeOf } from "../../support/developer-requests.ts"
 import {
   begin,
@@ -121,7 +121,7 @@ describe("people", () => {
 
   it.effect("have the address that the provider has, if it is one that we can store", () =>
     Effect.gen(function* () {
-      const of = (claims: Record<string, unknown>) => personOfClaims({ sub: "1", ...claims })
+      const of = (claims: Record<string, unknown>) => profileFromClaims({ sub: "1", ...claims })
       const plain = yield* of({ email: "a@example.com", email_verified: "true" })
       assert.deepInclude(plain, { email: "a@example.com", emailVerified: true })
       for (const email of ["", "a\u0000@example.com", `${"x".repeat(300)}@example.com`, 7, null]) {

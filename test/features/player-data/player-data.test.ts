@@ -5,7 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { playerTables } from "#sql/players/tables"
+import { playerTables } from "#sql/player-data/tables"
 import { TestApp } from "#testing/app"
 import {
   at,
@@ -153,7 +153,7 @@ const log = "audit"
 
 const everywhere = [
   log,
-  ...playerTables.flatMap(({ goes, table }) => (goes === "kept" ? [] : [table]))
+  ...playerTables.flatMap(({ deletion: goes, table }) => (goes === "kept" ? [] : [table]))
 ]
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's data", (it) => {
@@ -161,7 +161,11 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const known = [...playerTables.map(({ table }) => table), ...others]
-      assert.sameMembers(yield* tables, known, "add a new table to sql/players/tables.ts or here")
+      assert.sameMembers(
+        yield* tables,
+        known,
+        "add a new table to sql/player-data/tables.ts or here"
+      )
       const named = yield* sql<{ name: string }>`
         select table_name as name from information_schema.columns
         where table_schema = 'public' and column_name like '%player_id%'`
@@ -171,7 +175,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
         where k.contype = 'f' and k.confrelid = 'players'::regclass and k.confdeltype = 'c'`
       assert.sameMembers(
         cascading.map(({ name }) => name),
-        playerTables.flatMap(({ goes, table }) => (goes === "cascade" ? [table] : []))
+        playerTables.flatMap(({ deletion: goes, table }) => (goes === "cascade" ? [table] : []))
       )
     })
   )
@@ -183,7 +187,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
       const answer = yield* operate(app, "POST", `players/${ada.id}/export`)
       assert.strictEqual(answer.status, 200)
       const { body } = answer
-      for (const { shown } of playerTables) {
+      for (const { exportedAs: shown } of playerTables) {
         const part = shown === null ? true : at(body, shown)
         assert.isNotEmpty(JSON.stringify(part), String(shown))
         assert.notInclude(["[]", "{}", "null", undefined], JSON.stringify(part), String(shown))

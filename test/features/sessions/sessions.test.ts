@@ -13,7 +13,7 @@ const Core = coreOfNode().pipe(Layer.provideMerge(SharedDatabase.layer))
 const newGuest = Effect.gen(function* () {
   const sessions = yield* Sessions
   const { development, production } = yield* makeTenants
-  const session = yield* sessions.openGuest(development.environmentId, undefined)
+  const session = yield* sessions.createGuest(development.environmentId, undefined)
   return { environmentId: development.environmentId, foreign: production.environmentId, session }
 })
 
@@ -185,7 +185,7 @@ layer(Core)("sessions", (it) => {
       const sql = yield* SqlClient.SqlClient
       const sessions = yield* Sessions
       const { development } = yield* makeTenants
-      const session = yield* sessions.openGuest(development.environmentId, undefined)
+      const session = yield* sessions.createGuest(development.environmentId, undefined)
       const dump = JSON.stringify([
         yield* sql`select * from sessions`,
         yield* sql`select * from keys where kind = 'secret'`,

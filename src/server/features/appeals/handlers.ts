@@ -44,9 +44,12 @@ const AppealsGroup = HttpApiBuilder.group(
       Effect.fnUntraced(function* ({ payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const { message, refreshToken } = payload
-        const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
+        const whose = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
         yield* takeToken(throttles, paces.appeals, `appeal:${environmentId}:${whose}`)
-        const { playerId, ...revoked } = yield* sessions.appellant(environmentId, refreshToken)
+        const { playerId, ...revoked } = yield* sessions.authenticateAppellant(
+          environmentId,
+          refreshToken
+        )
         const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
         const appealing = { environmentId, playerId, sanctionId, message }
         return { sanction: yield* sanctions.appeal(appealing) }

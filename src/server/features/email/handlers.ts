@@ -13,7 +13,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { countFailures, withRetryAfter, takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
-import { EmailAccounts, type LinkTarget } from "./accounts.ts"
+import { EmailAccounts, type LinkTarget } from "./service.ts"
 import { EmailLinks } from "./links.ts"
 
 type Request = HttpServerRequest.HttpServerRequest

@@ -17,15 +17,15 @@ import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
 import { IdentityRepository } from "#sql/identities"
 import type { MailPurpose } from "#sql/mail"
-import { PlayerRepository } from "#sql/players/repository"
+import { PlayerRepository } from "#sql/players"
 import { makeTransaction } from "#server/platform/database"
 import { Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
-import { playerView } from "../players/handlers.ts"
+import { playerView } from "../players/view.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
-import type { LinkTarget } from "./accounts.ts"
+import type { LinkTarget } from "./service.ts"
 
 export class EmailLinks extends Context.Service<
   EmailLinks,
@@ -120,7 +120,7 @@ const makeUses = Effect.gen(function* () {
     const found = yield* codes.peek(environmentId, purpose, token)
     if (Option.isNone(found)) return yield* invalid
     const { playerId } = found.value
-    yield* standings.check(environmentId, playerId)
+    yield* standings.requireNotBanned(environmentId, playerId)
     return playerId
   })
 
@@ -131,7 +131,7 @@ const makeUses = Effect.gen(function* () {
     purpose: MailPurpose,
     token: string
   ) {
-    yield* identities.hold({ environmentId, playerId })
+    yield* identities.lockPlayer({ environmentId, playerId })
     const spent = yield* codes.spend(environmentId, purpose, token)
     if (Option.isNone(spent)) return yield* invalid
     const { data: subject } = spent.value
@@ -162,7 +162,7 @@ const makeUses = Effect.gen(function* () {
         yield* use(environmentId, playerId, "reset", token)
         yield* identities.setPassword({ environmentId, playerId, passwordHash })
         yield* codes.revoke(environmentId, playerId, "reset")
-        yield* sessions.signOut(environmentId, playerId)
+        yield* sessions.revokeAll(environmentId, playerId)
       })
     )
   })

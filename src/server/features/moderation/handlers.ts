@@ -17,7 +17,7 @@ import {
 import { AppealId } from "#rpc/ids"
 import { http as pages } from "#rpc/limits"
 import type { AppealItem, Ban } from "#rpc/moderation"
-import { PlayerRepository } from "#sql/players/repository"
+import { PlayerRepository } from "#sql/players"
 import { Audit } from "../audit/service.ts"
 import { Configs } from "../config/service.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
@@ -88,7 +88,7 @@ const makePlayers = Effect.gen(function* () {
       const change = Effect.gen(function* () {
         const after = yield* players.declareAge(environmentId, playerId, payload.band)
         if (Option.isNone(after)) return yield* new PlayerNotFound()
-        yield* standings.changed(environmentId, playerId)
+        yield* standings.invalidate(environmentId, playerId)
       })
       yield* audit.recordChange(yield* CurrentEnvironment, change, () => ({
         action: "player.age",
@@ -111,7 +111,7 @@ const makePlayers = Effect.gen(function* () {
       const { playerId } = caller
       const found = yield* players.find(environmentId, playerId)
       if (Option.isNone(found)) return yield* new PlayerNotFound()
-      const standing = yield* standings.of(environmentId, playerId)
+      const standing = yield* standings.get(environmentId, playerId)
       const banned = standing?.banned !== undefined
       return { player: { id: playerId, displayName: found.value.displayName, banned } }
     })

@@ -132,7 +132,7 @@ const makeBans = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
             const next = ban(last, { ...player, ...words, id, expiresAt }, now)
             yield* rows.save(next)
             const revoked = yield* rows.revokeSessions({ ...player, sanctionId: next.id, now })
-            yield* standings.changed(player.environmentId, player.playerId)
+            yield* standings.invalidate(player.environmentId, player.playerId)
             // By the answer the player writes on no node any more.
             yield* sql.afterCommit(invalidation.awaitAcknowledgements)
             return banResult(player.playerId, next, revoked, now)
@@ -147,7 +147,7 @@ const makeBans = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
         Effect.fnUntraced(function* ({ bans: [last], now }) {
           if (last !== undefined) {
             yield* rows.save(lift(last, now))
-            yield* standings.changed(player.environmentId, player.playerId)
+            yield* standings.invalidate(player.environmentId, player.playerId)
           }
           return banResult(player.playerId, undefined, 0, now)
         })
@@ -191,7 +191,7 @@ const makeAppeals = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
           if (appealed === undefined) return yield* new NotFound()
           const next = yield* Effect.fromResult(resolve(appealed, { accept, response }, now))
           yield* rows.save(next)
-          if (accept) yield* standings.changed(environmentId, playerId)
+          if (accept) yield* standings.invalidate(environmentId, playerId)
           return appealItem(next, displayName, now) ?? (yield* new NotFound())
         })
       ).pipe(Effect.catchTag("player_not_found", () => Effect.fail(new NotFound())))

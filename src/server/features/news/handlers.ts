@@ -6,7 +6,7 @@ import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { newsOffered } from "#rpc/config-document/definitions"
 import { NotFound } from "#rpc/errors/codes"
 import { NewsRepository } from "#sql/news"
-import { makeAgeProfile } from "../ages/handlers.ts"
+import { makeAgeProfile } from "../ages/service.ts"
 import { Configs } from "../config/service.ts"
 
 /** `GET` and `PUT /v1/news/opt-in`. */

@@ -12,21 +12,21 @@ import { type Claims, makeVerify, type Verify } from "./id-tokens.ts"
 import {
   nameOfAppleUser,
   type ProviderProfile,
-  personOfClaims,
-  personOfDiscord,
-  personOfX
+  profileFromClaims,
+  profileFromDiscord,
+  profileFromX
 } from "./profiles.ts"
 import {
   type ProviderHttp,
-  makeAsking,
-  partiesOf,
-  promised,
+  makeProviderHttp,
+  oauthClientOf,
+  tryLibrary,
   ProviderError
 } from "./provider-http.ts"
 import { callbackUrlOf, clientIdOf, type Credentials } from "./providers.ts"
 
 /** What a sign-in has sent to the provider, and what comes back has to fit. */
-export interface Proofs {
+export interface AuthorizationProofs {
   readonly nonce: string
   readonly verifier: string
 }
@@ -38,7 +38,7 @@ export interface RevocableToken {
 }
 
 /** A person who has come back from the provider. */
-export interface Returned {
+export interface ProviderSignIn {
   readonly person: ProviderProfile
   readonly permission: RevocableToken | undefined
 }
@@ -51,23 +51,23 @@ export class ProviderClients extends Context.Service<
     readonly authorizeUrl: (
       provider: Provider,
       credentials: Credentials,
-      proofs: Proofs & { readonly state: string }
+      proofs: AuthorizationProofs & { readonly state: string }
     ) => Effect.Effect<string>
     /** Who has come back from there. */
-    readonly redeem: (
+    readonly exchangeCode: (
       provider: Provider,
       credentials: Credentials,
       returned: ProviderReturn,
-      proofs: Proofs
-    ) => Effect.Effect<Returned, ProviderError>
+      proofs: AuthorizationProofs
+    ) => Effect.Effect<ProviderSignIn, ProviderError>
     /** The claims of an id token that was made for one of these clients. */
-    readonly verify: (
+    readonly verifyIdToken: (
       provider: Provider,
       idToken: string,
       audience: ReadonlyArray<string>
     ) => Effect.Effect<Claims, InvalidToken | ProviderError>
     /** What Apple gives for the code that an app got beside the id token of this person. */
-    readonly permission: (
+    readonly exchangeNativeCode: (
       credentials: Credentials,
       clientId: string,
       authorizationCode: string,
@@ -84,13 +84,13 @@ export class ProviderClients extends Context.Service<
   static readonly layer = Layer.effect(
     ProviderClients,
     Effect.gen(function* () {
-      const asking = yield* makeAsking
+      const asking = yield* makeProviderHttp
       const verify = makeVerify(asking)
       return ProviderClients.of({
         authorizeUrl: makeAuthorizeUrl(asking),
-        redeem: makeRedeem(asking, verify),
-        verify,
-        permission: makePermission(asking),
+        exchangeCode: makeRedeem(asking, verify),
+        verifyIdToken: verify,
+        exchangeNativeCode: makePermission(asking),
         revoke: makeRevoke(asking)
       })
     })
@@ -103,7 +103,7 @@ const makeAuthorizeUrl = ({ baseUrl, shapes }: ProviderHttp) =>
   Effect.fnUntraced(function* (
     provider: Provider,
     credentials: Credentials,
-    { nonce, state, verifier }: Proofs & { readonly state: string }
+    { nonce, state, verifier }: AuthorizationProofs & { readonly state: string }
   ) {
     const { authorize, parameters, scope, tells } = shapes[provider]
     const challenge = yield* Effect.promise(() => oauth.calculatePKCECodeChallenge(verifier))
@@ -126,18 +126,18 @@ const makeRedeem = (asking: ProviderHttp, verify: Verify) =>
     provider: Provider,
     credentials: Credentials,
     { code, iss, user }: ProviderReturn,
-    { nonce, verifier }: Proofs
+    { nonce, verifier }: AuthorizationProofs
   ) {
     if (code === undefined) return yield* refused("It came back without a code")
     const { tells } = asking.shapes[provider]
     const clientId = clientIdOf(credentials)
-    const { auth, client, options, server } = yield* partiesOf(
+    const { auth, client, options, server } = yield* oauthClientOf(
       asking,
       provider,
       credentials,
       clientId
     )
-    const tokens = yield* promised(async (signal) => {
+    const tokens = yield* tryLibrary(async (signal) => {
       const given = new URLSearchParams({ code, ...(iss === undefined ? {} : { iss }) })
       const response = await oauth.authorizationCodeGrantRequest(
         server,
@@ -158,7 +158,7 @@ const makeRedeem = (asking: ProviderHttp, verify: Verify) =>
     const claims = yield* verify(provider, tokens.id_token ?? "", [clientId]).pipe(
       Effect.catchTag("invalid_token", () => Effect.fail(refused("The id token is not valid")))
     )
-    const person = yield* readable(personOfClaims(claims, nameOfAppleUser(user)))
+    const person = yield* readable(profileFromClaims(claims, nameOfAppleUser(user)))
     const { refresh_token: token } = tokens
     const permission = provider === "apple" && token !== undefined ? { clientId, token } : undefined
     return { person, permission }
@@ -197,7 +197,7 @@ const askWho = Effect.fnUntraced(function* (
     ({ message }) => refused(message)
   )
   if (status !== 200) return yield* refused(`${status}${problemOf(body)}`)
-  return yield* readable(provider === "discord" ? personOfDiscord(body) : personOfX(body))
+  return yield* readable(provider === "discord" ? profileFromDiscord(body) : profileFromX(body))
 })
 
 const makePermission = (asking: ProviderHttp) =>
@@ -207,13 +207,13 @@ const makePermission = (asking: ProviderHttp) =>
     authorizationCode: string,
     subject: string
   ) {
-    const { auth, client, options, server } = yield* partiesOf(
+    const { auth, client, options, server } = yield* oauthClientOf(
       asking,
       "apple",
       credentials,
       clientId
     )
-    const tokens = yield* promised(async (signal) => {
+    const tokens = yield* tryLibrary(async (signal) => {
       const code = { code: authorizationCode }
       const response = await oauth.genericTokenEndpointRequest(
         server,
@@ -239,13 +239,13 @@ const makeRevoke = (asking: ProviderHttp) =>
     credentials: Credentials,
     { clientId, token }: RevocableToken
   ) {
-    const { auth, client, options, server } = yield* partiesOf(
+    const { auth, client, options, server } = yield* oauthClientOf(
       asking,
       provider,
       credentials,
       clientId
     )
-    yield* promised(async (signal) => {
+    yield* tryLibrary(async (signal) => {
       const response = await oauth.revocationRequest(server, client, auth, token, {
         ...options(signal),
         additionalParameters: { token_type_hint: "refresh_token" }

@@ -7,7 +7,7 @@ import { SecureRandom } from "effect/crypto"
 import type { Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { oauth as limits, sessions } from "#rpc/limits"
-import { StepRepository } from "#sql/oauth/flows"
+import { FlowRepository } from "#sql/oauth/flows"
 import { sweepHourly } from "#server/platform/database"
 import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
 import { ProviderProfile } from "./profiles.ts"
@@ -43,7 +43,7 @@ export interface FlowContext {
 }
 
 /** A step that was taken. */
-export interface Taken<A> extends FlowContext {
+export interface TakenFlow<A> extends FlowContext {
   readonly carried: A
   readonly isLate: boolean
 }
@@ -53,37 +53,41 @@ export class FlowStore extends Context.Service<
   FlowStore,
   {
     /** Remembers a start under the secret that the provider is to bring back. */
-    readonly depart: (
+    readonly saveState: (
       whose: FlowContext,
       state: string,
       departure: AuthorizationState
     ) => Effect.Effect<void>
-    readonly return: (
+    readonly takeState: (
       provider: Provider,
       state: string
-    ) => Effect.Effect<Option.Option<Taken<AuthorizationState>>>
+    ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationState>>>
     /** Remembers who has returned, under a new code. */
-    readonly arrive: (whose: FlowContext, arrival: AuthorizationResult) => Effect.Effect<string>
-    readonly exchange: (
+    readonly saveResult: (whose: FlowContext, arrival: AuthorizationResult) => Effect.Effect<string>
+    readonly takeResult: (
       environmentId: EnvironmentId,
       code: string
-    ) => Effect.Effect<Option.Option<Taken<AuthorizationResult>>>
+    ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationResult>>>
     /** Whether something (an id token) was not used before; it is remembered until it ends. */
-    readonly use: (whose: FlowContext, what: string, until: DateTime.Utc) => Effect.Effect<boolean>
+    readonly useOnce: (
+      whose: FlowContext,
+      what: string,
+      until: DateTime.Utc
+    ) => Effect.Effect<boolean>
   }
 >()("server/features/oauth/flow-store/SignInSteps") {
   static readonly layer = Layer.effect(
     FlowStore,
     Effect.gen(function* () {
-      const rows = yield* StepRepository
+      const rows = yield* FlowRepository
       const random = yield* SecureRandom.SecureRandom
       const departures = yield* makeKept(AuthorizationState, limits.stateSeconds)
       const arrivals = yield* makeKept(AuthorizationResult, sessions.oauthCodeSeconds)
       yield* sweepHourly("Steps of sign-ins", rows.sweep)
       return FlowStore.of({
-        depart: (whose, state, departure) => departures.put(whose, `state/${state}`, departure),
-        return: (provider, state) => departures.take(`state/${state}`, provider),
-        arrive: Effect.fnUntraced(
+        saveState: (whose, state, departure) => departures.put(whose, `state/${state}`, departure),
+        takeState: (provider, state) => departures.take(`state/${state}`, provider),
+        saveResult: Effect.fnUntraced(
           function* (whose, arrival) {
             const code = yield* randomSecret
             yield* arrivals.put(whose, `code/${whose.environmentId}/${code}`, arrival)
@@ -91,8 +95,8 @@ export class FlowStore extends Context.Service<
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
-        exchange: (environmentId, code) => arrivals.take(`code/${environmentId}/${code}`, null),
-        use: ({ environmentId, provider }, what, expiresAt) => {
+        takeResult: (environmentId, code) => arrivals.take(`code/${environmentId}/${code}`, null),
+        useOnce: ({ environmentId, provider }, what, expiresAt) => {
           const hash = sha256(`use/${environmentId}/${provider}/${what}`)
           return rows.put({ hash, environmentId, provider, playerId: null, sealed: "", expiresAt })
         }
@@ -106,7 +110,7 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
   schema: Schema.Codec<A, I>,
   seconds: number
 ) {
-  const rows = yield* StepRepository
+  const rows = yield* FlowRepository
   const secrets = yield* Secrets
   const text = Schema.fromJsonString(
     Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
@@ -129,10 +133,10 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
 
   const take = Effect.fnUntraced(function* (key: string, provider: Provider | null) {
     const found = yield* rows.take(sha256(key), provider)
-    if (Option.isNone(found)) return Option.none<Taken<A>>()
+    if (Option.isNone(found)) return Option.none<TakenFlow<A>>()
     const { environmentId, expiresAt, hash, playerId, sealed } = found.value
     const opened = yield* Effect.orDie(secrets.open(sealed, purposeOf(hash)))
-    return Option.some<Taken<A>>({
+    return Option.some<TakenFlow<A>>({
       environmentId,
       provider: found.value.provider,
       playerId,

@@ -13,7 +13,7 @@ import { ProviderError } from "./provider-http.ts"
 import { Providers } from "./providers.ts"
 
 /** A sealed permission. */
-export interface Grant {
+export interface SealedGrant {
   readonly environmentId: EnvironmentId
   readonly provider: Provider
   readonly sealed: string
@@ -44,9 +44,9 @@ export class ProviderGrants extends Context.Service<
       environmentId: EnvironmentId,
       playerId: PlayerId,
       method?: Method
-    ) => Effect.Effect<ReadonlyArray<Grant>>
+    ) => Effect.Effect<ReadonlyArray<SealedGrant>>
     /** Gives it back, within seconds; what cannot be given back is told to the log. */
-    readonly revoke: (grants: ReadonlyArray<Grant>) => Effect.Effect<void>
+    readonly revoke: (grants: ReadonlyArray<SealedGrant>) => Effect.Effect<void>
   }
 >()("server/features/oauth/grants/ProviderGrants") {
   static readonly layer = Layer.effect(
@@ -58,7 +58,7 @@ export class ProviderGrants extends Context.Service<
       const secrets = yield* Secrets
 
       const revokeOne = Effect.fnUntraced(
-        function* ({ environmentId, provider, sealed }: Grant) {
+        function* ({ environmentId, provider, sealed }: SealedGrant) {
           const credentials = yield* providers.credentials(environmentId, provider)
           if (Option.isNone(credentials)) {
             return yield* new ProviderError({ reason: "It has no credentials any more" })

@@ -12,9 +12,9 @@ import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
-import { NativeSignIn } from "./native.ts"
+import { NativeSignIn } from "./native-sign-in.ts"
 import { expiredPage } from "./pages.ts"
-import { addressWith, SignIn } from "./sign-in.ts"
+import { redirectWith, BrowserSignIn } from "./browser-sign-in.ts"
 
 /** The address holds a code, or leads to where one is made: it is nobody else's. */
 const leadTo = (address: string) =>
@@ -44,7 +44,7 @@ const Handlers = HttpApiBuilder.group(
   "oauth",
   Effect.fn(function* (handlers) {
     const native = yield* NativeSignIn
-    const signIn = yield* SignIn
+    const signIn = yield* BrowserSignIn
     const within = yield* makeWithin
 
     const back = Effect.fnUntraced(function* (
@@ -82,7 +82,7 @@ const Handlers = HttpApiBuilder.group(
           .start(start)
           .pipe(
             Effect.catchTag("provider_not_configured", ({ _tag }) =>
-              Effect.succeed(addressWith(query.redirectUrl, { error: _tag }))
+              Effect.succeed(redirectWith(query.redirectUrl, { error: _tag }))
             )
           )
         return leadTo(address)
@@ -108,4 +108,4 @@ const Handlers = HttpApiBuilder.group(
 )
 
 /** External sign-in, on what it needs to stand alone. */
-export const OAuthHttp = Handlers.pipe(Layer.provide([NativeSignIn.layer, SignIn.layer]))
+export const OAuthHttp = Handlers.pipe(Layer.provide([NativeSignIn.layer, BrowserSignIn.layer]))

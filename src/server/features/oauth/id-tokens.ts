@@ -8,7 +8,7 @@ import { createRemoteJWKSet, customFetch, errors, jwtVerify, type RemoteJWKSet }
 import { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
-import { type ProviderHttp, ProviderError, signedBy } from "./provider-http.ts"
+import { type ProviderHttp, ProviderError, idTokenAlgorithm } from "./provider-http.ts"
 
 /** What an id token says. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -48,7 +48,7 @@ export const makeVerify = ({ fetchWithin, shapes }: ProviderHttp) => {
     const verified = yield* Effect.tryPromise({
       try: () =>
         jwtVerify(idToken, keySet.keys, {
-          algorithms: [signedBy],
+          algorithms: [idTokenAlgorithm],
           issuer: keySet.issuer,
           audience: [...audience],
           currentDate: now,

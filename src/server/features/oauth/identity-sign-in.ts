@@ -20,7 +20,7 @@ import type { FlowContext } from "./flow-store.ts"
 import { displayNameOf, type ProviderProfile } from "./profiles.ts"
 
 /** A person, and the sealed permission that came with it. */
-export interface Entering {
+export interface AuthenticatedProfile {
   readonly person: ProviderProfile
   readonly grantSealed: string | null
 }
@@ -34,14 +34,14 @@ export class IdentitySignIn extends Context.Service<
   IdentitySignIn,
   {
     /** Why a person would not get in, as far as it can be told; nothing is changed. */
-    readonly foresee: (
+    readonly precheck: (
       whose: FlowContext,
       person: ProviderProfile
     ) => Effect.Effect<SignInError | undefined>
     /** The session of the player that the person is, from now on if need be. */
-    readonly enter: (
+    readonly signIn: (
       whose: FlowContext,
-      entering: Entering
+      entering: AuthenticatedProfile
     ) => Effect.Effect<
       ProviderSession,
       IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
@@ -51,7 +51,7 @@ export class IdentitySignIn extends Context.Service<
   static readonly layer = Layer.effect(
     IdentitySignIn,
     Effect.gen(function* () {
-      return IdentitySignIn.of({ foresee: yield* makeForesee, enter: yield* makeEnter })
+      return IdentitySignIn.of({ precheck: yield* makeForesee, signIn: yield* makeEnter })
     })
   )
 }
@@ -67,7 +67,7 @@ const makeForesee = Effect.gen(function* () {
     const owner = Option.map(found, (row) => row.playerId)
     const whom = playerId ?? Option.getOrUndefined(owner)
     if (whom === undefined) return undefined
-    const standing = yield* standings.of(environmentId, whom)
+    const standing = yield* standings.get(environmentId, whom)
     if (standing?.banned !== undefined) return "player_banned"
     if (playerId === null) return undefined
     if (Option.isSome(owner)) {
@@ -88,7 +88,7 @@ const makeSignInKnown = Effect.gen(function* () {
     const owner = yield* identities.find(key)
     if (Option.isNone(owner)) return Option.none()
     const { playerId } = owner.value
-    yield* identities.hold({ environmentId, playerId })
+    yield* identities.lockPlayer({ environmentId, playerId })
     const still = yield* identities.renew(key)
     if (!Option.exists(still, (row) => row.playerId === playerId)) return Option.none()
     return Option.some(yield* sessions.signIn(environmentId, playerId))
@@ -125,8 +125,8 @@ const makeEnter = Effect.gen(function* () {
     identity: NewIdentity,
     playerId: NonNullable<FlowContext["playerId"]>
   ) {
-    yield* standings.check(environmentId, playerId)
-    yield* sessions.hold(environmentId, playerId, sessionId ?? "")
+    yield* standings.requireNotBanned(environmentId, playerId)
+    yield* sessions.lockOpenSession(environmentId, playerId, sessionId ?? "")
     const linkedAt = yield* DateTime.now
     const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
       Effect.map(Option.isSome),
@@ -145,7 +145,7 @@ const makeEnter = Effect.gen(function* () {
 
   return Effect.fn("Entrance.enter")(function* (
     whose: FlowContext,
-    { grantSealed, person }: Entering
+    { grantSealed, person }: AuthenticatedProfile
   ) {
     const { playerId, provider } = whose
     const { name, ...told } = person

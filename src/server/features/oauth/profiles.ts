@@ -61,7 +61,7 @@ const personOf = ({ email, emailVerified, name, subject, username }: Told) => {
 }
 
 /** The claims of an id token, with the name that came beside it, if any. */
-export const personOfClaims = (claims: Readonly<Record<string, unknown>>, name?: string) =>
+export const profileFromClaims = (claims: Readonly<Record<string, unknown>>, name?: string) =>
   personOf({
     subject: claims["sub"],
     email: claims["email"],
@@ -82,7 +82,7 @@ const decodeDiscord = Schema.decodeUnknownEffect(
 )
 
 /** `GET /users/@me` of Discord. */
-export const personOfDiscord = Effect.fnUntraced(function* (body: string) {
+export const profileFromDiscord = Effect.fnUntraced(function* (body: string) {
   const { email, global_name, id, username, verified } = yield* decodeDiscord(body)
   const name = global_name ?? username
   return yield* personOf({ subject: id, email, emailVerified: verified, username, name })
@@ -97,7 +97,7 @@ const decodeX = Schema.decodeUnknownEffect(
 )
 
 /** `GET /2/users/me` of X, which tells no address. */
-export const personOfX = Effect.fnUntraced(function* (body: string) {
+export const profileFromX = Effect.fnUntraced(function* (body: string) {
   const { id, name, username } = (yield* decodeX(body)).data
   return yield* personOf({ subject: id, username, name })
 })

@@ -19,7 +19,7 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
 }> {}
 
 /** The one algorithm that the OpenID providers sign with; no other is looked at. */
-export const signedBy = "RS256"
+export const idTokenAlgorithm = "RS256"
 
 const secretSeconds = 300
 
@@ -35,7 +35,7 @@ const failed = (cause: unknown): ProviderError =>
   })
 
 /** A promise of one of the libraries. */
-export const promised = <A>(run: (signal: AbortSignal) => Promise<A>) =>
+export const tryLibrary = <A>(run: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: failed })
 
 interface FetchOptions {
@@ -74,14 +74,14 @@ const makeFetch = Effect.gen(function* () {
 })
 
 /** What all requests to providers share. */
-export const makeAsking = Effect.gen(function* () {
+export const makeProviderHttp = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const { baseUrl, providerUrls } = yield* Settings
   const fetchWithin = yield* makeFetch
   const shapes = Record.map(providerUrls, (base, provider) => definitionOf(provider, base))
   return { baseUrl, fetchWithin, outgoing, shapes }
 })
-export type ProviderHttp = Effect.Success<typeof makeAsking>
+export type ProviderHttp = Effect.Success<typeof makeProviderHttp>
 
 /** What a client proves itself with; of Apple a short token that the key of the team signs. */
 const secretOf = Effect.fnUntraced(function* (
@@ -92,7 +92,7 @@ const secretOf = Effect.fnUntraced(function* (
   if (!("servicesId" in credentials)) return credentials.clientSecret
   const { keyId, privateKey, teamId } = credentials
   const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-  return yield* promised(async () =>
+  return yield* tryLibrary(async () =>
     new SignJWT()
       .setProtectedHeader({ alg: "ES256", kid: keyId })
       .setIssuer(teamId)
@@ -116,7 +116,7 @@ const basic =
   }
 
 /** One of our clients and its provider, as `oauth4webapi` takes them. */
-export const partiesOf = Effect.fnUntraced(function* (
+export const oauthClientOf = Effect.fnUntraced(function* (
   { fetchWithin, shapes }: ProviderHttp,
   provider: Provider,
   credentials: Credentials,
@@ -130,7 +130,10 @@ export const partiesOf = Effect.fnUntraced(function* (
     token_endpoint: token,
     ...(revoke === undefined ? {} : { revocation_endpoint: revoke })
   }
-  const client: oauth.Client = { client_id: clientId, id_token_signed_response_alg: signedBy }
+  const client: oauth.Client = {
+    client_id: clientId,
+    id_token_signed_response_alg: idTokenAlgorithm
+  }
   const auth = clientAuth === "basic" ? basic(secret) : oauth.ClientSecretPost(secret)
   const options = (signal: AbortSignal) => ({
     signal,

@@ -10,13 +10,13 @@ import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
-import { makeProve } from "./proof.ts"
-import { type Exported, PlayerData } from "./service.ts"
+import { makeRequireProof } from "./proof.ts"
+import { type ExportedPlayer, PlayerData } from "./service.ts"
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
 
 /** The data of saves goes out as the text that it is. */
-const exportText = ({ saves, view }: Exported): string => {
+const exportText = ({ saves, view }: ExportedPlayer): string => {
   const items = saves.map(({ data, updatedAt, ...save }) => {
     const item = JSON.stringify({ ...save, updatedAt: DateTime.formatIso(updatedAt) })
     return `${item.slice(0, -1)},"data":${data}}`
@@ -24,7 +24,7 @@ const exportText = ({ saves, view }: Exported): string => {
   return `${JSON.stringify(view).slice(0, -1)},"saves":[${items.join(",")}]}`
 }
 
-const exportAnswer = (exported: Exported) =>
+const exportAnswer = (exported: ExportedPlayer) =>
   HttpServerResponse.text(exportText(exported), { contentType: "application/json" })
 
 const gone = () => Effect.fail(new NotFound())
@@ -34,7 +34,7 @@ const OwnDataHttp = HttpApiBuilder.group(
   "playerData",
   Effect.fn(function* (handlers) {
     const data = yield* PlayerData
-    const prove = yield* makeProve
+    const prove = yield* makeRequireProof
     return handlers.handleAll({
       export: Effect.fnUntraced(function* () {
         const player = yield* CurrentPlayer

@@ -15,7 +15,7 @@ import type { PlayerRef } from "../moderation/service.ts"
 import { Sessions } from "../sessions/service.ts"
 
 /** Fails unless the proof is the player's. */
-export const makeProve = Effect.gen(function* () {
+export const makeRequireProof = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const passwords = yield* Passwords
   const sessions = yield* Sessions
@@ -24,7 +24,7 @@ export const makeProve = Effect.gen(function* () {
   const holds = (player: PlayerRef, refreshToken: string | undefined) =>
     refreshToken === undefined
       ? Effect.succeed(false)
-      : sessions.holder(player.environmentId, refreshToken).pipe(
+      : sessions.authenticate(player.environmentId, refreshToken).pipe(
           Effect.map(({ playerId }) => playerId === player.playerId),
           Effect.catch(() => Effect.succeed(false))
         )

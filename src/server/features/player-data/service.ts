@@ -8,20 +8,20 @@ import { ageProfileOf } from "#rpc/ages"
 import { PlayerNotFound, Unavailable } from "#rpc/errors/codes"
 import type { PlayerExport } from "#rpc/player-data"
 import { IdentityRepository } from "#sql/identities"
-import { PlayerDataRepository } from "#sql/players/records"
-import { PlayerRepository } from "#sql/players/repository"
+import { PlayerDataRepository } from "#sql/player-data/repository"
+import { PlayerRepository } from "#sql/players"
 import { Channels } from "../channels/management.ts"
 import { Configs } from "../config/service.ts"
-import { identityView } from "../identities/handlers.ts"
+import { identityView } from "../identities/view.ts"
 import { type PlayerRef, Sanctions } from "../moderation/service.ts"
 import { ProviderGrants } from "../oauth/grants.ts"
-import { playerView } from "../players/handlers.ts"
+import { playerView } from "../players/view.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 
 type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 
 /** An export but for the data of its saves, which is JSON text that goes out as it is. */
-export interface Exported {
+export interface ExportedPlayer {
   readonly view: Omit<PlayerExport, "saves">
   readonly saves: Rows["saves"]
 }
@@ -30,7 +30,7 @@ export interface Exported {
 export class PlayerData extends Context.Service<
   PlayerData,
   {
-    readonly export: (player: PlayerRef) => Effect.Effect<Exported, PlayerNotFound>
+    readonly export: (player: PlayerRef) => Effect.Effect<ExportedPlayer, PlayerNotFound>
     /**
      * Irreversible: rooms and channels are left, sockets closed, everything is forgotten. `noted` goes
      * into the transaction that forgets.
@@ -72,7 +72,7 @@ const makeExport = Effect.gen(function* () {
     const linked = yield* identities.ofPlayer(ref)
     const { audience } = (yield* configs.current(environmentId)).config
     const bans = yield* sanctions.list(ref)
-    const view: Exported["view"] = {
+    const view: ExportedPlayer["view"] = {
       exportedAt: iso(yield* DateTime.now),
       player: playerView(found.value),
       age: {
@@ -129,8 +129,8 @@ const makeDelete = Effect.gen(function* () {
     )
 
   const erase = Effect.fnUntraced(function* (player: PlayerRef) {
-    if (!(yield* records.erase(player, yield* DateTime.now))) return yield* new PlayerNotFound()
-    yield* standings.changed(player.environmentId, player.playerId)
+    if (!(yield* records.delete(player, yield* DateTime.now))) return yield* new PlayerNotFound()
+    yield* standings.invalidate(player.environmentId, player.playerId)
   })
 
   return Effect.fn("PlayerData.delete")(function* <R>(

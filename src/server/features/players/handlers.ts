@@ -1,22 +1,13 @@
 /** Players: the signed-in player's own account (spec sections 2.1 and 4.1). */
-import { DateTime, Effect, Option } from "effect"
+import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
-import { normalizeDisplayName, type Player } from "#rpc/players"
-import { type PlayerRow, PlayerRepository } from "#sql/players/repository"
+import { normalizeDisplayName } from "#rpc/players"
+import { type PlayerRow, PlayerRepository } from "#sql/players"
 import { PlayerStatusCache } from "./status-cache.ts"
-
-/** A player as its own client sees it. */
-export const playerView = (row: PlayerRow): Player => ({
-  id: row.id,
-  displayName: row.displayName,
-  isGuest: row.isGuest,
-  createdAt: DateTime.formatIso(row.createdAt),
-  identities: (row.isGuest ? ["guest" as const] : row.methods).map((provider) => ({ provider })),
-  emailVerified: row.emailVerified
-})
+import { playerView } from "./view.ts"
 
 const answer = Effect.fnUntraced(function* (row: Option.Option<PlayerRow>) {
   // A token outlives its player by up to fifteen minutes.
@@ -40,7 +31,7 @@ export const PlayersHttp = HttpApiBuilder.group(
         const { environmentId, playerId } = yield* CurrentPlayer
         const displayName = normalizeDisplayName(payload.displayName)
         const renamed = yield* players.rename(environmentId, playerId, displayName)
-        yield* standings.changed(environmentId, playerId)
+        yield* standings.invalidate(environmentId, playerId)
         return yield* answer(renamed)
       })
     })

@@ -43,17 +43,17 @@ export class PlayerStatusCache extends Context.Service<
   PlayerStatusCache,
   {
     /** Undefined when the environment has no such player. */
-    readonly of: (
+    readonly get: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<PlayerStatus | undefined>
     /** Refuses a player who is banned. */
-    readonly check: (
+    readonly requireNotBanned: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<void, PlayerBanned>
     /** A player has changed: this node and all others look anew, in a transaction at its commit. */
-    readonly changed: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
+    readonly invalidate: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
     /** Players who may have changed, on whichever node; `of` is new by then. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
@@ -69,8 +69,8 @@ export class PlayerStatusCache extends Context.Service<
         return row === undefined ? undefined : playerStatusOf(row, yield* DateTime.now)
       })
       return PlayerStatusCache.of({
-        of,
-        check: (environmentId, playerId) =>
+        get: of,
+        requireNotBanned: (environmentId, playerId) =>
           Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) => {
             if (row === undefined || row.sanctionId === null) return Effect.void
             return Effect.flatMap(DateTime.now, (now) => {
@@ -78,7 +78,7 @@ export class PlayerStatusCache extends Context.Service<
               return banned === undefined ? Effect.void : Effect.fail(banned)
             })
           }),
-        changed: (environmentId, playerId) => {
+        invalidate: (environmentId, playerId) => {
           const id = keyOf(environmentId, playerId)
           const forget = sql.afterCommit(Cache.invalidate(cached, id))
           return Effect.andThen(forget, invalidation.publish({ kind: "player", id }))
@@ -111,7 +111,7 @@ const currentStandings = Effect.gen(function* () {
     })
   const find = yield* batchReads((environmentId, playerIds) =>
     Effect.map(
-      rows.standings(environmentId, playerIds),
+      rows.playerStatuses(environmentId, playerIds),
       (found): ReadonlyMap<string, PlayerStatusRow> =>
         new Map(found.map((row) => [row.playerId, row]))
     )

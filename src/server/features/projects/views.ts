@@ -18,7 +18,7 @@ import { SaveRepository } from "#sql/saves"
 import { StatRepository } from "#sql/stats"
 import { Configs } from "../config/service.ts"
 import { banView, operatorView } from "../moderation/views.ts"
-import { playerView } from "../players/handlers.ts"
+import { playerView } from "../players/view.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
 import { Projects } from "./service.ts"
 
@@ -104,7 +104,7 @@ const makeListed = Effect.map(SanctionRepository, (sanctions) =>
   ): Effect.fn.Return<ReadonlyArray<ListedPlayer>> {
     const now = yield* DateTime.now
     const ids = players.map(({ id }) => id)
-    const standings = yield* sanctions.standings(environmentId, ids)
+    const standings = yield* sanctions.playerStatuses(environmentId, ids)
     const banned = new Set(
       standings
         .filter((row) => playerStatusOf(row, now).banned !== undefined)

@@ -7,11 +7,11 @@ import { sessions as limits } from "#rpc/limits"
 import { normalizeDisplayName } from "#rpc/players"
 import type { NewIdentity } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
-import type { NewPlayer, PlayerRow } from "#sql/players/repository"
+import type { NewPlayer, PlayerRow } from "#sql/players"
 import { SessionRepository } from "#sql/sessions"
 import { Secrets } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
-import { playerView } from "../players/handlers.ts"
+import { playerView } from "../players/view.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
 import { newRefreshToken } from "./refresh-tokens.ts"
 import { AccessTokens } from "./tokens.ts"
@@ -99,7 +99,7 @@ export const makeCreateSession = Effect.gen(function* () {
     const guest = yield* newPlayer(environmentId, displayName, opened.now)
     const player = { ...guest, isGuest: false }
     const linked = { playerId: player.id, linkedAt: opened.now }
-    yield* rows.openWith({ ...opened, player }, { ...identity, environmentId, ...linked })
+    yield* rows.createWithIdentity({ ...opened, player }, { ...identity, environmentId, ...linked })
     const { emailVerified, provider } = identity
     const isVerified = provider === "email" && emailVerified
     const signedUp = { ...player, methods: [provider], emailVerified: isVerified }
@@ -113,7 +113,7 @@ export const makeCreateSession = Effect.gen(function* () {
     const { opened, token } = yield* opening
     const player = yield* rows.resume({ ...opened, environmentId, playerId })
     if (Option.isSome(player)) return yield* sessionOf(player.value, opened.sessionId, token)
-    const [standing] = yield* sanctions.standings(environmentId, [playerId])
+    const [standing] = yield* sanctions.playerStatuses(environmentId, [playerId])
     const ban = standing && playerStatusOf(standing, opened.now).banned
     return yield* ban ?? new PlayerNotFound()
   }, withRandom)

@@ -23,13 +23,13 @@ export const SessionsHttp = HttpApiBuilder.group(
         const address = clientAddress(request, trustedProxies)
         const key = `guest:${environmentId}:${address}`
         yield* takeToken(throttles, limits.guestPerAddress, key)
-        return yield* sessions.openGuest(environmentId, payload.displayName)
+        return yield* sessions.createGuest(environmentId, payload.displayName)
       }),
       refresh: Effect.fnUntraced(function* ({ payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const { refreshToken } = payload
         // A made-up token must not use up the bucket of somebody's session.
-        const whose = sessions.chainOf(refreshToken) ?? clientAddress(request, trustedProxies)
+        const whose = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
         yield* takeToken(throttles, limits.refreshPerSession, `refresh:${environmentId}:${whose}`)
         return yield* sessions.refresh(environmentId, refreshToken)
       }),

@@ -17,7 +17,7 @@ import {
 import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
 import { sessions as limits } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"
-import type { NotLinked } from "#sql/identities"
+import type { IdentityConflict } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import { SessionRepository } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
@@ -31,7 +31,7 @@ type RefreshError = InvalidRefreshToken | SessionRevoked | PlayerBanned | Refres
 const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
 
 /** A player who proves by a refresh token who it is. */
-interface Holder {
+interface SessionOwner {
   readonly playerId: PlayerId
   readonly sessionId: SessionId
 }
@@ -47,7 +47,7 @@ export class Sessions extends Context.Service<
   Sessions,
   {
     /** A new guest player, signed in. */
-    readonly openGuest: (
+    readonly createGuest: (
       environmentId: EnvironmentId,
       displayName: string | undefined
     ) => Effect.Effect<Session>
@@ -55,7 +55,7 @@ export class Sessions extends Context.Service<
     readonly signUp: (
       environmentId: EnvironmentId,
       first: FirstSignIn
-    ) => Effect.Effect<Session, NotLinked>
+    ) => Effect.Effect<Session, IdentityConflict>
     /** A player signs in on one device more. */
     readonly signIn: (
       environmentId: EnvironmentId,
@@ -65,22 +65,22 @@ export class Sessions extends Context.Service<
      * Holds the player until the transaction ends, if this session of it is open. An access token
      * outlives its session, but what makes another session of it must not.
      */
-    readonly hold: (
+    readonly lockOpenSession: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
       sessionId: string
     ) => Effect.Effect<void, SessionRevoked>
     /** Ends the sessions of a player, all but the one that is kept, and their sockets on all nodes. */
-    readonly signOut: (
+    readonly revokeAll: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
       kept?: SessionId
     ) => Effect.Effect<void>
     /** Whose current token of an open session it is. */
-    readonly holder: (
+    readonly authenticate: (
       environmentId: EnvironmentId,
       token: string
-    ) => Effect.Effect<Holder, InvalidRefreshToken | SessionRevoked>
+    ) => Effect.Effect<SessionOwner, InvalidRefreshToken | SessionRevoked>
     /** The next session of a refresh token's chain. */
     readonly refresh: (
       environmentId: EnvironmentId,
@@ -89,17 +89,17 @@ export class Sessions extends Context.Service<
     /** Ends the chain of a refresh token, if it is one, and its sockets. */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
     /** When a session was ended, if it was. */
-    readonly endedAt: (
+    readonly revokedAt: (
       environmentId: EnvironmentId,
       sessionId: SessionId
     ) => Effect.Effect<DateTime.Utc | undefined>
     /** Whose current token it is, and the ban that revoked its session, if one did. */
-    readonly appellant: (
+    readonly authenticateAppellant: (
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<Appellant, InvalidRefreshToken | SessionRevoked>
     /** The chain that a token names, if this service issued it. */
-    readonly chainOf: (token: string) => SessionId | undefined
+    readonly sessionIdOf: (token: string) => SessionId | undefined
   }
 >()("server/features/sessions/service/Sessions") {
   static readonly layer = Layer.effect(
@@ -117,19 +117,19 @@ export class Sessions extends Context.Service<
       const revoke = makeRevoke(rows, standings)
 
       return Sessions.of({
-        openGuest,
+        createGuest: openGuest,
         signIn,
         signUp,
 
-        hold: Effect.fn("Sessions.hold")(function* (environmentId, playerId, sessionId) {
+        lockOpenSession: Effect.fn("Sessions.hold")(function* (environmentId, playerId, sessionId) {
           const isOpen = yield* rows.hold({ environmentId, playerId, sessionId })
           if (!isOpen) return yield* new SessionRevoked()
         }),
 
-        signOut: Effect.fn("Sessions.signOut")(function* (environmentId, playerId, kept) {
+        revokeAll: Effect.fn("Sessions.signOut")(function* (environmentId, playerId, kept) {
           const now = yield* DateTime.now
           yield* rows.revokeOthers({ environmentId, playerId, kept: kept ?? null, now })
-          yield* standings.changed(environmentId, playerId)
+          yield* standings.invalidate(environmentId, playerId)
         }),
 
         refresh: Effect.fn("Sessions.refresh")(function* (environmentId, token) {
@@ -148,21 +148,21 @@ export class Sessions extends Context.Service<
 
         logout: makeLogout(rows, secrets, revoke),
 
-        endedAt: rows.revokedAt,
+        revokedAt: rows.revokedAt,
 
-        holder: Effect.fn("Sessions.holder")(function* (environmentId, token) {
+        authenticate: Effect.fn("Sessions.holder")(function* (environmentId, token) {
           const { isRevoked, playerId, sessionId } = yield* current(environmentId, token)
           if (isRevoked) return yield* new SessionRevoked()
           return { playerId, sessionId }
         }),
 
-        appellant: Effect.fn("Sessions.appellant")(function* (environmentId, token) {
+        authenticateAppellant: Effect.fn("Sessions.appellant")(function* (environmentId, token) {
           const { isRevoked, playerId, sanctionId } = yield* current(environmentId, token)
           if (isRevoked && sanctionId === null) return yield* new SessionRevoked()
           return { playerId, sanctionId }
         }),
 
-        chainOf: (token) => {
+        sessionIdOf: (token) => {
           const presented = parseRefreshToken(secrets, token)
           return presented?.isMarked === true ? presented.sessionId : undefined
         }
@@ -173,9 +173,12 @@ export class Sessions extends Context.Service<
 
 /** Ends a chain; all nodes look after its sockets. */
 const makeRevoke = (rows: SessionRepository["Service"], standings: PlayerStatusCache["Service"]) =>
-  Effect.fnUntraced(function* (environmentId: EnvironmentId, { playerId, sessionId }: Holder) {
+  Effect.fnUntraced(function* (
+    environmentId: EnvironmentId,
+    { playerId, sessionId }: SessionOwner
+  ) {
     yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
-    yield* standings.changed(environmentId, playerId)
+    yield* standings.invalidate(environmentId, playerId)
   })
 
 type Revoke = ReturnType<typeof makeRevoke>
@@ -237,7 +240,7 @@ const refuse = Effect.fnUntraced(function* (
   const { expiresAt, parentHash, playerId, revokedAt, rotatedAt, tokenHash } = found.value
   if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
   // Asked of the database: the ban may be younger than what this node has heard.
-  const [standing] = yield* sanctions.standings(environmentId, [playerId])
+  const [standing] = yield* sanctions.playerStatuses(environmentId, [playerId])
   const ban = standing && playerStatusOf(standing, now).banned
   if (ban !== undefined) return yield* ban
   if (revokedAt !== null) return yield* new SessionRevoked()

@@ -144,7 +144,7 @@ const signingKeys = Effect.gen(function* () {
   const rows = yield* SigningKeyRepository
   const secrets = yield* Secrets
   const found = yield* rows.all
-  const stored = found.length > 0 ? found : yield* rows.allOrMake(makeKey)
+  const stored = found.length > 0 ? found : yield* rows.allOrCreate(makeKey)
   const [newest, ...older] = yield* Effect.forEach(stored, (row) =>
     Effect.orDie(Schema.decodeEffect(PublicJwkText)(row.publicJwk))
   )

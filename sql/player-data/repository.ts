@@ -129,7 +129,7 @@ const erasures = (sql: SqlClient.SqlClient) => ({
 
 /** All rows of one player. */
 export class PlayerDataRepository extends Context.Service<PlayerDataRepository>()(
-  "sql/players/records/PlayerRecords",
+  "sql/player-data/repository/PlayerDataRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -154,7 +154,7 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
             })
           ),
         /** Deletes the player and all that is its own; false when there is no such player. */
-        erase: (owner: Owner, now: typeof Time.Type) =>
+        delete: (owner: Owner, now: typeof Time.Type) =>
           orDieWithTimeout(
             Effect.gen(function* () {
               if (Option.isNone(yield* player(owner))) return false

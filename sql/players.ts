@@ -4,8 +4,8 @@ import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
 import { Method } from "#rpc/identities"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
-import { orDieWithTimeout } from "../database.ts"
-import { batchReads } from "../batching.ts"
+import { orDieWithTimeout } from "./database.ts"
+import { batchReads } from "./batching.ts"
 
 /** A player as it is made. */
 export const NewPlayer = Schema.Struct({
@@ -72,7 +72,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
 
 /** Rows in and out of `players`. */
 export class PlayerRepository extends Context.Service<PlayerRepository>()(
-  "sql/players/repository/PlayerRows",
+  "sql/players/PlayerRepository",
   {
     make: Effect.gen(function* () {
       const { declareAge, find, rename } = statements(yield* SqlClient.SqlClient)

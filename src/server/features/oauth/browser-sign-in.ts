@@ -31,7 +31,12 @@ import {
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
 import { ProviderClients } from "./clients.ts"
-import { type AuthorizationState, FlowStore, type Taken, type FlowContext } from "./flow-store.ts"
+import {
+  type AuthorizationState,
+  FlowStore,
+  type TakenFlow,
+  type FlowContext
+} from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
 import { Providers } from "./providers.ts"
@@ -46,8 +51,8 @@ export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sess
 type StartError = ProviderDisabled | ProviderNotConfigured | InvalidRequest
 
 /** Signs people in by their browser. */
-export class SignIn extends Context.Service<
-  SignIn,
+export class BrowserSignIn extends Context.Service<
+  BrowserSignIn,
   {
     /** The address of the provider. With 409 the return address is known to be good. */
     readonly start: (start: Start) => Effect.Effect<string, StartError>
@@ -65,11 +70,11 @@ export class SignIn extends Context.Service<
       InvalidCode | IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
     >
   }
->()("server/features/oauth/sign-in/SignIn") {
+>()("server/features/oauth/browser-sign-in/BrowserSignIn") {
   static readonly layer = Layer.effect(
-    SignIn,
+    BrowserSignIn,
     Effect.gen(function* () {
-      return SignIn.of({
+      return BrowserSignIn.of({
         start: yield* makeStart,
         return: yield* makeReturn,
         exchange: yield* makeExchange
@@ -79,7 +84,7 @@ export class SignIn extends Context.Service<
 }
 
 /** An address with the outcome in its fragment, which browsers send to nobody. */
-export const addressWith = (
+export const redirectWith = (
   redirectUrl: string,
   outcome: { readonly code: string } | { readonly error: SignInError }
 ): string =>
@@ -104,7 +109,7 @@ const makeStart = Effect.gen(function* () {
       const proofs = { nonce: yield* randomSecret, verifier: yield* randomSecret }
       const state = yield* randomSecret
       const whose = { environmentId, provider, playerId, sessionId }
-      yield* steps.depart(whose, state, { redirectUrl, challenge, ...proofs })
+      yield* steps.saveState(whose, state, { redirectUrl, challenge, ...proofs })
       return yield* clients.authorizeUrl(provider, credentials.value, { state, ...proofs })
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
@@ -123,7 +128,7 @@ const makeReturn = Effect.gen(function* () {
 
   /** The code for who has come back, or why there is none. */
   const codeOf = Effect.fnUntraced(function* (
-    { carried, ...whose }: Taken<AuthorizationState>,
+    { carried, ...whose }: TakenFlow<AuthorizationState>,
     returned: ProviderReturn
   ) {
     const { environmentId, provider } = whose
@@ -138,22 +143,22 @@ const makeReturn = Effect.gen(function* () {
     const credentials = yield* providers.credentials(environmentId, provider)
     if (Option.isNone(credentials)) return yield* fail("provider_not_configured")
     const { person, permission } = yield* clients
-      .redeem(provider, credentials.value, returned, carried)
+      .exchangeCode(provider, credentials.value, returned, carried)
       .pipe(
         Effect.tapError(({ reason }) =>
           Effect.logWarning("A sign-in failed at the provider", reason)
         ),
         Effect.mapError(() => "provider_error" as const)
       )
-    const refusal = yield* entrance.foresee(whose, person)
+    const refusal = yield* entrance.precheck(whose, person)
     if (refusal !== undefined) return yield* fail(refusal)
     const grantSealed = yield* grants.seal(environmentId, provider, permission)
     const { challenge } = carried
-    return yield* steps.arrive(whose, { challenge, person, grantSealed })
+    return yield* steps.saveResult(whose, { challenge, person, grantSealed })
   })
 
   return Effect.fn("SignIn.return")(function* (provider: Provider, returned: ProviderReturn) {
-    const found = yield* steps.return(provider, returned.state ?? "")
+    const found = yield* steps.takeState(provider, returned.state ?? "")
     if (Option.isNone(found)) return Option.none()
     const taken = found.value
     const { environmentId } = taken
@@ -161,8 +166,8 @@ const makeReturn = Effect.gen(function* () {
     return yield* codeOf(taken, returned).pipe(
       Effect.annotateLogs({ environmentId, provider }),
       Effect.match({
-        onSuccess: (code) => addressWith(redirectUrl, { code }),
-        onFailure: (error) => addressWith(redirectUrl, { error })
+        onSuccess: (code) => redirectWith(redirectUrl, { code }),
+        onFailure: (error) => redirectWith(redirectUrl, { error })
       }),
       Effect.asSome
     )
@@ -184,9 +189,9 @@ const makeExchange = Effect.gen(function* () {
     code: string,
     verifier: string
   ) {
-    const taken = Option.getOrUndefined(yield* steps.exchange(environmentId, code))
+    const taken = Option.getOrUndefined(yield* steps.takeResult(environmentId, code))
     if (taken === undefined || taken.isLate) return yield* new InvalidCode()
     if (!isVerifierOf(taken.carried.challenge, verifier)) return yield* new InvalidCode()
-    return yield* entrance.enter(taken, taken.carried)
+    return yield* entrance.signIn(taken, taken.carried)
   })
 })

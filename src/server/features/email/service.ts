@@ -24,12 +24,12 @@ import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import type { Player } from "#rpc/players"
 import type { Session } from "#rpc/sessions"
 import { IdentityRepository, type NewIdentity } from "#sql/identities"
-import { PlayerRepository } from "#sql/players/repository"
+import { PlayerRepository } from "#sql/players"
 import { makeTransaction } from "#server/platform/database"
 import { type MailRequest, Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
-import { playerView } from "../players/handlers.ts"
+import { playerView } from "../players/view.ts"
 import { Sessions } from "../sessions/service.ts"
 
 /** Where the link of a verification leads. */
@@ -75,7 +75,7 @@ export class EmailAccounts extends Context.Service<
       InvalidCredentials | InvalidRefreshToken | SessionRevoked | Unavailable
     >
   }
->()("server/features/email/accounts/EmailAccounts") {
+>()("server/features/email/service/EmailAccounts") {
   static readonly layer = Layer.effect(
     EmailAccounts,
     Effect.gen(function* () {
@@ -154,7 +154,7 @@ const makeBeginnings = Effect.gen(function* () {
     const identity = newIdentity(to, yield* passwords.hash(password))
     const verify = yield* verification(environmentId, to, target)
     const linkedAt = yield* DateTime.now
-    const linked = yield* sessions.hold(environmentId, playerId, sessionId).pipe(
+    const linked = yield* sessions.lockOpenSession(environmentId, playerId, sessionId).pipe(
       Effect.andThen(identities.link({ ...identity, environmentId, playerId, linkedAt })),
       Effect.tap(() => verify(playerId)),
       transaction,
@@ -188,7 +188,7 @@ const makeChecks = Effect.gen(function* () {
     const { playerId } = found
     const to = passwords.isOutdated(from) ? yield* passwords.hash(password) : from
     return yield* Effect.gen(function* () {
-      yield* identities.hold({ environmentId, playerId })
+      yield* identities.lockPlayer({ environmentId, playerId })
       const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
       return holds ? yield* sessions.signIn(environmentId, playerId) : yield* wrong
     }).pipe(
@@ -200,7 +200,7 @@ const makeChecks = Effect.gen(function* () {
   const changePassword: EmailAccounts["Service"]["changePassword"] = Effect.fn(
     "EmailAccounts.changePassword"
   )(function* ({ environmentId, playerId }, currentPassword, newPassword, refreshToken) {
-    const device = yield* sessions.holder(environmentId, refreshToken)
+    const device = yield* sessions.authenticate(environmentId, refreshToken)
     if (device.playerId !== playerId) return yield* new InvalidRefreshToken()
     const all = yield* identities.ofPlayer({ environmentId, playerId })
     const from = all.find(({ provider }) => provider === "email")?.passwordHash ?? null
@@ -209,11 +209,11 @@ const makeChecks = Effect.gen(function* () {
     const to = yield* passwords.hash(newPassword)
     yield* transaction(
       Effect.gen(function* () {
-        yield* identities.hold({ environmentId, playerId })
+        yield* identities.lockPlayer({ environmentId, playerId })
         const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
         if (!holds) return yield* wrongPassword
         yield* codes.revoke(environmentId, playerId, "reset")
-        yield* sessions.signOut(environmentId, playerId, device.sessionId)
+        yield* sessions.revokeAll(environmentId, playerId, device.sessionId)
       })
     )
   })

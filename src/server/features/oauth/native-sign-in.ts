@@ -21,7 +21,7 @@ import { FlowStore, type FlowContext } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import type { Claims } from "./id-tokens.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
-import { personOfClaims } from "./profiles.ts"
+import { profileFromClaims } from "./profiles.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
 /** Signs people in who have an id token. */
@@ -43,7 +43,7 @@ export class NativeSignIn extends Context.Service<
       | Unavailable
     >
   }
->()("server/features/oauth/native/NativeSignIn") {
+>()("server/features/oauth/native-sign-in/NativeSignIn") {
   static readonly layer = Layer.effect(
     NativeSignIn,
     Effect.gen(function* () {
@@ -78,7 +78,7 @@ const makeNative = Effect.gen(function* () {
     if (!isNonceOf(claimed, nonce)) return yield* new InvalidToken()
     const until = DateTime.makeUnsafe(Number(exp) * 1000)
     // By what it says, not by its text: a signature can be written in more than one way.
-    const isNew = yield* steps.use(whose, `${sub}/${claimed}`, until)
+    const isNew = yield* steps.useOnce(whose, `${sub}/${claimed}`, until)
     if (!isNew) return yield* new InvalidToken()
   })
 
@@ -91,7 +91,12 @@ const makeNative = Effect.gen(function* () {
       code: string
     ) {
       const clientId = clientOf(claims, clientIdsOf(credentials)) ?? ""
-      const permission = yield* clients.permission(credentials, clientId, code, `${claims["sub"]}`)
+      const permission = yield* clients.exchangeNativeCode(
+        credentials,
+        clientId,
+        code,
+        `${claims["sub"]}`
+      )
       return yield* grants.seal(environmentId, provider, permission)
     },
     (sealed, { environmentId, provider }) =>
@@ -110,7 +115,7 @@ const makeNative = Effect.gen(function* () {
     if (Option.isNone(found)) return yield* new ProviderNotConfigured()
     const credentials = found.value
     const claims = yield* clients
-      .verify(provider, request.idToken, clientIdsOf(credentials))
+      .verifyIdToken(provider, request.idToken, clientIdsOf(credentials))
       .pipe(
         Effect.catchTag("ProviderError", ({ reason }) =>
           Effect.logWarning("An id token could not be verified", reason).pipe(
@@ -120,13 +125,13 @@ const makeNative = Effect.gen(function* () {
         )
       )
     yield* useUp(whose, claims, request.nonce)
-    const told = personOfClaims(claims, request.name)
+    const told = profileFromClaims(claims, request.name)
     const person = yield* Effect.mapError(told, () => new InvalidToken())
     const { authorizationCode } = request
     const grantSealed =
       provider === "apple" && authorizationCode !== undefined
         ? yield* grantOf(whose, credentials, claims, authorizationCode)
         : null
-    return yield* entrance.enter(whose, { person, grantSealed })
+    return yield* entrance.signIn(whose, { person, grantSealed })
   })
 })
