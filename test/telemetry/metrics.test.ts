@@ -159,12 +159,12 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("are there under every name that the dashboard and the README use", () =>
+  it.effect("are there under every name that the dashboard and the documentation use", () =>
     Effect.gen(function* () {
       const { samples } = yield* scrape
       const names = new Set(Array.from(samples.keys(), (key) => key.replace(/\{.*/, "")))
       const metrics = new Set(Array.from(samples.keys(), metricOf))
-      for (const file of ["../../deploy/grafana.json", "../../README.md"]) {
+      for (const file of ["../../deploy/grafana.json", "../../docs/operations/observability.md"]) {
         const text = readFileSync(new URL(file, import.meta.url), "utf8")
         // `#svc_code` and its kind are the return of a sign-in.
         const used = new Set(text.match(/(?<!#)\b(?:svc|process)_[a-z]+_?[a-z_]*\b/g) ?? [])
