@@ -1,6 +1,6 @@
 /**
- * Two runner processes on one Postgres: the room is alive on one of them, its players on both, and it
- * outlives the runner it is on (design section 5).
+ * Two runner processes on one Postgres. A room lives on one of them and has players on both; it survives
+ * a kill, a graceful stop and a freeze of its runner.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
@@ -11,7 +11,7 @@ import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from 
 import { type Runner, startCluster } from "#testing/runners"
 import { DatabaseLive } from "../support/service.ts"
 
-/** A room's row, once it is as wanted. */
+/** Polls a room's row until `read` returns a value. */
 const rowOf = <A>(
   url: string,
   roomId: unknown,
@@ -23,7 +23,7 @@ const rowOf = <A>(
       select node, snapshot from rooms where id = ${String(roomId)}`
     const [row] = rows
     const found = row === undefined ? undefined : read(row)
-    return found ?? (yield* Effect.fail("The room's row is not as wanted"))
+    return found ?? (yield* Effect.fail("The room's row does not match yet"))
   }).pipe(
     Effect.scoped,
     Effect.retry({ times: 100, schedule: Schedule.spaced(50) }),
@@ -36,7 +36,7 @@ const targetOf = (target: TestTarget, runner: Runner): TestTarget => ({
   url: runner.url
 })
 
-/** Two players of a room, each on another runner, and the runners in the room's view. */
+/** Two players of one room on two runners: `near` is on the room's owner, `far` on the other. */
 const twoPlayers = Effect.gen(function* () {
   const database = yield* TestDatabase
   const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
@@ -64,26 +64,26 @@ const twoPlayers = Effect.gen(function* () {
   return { roomId, owner, near, far, target, runners }
 })
 
-const hears = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
+const assertDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
   Effect.gen(function* () {
     yield* from.socket.say({ t: "send", type, data: { n: 1 } })
     const message = yield* to.socket.next("message", (frame) => frame["type"] === type)
     assert.strictEqual(message["from"], from.id)
   })
 
-/** The same while the room may be on its way: what is said in between may be lost, so it is repeated. */
-const getsThrough = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
+/** The same while the room may be moving: messages may be lost meanwhile, so the sender repeats. */
+const retryUntilDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
   Effect.raceFirst(
     to.socket.next("message", (frame) => frame["type"] === type),
     Effect.forever(Effect.delay(from.socket.say({ t: "send", type }), "100 millis"))
   )
 
 describe("two runners", { timeout: 90_000 }, () => {
-  it.live("players on both runners share a room", () =>
+  it.live("share a room between their players", () =>
     Effect.gen(function* () {
       const { far, near } = yield* twoPlayers
-      yield* hears(near, far, "there")
-      yield* hears(far, near, "back")
+      yield* assertDelivered(near, far, "there")
+      yield* assertDelivered(far, near, "back")
       yield* far.socket.ask({ t: "setState", patch: { turn: far.id } })
       yield* near.socket.next("state", (frame) => at(frame, "patch", "turn") === far.id)
       yield* far.socket.ask({ t: "leave" })
@@ -92,13 +92,13 @@ describe("two runners", { timeout: 90_000 }, () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("when the room's runner is killed the room wakes elsewhere and both go on", () =>
+  it.live("recover the room on the other runner when its owner is killed", () =>
     Effect.gen(function* () {
       const { far, near, owner, roomId, runners, target } = yield* twoPlayers
       yield* owner.kill
-      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
-      assert.strictEqual(at(woken, "room", "id"), roomId)
-      assert.deepStrictEqual(at(woken, "room", "state"), { score: 7 })
+      const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(recovered, "room", "id"), roomId)
+      assert.deepStrictEqual(at(recovered, "room", "state"), { score: 7 })
       const survivor = runners.find((runner) => runner !== owner)
       if (survivor === undefined) return yield* Effect.die("No survivor")
       const back = yield* authenticate(targetOf(target, survivor), near)
@@ -106,20 +106,20 @@ describe("two runners", { timeout: 90_000 }, () => {
       assert.strictEqual(at(welcome, "rooms", 0, "roomId"), roomId)
       const resumed = yield* back.socket.ask({ t: "resume", roomId })
       assert.strictEqual(at(resumed, "ok"), true)
-      yield* hears(back, far, "again")
-      yield* hears(far, back, "and again")
+      yield* assertDelivered(back, far, "again")
+      yield* assertDelivered(far, back, "and again")
       const joins = far.socket.heard.filter((frame) => frame.t === "player_joined")
       assert.isAtMost(joins.length, 1)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("a graceful stop hands the room over with nothing lost", () =>
+  it.live("hand the room over without loss when its owner stops gracefully", () =>
     Effect.gen(function* () {
       const { far, near, owner } = yield* twoPlayers
       yield* near.socket.ask({ t: "setState", patch: { last: "word" } })
       yield* Effect.forkChild(owner.stop)
-      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
-      assert.strictEqual(at(woken, "room", "state", "last"), "word")
+      const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(recovered, "room", "state", "last"), "word")
       const closed = yield* near.socket.closed
       assert.strictEqual(closed.code, 1012)
       const still = yield* far.socket.ask({ t: "setState", patch: { next: 1 } })
@@ -127,24 +127,24 @@ describe("two runners", { timeout: 90_000 }, () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("a frozen runner that goes on is no longer the owner of its rooms", () =>
+  it.live("deny a frozen runner its rooms when it wakes up", () =>
     Effect.gen(function* () {
       const { far, near, owner, roomId, target } = yield* twoPlayers
       yield* owner.signal("SIGSTOP")
-      const woken = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
-      assert.strictEqual(at(woken, "room", "id"), roomId)
+      const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
+      assert.strictEqual(at(recovered, "room", "id"), roomId)
       yield* far.socket.ask({ t: "setState", patch: { score: 8 } })
       yield* far.socket.next("player_disconnected")
-      // What waits in the frozen runner's sockets is the first thing that it reads.
+      // The frozen runner reads this frame first when it wakes up.
       yield* near.socket.say({ t: "setState", rid: "late", patch: { late: true } })
       yield* owner.signal("SIGCONT")
       const rejoined = yield* near.socket.next("room_joined", (frame) => frame["resumed"] === true)
       assert.strictEqual(at(rejoined, "room", "state", "score"), 8)
       const late = yield* near.socket.next("reply", (frame) => frame["rid"] === "late")
       assert.strictEqual(at(late, "ok"), true)
-      yield* getsThrough(near, far, "again")
-      yield* getsThrough(far, near, "and again")
-      // Whoever comes now sees what both were granted: there is one room.
+      yield* retryUntilDelivered(near, far, "again")
+      yield* retryUntilDelivered(far, near, "and again")
+      // A new player sees the writes of both: there is one room.
       const cleo = yield* newPlayer(target, "Cleo")
       yield* cleo.socket.ask({ t: "join", roomId })
       const joined = yield* cleo.socket.next("room_joined")

@@ -1,4 +1,4 @@
-/** Frames on a stream of bytes: the same frames however it is cut, and nothing that grows. */
+/** Frames on a byte stream: independent of chunks, and bounded in memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
@@ -6,7 +6,7 @@ import { encodeFrame, FrameReader, OversizedFrame } from "#server/cluster/framin
 
 const texts = fc.array(fc.string({ unit: "binary", maxLength: 200 }), { maxLength: 20 })
 
-/** Any number of cuts, anywhere. */
+/** Positions of cuts, as shares of the stream. */
 const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 40 })
 
 const chunksOf = (bytes: Buffer, at: ReadonlyArray<number>): ReadonlyArray<Buffer> => {
@@ -14,15 +14,15 @@ const chunksOf = (bytes: Buffer, at: ReadonlyArray<number>): ReadonlyArray<Buffe
   return [...places, bytes.length].map((end, i) => bytes.subarray(places[i - 1] ?? 0, end))
 }
 
-/** A frame's head that announces so many bytes. */
-const head = (length: number): Buffer => {
+/** A frame header that announces this many bytes. */
+const header = (length: number): Buffer => {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(length)
   return bytes
 }
 
-describe("a stream of frames", () => {
-  it("gives the same frames however it is cut into chunks", () => {
+describe("the frame reader", () => {
+  it("returns the same frames however the stream is cut into chunks", () => {
     fc.assert(
       fc.property(texts, cuts, (frames, at) => {
         const reader = new FrameReader()
@@ -36,19 +36,19 @@ describe("a stream of frames", () => {
     )
   })
 
-  it("gives a frame with the byte that makes it whole, and not before", () => {
+  it("returns a frame with its last byte, and not before", () => {
     const reader = new FrameReader()
     const bytes = encodeFrame("äöü")
     for (const byte of bytes.subarray(0, -1)) assert.isEmpty(reader.push(Buffer.from([byte])))
     assert.deepStrictEqual(reader.push(bytes.subarray(-1)), ["äöü"])
   })
 
-  it("refuses a frame that is announced as too long, before anything of it is kept", () => {
-    assert.isEmpty(new FrameReader().push(head(rooms.linkFrameMaxBytes)))
-    assert.throws(() => new FrameReader().push(head(rooms.linkFrameMaxBytes + 1)), OversizedFrame)
+  it("refuses a frame that is announced as too long, before it buffers any of it", () => {
+    assert.isEmpty(new FrameReader().push(header(rooms.linkFrameMaxBytes)))
+    assert.throws(() => new FrameReader().push(header(rooms.linkFrameMaxBytes + 1)), OversizedFrame)
   })
 
-  it("refuses garbage that follows frames, but not the frames", () => {
+  it("returns the frames before garbage, and refuses the garbage", () => {
     fc.assert(
       fc.property(
         texts,
@@ -56,7 +56,7 @@ describe("a stream of frames", () => {
         (frames, length) => {
           const reader = new FrameReader()
           assert.lengthOf(reader.push(Buffer.concat(frames.map(encodeFrame))), frames.length)
-          assert.throws(() => reader.push(head(length)), OversizedFrame)
+          assert.throws(() => reader.push(header(length)), OversizedFrame)
         }
       )
     )

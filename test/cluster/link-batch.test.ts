@@ -1,11 +1,11 @@
-/** What is told of a line's freight by hand is what the schemas of commands and items tell. */
+/** The hand-written checks of link batches agree with the schemas of commands and outputs. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/lines"
 import { RoomInput, RoomOutput } from "#entities/room/protocol"
 
-/** Mostly right, now and then anything at all. */
+/** Nine times in ten a valid value, else any JSON value. */
 const mostly = (right: fc.Arbitrary<unknown>) =>
   fc.oneof({ weight: 9, arbitrary: right }, { weight: 1, arbitrary: fc.jsonValue() })
 
@@ -43,11 +43,11 @@ const input = fc.record(
   { requiredKeys: ["command"] }
 )
 
-/** As they come over a line. */
-const carried = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+/** The value after a round trip through JSON. */
+const roundTrip = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
-describe("the freight of a line", () => {
-  it("is taken and refused as its schemas say", () => {
+describe("a link batch", () => {
+  it("is accepted and rejected exactly as its schemas say", () => {
     const isItems = Schema.is(RemoteRoomOutputs)
     const isInputs = Schema.is(RemoteRoomInputs)
     const [areItems, areInputs] = [
@@ -57,8 +57,8 @@ describe("the freight of a line", () => {
     const seen = { items: new Set<boolean>(), inputs: new Set<boolean>() }
     fc.assert(
       fc.property(
-        fc.array(item, { maxLength: 3 }).map(carried),
-        fc.array(input, { maxLength: 3 }).map(carried),
+        fc.array(item, { maxLength: 3 }).map(roundTrip),
+        fc.array(input, { maxLength: 3 }).map(roundTrip),
         (items, inputs) => {
           const head = { room: "rm_1", watch: 1 }
           assert.strictEqual(isItems({ ...head, epoch: 1, from: "h|1", items }), areItems(items))

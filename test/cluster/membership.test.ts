@@ -1,4 +1,4 @@
-/** Who is out when runners do not hear each other, and for how long (see `src/cluster/suspicions.ts`). */
+/** Which runners are evicted when runners do not reach each other, and for how long. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import { Runner, RunnerAddress, RunnerStorage, ShardingConfig } from "effect/cluster"
@@ -13,41 +13,45 @@ const suspicions = (text: string) =>
     return { by, of }
   })
 
-describe("of runners that do not hear each other", () => {
+describe("eviction", () => {
   it.for([
-    ["one that nobody hears", "a>c b>c", "c"],
+    ["a runner that nobody reaches", "a>c b>c", "c"],
     ["one of two that have lost each other", "a>b b>a", "b"],
-    ["the same one of three", "a>c c>a", "c"],
-    ["the one that has lost all others, whatever it says of them", "a>b a>c b>a c>a", "a"],
+    ["the same one of two, next to a third", "a>c c>a", "c"],
+    ["the one that has lost all others, whatever it reports", "a>b a>c b>a c>a", "a"],
     ["the one in the middle of a split", "a>b b>a b>c c>b", "b"],
-    ["two that are gone for good", "a>b c>b a>d c>d", "b d"]
-  ] as const)("%s is out", ([, told, out]) => {
-    assert.deepStrictEqual(Array.from(evictedRunners(suspicions(told))).toSorted(), out.split(" "))
+    ["two runners that have died", "a>b c>b a>d c>d", "b d"]
+  ] as const)("evicts %s", ([, reports, evicted]) => {
     assert.deepStrictEqual(
-      Array.from(evictedRunners(suspicions(told).toReversed())).toSorted(),
-      out.split(" ")
+      Array.from(evictedRunners(suspicions(reports))).toSorted(),
+      evicted.split(" ")
+    )
+    assert.deepStrictEqual(
+      Array.from(evictedRunners(suspicions(reports).toReversed())).toSorted(),
+      evicted.split(" ")
     )
   })
 })
 
-/** A channel on which everybody hears what anybody publishes. */
-const everybodyHears = () => {
-  const hearers: Array<(change: Change) => Effect.Effect<void>> = []
+/** An in-memory channel: every subscriber receives every change. */
+const makeInvalidation = () => {
+  const listeners: Array<(change: Change) => Effect.Effect<void>> = []
   return Invalidation.of({
-    publish: (change) => Effect.forEach(hearers, (hear) => hear(change), { discard: true }),
-    subscribe: (hear) => Effect.sync(() => void hearers.push(hear)),
+    publish: (change) =>
+      Effect.forEach(listeners, (listener) => listener(change), { discard: true }),
+    subscribe: (listener) => Effect.sync(() => void listeners.push(listener)),
     awaitAcknowledgements: Effect.void
   })
 }
 
-describe("a suspicion", () => {
+describe("a report of a silent runner", () => {
   const [self, other] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]
   const node = MembershipLive.pipe(
-    Layer.provideMerge(Layer.sync(Invalidation, everybodyHears)),
+    Layer.provideMerge(Layer.sync(Invalidation, makeInvalidation)),
     Layer.provide(ShardingConfig.layer({ runnerAddress: Option.some(self) }))
   )
 
-  it.effect("ends when the other is heard, or when nobody repeats it", () =>
+  it.effect("ends when the runner answers, or after eight seconds without another report", () =>
     Effect.gen(function* () {
       const { isEvicted, report } = yield* Membership
       yield* report(other, "silent")
@@ -62,7 +66,7 @@ describe("a suspicion", () => {
     }).pipe(Effect.provide(node))
   )
 
-  it.effect("ends when whoever had it is gone", () =>
+  it.effect("ends when its reporter is gone", () =>
     Effect.gen(function* () {
       const { isSelfEvicted } = yield* Membership
       const { publish } = yield* Invalidation
@@ -89,7 +93,7 @@ describe("a suspicion", () => {
     )
   )
 
-  it.effect("of others takes a runner out that hears them say so", () =>
+  it.effect("evicts the runner that receives it about itself", () =>
     Effect.gen(function* () {
       const { isSelfEvicted } = yield* Membership
       const { publish } = yield* Invalidation
@@ -101,15 +105,15 @@ describe("a suspicion", () => {
   )
 })
 
-describe("runners that watch each other", () => {
-  /** Runners on ports from 1, and what the one hears of the other; those that are reported dead. */
-  const watching = Effect.fnUntraced(function* (
+describe("runners that monitor each other", () => {
+  /** Runs runners on ports from 1 with the given observations; returns those that are marked dead. */
+  const monitor = Effect.fnUntraced(function* (
     count: number,
-    heard: (self: number, other: number) => "answers" | "silent" | "gone"
+    statusOf: (self: number, other: number) => "answers" | "silent" | "gone"
   ) {
     const addresses = Array.from({ length: count }, (_, i) => RunnerAddress.make("host", i + 1))
     const storage = yield* RunnerStorage.makeMemory
-    const channel = everybodyHears()
+    const channel = makeInvalidation()
     const dead: Array<number> = []
     for (const address of addresses) {
       yield* storage.register(Runner.make({ address, groups: ["default"], weight: 1 }), true)
@@ -123,7 +127,7 @@ describe("runners that watch each other", () => {
     })
     for (const address of addresses) {
       const of = (other: RunnerAddress.RunnerAddress) =>
-        Effect.succeed(heard(address.port, other.port))
+        Effect.succeed(statusOf(address.port, other.port))
       yield* Layer.build(
         HealthMonitor.pipe(
           Layer.provide(MembershipLive),
@@ -139,20 +143,20 @@ describe("runners that watch each other", () => {
     return dead
   })
 
-  const parted = (self: number, other: number) =>
+  const partition13 = (self: number, other: number) =>
     Math.min(self, other) === 1 && Math.max(self, other) === 3 ? "silent" : "answers"
 
-  it.effect("report one of two that have lost each other, once", () =>
+  it.effect("mark one of two dead that have lost each other, once", () =>
     Effect.gen(function* () {
-      const dead = yield* watching(3, parted)
+      const dead = yield* monitor(3, partition13)
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(dead, [3])
     }).pipe(Effect.scoped)
   )
 
-  it.effect("believe whoever hears the one that does not hear it", () =>
+  it.effect("mark nobody dead when only one direction of one pair is silent", () =>
     Effect.gen(function* () {
-      const dead = yield* watching(5, (self, other) =>
+      const dead = yield* monitor(5, (self, other) =>
         self === 1 && other === 3 ? "silent" : "answers"
       )
       yield* TestClock.adjust("1 minute")
@@ -160,17 +164,17 @@ describe("runners that watch each other", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("do not wait for anybody's objection where nobody listens any more", () =>
+  it.effect("mark a runner dead at once when its machine refuses connections", () =>
     Effect.gen(function* () {
-      const dead = yield* watching(3, (_, other) => (other === 2 ? "gone" : "answers"))
+      const dead = yield* monitor(3, (_, other) => (other === 2 ? "gone" : "answers"))
       yield* TestClock.adjust("1 millis")
       assert.deepStrictEqual(dead, [2])
     }).pipe(Effect.scoped)
   )
 
-  it.effect("are not believed by anybody when they hear nobody", () =>
+  it.effect("ignore the reports of a runner that reaches nobody", () =>
     Effect.gen(function* () {
-      const dead = yield* watching(4, (self, other) =>
+      const dead = yield* monitor(4, (self, other) =>
         self === 1 || other === 1 ? "silent" : "answers"
       )
       yield* TestClock.adjust("1 minute")

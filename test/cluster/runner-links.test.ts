@@ -1,4 +1,4 @@
-/** A line to another node: what it carries, when it says that something is lost, when it gives up. */
+/** Link to another node: batching, reports of lost batches, heartmissed, closing and reopening. */
 import { assert, describe, it } from "@effect/vitest"
 import { rooms, socket } from "#rpc/limits"
 import { FlushScheduler } from "#server/platform/flush"
@@ -7,19 +7,19 @@ import type { RunnerConnectionEvents } from "#server/cluster/runner-transport"
 
 const { coalesceMillis } = socket
 
-/** A line over wires that the test holds the other end of. */
-const makeLine = () => {
+/** A link whose connections the test controls from the other end. */
+const makeLink = () => {
   const clock = { now: 1_000_000 }
-  const wires: Array<
+  const connections: Array<
     RunnerConnectionEvents & { readonly sent: Array<string>; closed: string | undefined }
   > = []
   const timers: Array<{ readonly millis: number; readonly run: () => void }> = []
   const ends: Array<string> = []
-  const line = new RunnerLink({
+  const link = new RunnerLink({
     open: (events) => {
-      const wire = { ...events, sent: new Array<string>(), closed: undefined }
-      const opened: (typeof wires)[number] = wire
-      wires.push(opened)
+      const connection = { ...events, sent: new Array<string>(), closed: undefined }
+      const opened: (typeof connections)[number] = connection
+      connections.push(opened)
       return {
         send: (frame) => opened.sent.push(frame),
         close: (why) => {
@@ -28,199 +28,199 @@ const makeLine = () => {
       }
     },
     now: () => clock.now,
-    carried: new LinkStats(),
-    turn: new FlushScheduler(() => clock.now, {
+    stats: new LinkStats(),
+    scheduler: new FlushScheduler(() => clock.now, {
       soon: (run) => timers.push({ millis: 0, run }),
       later: (run, millis) => timers.push({ millis, run })
     }),
-    ended: (why) => ends.push(why)
+    onClose: (reason) => ends.push(reason)
   })
-  /** The timers that were set come due; answers how long they had to wait. */
-  const leave = (): ReadonlyArray<number> =>
+  /** Runs the timers that are set, on the test's clock; returns their delays. */
+  const runTimers = (): ReadonlyArray<number> =>
     timers.splice(0).map(({ millis, run }) => {
       clock.now += millis
       run()
       return millis
     })
-  const wire = (index = wires.length - 1) => {
-    const found = wires[index]
-    if (found === undefined) throw new Error("The line has not opened a wire")
+  const connection = (index = connections.length - 1) => {
+    const found = connections[index]
+    if (found === undefined) throw new Error("The link has not opened a connection")
     return found
   }
   const lost: Array<string> = []
   const submit = (room: string) =>
-    line.submit({ room, node: "node_a", watch: 1, inputs: [] }, () => lost.push(room))
-  const tell = (room: string, watch = 1) =>
-    line.tell({ room, epoch: 1, watch, from: "here|1", items: [] }, () => lost.push(room))
-  return { clock, ends, leave, line, lost, submit, tell, wire, wires }
+    link.submit({ room, node: "node_a", watch: 1, inputs: [] }, () => lost.push(room))
+  const deliver = (room: string, watch = 1) =>
+    link.deliver({ room, epoch: 1, watch, from: "here|1", items: [] }, () => lost.push(room))
+  return { clock, ends, runTimers, link, lost, submit, deliver, connection, connections }
 }
 
 const roomsOf = (frame: string | undefined): ReadonlyArray<string> =>
   Array.from((frame ?? "").matchAll(/"room":"([^"]*)"/g), ([, room]) => room ?? "")
 
-describe("a line", () => {
-  it("carries all that has gathered in one frame, in order", () => {
-    const { leave, submit, tell, wire } = makeLine()
+describe("a runner link", () => {
+  it("sends everything of one flush in one frame, in order", () => {
+    const { runTimers, submit, deliver, connection } = makeLink()
     submit("a")
-    tell("b")
+    deliver("b")
     submit("c")
-    leave()
-    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a", "c", "b"]])
+    runTimers()
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["a", "c", "b"]])
   })
 
-  it("sends at once when it is quiet, and gathers when it is busy", () => {
-    const { clock, leave, submit } = makeLine()
+  it("sends at once while idle, and coalesces while busy", () => {
+    const { clock, runTimers, submit } = makeLink()
     submit("a")
-    assert.deepStrictEqual(leave(), [0])
+    assert.deepStrictEqual(runTimers(), [0])
     clock.now += 1
     submit("b")
-    assert.deepStrictEqual(leave(), [coalesceMillis - 1])
+    assert.deepStrictEqual(runTimers(), [coalesceMillis - 1])
     clock.now += coalesceMillis
     submit("c")
-    assert.deepStrictEqual(leave(), [0])
+    assert.deepStrictEqual(runTimers(), [0])
   })
 
-  it("says what may be lost when it ends, and not what a heartbeat has confirmed", () => {
-    const { leave, line, lost, submit, tell, wire } = makeLine()
+  it("reports a loss when it closes, except for batches that a heartbeat has acknowledged", () => {
+    const { runTimers, link, lost, submit, deliver, connection } = makeLink()
     submit("a")
-    leave()
-    wire().received(pong)
-    line.heartbeat()
-    assert.deepStrictEqual(wire().sent.filter((frame) => frame === ping).length, 2)
-    tell("b")
+    runTimers()
+    connection().received(pong)
+    link.heartbeat()
+    assert.deepStrictEqual(connection().sent.filter((frame) => frame === ping).length, 2)
+    deliver("b")
     submit("b")
-    leave()
-    wire().received(pong)
-    wire().ended("cut")
+    runTimers()
+    connection().received(pong)
+    connection().ended("cut")
     assert.deepStrictEqual(lost, ["b", "b"])
-    wire(0).ended("cut again")
+    connection(0).ended("cut again")
     assert.lengthOf(lost, 2)
   })
 
-  it("does not take an answer for what was given after the heartbeat", () => {
-    const { leave, lost, submit, wire } = makeLine()
+  it("does not count a pong for batches sent after the ping", () => {
+    const { runTimers, lost, submit, connection } = makeLink()
     submit("a")
-    leave()
-    wire().received(pong)
-    wire().ended("cut")
+    runTimers()
+    connection().received(pong)
+    connection().ended("cut")
     assert.deepStrictEqual(lost, ["a"])
   })
 
-  it("says once which commands were refused", () => {
-    const { leave, lost, submit, tell, wire } = makeLine()
+  it("reports refused inputs once", () => {
+    const { runTimers, lost, submit, deliver, connection } = makeLink()
     submit("a")
     submit("b")
-    tell("a")
-    leave()
-    wire().received(JSON.stringify(["a", "unheard of"]))
+    deliver("a")
+    runTimers()
+    connection().received(JSON.stringify(["a", "unknown"]))
     assert.deepStrictEqual(lost, ["a"])
-    wire().received(JSON.stringify(["a"]))
+    connection().received(JSON.stringify(["a"]))
     assert.deepStrictEqual(lost, ["a"])
-    wire().ended("cut")
+    connection().ended("cut")
     assert.deepStrictEqual(lost, ["a", "b", "a"])
   })
 
-  it("lives while heartbeats are answered, and ends when they are not", () => {
-    const { ends, line, lost, submit, wire } = makeLine()
-    assert.strictEqual(line.status, "unknown")
-    wire().received(pong)
-    assert.strictEqual(line.status, "lives")
+  it("is alive while heartmissed are answered, and closes after five without a pong", () => {
+    const { ends, link, lost, submit, connection } = makeLink()
+    assert.strictEqual(link.status, "unknown")
+    connection().received(pong)
+    assert.strictEqual(link.status, "alive")
     submit("a")
-    line.heartbeat()
-    assert.strictEqual(line.status, "lives")
-    line.heartbeat()
-    assert.strictEqual(line.status, "silent")
-    wire().received(pong)
-    assert.strictEqual(line.status, "lives")
-    for (let beats = 0; beats < 5; beats++) line.heartbeat()
+    link.heartbeat()
+    assert.strictEqual(link.status, "alive")
+    link.heartbeat()
+    assert.strictEqual(link.status, "silent")
+    connection().received(pong)
+    assert.strictEqual(link.status, "alive")
+    for (let missed = 0; missed < 5; missed++) link.heartbeat()
     assert.isEmpty(ends)
-    line.heartbeat()
+    link.heartbeat()
     assert.deepStrictEqual(ends, ["the other node does not answer"])
-    assert.deepStrictEqual(wire().closed, "the other node does not answer")
-    assert.strictEqual(line.status, "unknown")
+    assert.deepStrictEqual(connection().closed, "the other node does not answer")
+    assert.strictEqual(link.status, "unknown")
     assert.isEmpty(lost)
   })
 
-  it("opens again after a while, and takes nothing before that", () => {
-    const { clock, leave, line, lost, submit, wire, wires } = makeLine()
+  it("reopens after a back-off, and takes nothing before that", () => {
+    const { clock, runTimers, link, lost, submit, connection, connections } = makeLink()
     submit("a")
-    wire().ended("refused")
+    connection().ended("refused")
     assert.deepStrictEqual(lost, ["a"])
-    leave()
+    runTimers()
     submit("b")
     assert.deepStrictEqual(lost, ["a", "b"])
-    assert.lengthOf(wires, 1)
+    assert.lengthOf(connections, 1)
     clock.now += 50
     submit("c")
-    leave()
-    assert.lengthOf(wires, 2)
-    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["c"]])
-    wire().ended("refused")
+    runTimers()
+    assert.lengthOf(connections, 2)
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["c"]])
+    connection().ended("refused")
     clock.now += 50
-    assert.strictEqual(line.status, "unknown")
-    assert.lengthOf(wires, 2)
+    assert.strictEqual(link.status, "unknown")
+    assert.lengthOf(connections, 2)
     clock.now += 50
-    assert.strictEqual(line.status, "unknown")
-    assert.lengthOf(wires, 3)
+    assert.strictEqual(link.status, "unknown")
+    assert.lengthOf(connections, 3)
   })
 
-  it("gathers while the other node is busy with what it has been sent", () => {
-    const { clock, leave, submit, wire } = makeLine()
+  it("holds batches back while the other node has not answered the last ping", () => {
+    const { clock, runTimers, submit, connection } = makeLink()
     submit("a")
-    leave()
+    runTimers()
     clock.now += 100
     submit("b")
-    leave()
+    runTimers()
     submit("c")
-    leave()
-    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a"]])
-    wire().received(pong)
-    leave()
-    assert.deepStrictEqual(wire().sent.map(roomsOf), [[], ["a"], ["b", "c"], []])
-    assert.strictEqual(wire().sent.at(-1), ping)
+    runTimers()
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["a"]])
+    connection().received(pong)
+    runTimers()
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["a"], ["b", "c"], []])
+    assert.strictEqual(connection().sent.at(-1), ping)
   })
 
-  it("ends when more has gathered than it may hold", () => {
-    const { clock, leave, ends, lost, submit } = makeLine()
+  it("closes when its buffer is full", () => {
+    const { clock, runTimers, ends, lost, submit } = makeLink()
     submit("a")
-    leave()
+    runTimers()
     clock.now += 100
     for (let i = 0; i < rooms.watchBufferItems; i++) submit("b")
-    leave()
+    runTimers()
     assert.isEmpty(ends)
     submit("b")
     assert.lengthOf(ends, 1)
     assert.deepStrictEqual(lost, ["a", "b"])
   })
 
-  it("may be forgotten when nobody has needed it for long", () => {
-    const { clock, line, submit, wire } = makeLine()
+  it("is idle a minute after it has closed", () => {
+    const { clock, link, submit, connection } = makeLink()
     submit("a")
     clock.now += 3_600_000
-    assert.isFalse(line.isIdle)
-    wire().ended("cut")
+    assert.isFalse(link.isIdle)
+    connection().ended("cut")
     clock.now += 1000
-    assert.isFalse(line.isIdle)
+    assert.isFalse(link.isIdle)
     clock.now += 60_000
-    assert.isTrue(line.isIdle)
+    assert.isTrue(link.isIdle)
   })
 
-  it("hangs up on whoever answers with something else", () => {
-    const { ends, lost, submit, wire } = makeLine()
+  it("closes on an invalid reply", () => {
+    const { ends, lost, submit, connection } = makeLink()
     submit("a")
-    wire().received("Hello?")
+    connection().received("Hello?")
     assert.lengthOf(ends, 1)
-    assert.isDefined(wire().closed)
+    assert.isDefined(connection().closed)
     assert.deepStrictEqual(lost, ["a"])
   })
 
-  it("remembers no more than one loss a room, however much it carries", () => {
-    const { leave, lost, submit, wire } = makeLine()
+  it("keeps one callback for each room, however many batches it sends", () => {
+    const { runTimers, lost, submit, connection } = makeLink()
     for (let i = 0; i < 1000; i++) {
       submit("a")
-      leave()
+      runTimers()
     }
-    wire().ended("cut")
+    connection().ended("cut")
     assert.deepStrictEqual(lost, ["a"])
   })
 })

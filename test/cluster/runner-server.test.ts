@@ -1,4 +1,4 @@
-/** Wires over real sockets: they share the runner's port, and whoever misbehaves on one loses it. */
+/** Runner connections over real sockets: one port for two protocols, and misbehaving peers. */
 import { connect, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, type Scope } from "effect"
@@ -15,36 +15,36 @@ import { freePort } from "#testing/runners"
 
 const preamble = "runner-line-1\n"
 
-/** What happens at an end, and the end. */
-class Watched implements RunnerConnectionEvents {
+/** Records the frames of one end, and why it closed. */
+class RecordedEnd implements RunnerConnectionEvents {
   readonly frames = Effect.runSync(Queue.unbounded<string>())
-  readonly over = Deferred.makeUnsafe<string>()
-  wire: RunnerConnection | undefined
+  readonly closed = Deferred.makeUnsafe<string>()
+  connection: RunnerConnection | undefined
   readonly received = (frame: string): void => void Queue.offerUnsafe(this.frames, frame)
-  readonly ended = (why: string): void => void Deferred.doneUnsafe(this.over, Effect.succeed(why))
-  readonly send = (frame: string): void => this.wire?.send(frame)
+  readonly ended = (why: string): void => void Deferred.doneUnsafe(this.closed, Effect.succeed(why))
+  readonly send = (frame: string): void => this.connection?.send(frame)
   readonly next = Queue.take(this.frames)
-  readonly end = Deferred.await(this.over)
+  readonly end = Deferred.await(this.closed)
 }
 
-/** A runner's port, and the wires that others open to it. */
-const startPort = Effect.gen(function* () {
+/** A runner server, and connections that others open to it. */
+const startServer = Effect.gen(function* () {
   const port = yield* freePort
   const context = yield* Layer.build(runnerServerLayer("127.0.0.1", port))
-  const accepted = yield* Queue.unbounded<Watched>()
-  const { wires, server } = yield* Effect.provideContext(
+  const accepted = yield* Queue.unbounded<RecordedEnd>()
+  const { transport, server } = yield* Effect.provideContext(
     Effect.gen(function* () {
-      return { wires: yield* RunnerTransport, server: yield* SocketServer.SocketServer }
+      return { transport: yield* RunnerTransport, server: yield* SocketServer.SocketServer }
     }),
     context
   )
-  wires.accept((wire) => {
-    const watched = new Watched()
-    watched.wire = wire
-    Queue.offerUnsafe(accepted, watched)
-    return watched
+  transport.accept((connection) => {
+    const recorded = new RecordedEnd()
+    recorded.connection = connection
+    Queue.offerUnsafe(accepted, recorded)
+    return recorded
   })
-  /** What the cluster's own calls would read. */
+  /** Bytes that reach the cluster's own RPC. */
   const calls = yield* Queue.unbounded<string>()
   yield* Effect.forkScoped(
     server.run((socket) =>
@@ -59,25 +59,25 @@ const startPort = Effect.gen(function* () {
       )
     )
   )
-  const open = (to = port): Watched => {
-    const watched = new Watched()
-    watched.wire = wires.open(RunnerAddress.make("127.0.0.1", to), watched)
-    return watched
+  const open = (to = port): RecordedEnd => {
+    const recorded = new RecordedEnd()
+    recorded.connection = transport.open(RunnerAddress.make("127.0.0.1", to), recorded)
+    return recorded
   }
   return { port, open, accepted: Queue.take(accepted), calls: Queue.take(calls) }
 })
 
-/** A peer that is no runner; it goes with the test. */
-const stranger = (port: number): Effect.Effect<Socket, never, Scope.Scope> =>
+/** A plain TCP client; the test's scope closes it. */
+const rawClient = (port: number): Effect.Effect<Socket, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => connect({ host: "127.0.0.1", port }).on("error", () => undefined)),
     (socket) => Effect.sync(() => void socket.destroy())
   )
 
-describe("the runner's port", () => {
+describe("the runner server", () => {
   it.live("carries frames both ways, in order and whole", () =>
     Effect.gen(function* () {
-      const { accepted, open } = yield* startPort
+      const { accepted, open } = yield* startServer
       const near = open()
       const frames = ["first", "", "größer ".repeat(200_000), "last"]
       for (const frame of frames) near.send(frame)
@@ -88,12 +88,12 @@ describe("the runner's port", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("tells both ends of the end, after what was sent", () =>
+  it.live("reports the close to both ends, after the frames sent before", () =>
     Effect.gen(function* () {
-      const { accepted, open } = yield* startPort
+      const { accepted, open } = yield* startServer
       const near = open()
       near.send("farewell")
-      near.wire?.close("enough")
+      near.connection?.close("enough")
       const far = yield* accepted
       assert.strictEqual(yield* far.next, "farewell")
       assert.strictEqual(yield* near.end, "enough")
@@ -101,24 +101,24 @@ describe("the runner's port", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("hands every other connection to the cluster's calls, with all that it says", () =>
+  it.live("hands every other connection to the cluster's RPC, with all of its bytes", () =>
     Effect.gen(function* () {
-      const { calls, port } = yield* startPort
-      const first = yield* stranger(port)
+      const { calls, port } = yield* startServer
+      const first = yield* rawClient(port)
       first.write("runner calls")
       assert.strictEqual(yield* calls, "runner calls")
-      const second = yield* stranger(port)
+      const second = yield* rawClient(port)
       second.write("r")
       second.write("unknown")
-      let heard = ""
-      while (heard !== "runknown") heard += yield* calls
+      let received = ""
+      while (received !== "runknown") received += yield* calls
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes a preamble in pieces", () =>
+  it.live("accepts a preamble in pieces", () =>
     Effect.gen(function* () {
-      const { accepted, port } = yield* startPort
-      const peer = yield* stranger(port)
+      const { accepted, port } = yield* startServer
+      const peer = yield* rawClient(port)
       peer.setNoDelay(true)
       peer.write(preamble.slice(0, 5))
       peer.write(`${preamble.slice(5)}\0\0`)
@@ -128,35 +128,33 @@ describe("the runner's port", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("ends a wire that carries garbage, and says so", () =>
+  it.live("closes a connection that carries garbage, with the reason", () =>
     Effect.gen(function* () {
-      const { accepted, port } = yield* startPort
-      const peer = yield* stranger(port)
+      const { accepted, port } = yield* startServer
+      const peer = yield* rawClient(port)
       peer.write(`${preamble}GET / HTTP/1.1\r\n\r\n`, "latin1")
       const far = yield* accepted
       assert.match(yield* far.end, /a frame of \d+ bytes, at most \d+ are allowed/)
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "ends a wire whose other end does not read, before it holds much more than the bound",
-    () =>
-      Effect.gen(function* () {
-        const { accepted, port } = yield* startPort
-        const peer = yield* stranger(port)
-        peer.pause()
-        peer.write(preamble)
-        const far = yield* accepted
-        const frame = "x".repeat(8 * 1024 * 1024)
-        const enough = rooms.linkBufferMaxBytes / frame.length + 4
-        for (let i = 0; i < enough; i++) far.send(frame)
-        assert.strictEqual(yield* far.end, "the other end does not take what is sent")
-      }).pipe(Effect.scoped)
+  it.live("closes a connection whose peer does not read, before the buffer exceeds its bound", () =>
+    Effect.gen(function* () {
+      const { accepted, port } = yield* startServer
+      const peer = yield* rawClient(port)
+      peer.pause()
+      peer.write(preamble)
+      const far = yield* accepted
+      const frame = "x".repeat(8 * 1024 * 1024)
+      const enough = rooms.linkBufferMaxBytes / frame.length + 4
+      for (let i = 0; i < enough; i++) far.send(frame)
+      assert.strictEqual(yield* far.end, "the other end does not take what is sent")
+    }).pipe(Effect.scoped)
   )
 
-  it.live("says why a wire cannot be opened", () =>
+  it.live("reports why a connection cannot be opened", () =>
     Effect.gen(function* () {
-      const { open } = yield* startPort
+      const { open } = yield* startServer
       const nobody = open(yield* freePort)
       nobody.send("anyone?")
       assert.match(yield* nobody.end, /ECONNREFUSED/)

@@ -1,4 +1,4 @@
-/** Shard locks in a real Postgres: many let go in one statement (see `src/cluster/lock-session.ts`). */
+/** Shard locks in a real Postgres: releases many in one statement. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
 import {
@@ -13,7 +13,7 @@ import { poolLayer } from "#sql/database"
 import { LockSession, LockSessionLive } from "#server/cluster/lock-session"
 import { cloneDatabase } from "#testing/database"
 
-/** A runner's storage, on connections of its own. */
+/** A runner's storage, with its own connections. */
 const storageOf = (url: Redacted.Redacted, address: RunnerAddress.RunnerAddress) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(
@@ -33,7 +33,7 @@ const some = shards.slice(0, 3)
 const names = (of: ReadonlyArray<ShardId.ShardId>) => of.map(String).toSorted()
 
 describe("a runner's lock session", () => {
-  it.live("lets the shards go that are asked for, and no others", () =>
+  it.live("releases exactly the given shards", () =>
     Effect.gen(function* () {
       const url = yield* cloneDatabase(Redacted.make(inject("postgres")))
       const [one, two] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]

@@ -1,7 +1,7 @@
 /**
- * The cluster: where entities live. One process alone keeps everything in itself; with
+ * The cluster, which decides where entities live. A single process holds all of them in memory. With
  * `SVC_RUNNER_HOST` and `SVC_RUNNER_PORT` it joins the other runners on the same Postgres, and shards
- * move between them when one comes, goes or dies (design section 5).
+ * move between runners when one joins, leaves or dies.
  */
 import { Effect, Fiber, Layer, Option, Scope } from "effect"
 import {
@@ -34,12 +34,14 @@ import { runnerServerLayer } from "./runner-server.ts"
 import { HandoverStorage } from "./shard-locks.ts"
 
 /**
- * Intervals for hand-over within seconds. The lock of a runner that froze ends with its database
- * session after `shardLockExpiration`; entities stop well before another runner may start them. What
- * a runner does to its locks has to be done within a refresh interval, and takes two statements one
- * after the other: that is how slow the database may be without costing the runner its shards. A runner
- * that could not lock shards asks again after `entityMessagePollInterval` (no messages are stored here),
- * before the new database session it has for that ends, too.
+ * Intervals for hand-over within seconds.
+ *
+ * - The locks of a frozen runner end with its database session after `shardLockExpiration`. Entities
+ *   stop well before another runner may start them.
+ * - A runner must refresh its locks within a refresh interval, which takes two statements in sequence.
+ *   A slower database costs the runner its shards.
+ * - A runner that could not lock shards retries after `entityMessagePollInterval` (no messages are
+ *   stored here), before its new database session ends.
  */
 export const shardingTimings = {
   simulateRemoteSerialization: false,
@@ -59,21 +61,21 @@ const singleNode = Sharding.layer.pipe(
   Layer.provide(ShardingConfig.layer(shardingTimings))
 )
 
-/** The cluster's own calls. */
-const RunnerCalls = RpcServer.layer(Runners.Rpcs, {
+/** Server for the cluster's own RPC. */
+const RunnerRpc = RpcServer.layer(Runners.Rpcs, {
   spanPrefix: "RunnerServer",
   disableTracing: true,
   disableFatalDefects: true
 }).pipe(Layer.provide(RunnerServer.layerHandlers))
 
-/** How long the calls of other runners may take to end, before this one stops without that. */
-const callsCloseMillis = 300
+/** How long a stopping runner waits for calls of other runners to end. */
+const rpcCloseMillis = 300
 
 /**
- * The same layer; what hangs while it closes is left behind. A call whose answer goes to a connection
- * that broke while the process was frozen never ends.
+ * The same layer with a time limit on its release. A call whose reply goes to a connection that broke
+ * while the process was frozen never ends.
  */
-const closedWithin = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) =>
+const withCloseTimeout = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) =>
   Layer.effectContext(
     Effect.gen(function* () {
       const scope = yield* Scope.make()
@@ -88,9 +90,9 @@ const closedWithin = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) =>
     })
   )
 
-/** A runner among others, over whatever wires, list of runners and hearing it is given. */
+/** A runner of a cluster, given a transport, runner storage and failure detector. */
 export const RunnerLive = Layer.mergeAll(
-  closedWithin(RunnerCalls, callsCloseMillis),
+  withCloseTimeout(RunnerRpc, rpcCloseMillis),
   HealthMonitor
 ).pipe(
   Layer.provideMerge(Sharding.layer),
@@ -125,7 +127,7 @@ const multiNode = (host: string, port: number, shardGroups: ReadonlyArray<string
 
 const shardsPerGroup = ShardingConfig.defaults.shardsPerGroup
 
-/** Whether this runner has its share of the shards, and keeps them. */
+/** This runner is ready while it owns shards and is not shutting down. */
 export const ReadinessLive = Layer.effect(
   Readiness,
   Effect.gen(function* () {
@@ -149,7 +151,7 @@ type ClusterLayer = Layer.Layer<
   LocalRooms | NodeFlush | Invalidation | SqlClient.SqlClient
 >
 
-/** Sharding as the settings want it. */
+/** Single-node or multi-node sharding, as the settings say. */
 export const ClusterLive = Layer.unwrap(
   Effect.map(Settings, ({ runner }): ClusterLayer =>
     runner === undefined ? singleNode : multiNode(runner.host, runner.port, runner.shardGroups)

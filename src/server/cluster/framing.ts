@@ -1,57 +1,56 @@
 /**
- * Frames of text on a stream of bytes: four bytes of length, big-endian, then UTF-8. However the
- * stream is cut into chunks, the frames are the same; nothing longer than the limit is ever kept.
+ * Text frames over a byte stream: a 4-byte big-endian length, then UTF-8. The frames do not depend on
+ * how the stream is cut into chunks, and a frame above the limit is never buffered.
  */
 import { rooms } from "#rpc/limits"
 
-const headBytes = 4
+const headerBytes = 4
 
-/** A peer announced a frame that is too long, or sends something that is no frame. */
+/** The peer announced a frame above the limit, or does not send frames at all. */
 export class OversizedFrame extends Error {
   override readonly name = "OversizedFrame"
 }
 
-/** The frame as bytes. */
 export const encodeFrame = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
   if (length > rooms.linkFrameMaxBytes) throw oversized(length)
-  const bytes = Buffer.allocUnsafe(headBytes + length)
+  const bytes = Buffer.allocUnsafe(headerBytes + length)
   bytes.writeUInt32BE(length)
-  bytes.write(text, headBytes)
+  bytes.write(text, headerBytes)
   return bytes
 }
 
 const oversized = (length: number) =>
   new OversizedFrame(`a frame of ${length} bytes, at most ${rooms.linkFrameMaxBytes} are allowed`)
 
-/** Takes chunks, gives frames. */
+/** Decodes chunks into frames. */
 export class FrameReader {
   #chunks: Array<Buffer> = []
-  /** Bytes in the chunks. */
-  #held = 0
-  /** Bytes that the next step needs: a head, or a frame with its head. */
-  #needed = headBytes
+  #bufferedBytes = 0
+  /** Bytes that the next step needs: a header, or a header and its frame. */
+  #neededBytes = headerBytes
 
-  /** The frames that are whole with this chunk. Throws {@link OversizedFrame}. */
+  /** Returns the frames that this chunk completes. Throws {@link OversizedFrame}. */
   push(chunk: Buffer): ReadonlyArray<string> {
     this.#chunks.push(chunk)
-    this.#held += chunk.length
-    if (this.#held < this.#needed) return []
-    const bytes = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#held)
+    this.#bufferedBytes += chunk.length
+    if (this.#bufferedBytes < this.#neededBytes) return []
+    const bytes =
+      this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#bufferedBytes)
     const frames: Array<string> = []
     let at = 0
-    while (bytes.length - at >= headBytes) {
+    while (bytes.length - at >= headerBytes) {
       const length = bytes.readUInt32BE(at)
       if (length > rooms.linkFrameMaxBytes) throw oversized(length)
-      this.#needed = headBytes + length
-      if (bytes.length - at < this.#needed) break
-      frames.push(bytes.toString("utf8", at + headBytes, at + this.#needed))
-      at += this.#needed
-      this.#needed = headBytes
+      this.#neededBytes = headerBytes + length
+      if (bytes.length - at < this.#neededBytes) break
+      frames.push(bytes.toString("utf8", at + headerBytes, at + this.#neededBytes))
+      at += this.#neededBytes
+      this.#neededBytes = headerBytes
     }
     const rest = bytes.subarray(at)
     this.#chunks = rest.length === 0 ? [] : [rest]
-    this.#held = rest.length
+    this.#bufferedBytes = rest.length
     return frames
   }
 }

@@ -1,45 +1,45 @@
 /**
- * The database session that holds the runner's shard locks, to let many of them go in one statement.
- * The library asks twice for each shard, so a hundred of them take seconds on a busy machine, and
- * nobody has these shards meanwhile.
+ * The database session that holds the runner's shard locks, to release many of them in one statement.
+ * Effect Cluster needs two statements for each shard: a hundred shards take seconds on a busy machine,
+ * and nobody owns them meanwhile.
  */
 import { Context, Effect, Layer } from "effect"
 import { type ShardId, ShardingConfig } from "effect/cluster"
 import { SqlClient, type SqlConnection, type SqlError } from "effect/sql"
 
-/** Where the library counts the locks of a group from: its first group, its second and so on. */
-const groupNumbers = 1_000_000
+/** Lock numbers of the n-th shard group start at n times this, as Effect Cluster computes them. */
+const groupOffset = 1_000_000
 
 export class LockSession extends Context.Service<
   LockSession,
   {
-    /** Answers how many of the shards were locked, and are not any more. */
+    /** Releases the locks; returns how many of the shards were locked. */
     readonly unlock: (
       shards: ReadonlyArray<ShardId.ShardId>
     ) => Effect.Effect<number, SqlError.SqlError>
   }
 >()("server/cluster/lock-session/LockSession") {}
 
-type Reserved = (connection: SqlConnection.Connection) => void
+type OnReserve = (connection: SqlConnection.Connection) => void
 
-/** The same client; says which connections are reserved from it. */
-const observed = (sql: SqlClient.SqlClient, reserved: Reserved): SqlClient.SqlClient =>
+/** The same client; reports every connection that is reserved from it. */
+const observed = (sql: SqlClient.SqlClient, onReserve: OnReserve): SqlClient.SqlClient =>
   new Proxy(sql, {
     get: (client, key) => {
-      if (key === "withoutTransforms") return () => observed(client.withoutTransforms(), reserved)
+      if (key === "withoutTransforms") return () => observed(client.withoutTransforms(), onReserve)
       if (key !== "reserve") return Reflect.get(client, key)
-      return Effect.tap(client.reserve, (connection) => Effect.sync(() => reserved(connection)))
+      return Effect.tap(client.reserve, (connection) => Effect.sync(() => onReserve(connection)))
     }
   })
 
-/** The client for the library's storage, and the session that it reserves. */
+/** The client for Effect Cluster's storage, and the session that the storage reserves. */
 export const LockSessionLive = Layer.effectContext(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const config = yield* ShardingConfig.ShardingConfig
     const groups = Array.from(ShardingConfig.shardGroupConfig(config).available)
     const numberOf = ({ group, id }: ShardId.ShardId): number =>
-      (groups.indexOf(group) + 1) * groupNumbers + id
+      (groups.indexOf(group) + 1) * groupOffset + id
     let session: SqlConnection.Connection | undefined
     const client = observed(sql, (connection) => {
       session = connection

@@ -1,54 +1,55 @@
 /**
- * Which runners are out, since others do not hear them. A runner that hears all but one and a runner
- * that hears nobody both only know that there is silence; so everybody tells whom it does not hear, and
- * all come to the same verdict. Without one, two that have lost each other would take each other's
- * shards, and whoever hears both would give them back, again and again.
+ * Decides which runners are evicted, from all reports of unreachable peers. A runner that cannot reach
+ * one other and a runner that can reach nobody observe the same silence, so each one publishes its
+ * reports and all come to the same decision. Without it, two runners that have lost each other would
+ * take each other's shards again and again.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import { type RunnerAddress, ShardingConfig } from "effect/cluster"
 import { Invalidation } from "#server/platform/invalidation"
 
-/** One runner does not hear another. */
+/** A report that the runner `by` does not reach the runner `of`. */
 export interface Suspicion {
   readonly by: string
   readonly of: string
 }
 
-/** Longer than it takes to find out anew that there is silence. */
-const keepMillis = 8000
+/** Lifetime of a report; longer than it takes to detect the same silence again. */
+const suspicionMillis = 8000
 
 /**
- * Who is out: whoever is suspected by one that is heard better, or as well and comes first in the
- * alphabet. So of two that have lost each other one is out, and one that has lost all others is.
+ * The evicted runners. A report counts if its reporter is suspected by fewer runners than its subject,
+ * or by as many and its address sorts first. So of two that have lost each other one is evicted, and a
+ * runner that has lost all others is evicted too.
  */
 export const evictedRunners = (suspicions: ReadonlyArray<Suspicion>): ReadonlySet<string> => {
-  const doubters = Map.groupBy(suspicions, ({ of }) => of)
-  const isBelieved = ({ by, of }: Suspicion): boolean => {
-    const more = (doubters.get(by)?.length ?? 0) - (doubters.get(of)?.length ?? 0)
-    return more < 0 || (more === 0 && by < of)
+  const bySubject = Map.groupBy(suspicions, ({ of }) => of)
+  const counts = ({ by, of }: Suspicion): boolean => {
+    const difference = (bySubject.get(by)?.length ?? 0) - (bySubject.get(of)?.length ?? 0)
+    return difference < 0 || (difference === 0 && by < of)
   }
-  return new Set(suspicions.filter(isBelieved).map(({ of }) => of))
+  return new Set(suspicions.filter(counts).map(({ of }) => of))
 }
 
 export interface MembershipView {
   /**
-   * Tells everybody whether this runner hears another: silence again and again. An answer has gone both
-   * ways, so whoever gets one speaks for both; what one has said that is gone counts no more.
+   * Publishes whether this runner reaches another one; repeat it while the other is silent. A reply
+   * proves both directions, so `answers` also withdraws the other's report. `gone` withdraws what the
+   * dead runner has reported.
    */
   readonly report: (
     of: RunnerAddress.RunnerAddress,
-    heard: "silent" | "answers" | "gone"
+    status: "silent" | "answers" | "gone"
   ) => Effect.Effect<void>
   readonly isEvicted: (address: RunnerAddress.RunnerAddress) => boolean
-  /** Does the other say that it does not hear this runner? */
+  /** Whether the other runner has reported this one as silent. */
   readonly suspectsSelf: (by: RunnerAddress.RunnerAddress) => boolean
-  /** Is this runner out itself? */
   readonly isSelfEvicted: () => boolean
 }
 
-/** A runner that is alone hears nobody, and nobody it. */
+/** The default is for a single node: nobody is evicted. */
 export const Membership = Context.Reference<MembershipView>(
-  "server/cluster/membership/Suspicions",
+  "server/cluster/membership/Membership",
   {
     defaultValue: () => ({
       report: () => Effect.void,
@@ -61,7 +62,7 @@ export const Membership = Context.Reference<MembershipView>(
 
 const textOf = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
 
-/** Told over the channel on which everybody hears that the list of runners has changed. */
+/** Exchanges the reports over the invalidation channel, as changes of the runner list. */
 export const MembershipLive = Layer.effect(
   Membership,
   Effect.gen(function* () {
@@ -69,35 +70,36 @@ export const MembershipLive = Layer.effect(
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     const clock = yield* Clock.Clock
     const self = Option.match(runnerAddress, { onNone: () => "", onSome: textOf })
-    /** Until when a suspicion is believed. */
-    const until = new Map<string, number>()
+    /** Expiry of each report, by `<by> <of>`, Unix milliseconds. */
+    const expirations = new Map<string, number>()
 
     yield* invalidation.subscribe(({ id, kind }) =>
       Effect.sync(() => {
-        const [by = "", of, heard] = kind === "runners" ? id.split(" ") : []
+        const [by = "", of, status] = kind === "runners" ? id.split(" ") : []
         if (of === undefined) return
-        if (heard === "silent") {
-          until.set(`${by} ${of}`, clock.currentTimeMillisUnsafe() + keepMillis)
-        } else for (const pair of [`${by} ${of}`, `${of} ${by}`]) until.delete(pair)
+        if (status === "silent") {
+          expirations.set(`${by} ${of}`, clock.currentTimeMillisUnsafe() + suspicionMillis)
+        } else for (const pair of [`${by} ${of}`, `${of} ${by}`]) expirations.delete(pair)
       })
     )
 
-    const present = (): ReadonlyArray<Suspicion> => {
+    const current = (): ReadonlyArray<Suspicion> => {
       const now = clock.currentTimeMillisUnsafe()
-      for (const [who, end] of until) if (end < now) until.delete(who)
-      return Array.from(until.keys(), (who) => {
-        const [by = "", of = ""] = who.split(" ")
+      for (const [pair, end] of expirations) if (end < now) expirations.delete(pair)
+      return Array.from(expirations.keys(), (pair) => {
+        const [by = "", of = ""] = pair.split(" ")
         return { by, of }
       })
     }
-    const isOut = (text: string): boolean => until.size > 0 && evictedRunners(present()).has(text)
+    const isEvicted = (address: string): boolean =>
+      expirations.size > 0 && evictedRunners(current()).has(address)
 
     return {
-      report: (of, heard) =>
-        invalidation.publish({ kind: "runners", id: `${self} ${textOf(of)} ${heard}` }),
-      isEvicted: (address) => isOut(textOf(address)),
-      suspectsSelf: (by) => until.has(`${textOf(by)} ${self}`),
-      isSelfEvicted: () => isOut(self)
+      report: (of, status) =>
+        invalidation.publish({ kind: "runners", id: `${self} ${textOf(of)} ${status}` }),
+      isEvicted: (address) => isEvicted(textOf(address)),
+      suspectsSelf: (by) => expirations.has(`${textOf(by)} ${self}`),
+      isSelfEvicted: () => isEvicted(self)
     }
   })
 )

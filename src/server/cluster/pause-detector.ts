@@ -1,14 +1,15 @@
 /**
- * Whether a process may trust what it knows of its shards. One that was frozen for longer than its
- * locks last may have lost them without noticing: it doubts, until the locks have been asked for anew.
- * Time is the time of day, which goes on while a machine sleeps; a monotonic clock does not.
+ * Detects that the process was paused (SIGSTOP, a suspended machine) for longer than its shard locks
+ * last. From then on ownership is unconfirmed, until the locks have been refreshed.
+ *
+ * Uses the time of day, which goes on while a machine sleeps; a monotonic clock does not.
  */
 export class PauseDetector {
   readonly #gapMillis: number
   readonly #now: () => number
   #awakeAt: number
-  #doubtful = false
-  #times = 0
+  #unconfirmed = false
+  #pauses = 0
 
   constructor(gapMillis: number, now: () => number) {
     this.#gapMillis = gapMillis
@@ -16,30 +17,31 @@ export class PauseDetector {
     this.#awakeAt = now()
   }
 
-  /** How often there was reason to doubt. */
+  /** Number of pauses so far. */
   get pauses(): number {
-    return this.#times
+    return this.#pauses
   }
 
-  /** Is there doubt? To be asked often, and before anything is done as the owner. */
+  /** Whether ownership is unconfirmed. Poll this, and read it before every action of an owner. */
   get isUnconfirmed(): boolean {
     const now = this.#now()
     if (now - this.#awakeAt > this.#gapMillis) {
-      this.#doubtful = true
-      this.#times += 1
+      this.#unconfirmed = true
+      this.#pauses += 1
     }
     this.#awakeAt = now
-    return this.#doubtful
+    return this.#unconfirmed
   }
 
   /**
-   * The locks are asked for. What this returns says that the answer has come, whichever locks it names:
-   * those that are lost are given up with it. A failure is no answer.
+   * Begins a refresh of the locks; call the result when the refresh has succeeded. That confirms the
+   * ownership unless the process was paused meanwhile. Locks that the refresh does not return are lost,
+   * and their shards are given up with it.
    */
   beginRefresh(): () => void {
-    const times = this.isUnconfirmed ? this.#times : Number.NaN
+    const pauses = this.isUnconfirmed ? this.#pauses : Number.NaN
     return () => {
-      if (this.#times === times) this.#doubtful = false
+      if (this.#pauses === pauses) this.#unconfirmed = false
     }
   }
 }

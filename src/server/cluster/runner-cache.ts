@@ -1,13 +1,12 @@
 /**
- * The list of runners, kept in memory: the library reads it ten times a second. It is read anew when
- * some runner says that it has changed it, and every second, since a runner that is silent falls off
- * it by itself.
+ * Cache of the runner list, which Effect Cluster reads ten times a second. Read again when a runner
+ * announces a change, and every second, since the entry of a dead runner expires without one.
  */
 import { Clock, Effect, Layer } from "effect"
 import { RunnerStorage } from "effect/cluster"
 import { Invalidation } from "#server/platform/invalidation"
 
-const keepMillis = 1000
+const maxAgeMillis = 1000
 const publishMillis = 500
 
 type Storage = RunnerStorage.RunnerStorage["Service"]
@@ -17,44 +16,44 @@ const make = Effect.gen(function* () {
   const invalidation = yield* Invalidation
   const clock = yield* Clock.Clock
   let list: Effect.Success<Storage["getRunners"]> = []
-  let until = 0
-  /** Counts the news; a list that was asked for before the last is old. */
-  let news = 0
+  let expiresAt = 0
+  /** Counts invalidations: a read that began before the last one is stale. */
+  let version = 0
 
-  const forget = Effect.sync(() => {
-    until = 0
-    news += 1
+  const invalidate = Effect.sync(() => {
+    expiresAt = 0
+    version += 1
   })
 
-  /** Who does not hear of it reads the list again soon enough. */
-  const tell = invalidation
+  /** Best effort: a runner that misses the announcement reads the list within a second. */
+  const announce = invalidation
     .publish({ kind: "runners", id: "" })
-    .pipe(Effect.timeoutOption(publishMillis), Effect.ignoreCause, Effect.andThen(forget))
+    .pipe(Effect.timeoutOption(publishMillis), Effect.ignoreCause, Effect.andThen(invalidate))
 
   yield* invalidation.subscribe(({ id, kind }) =>
-    (kind === "runners" && id === "") || kind === "everything" ? forget : Effect.void
+    (kind === "runners" && id === "") || kind === "everything" ? invalidate : Effect.void
   )
 
   return RunnerStorage.RunnerStorage.of({
     ...storage,
     getRunners: Effect.suspend(() => {
       const now = clock.currentTimeMillisUnsafe()
-      if (now < until) return Effect.succeed(list)
-      const asked = news
+      if (now < expiresAt) return Effect.succeed(list)
+      const readVersion = version
       return Effect.map(storage.getRunners, (read) => {
-        if (asked === news) {
+        if (readVersion === version) {
           list = read
-          until = now + keepMillis
+          expiresAt = now + maxAgeMillis
         }
         return read
       })
     }),
-    register: (runner, healthy) => Effect.tap(storage.register(runner, healthy), () => tell),
-    unregister: (address) => Effect.tap(storage.unregister(address), () => tell),
+    register: (runner, healthy) => Effect.tap(storage.register(runner, healthy), () => announce),
+    unregister: (address) => Effect.tap(storage.unregister(address), () => announce),
     setRunnerHealth: (address, healthy) =>
-      Effect.tap(storage.setRunnerHealth(address, healthy), () => tell)
+      Effect.tap(storage.setRunnerHealth(address, healthy), () => announce)
   })
 })
 
-/** Decorates the storage below it. */
+/** Wraps the runner storage below it. */
 export const RunnerCache = Layer.effect(RunnerStorage.RunnerStorage, make)

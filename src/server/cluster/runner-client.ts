@@ -1,7 +1,7 @@
 /**
- * How a runner calls others: Effect RPC over a socket that is asked every second whether the other
- * side still answers. A frozen runner keeps its connections open; calls under way must fail all the
- * same, so that they can go to whoever has its entities now.
+ * Client for the cluster's own RPC: Effect RPC over a socket with a ping every second. A frozen runner
+ * keeps its connections open; the ping makes calls to it fail, so that they are retried on the runner
+ * that owns the entities now.
  */
 import { NodeSocket } from "@effect/platform-node"
 import { Effect, Layer } from "effect"

@@ -1,10 +1,10 @@
 /**
- * A line to one node: carries what this one has for its rooms and from its own, everything of a turn in
- * one frame. The other node answers what it refuses.
+ * Outgoing link to one other node: carries inputs for its rooms and outputs of this node's rooms, all
+ * of one flush in one frame. The other node replies with the rooms that it refuses.
  *
- * A frame that was sent may not arrive, and the line does not send it again: whoever gave something
- * to a line that then ends is told, unless a later heartbeat was answered, since what was sent before
- * that has arrived. So what arrives is in order and without a gap until someone is told of one.
+ * Delivery is at most once: a lost frame is never sent again. If the link closes, `onLost` runs for
+ * each batch that no acknowledged heartbeat covers. So what arrives is in order, and without a gap
+ * until `onLost` reports one.
  */
 import { Option, Schema } from "effect"
 import { rooms } from "#rpc/limits"
@@ -12,7 +12,7 @@ import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/lines"
 import type { FlushScheduler } from "#server/platform/flush"
 import type { RunnerConnection, RunnerConnectionEvents } from "./runner-transport.ts"
 
-/** Heartbeats, and their answers. Everything else is JSON. */
+/** A heartbeat and its reply. Every other frame is JSON. */
 export const ping = "?"
 export const pong = "!"
 
@@ -22,209 +22,209 @@ export const LinkBatch = Schema.fromJsonString(
 
 export type LinkBatch = typeof LinkBatch.Type
 
-/** Answered to the freight: the rooms that are not here for the commands. */
+/** Reply to a batch: ids of rooms that did not take their inputs, since they do not live there. */
 const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
 
 const decodeRefused = Schema.decodeUnknownOption(Refused)
 
-/** As many heartbeats without an answer are a bad sign, or the end of the line. */
-const beatsUntilDoubt = 2
-const beatsUntilEnd = 5
+/** Heartbeats without a pong until the node counts as silent, and until the link closes. */
+const missedUntilSilent = 2
+const missedUntilClose = 5
 
-/** A busy line asks this often; a node that has not answered by then gets nothing more. */
-const answerMillis = 100
+/** A busy link pings this often; until the pong arrives it sends no further batch. */
+const pingMillis = 100
 
 const backOffMillis = 50
 const backOffMaxMillis = 1000
-const forgetMillis = 60_000
+const idleMillis = 60_000
 
 type OnLost = () => void
 
-/** What all lines of a node have carried, in numbers that only grow. */
+/** Monotonic counters over all links of a node. */
 export class LinkStats {
   frames = 0
   characters = 0
-  /** Lines that broke after the other node had been heard. */
+  /** Links that closed after the other node had replied at least once. */
   broken = 0
 }
 
-/** It answers, it has stopped to answer, or it has not answered (on this connection) at all. */
-export type LinkStatus = "lives" | "silent" | "unknown"
+/** `alive`: replies to pings; `silent`: has stopped to; `unknown`: no reply yet on this connection. */
+export type LinkStatus = "alive" | "silent" | "unknown"
 
 export class RunnerLink {
   readonly #open: (events: RunnerConnectionEvents) => RunnerConnection
   readonly #now: () => number
-  readonly #turn: Pick<FlushScheduler, "scheduleLink">
-  readonly #carried: LinkStats
-  readonly #ended: (why: string, answered: boolean) => void
-  #wire: RunnerConnection | undefined
+  readonly #scheduler: Pick<FlushScheduler, "scheduleLink">
+  readonly #stats: LinkStats
+  readonly #onClose: (reason: string, wasAlive: boolean) => void
+  #connection: RunnerConnection | undefined
   #inputs: Array<RemoteRoomInputs> = []
   #items: Array<RemoteRoomOutputs> = []
-  /** Whom to tell of a loss, by room: what was given since the last heartbeat, and before. */
-  #since = new Map<string, OnLost>()
-  #before = new Map<string, OnLost>()
-  /** Heartbeats since the last answer. */
-  #unanswered = 0
-  #answered = false
+  /** Callbacks by room, for batches after the last ping and for those that it covers. */
+  #afterPing = new Map<string, OnLost>()
+  #beforePing = new Map<string, OnLost>()
+  /** Heartbeats since the last pong. */
+  #missed = 0
+  #hasReplied = false
   #failures = 0
   #closedUntil = 0
-  #askedAt = 0
-  /** The other node is busy with what it has been sent: what is given meanwhile gathers. */
-  #held = false
+  #pingedAt = 0
+  /** The other node has not replied to the last ping of a busy link: new batches wait. */
+  #isWaiting = false
 
   constructor(options: {
     readonly open: (events: RunnerConnectionEvents) => RunnerConnection
     /** Milliseconds. */
     readonly now: () => number
-    readonly turn: Pick<FlushScheduler, "scheduleLink">
-    readonly carried: LinkStats
-    /** `answered`: the other node had been heard before that. */
-    readonly ended: (why: string, answered: boolean) => void
+    readonly scheduler: Pick<FlushScheduler, "scheduleLink">
+    readonly stats: LinkStats
+    /** `wasAlive`: the other node had replied at least once on this connection. */
+    readonly onClose: (reason: string, wasAlive: boolean) => void
   }) {
     this.#open = options.open
     this.#now = options.now
-    this.#turn = options.turn
-    this.#carried = options.carried
-    this.#ended = options.ended
+    this.#scheduler = options.scheduler
+    this.#stats = options.stats
+    this.#onClose = options.onClose
   }
 
-  submit(inputs: RemoteRoomInputs, lost: OnLost): void {
-    if (!this.#carries(`inputs ${inputs.room}`, lost)) return
+  submit(inputs: RemoteRoomInputs, onLost: OnLost): void {
+    if (!this.#accepts(`inputs ${inputs.room}`, onLost)) return
     this.#inputs.push(inputs)
-    this.#turn.scheduleLink(this)
+    this.#scheduler.scheduleLink(this)
   }
 
-  tell(items: RemoteRoomOutputs, lost: OnLost): void {
-    if (!this.#carries(`items ${items.room}`, lost)) return
+  deliver(items: RemoteRoomOutputs, onLost: OnLost): void {
+    if (!this.#accepts(`items ${items.room}`, onLost)) return
     this.#items.push(items)
-    this.#turn.scheduleLink(this)
+    this.#scheduler.scheduleLink(this)
   }
 
-  /** What is heard of the other node. To be asked again and again: a line that is not open opens. */
+  /** Status of the other node. Reading it opens a closed link, so poll it. */
   get status(): LinkStatus {
-    this.#stand()
-    if (!this.#answered) return "unknown"
-    return this.#unanswered < beatsUntilDoubt ? "lives" : "silent"
+    this.#ensureOpen()
+    if (!this.#hasReplied) return "unknown"
+    return this.#missed < missedUntilSilent ? "alive" : "silent"
   }
 
-  /** Does the other node answer? Unlike `heard`, this opens nothing. */
+  /** Whether the other node replies. Unlike `status`, this opens nothing. */
   get isAlive(): boolean {
-    return this.#answered && this.#unanswered < beatsUntilDoubt
+    return this.#hasReplied && this.#missed < missedUntilSilent
   }
 
-  /** Has nobody needed the line for long? Then it may be forgotten. */
+  /** Closed and unused for a minute: the link may be dropped. */
   get isIdle(): boolean {
-    return this.#wire === undefined && this.#now() > this.#closedUntil + forgetMillis
+    return this.#connection === undefined && this.#now() > this.#closedUntil + idleMillis
   }
 
-  /** To be called at even intervals. */
+  /** Call at even intervals. */
   heartbeat(): void {
-    if (this.#wire === undefined) return
-    if (this.#unanswered >= beatsUntilEnd) {
+    if (this.#connection === undefined) return
+    if (this.#missed >= missedUntilClose) {
       this.#end("the other node does not answer")
     } else {
-      if (this.#unanswered === 0) this.#ask()
-      else this.#unanswered += 1
+      if (this.#missed === 0) this.#ping()
+      else this.#missed += 1
     }
   }
 
-  #ask(): void {
-    this.#before = this.#since
-    this.#since = new Map()
-    this.#unanswered = 1
-    this.#askedAt = this.#now()
-    this.#wire?.send(ping)
+  #ping(): void {
+    this.#beforePing = this.#afterPing
+    this.#afterPing = new Map()
+    this.#missed = 1
+    this.#pingedAt = this.#now()
+    this.#connection?.send(ping)
   }
 
   close(): void {
-    this.#wire?.close("this node stops")
+    this.#connection?.close("this node stops")
   }
 
-  #carries(key: string, lost: OnLost): boolean {
-    if (!this.#stand()) {
-      lost()
+  #accepts(key: string, onLost: OnLost): boolean {
+    if (!this.#ensureOpen()) {
+      onLost()
       return false
     }
-    this.#since.set(key, lost)
+    this.#afterPing.set(key, onLost)
     if (this.#inputs.length + this.#items.length < rooms.watchBufferItems) return true
     this.#end("the other node does not keep up")
     return false
   }
 
-  /** Opens the line, unless it has just failed. */
-  #stand(): boolean {
-    if (this.#wire !== undefined) return true
+  /** Opens the link, unless it has just failed. */
+  #ensureOpen(): boolean {
+    if (this.#connection !== undefined) return true
     if (this.#now() < this.#closedUntil) return false
-    const wire: RunnerConnection = this.#open({
+    const connection: RunnerConnection = this.#open({
       received: (frame) => {
-        if (wire === this.#wire) this.#received(frame)
+        if (connection === this.#connection) this.#receive(frame)
       },
-      ended: (why) => {
-        if (wire === this.#wire) this.#end(why)
+      ended: (reason) => {
+        if (connection === this.#connection) this.#end(reason)
       }
     })
-    this.#wire = wire
+    this.#connection = connection
     this.heartbeat()
     return true
   }
 
-  #received(frame: string): void {
+  #receive(frame: string): void {
     if (frame === pong) {
-      this.#answered = true
-      this.#unanswered = 0
+      this.#hasReplied = true
+      this.#missed = 0
       this.#failures = 0
-      this.#before = new Map()
-      if (this.#held) this.#turn.scheduleLink(this)
-      this.#held = false
+      this.#beforePing = new Map()
+      if (this.#isWaiting) this.#scheduler.scheduleLink(this)
+      this.#isWaiting = false
       return
     }
     const refused = decodeRefused(frame)
-    if (Option.isNone(refused)) return this.#end("what came is not what answers a line")
+    if (Option.isNone(refused)) return this.#end("the other node sent an invalid reply")
     for (const room of refused.value) {
       const key = `inputs ${room}`
-      const lost = this.#since.get(key) ?? this.#before.get(key)
-      this.#since.delete(key)
-      this.#before.delete(key)
-      lost?.()
+      const onLost = this.#afterPing.get(key) ?? this.#beforePing.get(key)
+      this.#afterPing.delete(key)
+      this.#beforePing.delete(key)
+      onLost?.()
     }
   }
 
-  #end(why: string): void {
-    const wire = this.#wire
-    const told = [...this.#before.values(), ...this.#since.values()]
-    const answered = this.#answered
+  #end(reason: string): void {
+    const connection = this.#connection
+    const unacknowledged = [...this.#beforePing.values(), ...this.#afterPing.values()]
+    const wasAlive = this.#hasReplied
     const backOff = Math.min(backOffMaxMillis, backOffMillis * 2 ** this.#failures)
-    this.#wire = undefined
-    this.#before = new Map()
-    this.#since = new Map()
+    this.#connection = undefined
+    this.#beforePing = new Map()
+    this.#afterPing = new Map()
     this.#inputs = []
     this.#items = []
-    this.#answered = false
-    this.#unanswered = 0
-    this.#held = false
+    this.#hasReplied = false
+    this.#missed = 0
+    this.#isWaiting = false
     this.#failures += 1
     this.#closedUntil = this.#now() + backOff
-    wire?.close(why)
-    if (answered) this.#carried.broken += 1
-    this.#ended(why, answered)
-    for (const lost of told) lost()
+    connection?.close(reason)
+    if (wasAlive) this.#stats.broken += 1
+    this.#onClose(reason, wasAlive)
+    for (const onLost of unacknowledged) onLost()
   }
 
-  /** Sends what the turn has brought. */
+  /** Sends what has gathered since the last flush. */
   flush(): void {
     const inputs = this.#inputs
     const items = this.#items
     if (inputs.length + items.length === 0) return
     const now = this.#now()
-    const asked = now - this.#askedAt >= answerMillis
-    this.#held = this.#unanswered > 0 && asked
-    if (this.#held) return
+    const isPingDue = now - this.#pingedAt >= pingMillis
+    this.#isWaiting = this.#missed > 0 && isPingDue
+    if (this.#isWaiting) return
     this.#inputs = []
     this.#items = []
     const frame = JSON.stringify({ inputs, items })
-    this.#carried.frames += 1
-    this.#carried.characters += frame.length
-    this.#wire?.send(frame)
-    if (asked) this.#ask()
+    this.#stats.frames += 1
+    this.#stats.characters += frame.length
+    this.#connection?.send(frame)
+    if (isPingDue) this.#ping()
   }
 }

@@ -1,4 +1,4 @@
-/** The lines between this node and others (see {@link RemoteRooms}), both ends of them. */
+/** Links between this node and the others (see {@link RemoteRooms}): outgoing and incoming ends. */
 import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
@@ -12,43 +12,43 @@ import {
   RunnerTransport
 } from "./runner-transport.ts"
 
-const beatMillis = 400
+const heartbeatMillis = 400
 
-/** Signs of life. */
+/** Liveness of the other runners. */
 export class PeerRunners extends Context.Service<
   PeerRunners,
   {
-    /** What is heard of the runner over the line to it, which opens when there is none. */
+    /** Status of the link to the runner; opens the link when there is none. */
     readonly status: (address: RunnerAddress.RunnerAddress) => LinkStatus
   }
->()("server/cluster/runner-links/Neighbours") {}
+>()("server/cluster/runner-links/PeerRunners") {}
 
-const decodeFreight = Schema.decodeUnknownOption(LinkBatch)
+const decodeBatch = Schema.decodeUnknownOption(LinkBatch)
 
-/** Hands what arrives to the rooms and the gateway of this node; answers who refused. */
-const unload = (local: LocalRooms["Service"], freight: LinkBatch): ReadonlyArray<string> => {
+/** Hands a batch to this node's rooms and gateway; returns the rooms that refused their inputs. */
+const dispatch = (local: LocalRooms["Service"], batch: LinkBatch): ReadonlyArray<string> => {
   const refused: Array<string> = []
-  for (const { inputs, node, room, watch } of freight.inputs) {
+  for (const { inputs, node, room, watch } of batch.inputs) {
     const actor = local.actors.get(room)
     if (actor === undefined || actor.fenced || !actor.watches(node, watch)) refused.push(room)
     else actor.submit(node, inputs)
   }
-  for (const told of freight.items) local.deliverFar(told)
+  for (const outputs of batch.items) local.deliverFar(outputs)
   return refused
 }
 
-/** The end of another node's line; who sends something else is hung up on. */
-const terminal = (
+/** Incoming end of another node's link. An invalid frame closes the connection. */
+const incoming = (
   local: LocalRooms["Service"],
-  wire: RunnerConnection,
-  ended: (why: string) => void
+  connection: RunnerConnection,
+  ended: (reason: string) => void
 ): RunnerConnectionEvents => ({
   received: (frame) => {
-    if (frame === ping) return wire.send(pong)
-    const freight = decodeFreight(frame)
-    if (Option.isNone(freight)) return wire.close("what came is not what a line carries")
-    const refused = unload(local, freight.value)
-    if (refused.length > 0) wire.send(JSON.stringify(refused))
+    if (frame === ping) return connection.send(pong)
+    const batch = decodeBatch(frame)
+    if (Option.isNone(batch)) return connection.close("the frame is not a valid link batch")
+    const refused = dispatch(local, batch.value)
+    if (refused.length > 0) connection.send(JSON.stringify(refused))
   },
   ended
 })
@@ -60,77 +60,82 @@ const addressOf = (text: string): RunnerAddress.RunnerAddress => {
   return RunnerAddress.make(host, Number(port))
 }
 
-/** What the lines tell of themselves. */
-const readLines = Effect.fnUntraced(function* (
-  lines: ReadonlyMap<string, RunnerLink>,
-  carried: LinkStats
+const registerMetrics = Effect.fnUntraced(function* (
+  links: ReadonlyMap<string, RunnerLink>,
+  stats: LinkStats
 ) {
   const { counter, gauge } = yield* readings
-  gauge("svc_lines", "Lines to other runners that answer.", () => {
-    let answering = 0
-    for (const line of lines.values()) if (line.isAlive) answering += 1
-    return answering
+  gauge("svc_lines", "Links to other runners that reply to heartbeats.", () => {
+    let alive = 0
+    for (const link of links.values()) if (link.isAlive) alive += 1
+    return alive
   })
-  counter("svc_line_frames_total", "Frames sent over the lines.", () => carried.frames)
+  counter("svc_line_frames_total", "Frames sent over runner links.", () => stats.frames)
   counter(
     "svc_line_characters_total",
-    "Characters sent over the lines; most are a byte.",
-    () => carried.characters
+    "Characters sent over runner links; most are one byte.",
+    () => stats.characters
   )
-  counter("svc_lines_broken_total", "Lines that broke once they stood.", () => carried.broken)
+  counter(
+    "svc_lines_broken_total",
+    "Runner links that closed after they had been established.",
+    () => stats.broken
+  )
 })
 
-/** The lines of this runner. */
+/** All links of this runner. */
 export const RunnerLinksLive = Layer.effectContext(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     const clock = yield* Clock.Clock
-    const turn = yield* NodeFlush
+    const scheduler = yield* NodeFlush
     const local = yield* LocalRooms
-    const wires = yield* RunnerTransport
+    const transport = yield* RunnerTransport
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
-    const lines = new Map<string, RunnerLink>()
-    const carried = new LinkStats()
-    yield* readLines(lines, carried)
+    const links = new Map<string, RunnerLink>()
+    const stats = new LinkStats()
+    yield* registerMetrics(links, stats)
     const now = () => clock.currentTimeMillisUnsafe()
-    const note = (log: Effect.Effect<void>) => void runFork(log)
+    const write = (log: Effect.Effect<void>) => void runFork(log)
 
-    const lineTo = (to: string): RunnerLink => {
-      const known = lines.get(to)
+    const linkTo = (to: string): RunnerLink => {
+      const known = links.get(to)
       if (known !== undefined) return known
-      const line = new RunnerLink({
-        open: (events) => wires.open(addressOf(to), events),
+      const link = new RunnerLink({
+        open: (events) => transport.open(addressOf(to), events),
         now,
-        turn,
-        carried,
-        ended: (why, answered) => {
-          const log = answered ? Effect.logInfo : Effect.logDebug
-          note(log("The line to a runner has ended", to, why))
+        scheduler,
+        stats,
+        onClose: (reason, wasAlive) => {
+          const log = wasAlive ? Effect.logInfo : Effect.logDebug
+          write(log("The link to a runner has closed", to, reason))
         }
       })
-      lines.set(to, line)
-      return line
+      links.set(to, link)
+      return link
     }
 
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
-        for (const line of lines.values()) line.close()
+        for (const link of links.values()) link.close()
       })
     )
-    wires.accept((wire) =>
-      terminal(local, wire, (why) => note(Effect.logInfo("A runner's line has ended", why)))
+    transport.accept((connection) =>
+      incoming(local, connection, (reason) =>
+        write(Effect.logInfo("A link from a runner has closed", reason))
+      )
     )
     yield* Effect.sync(() => {
-      for (const [to, line] of lines) {
-        if (line.isIdle) lines.delete(to)
-        else line.heartbeat()
+      for (const [to, link] of links) {
+        if (link.isIdle) links.delete(to)
+        else link.heartbeat()
       }
-    }).pipe(Effect.repeat(Schedule.spaced(beatMillis)), Effect.forkScoped)
+    }).pipe(Effect.repeat(Schedule.spaced(heartbeatMillis)), Effect.forkScoped)
 
     return Context.make(RemoteRooms, {
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
-      submit: (to, inputs, lost) => lineTo(to).submit(inputs, lost),
-      tell: (to, items, lost) => lineTo(to).tell(items, lost)
-    }).pipe(Context.add(PeerRunners, { status: (address) => lineTo(addressText(address)).status }))
+      submit: (to, inputs, onLost) => linkTo(to).submit(inputs, onLost),
+      tell: (to, items, onLost) => linkTo(to).deliver(items, onLost)
+    }).pipe(Context.add(PeerRunners, { status: (address) => linkTo(addressText(address)).status }))
   })
 )

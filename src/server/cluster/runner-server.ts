@@ -1,7 +1,7 @@
 /**
- * The runner's port. Two protocols share it: a connection that begins with the preamble of a line is
- * a wire ({@link RunnerTransport}), any other is the cluster's own RPC. Whoever reaches the port is trusted, as
- * before either: it belongs into a private network.
+ * Server on the runner's port. Two protocols share it: a connection that begins with the link preamble
+ * carries a runner link ({@link RunnerTransport}), any other carries the cluster's own RPC. Neither
+ * authenticates its peer, so the port belongs in a private network.
  */
 import { connect, type Socket } from "node:net"
 import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
@@ -15,22 +15,22 @@ import {
   RunnerTransport
 } from "./runner-transport.ts"
 
-/** Also the version of what follows; no RPC message begins like this. */
+/** Names the protocol and its version; no RPC message begins with these bytes. */
 const preamble = Buffer.from("runner-line-1\n")
 
 const openMillis = 1000
 const lingerMillis = 500
-/** A peer says something several times a second; one that has been silent for this long is gone. */
+/** A peer sends a heartbeat several times a second; after this long without a byte it is gone. */
 const silenceMillis = 10_000
 
-/** Closes a socket when all is sent, or when that takes too long. */
+/** Closes a socket after it has sent everything, or after half a second. */
 const finish = (socket: Socket): void => socket.setTimeout(lingerMillis).destroySoon()
 
-/** A wire over a socket: what ends the one ends the other. */
-const wireOver = (
+/** A connection over a socket; closing one closes the other. */
+const connectionOver = (
   socket: Socket,
   sockets: Set<Socket>,
-  eventsOf: (wire: RunnerConnection) => RunnerConnectionEvents
+  eventsOf: (connection: RunnerConnection) => RunnerConnectionEvents
 ) => {
   let why: string | undefined
   const fail = (reason: string): void => {
@@ -44,7 +44,7 @@ const wireOver = (
       fail(String(error))
     }
   }
-  const wire: RunnerConnection = {
+  const connection: RunnerConnection = {
     send: (frame) => {
       if (why !== undefined) return
       if (socket.writableLength > rooms.linkBufferMaxBytes) {
@@ -57,7 +57,7 @@ const wireOver = (
       finish(socket)
     }
   }
-  const events = eventsOf(wire)
+  const events = eventsOf(connection)
   const reader = new FrameReader()
   sockets.add(socket)
   socket.on("data", (chunk: Buffer) =>
@@ -71,21 +71,21 @@ const wireOver = (
     sockets.delete(socket)
     events.ended(why ?? "the other end closed it")
   })
-  return wire
+  return connection
 }
 
-/** Does the connection begin with the preamble? It is taken away then; all else is left there. */
-const isWire = (socket: Socket): Effect.Effect<boolean> =>
+/** Whether the connection begins with the preamble. Consumes the preamble and nothing else. */
+const isLink = (socket: Socket): Effect.Effect<boolean> =>
   Effect.callback((resume) => {
     let read = Buffer.alloc(0)
-    const done = (answer: boolean): void => {
-      socket.off("readable", look).off("end", give).off("close", give).off("timeout", expire)
+    const done = (matches: boolean): void => {
+      socket.off("readable", inspect).off("end", reject).off("close", reject).off("timeout", expire)
       socket.setTimeout(0)
-      resume(Effect.succeed(answer))
+      resume(Effect.succeed(matches))
     }
-    const give = (): void => done(false)
+    const reject = (): void => done(false)
     const expire = (): void => void socket.destroy()
-    const look = (): void => {
+    const inspect = (): void => {
       const chunk: unknown = socket.read()
       if (!(chunk instanceof Buffer)) return
       read = Buffer.concat([read, chunk])
@@ -96,9 +96,9 @@ const isWire = (socket: Socket): Effect.Effect<boolean> =>
       if (rest.length > 0) socket.unshift(rest)
       done(matches)
     }
-    socket.on("readable", look).on("end", give).on("close", give).on("timeout", expire)
+    socket.on("readable", inspect).on("end", reject).on("close", reject).on("timeout", expire)
     socket.setTimeout(silenceMillis)
-    if (socket.destroyed) give()
+    if (socket.destroyed) reject()
   })
 
 /** Listens on the runner's port. */
@@ -107,13 +107,13 @@ export const runnerServerLayer = (host: string, port: number) =>
     Effect.gen(function* () {
       const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
       const sockets = new Set<Socket>()
-      // The server waits for its connections when it closes.
+      // The server waits for its connections when it closes, so close them first.
       yield* Effect.addFinalizer(() =>
         Effect.sync(() => {
           for (const socket of sockets) finish(socket)
         })
       )
-      let accepted: ((wire: RunnerConnection) => RunnerConnectionEvents) | undefined
+      let accepted: ((connection: RunnerConnection) => RunnerConnectionEvents) | undefined
 
       return Context.make(SocketServer.SocketServer, {
         address: server.address,
@@ -121,9 +121,9 @@ export const runnerServerLayer = (host: string, port: number) =>
           server.run((socket) =>
             Effect.gen(function* () {
               const raw = yield* Effect.serviceOption(NodeSocket.NetSocket)
-              if (Option.isNone(raw) || !(yield* isWire(raw.value))) return yield* handler(socket)
+              if (Option.isNone(raw) || !(yield* isLink(raw.value))) return yield* handler(socket)
               if (accepted === undefined) raw.value.destroy()
-              else wireOver(raw.value.setTimeout(silenceMillis), sockets, accepted)
+              else connectionOver(raw.value.setTimeout(silenceMillis), sockets, accepted)
               return undefined
             })
           )
@@ -134,7 +134,7 @@ export const runnerServerLayer = (host: string, port: number) =>
             socket.setTimeout(openMillis)
             socket.once("connect", () => socket.setTimeout(0))
             socket.write(preamble)
-            return wireOver(socket, sockets, () => events)
+            return connectionOver(socket, sockets, () => events)
           },
           accept: (accept) => {
             accepted = accept

@@ -1,34 +1,34 @@
 /**
- * A wire: a connection from one runner to another that carries frames of text, whole and in order,
- * until it ends. The lines are built on it; a simulation has wires of its own.
+ * Connections between runners. A connection carries text frames, whole and in order, until it closes.
+ * The runner links are built on it; the simulation provides an in-memory transport.
  */
 import { Context } from "effect"
 import type { RunnerAddress } from "effect/cluster"
 
-/** One's own end. */
+/** The local end of a connection. */
 export interface RunnerConnection {
-  /** A wire whose other end does not take what is sent ends; what was sent may not have arrived. */
+  /** Sends a frame, without a guarantee that it arrives. A peer that does not read is disconnected. */
   readonly send: (frame: string) => void
-  /** Ends the wire, after what was sent. */
+  /** Closes the connection after the frames sent so far. */
   readonly close: (why: string) => void
 }
 
-/** What happens at one's own end. */
+/** Events of the local end. */
 export interface RunnerConnectionEvents {
   readonly received: (frame: string) => void
-  /** Once, whoever ended it and whether or not it ever stood. */
+  /** Runs once, whichever side closed the connection, also when it could not be opened. */
   readonly ended: (why: string) => void
 }
 
 export class RunnerTransport extends Context.Service<
   RunnerTransport,
   {
-    /** A wire to a runner; what is sent before it stands waits. */
+    /** Opens a connection to a runner; frames sent before it is established wait. */
     readonly open: (
       to: RunnerAddress.RunnerAddress,
       events: RunnerConnectionEvents
     ) => RunnerConnection
-    /** Takes the wires that other runners open from now on. */
-    readonly accept: (accepted: (wire: RunnerConnection) => RunnerConnectionEvents) => void
+    /** Sets the handler of incoming connections. */
+    readonly accept: (accepted: (connection: RunnerConnection) => RunnerConnectionEvents) => void
   }
->()("server/cluster/runner-transport/Wires") {}
+>()("server/cluster/runner-transport/RunnerTransport") {}

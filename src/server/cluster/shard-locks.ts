@@ -1,14 +1,12 @@
 /**
- * The cluster's list of runners and its shard locks in Postgres, with four additions to what the
- * library does:
+ * Shard locks and runner list in Postgres, with four additions to Effect Cluster's storage:
  *
- * - a runner that stops stays listed until it has handed its shards over, so that the others find
- *   them free when they look;
- * - shards are released together ({@link LockSession});
- * - a runner that finds shards still locked tries again at once for a moment: they are on their way,
- *   and the library itself looks again only after a second;
- * - a runner that was frozen does not act as an owner until its locks have been asked for again
- *   ({@link Lease}).
+ * - a runner that stops stays listed until it has released its shards, so that the others can acquire
+ *   them at once;
+ * - shards are released in batches ({@link LockSession});
+ * - a runner that finds shards still locked retries for a moment, since they are about to be released;
+ *   Effect Cluster itself retries after a second;
+ * - a runner that was paused does not act as an owner until it has refreshed its locks ({@link Lease}).
  */
 import { Clock, Context, Deferred, Duration, Effect, Layer, Schedule, Semaphore } from "effect"
 import {
@@ -24,27 +22,27 @@ import { LockSession } from "./lock-session.ts"
 import { PauseDetector } from "./pause-detector.ts"
 
 const retryMillis = 30
-/** Well below the second that the library gives it. */
-const patienceMillis = 350
-/** How often a process notes that it is awake, and how often it looks whether its doubt is over. */
+/** Well below the second that Effect Cluster allows for it. */
+const acquireMillis = 350
+/** How often the pause detector is polled, and how often a waiter checks for confirmed ownership. */
 const awakeMillis = 500
 const confirmMillis = 20
-const gatherMillis = 20
+const batchMillis = 20
 const unlockMillis = 1500
-/** In one queue a hundred would wait longer than any of them may take, which would cost all locks. */
-const releasesUnderWay = 8
+/** One at a time, the last of a hundred releases would time out, which would cost all locks. */
+const releaseConcurrency = 8
 
 type Storage = RunnerStorage.RunnerStorage["Service"]
 type PersistenceError = ClusterError.PersistenceError
-/** Nothing that is done alone overlaps: what is acquired meanwhile would be released with all. */
-type Alone = <A, E>(step: Effect.Effect<A, E>) => Effect.Effect<A, E>
+/** Serializes steps: a shard acquired during `releaseAll` would be released with the others. */
+type Exclusively = <A, E>(step: Effect.Effect<A, E>) => Effect.Effect<A, E>
 type Done = Deferred.Deferred<void, PersistenceError>
 
-/** Releases shards. Those whose entities have stopped within a moment go together. */
-const makeHandOver = Effect.fnUntraced(function* (
+/** Releases shards. Those whose entities stop within 20 ms share one statement. */
+const makeRelease = Effect.fnUntraced(function* (
   storage: Storage,
   locked: Set<string>,
-  alone: Alone
+  exclusively: Exclusively
 ) {
   const scope = yield* Effect.scope
   const session = yield* LockSession
@@ -62,7 +60,7 @@ const makeHandOver = Effect.fnUntraced(function* (
     )
     if (unlocked === shards.length) return
     yield* Effect.forEach(shards, (shard) => storage.release(address, shard), {
-      concurrency: releasesUnderWay,
+      concurrency: releaseConcurrency,
       discard: true
     })
   })
@@ -75,59 +73,59 @@ const makeHandOver = Effect.fnUntraced(function* (
       batch.shards.push(shard)
       return yield* Deferred.await(batch.done)
     }
-    const gathered = { shards: [shard], done: yield* Deferred.make<void, PersistenceError>() }
-    batch = gathered
-    yield* Effect.sleep(gatherMillis).pipe(
+    const opened = { shards: [shard], done: yield* Deferred.make<void, PersistenceError>() }
+    batch = opened
+    yield* Effect.sleep(batchMillis).pipe(
       Effect.andThen(
         Effect.suspend(() => {
           batch = undefined
-          return alone(releaseBatch(address, gathered.shards))
+          return exclusively(releaseBatch(address, opened.shards))
         })
       ),
-      Deferred.into(gathered.done),
+      Deferred.into(opened.done),
       Effect.forkIn(scope)
     )
-    yield* Deferred.await(gathered.done)
+    yield* Deferred.await(opened.done)
   })
 })
 
-/** The process notes that it is awake for as long as the scope lives. */
-const makeDoubt = Effect.gen(function* () {
+/** A pause detector that is polled for as long as the scope lives. */
+const makePauseDetector = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig.ShardingConfig
   const [expiration, refreshInterval] = [shardLockExpiration, shardLockRefreshInterval].map(
     (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
   )
   const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
-  const doubt = new PauseDetector(gap, () => clock.currentTimeMillisUnsafe())
+  const detector = new PauseDetector(gap, () => clock.currentTimeMillisUnsafe())
   const { counter } = yield* readings
   counter(
     "svc_cluster_freezes_total",
-    "How often the process stood still for so long that its shards may be another's.",
-    () => doubt.pauses
+    "Pauses of the process that were long enough to lose its shard locks.",
+    () => detector.pauses
   )
-  yield* Effect.sync(() => doubt.isUnconfirmed).pipe(
+  yield* Effect.sync(() => detector.isUnconfirmed).pipe(
     Effect.repeat(Schedule.spaced(awakeMillis)),
     Effect.forkScoped
   )
-  return doubt
+  return detector
 })
 
-/** Ownership as the doubt allows it. */
-const ownershipOf = (doubt: PauseDetector): Ownership => ({
-  hasLease: () => !doubt.isUnconfirmed,
+/** Ownership is confirmed while no pause is unresolved. */
+const ownershipOf = (detector: PauseDetector): Ownership => ({
+  hasLease: () => !detector.isUnconfirmed,
   confirmed: Effect.suspend(() =>
-    doubt.isUnconfirmed ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
+    detector.isUnconfirmed ? Effect.as(Effect.sleep(confirmMillis), true) : Effect.succeed(false)
   ).pipe(Effect.repeat({ while: (waiting) => waiting }), Effect.asVoid)
 })
 
 const make = Effect.gen(function* () {
   const storage = yield* RunnerStorage.RunnerStorage
   const clock = yield* Clock.Clock
-  const doubt = yield* makeDoubt
+  const detector = yield* makePauseDetector
   const locked = new Set<string>()
-  const alone: Alone = (yield* Semaphore.make(1)).withPermits(1)
-  const handOver = yield* makeHandOver(storage, locked, alone)
+  const exclusively: Exclusively = (yield* Semaphore.make(1)).withPermits(1)
+  const release = yield* makeRelease(storage, locked, exclusively)
   const now = () => clock.currentTimeMillisUnsafe()
   let leaving: RunnerAddress.RunnerAddress | undefined
 
@@ -143,23 +141,23 @@ const make = Effect.gen(function* () {
       }),
     acquire: Effect.fnUntraced(function* (address, shardIds) {
       const wanted = Array.from(shardIds)
-      const begun = now()
+      const startedAt = now()
       while (true) {
-        const acquired = yield* alone(
-          Effect.tap(storage.acquire(address, wanted), (taken) =>
-            Effect.sync(() => taken.forEach((shard) => locked.add(shard.toString())))
+        const acquired = yield* exclusively(
+          Effect.tap(storage.acquire(address, wanted), (shards) =>
+            Effect.sync(() => shards.forEach((shard) => locked.add(shard.toString())))
           )
         )
-        if (acquired.length === wanted.length || now() - begun > patienceMillis) return acquired
+        if (acquired.length === wanted.length || now() - startedAt > acquireMillis) return acquired
         yield* Effect.sleep(retryMillis)
       }
     }),
     refresh: (address, shardIds) =>
       Effect.suspend(() => {
-        const answered = doubt.beginRefresh()
-        return Effect.tap(storage.refresh(address, shardIds), () => Effect.sync(answered))
+        const confirm = detector.beginRefresh()
+        return Effect.tap(storage.refresh(address, shardIds), () => Effect.sync(confirm))
       }),
-    release: handOver,
+    release,
     releaseAll: (address) => {
       locked.clear()
       return storage.releaseAll(address)
@@ -167,9 +165,9 @@ const make = Effect.gen(function* () {
   })
 
   return Context.make(RunnerStorage.RunnerStorage, runnerStorage).pipe(
-    Context.add(Lease, ownershipOf(doubt))
+    Context.add(Lease, ownershipOf(detector))
   )
 })
 
-/** Decorates the storage below it. */
+/** Wraps the runner storage below it. */
 export const HandoverStorage = Layer.effectContext(make)
