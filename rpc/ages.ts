@@ -1,6 +1,6 @@
 /**
- * Age bands and what follows from them (spec section 2.2, decisions 3.2.13). One place derives the
- * capabilities; everything that depends on age asks here.
+ * Age bands and the capabilities that they allow. Only this module derives capabilities; every age
+ * check uses it.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -9,11 +9,14 @@ import type { EnvironmentConfig } from "./config-document/document.ts"
 import { AgeChangeNotAllowed, NotFound, wire } from "./errors/codes.ts"
 import { ages as limits } from "./limits.ts"
 
-/** Under 13, under 18, and everybody else; the strictest first. */
+/** Under 13, under 18, and everyone else; the strictest first. */
 export const AgeBand = Schema.Literals(["child", "teen", "adult"])
 export type AgeBand = typeof AgeBand.Type
 
-/** The band a player counts as: `kids` knows only children, `mixed` until a player has declared. */
+/**
+ * The effective age band. With audience `kids` everyone is a child; with `mixed`, a player without a
+ * declaration is.
+ */
 export const ageBandOf = (
   audience: EnvironmentConfig["audience"],
   declared: AgeBand | null
@@ -22,27 +25,33 @@ export const ageBandOf = (
   return declared ?? (audience === "mixed" ? "child" : "adult")
 }
 
-/** What a player of a band may do. */
+/** What players of an age band may do. */
 export const Capabilities = Schema.Struct({
-  /** May be seen by other players' devices: without it, media and peers go through a relay. */
+  /** Other players' devices may see the IP address. If false, media and peers go through a relay. */
   directConnections: Schema.Boolean,
-  /** May join calls; without it, only those of channels that the server has made. */
+  /** May join all calls. If false, only calls of server-made channels. */
   voice: Schema.Boolean,
-  /** May talk where other players make the rules: without it, only server-made channels are open. */
+  /** May join client-made channels. If false, only server-made ones. */
   openChat: Schema.Boolean,
-  /** The name may stand on what is shared outside of the app. */
+  /** The name may appear on content shared outside the app. */
   showName: Schema.Boolean,
-  /** May be asked whether it wants news by mail. */
+  /** May be asked for consent to news by mail. */
   news: Schema.Boolean
 })
 export type Capabilities = typeof Capabilities.Type
 
 export const capabilitiesOf = (band: AgeBand): Capabilities => {
-  const grown = band !== "child"
-  return { directConnections: grown, voice: grown, openChat: grown, showName: grown, news: grown }
+  const allowed = band !== "child"
+  return {
+    directConnections: allowed,
+    voice: allowed,
+    openChat: allowed,
+    showName: allowed,
+    news: allowed
+  }
 }
 
-/** A player's age group: the one that counts, and the one that was declared. */
+/** The effective age band of a player, and the declared one. */
 export const AgeProfile = Schema.Struct({
   ageBand: AgeBand,
   declaredAgeBand: Schema.NullOr(AgeBand),
@@ -50,7 +59,7 @@ export const AgeProfile = Schema.Struct({
 })
 export type AgeProfile = typeof AgeProfile.Type
 
-/** The age profile of a player. */
+/** Derives the age profile of a player. */
 export const ageProfileOf = (
   audience: EnvironmentConfig["audience"],
   declaredAgeBand: AgeBand | null
@@ -62,15 +71,15 @@ export const ageProfileOf = (
 const Years = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: limits.yearsMax }))
 
 /**
- * What the platform of a device says of its user's age: Play Age Signals, Declared Age Range. The
- * bounds are years, both inclusive; without `upperBound` the range is open.
+ * An age report of the device's platform: Play Age Signals or Declared Age Range. The bounds are in
+ * years, both inclusive. Without `upperBound` the range is open.
  */
 export const AgeSignal = Schema.Struct({
   platform: Schema.Literals(["ios", "android", "web"]),
   /**
-   * `declared`, `verified`: the range is what was declared, or what was checked. `supervised`: a
-   * guardian keeps the account and has set the range; `_pending` and `_denied` are about the guardian's
-   * consent to a change of the app, which is not about age. `declined`, `unknown`: nothing is said.
+   * `declared`, `verified`: someone declared or verified the range. `supervised`: a guardian manages
+   * the account and has set the range. `_pending` and `_denied` concern the guardian's consent to a
+   * change of the app and say nothing about age. `declined`, `unknown`: no information.
    */
   status: Schema.Literals([
     "declared",
@@ -83,9 +92,9 @@ export const AgeSignal = Schema.Struct({
   ]),
   lowerBound: Schema.optionalKey(Years),
   upperBound: Schema.optionalKey(Years),
-  /** Who says so; it counts alike. */
+  /** Who reports the age; all sources count the same. */
   source: Schema.optionalKey(Schema.Literals(["selfDeclared", "guardianDeclared", "platform"])),
-  /** A guardian keeps the account, whatever the status. */
+  /** A guardian manages the account, with any status. */
   supervised: Schema.optionalKey(Schema.Boolean)
 }).check(
   Schema.makeFilter(({ lowerBound, upperBound }) =>
@@ -96,21 +105,20 @@ export const AgeSignal = Schema.Struct({
 )
 export type AgeSignal = typeof AgeSignal.Type
 
-/** What a signal can say: that somebody is young. */
+/** Age bands that a signal can prove: the young ones. */
 export const SignalledBand = Schema.Literals(["child", "teen"])
 type SignalledBand = typeof SignalledBand.Type
 
-const ends = { child: 12, teen: 17 } as const
+const lastYears = { child: 12, teen: 17 } as const
 
 const bandUpTo = (years: number): SignalledBand | undefined => {
-  if (years <= ends.child) return "child"
-  return years <= ends.teen ? "teen" : undefined
+  if (years <= lastYears.child) return "child"
+  return years <= lastYears.teen ? "teen" : undefined
 }
 
 /**
- * The age group of which a signal says that the player is no older; undefined when it does not say.
- * The upper bound decides. Where it is missing, the player may be of any age from the lower bound on;
- * but one whose account a guardian keeps is taken to be as young as the bounds allow.
+ * The strictest age band that a signal proves, or undefined. The upper bound decides. Without one the
+ * player may be of any age from the lower bound up; a supervised player counts as the lower bound.
  */
 export const bandOfSignal = (signal: AgeSignal): SignalledBand | undefined => {
   const { lowerBound = 0, status, supervised, upperBound } = signal
@@ -129,23 +137,26 @@ export const bandOfSignal = (signal: AgeSignal): SignalledBand | undefined => {
   }
 }
 
-/** The player's own age group: only ever made stricter, but for the first declaration. */
+/** The age band of the signed-in player. After the first declaration it only becomes stricter. */
 export class AgesApi extends HttpApiGroup.make("ages")
   .add(
     HttpApiEndpoint.post("signal", "/players/me/age-signal", {
       payload: AgeSignal,
       success: AgeProfile,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "What the platform says of the player's age; only makes stricter"),
+    }).annotate(
+      OpenApi.Summary,
+      "Report the platform's age signal; it only makes the age band stricter"
+    ),
     HttpApiEndpoint.get("profile", "/social/profile", {
       success: AgeProfile,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "The player's age group, and what follows from it"),
+    }).annotate(OpenApi.Summary, "Get the player's age band and capabilities"),
     HttpApiEndpoint.put("declare", "/social/age", {
       payload: Schema.Struct({ band: AgeBand }),
       success: AgeProfile,
       error: [wire(AgeChangeNotAllowed), wire(NotFound)]
-    }).annotate(OpenApi.Summary, "Declare the age group; once declared, only a stricter one")
+    }).annotate(OpenApi.Summary, "Declare the age band; later declarations must be stricter")
   )
   .prefix("/v1")
   .middleware(Requests)

@@ -1,7 +1,7 @@
 /**
- * The callers (spec section 5) as HttpApi middleware tags, and what each provides to a handler.
- * Order of checks for every request: key, origin, token, feature gate, payload, ownership. The
- * middleware added last to an endpoint runs first, so endpoints list them in reverse.
+ * Callers of the API as HttpApi middleware tags, and what each provides to a handler. Every request is
+ * checked in this order: key, origin, token, feature gate, payload, ownership. The middleware added
+ * last to an endpoint runs first, so endpoints list it in reverse.
  */
 import { Context, Schema } from "effect"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
@@ -35,25 +35,25 @@ import type {
   SessionId
 } from "./ids.ts"
 
-/** `development` or `production`; nothing else names an environment. */
+/** The two environments of every project. */
 export const EnvironmentName = Schema.Literals(["development", "production"])
 export type EnvironmentName = typeof EnvironmentName.Type
 
 export const KeyKind = Schema.Literals(["publishable", "secret"])
 export type KeyKind = typeof KeyKind.Type
 
-/** The environment that a request is about; every tenant query names its id. */
+/** The environment of a request. Every tenant query names its id. */
 export interface EnvironmentCaller {
   readonly environmentId: EnvironmentId
   readonly projectId: ProjectId
   readonly name: EnvironmentName
 }
 
-/** An environment as a key opens it. */
+/** An environment, with the key that authenticated the request. */
 export interface KeyCaller extends EnvironmentCaller {
   readonly keyId: KeyId
   readonly keyKind: KeyKind
-  /** The first characters of the key, by which people tell it from others. */
+  /** The first characters of the key, by which people recognize it. */
   readonly keyPrefix: string
 }
 
@@ -65,7 +65,7 @@ export interface DeveloperCaller {
   readonly sessionId: DeveloperSessionId
 }
 
-/** Who does something, as the audit log names it: a key by its prefix, a developer by name. */
+/** Who performs an action, as in the audit log: a key by its prefix, a developer by name. */
 export interface Actor {
   readonly kind: "developer" | "key" | "system"
   readonly id: string
@@ -79,7 +79,7 @@ export interface PlayerCaller {
   /** Absent when a secret key acts for the player. */
   readonly sessionId: SessionId | undefined
   readonly isGuest: boolean
-  /** End of the access token, Unix milliseconds. */
+  /** Expiry of the access token, in Unix milliseconds. */
   readonly expiresAt: number
 }
 
@@ -91,7 +91,7 @@ export class CurrentPlayer extends Context.Service<CurrentPlayer, PlayerCaller>(
   "rpc/auth/CurrentPlayer"
 ) {}
 
-/** The player of {@link OptionalPlayerToken}, if the request names one. */
+/** The player of {@link OptionalPlayerToken}, if the request has one. */
 export class PlayerIfAny extends Context.Service<PlayerIfAny, PlayerCaller | undefined>()(
   "rpc/auth/PlayerIfAny"
 ) {}
@@ -101,13 +101,13 @@ export class CurrentDeveloper extends Context.Service<CurrentDeveloper, Develope
   "rpc/auth/CurrentDeveloper"
 ) {}
 
-/** The project that a developer's request is about; the developer is a member of it. */
+/** The project of a developer's request. The developer is a member of it. */
 export class CurrentProject extends Context.Service<
   CurrentProject,
   { readonly projectId: ProjectId }
 >()("rpc/auth/CurrentProject") {}
 
-/** Who acts: a secret key or a developer, so that one handler serves both. */
+/** The secret key or developer behind a request, so that one handler serves both. */
 export class CurrentActor extends Context.Service<CurrentActor, Actor>()("rpc/auth/CurrentActor") {}
 
 const svcKey = HttpApiSecurity.apiKey({ key: "X-Svc-Key", in: "header" })
@@ -121,7 +121,7 @@ export class PublishableKey extends HttpApiMiddleware.Service<
   error: [wire(InvalidKey), wire(OriginNotAllowed)]
 }) {}
 
-/** `?key=pk_...`: a plain link, which carries no headers; nothing but the start of a sign-in takes it. */
+/** `?key=pk_...`: a plain link, which carries no headers. Only the start of an OAuth sign-in accepts it. */
 export class PublishableKeyInQuery extends HttpApiMiddleware.Service<
   PublishableKeyInQuery,
   { provides: CurrentEnvironment }
@@ -140,8 +140,8 @@ export class SecretKey extends HttpApiMiddleware.Service<
 }) {}
 
 /**
- * `Authorization: Bearer <access token>`, beside the publishable key. A banned player still reads
- * until its token ends, and writes nothing (spec section 5, rule 7).
+ * `Authorization: Bearer <access token>`, beside the publishable key. A banned player can still read
+ * until the token expires, but not write.
  */
 export class PlayerToken extends HttpApiMiddleware.Service<
   PlayerToken,
@@ -152,8 +152,8 @@ export class PlayerToken extends HttpApiMiddleware.Service<
 }) {}
 
 /**
- * As {@link PlayerToken}, for endpoints that a player may or may not call as itself: without
- * `Authorization` there is no player, with one that is no good the request is refused.
+ * Like {@link PlayerToken}, for endpoints that also work without a player. Without `Authorization`
+ * there is no player; an invalid token is refused.
  */
 export class OptionalPlayerToken extends HttpApiMiddleware.Service<
   OptionalPlayerToken,
@@ -162,11 +162,12 @@ export class OptionalPlayerToken extends HttpApiMiddleware.Service<
   error: [wire(Unauthorized), wire(TokenExpired), wire(PlayerBanned), wire(RateLimited)]
 }) {}
 
-/** An endpoint that changes something and is open to banned players; read by {@link PlayerToken}. */
+/** Marks a writing endpoint that banned players may call; read by {@link PlayerToken}. */
 export const OpenToBanned = Context.Reference<boolean>("rpc/auth/OpenToBanned", {
   defaultValue: () => false
 })
-/** `Authorization: Bearer kds_...`: a developer at the dashboard, within the developer's pace. */
+
+/** `Authorization: Bearer kds_...`: a developer at the dashboard, within the rate limit of developers. */
 export class DeveloperSession extends HttpApiMiddleware.Service<
   DeveloperSession,
   { provides: CurrentDeveloper | CurrentActor }
@@ -176,7 +177,7 @@ export class DeveloperSession extends HttpApiMiddleware.Service<
 }) {}
 
 /**
- * For paths with `:projectId`: the developer is a member of that project. Anybody else gets 404
+ * For paths with `:projectId`: the developer is a member of that project. Anyone else gets 404
  * `not_found`, as for a project that does not exist.
  */
 export class ProjectMember extends HttpApiMiddleware.Service<
@@ -186,29 +187,29 @@ export class ProjectMember extends HttpApiMiddleware.Service<
 
 /**
  * For paths with `:projectId` and `:env`: the developer is a member of that project, and `env` is one
- * of its environments; anything else is 404 `not_found`.
+ * of its environments. Anything else is 404 `not_found`.
  */
 export class EnvironmentMember extends HttpApiMiddleware.Service<
   EnvironmentMember,
   { provides: CurrentEnvironment; requires: CurrentDeveloper }
 >()("rpc/auth/EnvironmentMember", { error: wire(NotFound) }) {}
 
-/** The feature an endpoint belongs to; read by {@link FeatureGate}. */
+/** The feature that an endpoint belongs to; read by {@link FeatureGate}. */
 export const RequiredFeature = Context.Reference<FeatureName | undefined>(
   "rpc/auth/RequiredFeature",
   { defaultValue: () => undefined }
 )
 
 /**
- * 403 `feature_disabled`, or `feature_unavailable` where it is not offered, before anything is read
- * or written (spec section 1, rule 2).
+ * Answers 403 `feature_disabled`, or `feature_unavailable` where the deployment lacks the feature,
+ * before anything is read or written.
  */
 export class FeatureGate extends HttpApiMiddleware.Service<
   FeatureGate,
   { requires: CurrentEnvironment }
 >()("rpc/auth/FeatureGate", { error: [wire(FeatureDisabled), wire(FeatureUnavailable)] }) {}
 
-/** What every endpoint may answer, whatever it does: malformed input, pace, faults. */
+/** Errors that every endpoint may answer: malformed input, rate limits, faults. */
 export class Requests extends HttpApiMiddleware.Service<Requests>()("rpc/auth/Requests", {
   error: [
     wire(InvalidRequest),

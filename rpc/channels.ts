@@ -1,9 +1,8 @@
 /**
- * Realtime channels (spec sections 4.5 and 6, decisions 3.9): messages to everyone who is in, told
- * and forgotten. Clients make channels whose names begin with `@`; the server API makes and manages
- * any. One `Rpc` per frame, as in `./rooms.ts`.
+ * Realtime channels: messages to every member, never stored. Clients create channels whose names begin
+ * with `@`; the server API creates and manages any. One `Rpc` declares each frame, as in `./rooms.ts`.
  *
- * Timestamps of fields are ISO 8601 UTC; `at` is Unix milliseconds.
+ * Timestamps are ISO 8601 UTC, except `at`, which is Unix milliseconds.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -34,50 +33,50 @@ import { commonFrameErrors, MessageData } from "./rooms.ts"
 
 const namePattern = /^@?[a-z0-9][a-z0-9_.:-]{0,62}$/
 
-/** Any channel's name. */
+/** The name of any channel. */
 export const ChannelName = Schema.String.check(
   Schema.isPattern(namePattern, {
     message: "Expected a-z 0-9 _ . : - after an optional @, up to 64 characters"
   })
 )
 
-/** A name that clients may give a channel. */
+/** A name that clients may give to a channel. */
 const ClientChannelName = ChannelName.check(
   Schema.isPattern(/^@/, { message: "Expected a name that begins with @" })
 )
 
-/** A name that may not be one: then there is no such channel. */
+/** A channel name in a request. A malformed one is answered with `channel_not_found`. */
 const ChannelReference = Schema.String.check(Schema.isMaxLength(128))
 
-/** `invited`: only those on the list `allow`, and the owner. */
+/** Who may join. `invited`: players on the list `allow`, and the owner. */
 export const ChannelJoin = Schema.Literals(["anyone", "invited"])
 export type ChannelJoin = typeof ChannelJoin.Type
 
-/** `speakers`: only those on the list, and the owner; `server`: only the server API. */
+/** Who may send. `speakers`: players on that list, and the owner. `server`: only the server API. */
 export const ChannelSend = Schema.Literals(["anyone", "speakers", "server"])
 export type ChannelSend = typeof ChannelSend.Type
 
-/** Whom a channel takes at most; anonymous listeners do not count. */
+/** The most members of a channel; anonymous listeners do not count. */
 export const MaxMembers = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: limits.membersMax })
 )
 
-/** How a call's media travels: from player to player, or through the relay server. */
+/** How a call's media travels: between players, or through the relay server. */
 export const VoiceMode = Schema.Literals(["p2p", "sfu"])
 
-/** A channel's voice calls; `relayOnly`: peers never see each other's address. */
+/** Voice calls of a channel. `relayOnly`: peers never see each other's IP address. */
 export const ChannelVoice = Schema.Struct({ mode: VoiceMode, relayOnly: Schema.Boolean })
 export type ChannelVoice = typeof ChannelVoice.Type
 
-/** How a channel is set up. Told to members and by the server API alike. */
+/** The settings of a channel, as members and the server API see them. */
 export const ChannelSettings = Schema.Struct({
   name: Schema.String,
-  /** Made or taken over by the server API: it lives until DELETE and has no owner. */
+  /** Created or taken over by the server API: it exists until DELETE and has no owner. */
   managed: Schema.Boolean,
   ownerId: Schema.NullOr(Schema.String),
   join: ChannelJoin,
   send: ChannelSend,
-  /** Anonymous connections may join, and read only. */
+  /** Anonymous connections may join, and only receive. */
   open: Schema.Boolean,
   maxMembers: MaxMembers,
   voice: Schema.NullOr(ChannelVoice),
@@ -93,7 +92,7 @@ export const ChannelPlayer = Schema.Struct({
 })
 export type ChannelPlayer = typeof ChannelPlayer.Type
 
-/** What can be done to a player of a channel. `seconds` is for `mute` and `ban`. */
+/** Moderation actions. `seconds` applies to `mute` and `ban`. */
 export const ModerateOp = Schema.Literals([
   "invite",
   "uninvite",
@@ -112,7 +111,10 @@ const PlayerRef = Schema.String.check(Schema.isBetweenLength(1, 64))
 const moderation = {
   op: ModerateOp,
   playerId: PlayerRef,
-  /** How long a mute (at most a day) or a ban (at most 366 days) lasts; without it, until undone. */
+  /**
+   * Duration of a mute (at most a day) or a ban (at most 366 days). Without it, the action lasts until
+   * it is undone.
+   */
   seconds: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.banSecondsMax }))
   )
@@ -125,11 +127,11 @@ const muteInBounds = Schema.makeFilter(
       : undefined
 )
 
-/** An act of moderation, as the server API takes it. */
+/** A moderation action in the server API. */
 export const Moderation = Schema.Struct(moderation).check(muteInBounds)
 export type Moderation = typeof Moderation.Type
 
-/** A message of any kind: `data` is any JSON of at most 16 KB. */
+/** A message; `data` is any JSON of at most 16 KiB. */
 export const ChannelMessage = Schema.Struct({
   type: Schema.String.check(Schema.isBetweenLength(1, limits.typeMaxCharacters)),
   data: Schema.optionalKey(MessageData)
@@ -138,14 +140,14 @@ export type ChannelMessage = typeof ChannelMessage.Type
 
 // Frames ---------------------------------------------------------------------------------------
 
-/** The channel that the connection is now in. */
+/** The channel that the connection has joined. */
 export const ChannelRef = Schema.Struct({ channel: Schema.String })
 
 const Done = Schema.Struct({})
 
 /**
- * Come into a channel. `channel_joined` comes before the reply. Anonymous connections come only into
- * channels that the server has opened to them (else `player_required`), and only listen.
+ * Joins a channel. `channel_joined` precedes the reply. Anonymous connections can join only channels
+ * that the server has opened to them (else `player_required`), and only receive.
  */
 export const channelJoin = Rpc.make("channelJoin", {
   payload: { channel: ChannelReference },
@@ -158,9 +160,9 @@ export const channelJoin = Rpc.make("channelJoin", {
     ChannelFull,
     TooManyChannels
   ])
-}).annotate(OpenApi.Summary, "Come into a channel")
+}).annotate(OpenApi.Summary, "Join a channel")
 
-/** Make a channel and come into it as its owner. Without a name it gets one. */
+/** Creates a channel and joins it as its owner. Without a name, the service generates one. */
 export const channelCreate = Rpc.make("channelCreate", {
   payload: {
     channel: Schema.optionalKey(ClientChannelName),
@@ -179,31 +181,31 @@ export const channelCreate = Rpc.make("channelCreate", {
     VoiceTooLarge,
     TooManyChannels
   ])
-}).annotate(OpenApi.Summary, "Make a channel and come into it as its owner")
+}).annotate(OpenApi.Summary, "Create a channel and join it as its owner")
 
-/** Go out of a channel; of one the connection is not in, too. */
+/** Leaves a channel. Succeeds for a channel that the connection is not in. */
 export const channelLeave = Rpc.make("channelLeave", {
   payload: { channel: ChannelReference },
   success: Done,
   error: Schema.Union([...commonFrameErrors])
-}).annotate(OpenApi.Summary, "Go out of a channel")
+}).annotate(OpenApi.Summary, "Leave a channel")
 
 /**
- * A message to everyone in the channel, the sender among them. Ten a second, twenty at once, for each
- * channel; beyond that `rate_limited`.
+ * Sends a message to every member, including the sender. Limited to ten a second, with bursts of
+ * twenty, for each channel; beyond it `rate_limited`.
  */
 export const channelSend = Rpc.make("channelSend", {
   payload: { channel: ChannelReference, ...ChannelMessage.fields },
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInChannel, Muted, SendForbidden, PayloadTooLarge])
-}).annotate(OpenApi.Summary, "A message to everyone in the channel")
+}).annotate(OpenApi.Summary, "Send a message to every member of the channel")
 
-/** What a channel's owner may do to a player; the player need not be in. */
+/** Moderates a player, as the channel's owner. The player need not be a member. */
 export const channelModerate = Rpc.make("channelModerate", {
   payload: Schema.Struct({ channel: ChannelReference, ...moderation }).check(muteInBounds),
   success: Done,
   error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull])
-}).annotate(OpenApi.Summary, "Invite, mute, kick, ban: the owner's acts")
+}).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player, as the owner")
 
 export class ChannelFrames extends RpcGroup.make(
   channelJoin,
@@ -242,18 +244,18 @@ const event = <const T extends string, const Fields extends Schema.Struct.Fields
 const Channel = { channel: Schema.String }
 
 const Voice = {
-  /** May the connection's player send now? */
+  /** Whether the connection's player may send now. */
   canSend: Schema.Boolean,
-  /** End of the player's mute (ISO 8601 UTC); null when there is none, or none is known. */
+  /** End of the player's mute (ISO 8601 UTC); null when there is none or it has no end. */
   mutedUntil: Schema.NullOr(Schema.String)
 }
 
 /**
- * The events of a channel, in the one order that all see (spec section 6). `channel_joined` replaces
- * whatever was known. In a channel of more than a hundred sockets (anonymous ones among them)
- * `channel_player_joined` and `channel_player_left` are told together, at most once a second, as
- * `channel_players`: apply `left` before `joined`; a player may be known, or unknown, already.
- * `channel_changed` tells of new settings or a new owner.
+ * Events of a channel. All members receive them in the same order. `channel_joined` replaces the whole
+ * view. In a channel of more than a hundred sockets (anonymous ones included), joins and leaves come in
+ * batches, at most once a second, as `channel_players`: apply `left` before `joined`, and ignore a join
+ * of a known player and a leave of an unknown one. `channel_changed` reports new settings or a new
+ * owner.
  */
 export const ChannelEvent = Schema.Union([
   event("channel_joined", {
@@ -290,7 +292,7 @@ export type ChannelEvent = typeof ChannelEvent.Type
 
 const PlayerList = Schema.Array(PlayerRef).check(Schema.isMaxLength(limits.listMax))
 
-/** What PUT sets; what it leaves out stays as it is. A list replaces the list. */
+/** Changes of a PUT. Absent fields keep their value. A list replaces the stored list. */
 export const ChannelChanges = Schema.Struct({
   join: Schema.optionalKey(ChannelJoin),
   send: Schema.optionalKey(ChannelSend),
@@ -300,7 +302,7 @@ export const ChannelChanges = Schema.Struct({
   speakers: Schema.optionalKey(PlayerList),
   /**
    * `true`: peer to peer up to 8 members, else through the relay server. Null: no voice. `relayOnly`
-   * is true unless it is said to be false.
+   * defaults to true.
    */
   voice: Schema.optionalKey(
     Schema.NullOr(
@@ -316,10 +318,10 @@ export const ChannelChanges = Schema.Struct({
 })
 export type ChannelChanges = typeof ChannelChanges.Type
 
-/** A player and until when (ISO 8601 UTC); null: until it is undone. */
+/** A player, and the end of the mute or ban (ISO 8601 UTC); null: until it is undone. */
 const Expiration = Schema.Struct({ playerId: Schema.String, until: Schema.NullOr(Schema.String) })
 
-/** A channel as the server API shows it; never a message. */
+/** A channel in the server API, without messages. */
 export const ChannelReport = Schema.Struct({
   channel: ChannelSettings,
   allow: Schema.Array(Schema.String),
@@ -334,8 +336,8 @@ export type ChannelReport = typeof ChannelReport.Type
 const named = { params: { name: Schema.String } }
 
 /**
- * `/v1/realtime/channels`: channels by the server's hand, with the secret key. PUT, DELETE and
- * moderate share 300 calls a minute and key, messages have 600, over all nodes.
+ * `/v1/realtime/channels`: channel management with the secret key. PUT, DELETE and moderate share 300
+ * calls a minute for each key; messages have 600. All nodes share these limits.
  */
 export class ChannelsApi extends HttpApiGroup.make("channels")
   .add(
@@ -344,29 +346,29 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
       payload: ChannelChanges,
       success: ChannelReport,
       error: [wire(VoiceInUse), wire(VoiceTooLarge), wire(FeatureDisabled)]
-    }).annotate(OpenApi.Summary, "Make a channel, take one over, or change its settings"),
+    }).annotate(OpenApi.Summary, "Create a channel, take one over, or change its settings"),
     HttpApiEndpoint.get("get", "/:name", {
       ...named,
       success: ChannelReport,
       error: wire(ChannelNotFound)
-    }).annotate(OpenApi.Summary, "A channel's settings, lists and members"),
+    }).annotate(OpenApi.Summary, "Get a channel's settings, lists and members"),
     HttpApiEndpoint.delete("delete", "/:name", {
       ...named,
       success: Schema.Struct({ deleted: Schema.Literal(true) }),
       error: wire(ChannelNotFound)
-    }).annotate(OpenApi.Summary, "End a channel for its members"),
+    }).annotate(OpenApi.Summary, "Close a channel"),
     HttpApiEndpoint.post("message", "/:name/messages", {
       ...named,
       payload: ChannelMessage,
       success: Schema.Struct({ delivered: Schema.Int }),
       error: wire(ChannelNotFound)
-    }).annotate(OpenApi.Summary, "A message from the server; `delivered` counts the sockets"),
+    }).annotate(OpenApi.Summary, "Send a message from the server; `delivered` counts sockets"),
     HttpApiEndpoint.post("moderate", "/:name/moderate", {
       ...named,
       payload: Moderation,
       success: Schema.Struct({}),
       error: [wire(ChannelNotFound), wire(ChannelListFull)]
-    }).annotate(OpenApi.Summary, "Invite, mute, kick, ban")
+    }).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player")
   )
   .annotateEndpoints(RequiredFeature, "realtimeChannels")
   .prefix("/v1/realtime/channels")

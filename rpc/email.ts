@@ -1,10 +1,10 @@
 /**
- * Sign-in with an email and a password (spec sections 3, 4.1 and 5; decisions 3.2.4, 3.2.5, 3.2.9).
- * Nothing says whether an address is known, but for a sign-up and a link, which could not hide it.
+ * Sign-in with an email address and a password. No response reveals whether an address has an account,
+ * except those of sign-up and link, which cannot hide it.
  *
- * Links in mails last 24 hours (verification) and 30 minutes (reset), and each works once. A link leads
- * to `<redirectUrl>#svc_verify=<token>` or `#svc_reset=<token>`, without a `redirectUrl` to a page of
- * the service; whoever is there posts the token.
+ * Links in mails last 24 hours (verification) or 30 minutes (reset), and each works once. A link leads
+ * to `<redirectUrl>#svc_verify=<token>` or `#svc_reset=<token>`, or without a `redirectUrl` to a page
+ * of the service. The page there posts the token.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -26,13 +26,13 @@ import { email as limits, sessions } from "./limits.ts"
 import { DisplayName, Player } from "./players.ts"
 import { RefreshToken, Session } from "./sessions.ts"
 
-/** The form of an email that accounts are found by. */
+/** The normalized form by which accounts are found. */
 export const normalizeEmail = (text: string): string => text.trim().normalize("NFC").toLowerCase()
 
-/** Of what has a meaning in the headers of mails, nothing. */
+/** Excludes every character with a meaning in mail headers. */
 const addressForm = /^[^\s@"(),:;<>[\]\\\p{C}]+@[^\s@"(),:;<>[\]\\\p{C}]+$/u
 
-/** An address as far as it can be told by looking at it; whether it exists, only a mail tells. */
+/** A well-formed address. Only a verification mail proves that it exists. */
 export const Email = Schema.String.check(
   Schema.makeFilter((text: string) =>
     addressForm.test(text.trim()) && normalizeEmail(text).length <= limits.addressMaxCharacters
@@ -41,7 +41,7 @@ export const Email = Schema.String.check(
   )
 )
 
-/** A password to be set: 8 to 256 characters, of which one beyond the basic plane is one. */
+/** A new password: 8 to 256 characters. Characters beyond the basic plane count as one. */
 export const NewPassword = Schema.String.check(
   Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters),
   Schema.makeFilter((text: string) =>
@@ -51,25 +51,25 @@ export const NewPassword = Schema.String.check(
   )
 )
 
-/** A password to be checked. */
+/** An existing password that the service verifies. */
 export const GivenPassword = Schema.String.check(
   Schema.isBetweenLength(1, sessions.passwordMaxCharacters)
 )
 
-/** Where a mail's link leads; it must match `auth.redirectUrls`, else 400 `invalid_request`. */
+/** Where the link in the mail leads. It must match `auth.redirectUrls`, else 400 `invalid_request`. */
 const redirectUrl = Schema.optionalKey(
   Schema.String.check(Schema.isMaxLength(limits.redirectUrlMaxCharacters))
 )
 
 const Token = Schema.String.check(Schema.isBetweenLength(1, limits.tokenMaxCharacters))
 
-/** A link that was used, has expired or never was. */
+/** 400 for a link that was used, has expired or never existed. */
 const invalidToken = wire(InvalidToken).pipe(HttpApiSchema.status(400))
 
-const PlayerAnswer = Schema.Struct({ player: Player })
+const PlayerResponse = Schema.Struct({ player: Player })
 const Done = Schema.Struct({})
 
-/** `/v1/auth`: sign up and in with an email, and use the links of mails. */
+/** `/v1/auth`: sign-up and sign-in by email, and the links in mails. */
 export class EmailApi extends HttpApiGroup.make("email")
   .add(
     HttpApiEndpoint.post("signup", "/email/signup", {
@@ -89,19 +89,19 @@ export class EmailApi extends HttpApiGroup.make("email")
     }).annotate(OpenApi.Summary, "Sign in with an email and a password"),
     HttpApiEndpoint.post("verify", "/email/verify", {
       payload: Schema.Struct({ token: Token }),
-      success: PlayerAnswer,
+      success: PlayerResponse,
       error: [invalidToken, wire(PlayerBanned)]
     }).annotate(OpenApi.Summary, "Confirm an email with the token of a verification link"),
     HttpApiEndpoint.post("forgot", "/password/forgot", {
       payload: Schema.Struct({ email: Email, redirectUrl }),
       success: Done,
       error: wire(MailUnavailable)
-    }).annotate(OpenApi.Summary, "Send a reset link, if there is such an account"),
+    }).annotate(OpenApi.Summary, "Send a reset link if the account exists"),
     HttpApiEndpoint.post("reset", "/password/reset", {
       payload: Schema.Struct({ token: Token, password: NewPassword }),
       success: Done,
       error: [invalidToken, wire(PlayerBanned)]
-    }).annotate(OpenApi.Summary, "Set a password with the token of a reset link; all sessions end")
+    }).annotate(OpenApi.Summary, "Set a password with the token of a reset link; ends all sessions")
   )
   .annotateEndpoints(RequiredFeature, "emailLogin")
   .prefix("/v1/auth")
@@ -109,12 +109,12 @@ export class EmailApi extends HttpApiGroup.make("email")
   .middleware(FeatureGate)
   .middleware(PublishableKey) {}
 
-/** `/v1/auth`: the signed-in player's email and password. */
+/** `/v1/auth`: email and password of the signed-in player. */
 export class PlayerEmailApi extends HttpApiGroup.make("playerEmail")
   .add(
     HttpApiEndpoint.post("link", "/link/email", {
       payload: Schema.Struct({ email: Email, password: NewPassword, redirectUrl }),
-      success: PlayerAnswer,
+      success: PlayerResponse,
       error: [
         wire(IdentityAlreadyLinked),
         wire(EmailAlreadyLinked),
@@ -126,7 +126,7 @@ export class PlayerEmailApi extends HttpApiGroup.make("playerEmail")
       payload: Schema.Struct({ redirectUrl }),
       success: Done,
       error: [wire(MailUnavailable), wire(NotFound)]
-    }).annotate(OpenApi.Summary, "Send the verification link again; nothing when it is confirmed"),
+    }).annotate(OpenApi.Summary, "Send the verification link again, unless the email is confirmed"),
     HttpApiEndpoint.post("change", "/password/change", {
       payload: Schema.Struct({
         currentPassword: GivenPassword,

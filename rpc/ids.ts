@@ -1,7 +1,7 @@
 /**
- * The ids of the interface: opaque, prefixed, time-ordered. Each is a prefix and 26 characters of
- * Crockford base32 that hold 48 bits of time (milliseconds) and 80 random bits, so an id sorts by
- * age and cannot be guessed (the id of a private room is enough to join it).
+ * Ids of the API: opaque, prefixed, sortable by age. An id is a prefix and 26 characters of Crockford
+ * base32: 48 bits of time (milliseconds) and 80 random bits. It cannot be guessed, which matters
+ * because the id of a private room is enough to join it.
  */
 import { Clock, Effect, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -32,7 +32,7 @@ export type EnvironmentId = typeof EnvironmentId.Type
 export const KeyId = id("key").pipe(Schema.brand("KeyId"))
 export type KeyId = typeof KeyId.Type
 
-/** A ban. */
+/** A ban of a player. */
 export const SanctionId = id("snc").pipe(Schema.brand("SanctionId"))
 export type SanctionId = typeof SanctionId.Type
 
@@ -46,11 +46,11 @@ export type DeveloperId = typeof DeveloperId.Type
 export const DeveloperSessionId = id("dse").pipe(Schema.brand("DeveloperSessionId"))
 export type DeveloperSessionId = typeof DeveloperSessionId.Type
 
-/** One sign-in on one device: the chain of refresh tokens that descends from it. */
+/** One sign-in on one device: a chain of refresh tokens. */
 export const SessionId = id("ses").pipe(Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
 
-/** One realtime connection, on whichever node. */
+/** One realtime connection, on any node. */
 export const ConnectionId = id("con").pipe(Schema.brand("ConnectionId"))
 export type ConnectionId = typeof ConnectionId.Type
 
@@ -58,7 +58,7 @@ export type ConnectionId = typeof ConnectionId.Type
 export const NodeId = id("nod").pipe(Schema.brand("NodeId"))
 export type NodeId = typeof NodeId.Type
 
-/** One wait in a matchmaking queue. */
+/** One ticket in a matchmaking queue. */
 export const TicketId = id("tkt").pipe(Schema.brand("TicketId"))
 export type TicketId = typeof TicketId.Type
 
@@ -79,7 +79,7 @@ const encodeTime = (millis: number): string => {
   return digits
 }
 
-/** Base32 of bytes whose bit count is a multiple of five. */
+/** Encodes bytes as base32; their bit count must be a multiple of five. */
 const encodeBytes = (bytes: Uint8Array): string => {
   let digits = ""
   let bits = 0
@@ -105,7 +105,7 @@ const generate =
       )
     )
 
-/** Generators of new ids: `yield* newId.room`. */
+/** Generators of ids: `yield* newId.room`. */
 export const newId = {
   player: Effect.flatMap(SecureRandom.SecureRandom, generate("pl", PlayerId)),
   room: Effect.flatMap(SecureRandom.SecureRandom, generate("rm", RoomId)),
@@ -124,10 +124,10 @@ export const newId = {
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
 }
 
-/** No vowels, no look-alikes: read aloud, a code is neither a word nor misheard. */
+/** Without vowels and look-alikes: codes never spell words and can be read aloud. */
 const readableAlphabet = "6789BCDFGHJKLMNPQRTW"
 
-/** A code for people to pass on: of a room, of a transfer to another browser. */
+/** Generates a code for people to share: of a room or of a session transfer. */
 export const readableCode = Effect.fnUntraced(function* (characters: number) {
   const random = yield* SecureRandom.SecureRandom
   let code = ""

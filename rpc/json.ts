@@ -1,6 +1,9 @@
-/** What is asked of any JSON value before it is looked at in full. */
+/** Depth check for untrusted JSON values. */
 
-/** Whether a value nests deeper than so many levels; a deep one overflows whatever walks it. */
+/**
+ * Whether a value nests deeper than `levels`. Check it before any recursive walk: deep nesting
+ * overflows the stack.
+ */
 export const exceedsDepth = (value: unknown, levels: number): boolean =>
   typeof value === "object" &&
   value !== null &&

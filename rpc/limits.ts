@@ -1,6 +1,6 @@
 /**
- * Every limit of the interface (spec section 8) and every bound of a queue, cache or buffer that a
- * caller can meet, each once, with its unit in the name.
+ * Limits of the API and bounds of queues, caches and buffers. Each appears once, with its unit in the
+ * name.
  */
 
 export { type Throttle, throttles } from "./throttles.ts"
@@ -10,11 +10,14 @@ const MiB = 1024 * KiB
 const secondsPerHour = 3600
 const secondsPerDay = 24 * secondsPerHour
 
-/** Sessions and single-use codes (spec sections 4.1, 5 and 8). */
+/** Sessions, passwords and single-use codes. */
 export const sessions = {
   accessTokenSeconds: 15 * 60,
   refreshTokenSeconds: 90 * secondsPerDay,
-  /** How long the immediate parent of a refresh token answers `refresh_race` instead of revoking. */
+  /**
+   * Reusing the direct parent of the current refresh token answers `refresh_race` for this long. Later
+   * reuse revokes the session.
+   */
   refreshRaceSeconds: 10,
   verificationLinkSeconds: secondsPerDay,
   resetLinkSeconds: 30 * 60,
@@ -25,76 +28,79 @@ export const sessions = {
   displayNameMaxCharacters: 32
 } as const
 
-/** Email and the links in mails (spec sections 4.1 and 8, decisions 3.2.4-5). */
+/** Email addresses and the links in mails. */
 export const email = {
   addressMaxCharacters: 254,
   redirectUrlMaxCharacters: 2048,
   tokenMaxCharacters: 128
 } as const
 
-/** Codes for another browser (spec section 3, decisions 3.2.15). */
+/** Session transfer codes. */
 export const transfer = {
   codeCharacters: 8,
-  /** As people write one: with spaces and dashes. */
+  /** Longer than the code itself: people type spaces and dashes. */
   codeMaxCharacters: 64
 } as const
 
-/** Age signals (decisions 3.2.13). */
+/** Age signals. */
 export const ages = { yearsMax: 150 } as const
 
-/** Mails that leave the service. */
+/** The mail outbox. */
 export const mail = {
-  /** Mails that wait to be sent; beyond it 503 `mail_unavailable`. */
+  /** Queued mails; beyond it 503 `mail_unavailable`. */
   waitingMax: 10_000,
-  /** Tried at a time by a process. */
+  /** Mails that one process sends at a time. */
   concurrency: 5,
   attemptsMax: 10,
-  /** From the first failure to the next attempt; then twice as long, and so on. */
+  /** Delay before the second attempt. It doubles with each further attempt, up to `retrySecondsMax`. */
   retrySeconds: 30,
   retrySecondsMax: secondsPerHour,
-  /** How long an attempt may take, and after how long another process takes over. */
+  /** Timeout of one attempt. Another process takes the mail over after `claimSeconds`. */
   attemptSeconds: 60,
   claimSeconds: 120,
-  /** How often a process looks, at least, for what others have left. */
+  /** Longest time between two polls of the outbox. */
   pollSeconds: 300,
-  /** Shown in development, where they are not sent. */
+  /** Mails that development keeps for display instead of sending them. */
   storedMax: 200
 } as const
 
-/** Developers' accounts and sessions (spec section 4.9). */
+/** Developer accounts and sessions. */
 export const developers = {
-  /** A session ends this long after it was last used. */
+  /** A session expires this long after its last use. */
   sessionSeconds: 30 * secondsPerDay,
   nameMaxCharacters: 80,
-  /** Codes shorter than this can be found by trying. */
+  /** Shorter codes can be guessed by trying. */
   inviteCodeMinCharacters: 8,
   inviteCodeMaxCharacters: 128
 } as const
 
-/** Projects (spec section 4.9). */
+/** Projects, their keys and the dashboard. */
 export const projects = {
   nameMaxCharacters: 80,
   perDeveloper: 100,
-  /** Keys of an environment that are not revoked. */
+  /** Keys of one environment that are not revoked. */
   keysPerEnvironment: 100,
   activeDays: 14,
   searchMaxCharacters: 254,
-  /** Rooms, and channels, of the live view. */
+  /** Rooms, and channels, that the live view lists. */
   liveMax: 500,
-  /** How often uses of keys and visits of players are written, all in one statement. */
+  /** Interval at which a node writes key usage and player visits, in one statement. */
   usageMillis: 5000,
-  /** Players whom a node knows to have counted today; then it asks the database again. */
+  /** Players that a node remembers as counted today. Beyond it, the node asks the database. */
   seenPlayersMax: 200_000,
-  /** How often a node says what is alive on it, and how long it is believed. */
+  /**
+   * Interval at which a node reports its live rooms and channels. A report is valid for
+   * `liveTrustMillis`.
+   */
   liveReportMillis: 2000,
   liveTrustMillis: 10_000
 } as const
 
-/** Hashing of passwords: each takes 20 ms of a core and 19 MiB, off the event loop. */
+/** Password hashing. Each hash takes 20 ms of a core and 19 MiB, off the event loop. */
 export const passwords = {
-  /** Hashed at a time; the others wait. */
+  /** Hashes at a time; further ones are queued. */
   concurrency: 2,
-  /** Beyond it 503 `unavailable`. */
+  /** Queued hashes; beyond it 503 `unavailable`. */
   waitingMax: 64
 } as const
 
@@ -107,12 +113,18 @@ export const http = {
   corsMaxAgeSeconds: secondsPerDay
 } as const
 
-/** The realtime socket (spec section 4.4 and 8). */
+/** The realtime socket. */
 export const socket = {
   authFrameSeconds: 5,
-  /** A node that is too busy to answer the first frame for so long gives the socket to another. */
+  /**
+   * A node that cannot process the first frame within this time closes the socket, so that the client
+   * tries another node.
+   */
   admitSeconds: 15,
-  /** Frames that may follow the first before it is answered; together no larger than one. */
+  /**
+   * Frames that a client may send before the reply to the first one. Together they are at most one
+   * frame's size.
+   */
   earlyFramesMax: 32,
   frameMaxBytes: 64 * KiB,
   fragmentsMax: 64,
@@ -122,24 +134,24 @@ export const socket = {
   idleSeconds: 45,
   tokenWarningSeconds: 60,
   tokenGraceSeconds: 30,
-  /** Unsent bytes of one socket; beyond it the consumer is slow and is closed with 1013. */
+  /** Unsent bytes of one socket; beyond it, the socket closes with 1013. */
   outboxMaxBytes: MiB,
-  /** A busy node writes to its sockets once a frame of 60 a second; a quiet one at once. */
+  /** Longest write interval of a busy node: one frame of a 60 Hz game. An idle node writes at once. */
   coalesceMillis: 16,
   framesPerSecond: 100,
   framesBurst: 200,
-  /** What a frame that cannot be decoded costs in the bucket. */
+  /** Tokens that a malformed frame takes from the socket's rate limit. */
   malformedFrameCost: 5,
   dropsUntilAbuse: 200,
   dropsWindowSeconds: 10,
   anonymousFramesPerSecond: 5,
   anonymousFramesBurst: 10,
   anonymousPerAddress: 20,
-  /** Of all connections that a node takes; the rest is for requests. */
+  /** Share of a node's connections for sockets; the rest is for HTTP requests. */
   shareOfConnections: 5 / 6
 } as const
 
-/** Rooms (spec sections 4.4 and 8, decisions on seats, state and life cycle). */
+/** Rooms: seats, state and life cycle. */
 export const rooms = {
   playersMax: 64,
   typeMaxCharacters: 64,
@@ -156,12 +168,15 @@ export const rooms = {
   stateDepthMax: 32,
   graceSeconds: 30,
   graceSecondsMax: 300,
-  /** A replaced socket is told to the others only when its successor takes longer than this. */
+  /**
+   * When a newer socket replaces one, members see `player_disconnected` only if the change takes longer
+   * than this.
+   */
   replacedQuietSeconds: 1,
   hostGraceSeconds: 5,
-  /** How long a seat given by matchmaking waits for its player to come in. */
+  /** How long matchmaking reserves a seat until its player joins. */
   joinDeadlineSeconds: 10,
-  /** A gateway that stops watching loses its members' seats to the grace after this. */
+  /** After a gateway's watch has been gone for this long, its members count as disconnected. */
   watchAbsenceSeconds: 5,
   idleSeconds: 2 * secondsPerHour,
   lifetimeSeconds: secondsPerDay,
@@ -169,21 +184,21 @@ export const rooms = {
   customCodeMinCharacters: 4,
   customCodeMaxCharacters: 12,
   listDefault: 50,
-  /** Longest time between a change and its snapshot (the promise is one second). */
+  /** Longest planned time between a change and its snapshot. The guarantee is one second. */
   snapshotMillis: 400,
-  /** In a cluster nothing is granted while a change has waited longer than this for its snapshot. */
+  /** In a cluster, a room withholds replies while a change has waited longer than this for its snapshot. */
   snapshotDeadlineMillis: 1000,
   snapshotsPerStatement: 200,
   inputBatchMax: 4096,
   watchBufferItems: 16_384,
   detachedInputsMax: 1024,
-  /** Unsent bytes of a line; beyond it the other node does not keep up and the line ends. */
+  /** Unsent bytes of a runner link. Beyond it the peer is too slow and the link closes. */
   linkBufferMaxBytes: 64 * MiB,
-  /** A room that is welcomed back to by 64 players, each with all its state, is one frame. */
+  /** The largest frame of a runner link: a room that 64 players rejoin, each with its full state. */
   linkFrameMaxBytes: 256 * MiB
 } as const
 
-/** Realtime channels (spec sections 4.5 and 8, decisions 3.9). */
+/** Realtime channels. */
 export const channels = {
   perConnection: 8,
   nameMaxCharacters: 64,
@@ -192,27 +207,30 @@ export const channels = {
   membersDefault: 100,
   /** Players of each list: `allow`, `speakers`, muted, banned. */
   listMax: 1000,
-  /** Anonymous listeners of one open channel; they are counted, never listed. */
+  /** Anonymous listeners of one open channel. Only their number is public. */
   listenersMax: 100_000,
   dataMaxBytes: 16 * KiB,
   typeMaxCharacters: 64,
-  /** What one member may send to one channel. */
+  /** Messages from one member to one channel. */
   messagesPerSecond: 10,
   messagesBurst: 20,
-  /** Channels whose pace a connection keeps, those it has left among them. */
+  /** Channels whose rate limit a connection remembers, including channels it has left. */
   rateLimitersPerConnection: 64,
   muteSecondsMax: secondsPerDay,
   banSecondsMax: 366 * secondsPerDay,
-  /** How long a member without a socket stays one, and an owner the owner. */
+  /** How long a member without a socket stays a member, and an owner stays the owner. */
   graceSeconds: 30,
-  /** How long a client-made channel outlives its last member. */
+  /** How long a client-made channel exists after its last member left. */
   emptySeconds: 30,
-  /** A channel with more sockets than this tells joins and leaves together, once a second. */
+  /** With more sockets than this, joins and leaves are sent in batches, once every `presenceMillis`. */
   largeAudience: 100,
   presenceMillis: 1000,
-  /** How long what a large channel tells may wait for more to go with it. */
+  /** How long a large channel collects events before it sends them. */
   flushMillis: 2,
-  /** After a move, how long the channel gathers its members before they are told who is in. */
+  /**
+   * After a move to another runner, how long a channel waits for its members before it sends the member
+   * list.
+   */
   rejoinMillis: 3000,
   voicePeersMax: 8,
   voiceMembersMax: 100
@@ -221,14 +239,14 @@ export const channels = {
 /** STUN and TURN servers for peer-to-peer connections. */
 export const turn = {
   credentialSeconds: secondsPerHour,
-  /** Shared secrets shorter than this can be found by trying. */
+  /** Shorter shared secrets can be guessed by trying. */
   secretMinCharacters: 16
 } as const
 
 /** Matchmaking queues. */
 export const matchmaking = {
   ticketsPerQueue: 200_000,
-  /** How often a queue looks again for rooms with free seats while tickets wait. */
+  /** How often a queue with tickets looks for rooms that have free seats. */
   openRoomsRefreshMillis: 1000,
   openRoomsMax: 200,
   /** How long a queue remembers a match, for a gateway that asks again. */
@@ -236,20 +254,23 @@ export const matchmaking = {
   matchMemoryMax: 50_000
 } as const
 
-/** Players' sessions: which connection of a player is the newest, and where the player is. */
+/** Player sessions: the newest connection of each player, and its room or ticket. */
 export const playerSessions = {
-  /** Enough to spread an environment over the runners, few enough that a node watches them all. */
+  /** Enough to spread an environment over the runners, few enough for one node to watch all of them. */
   buckets: 64,
-  /** Beyond it the session idle for longest makes room; when none is idle nobody else comes in. */
+  /**
+   * Sessions of one bucket. Beyond it the longest idle session is removed; without an idle one, no new
+   * player is admitted.
+   */
   perBucket: 100_000,
-  /** A session without a connection is remembered for this long. */
+  /** How long a session without a connection is kept. */
   idleSeconds: 60,
-  /** What may wait for a session that is being looked up. */
+  /** Requests that may wait while a session is loaded. */
   waitingPerSession: 32,
   seatsPerStatement: 500
 } as const
 
-/** The environment config document (spec section 2.2). */
+/** The environment config document. */
 export const config = {
   keyMaxCharacters: 48,
   textMaxCharacters: 120,
@@ -274,35 +295,35 @@ export const config = {
   documentDepthMax: 32
 } as const
 
-/** Cloud saves (spec section 4.3); the first two are defaults of settings. */
+/** Cloud saves. `dataMaxBytes` and `perPlayer` are defaults of settings. */
 export const saves = {
   dataMaxBytes: MiB,
   perPlayer: 100,
   keyMaxCharacters: 64,
   dataDepthMax: 64,
-  /** What a body may hold beside the data: the other fields, white space. */
+  /** What a body may contain beside the data: the other fields and white space. */
   bodySlackBytes: 64 * KiB,
-  /** Versions of deleted saves are remembered for at least a day and for this many a player. */
+  /** Deleted saves whose version is remembered, for each player, for at least a day. */
   deletedKept: 1000
 } as const
 
-/** Stats (spec sections 2.2 and 4.3). */
+/** Stats. */
 export const stats = {
   keysPerReport: 64,
-  /** Rejected values are kept for the operator: so long, and so many an environment. */
+  /** Rejected values are kept for this long, and at most `signalsPerEnvironment` of them. */
   signalDays: 30,
   signalsPerEnvironment: 10_000
 } as const
 
-/** Requests that the service makes to servers of developers. */
+/** Requests from the service to servers of developers. */
 export const outgoing = {
   answerMaxBytes: 64 * KiB,
   connectionsPerServer: 64,
-  /** Requests under way of one process; more are refused. */
+  /** Concurrent requests of one process; further ones are refused. */
   requestsMax: 1024
 } as const
 
-/** Bans and appeals (spec sections 4.2 and 4.8, decisions 3.3). */
+/** Bans and appeals. */
 export const moderation = {
   reasonMaxCharacters: 500,
   noteMaxCharacters: 500,
@@ -312,13 +333,13 @@ export const moderation = {
   responseMaxCharacters: 2000
 } as const
 
-/** How long the answer to an `Idempotency-Key` is kept. */
+/** How long the response to an `Idempotency-Key` is stored. */
 export const idempotency = { keptSeconds: secondsPerDay } as const
 
-/** How long the audit log keeps an entry; the database refuses to forget one sooner. */
+/** How long the audit log keeps an entry. The database refuses earlier deletion. */
 export const audit = { keptDays: 400 } as const
 
-/** External sign-in (spec sections 4.1 and 5, rules 9 to 11). */
+/** OAuth sign-in. */
 export const oauth = {
   credentialMaxCharacters: 512,
   privateKeyMaxCharacters: 4096,
@@ -326,12 +347,12 @@ export const oauth = {
   /** How long a person may take at the provider. */
   stateSeconds: 600,
   redirectUrlMaxCharacters: 2048,
-  /** A parameter of what a provider sends back. */
+  /** One parameter of a provider's callback. */
   returnMaxCharacters: 4096,
   idTokenMaxCharacters: 8192,
-  /** Names are cut to what a display name may hold. */
+  /** Longer names are cut to the limit of a display name. */
   nameMaxCharacters: 256,
-  /** Requests to providers. */
+  /** Timeout of a request to a provider. */
   requestMillis: 5000,
   answerMaxBytes: 256 * KiB
 } as const
@@ -341,13 +362,13 @@ export const caches = {
   verifiedTokens: 50_000,
   environments: 1000,
   keys: 10_000,
-  /** Players of whom a node knows whether they are banned. */
+  /** Players whose existence, name, ban and age band a node caches. */
   playerStatuses: 50_000,
-  /** Throttle buckets that a node holds tokens of. */
+  /** Rate-limit buckets for which a node holds prefetched tokens. */
   tokenAllowances: 50_000
 } as const
 
-/** Limits of modules that are declared by the interface and enforced where those modules stand. */
+/** Limits of modules that the API declares and that those modules will enforce. */
 export const declared = {
   blobMaxBytes: 50 * MiB,
   xProfilesLookupMax: 100,

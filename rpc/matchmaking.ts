@@ -1,7 +1,7 @@
 /**
- * Matchmaking (spec section 4.4, decisions 3.8): a ticket waits in the queue of its mode. A live
- * unlocked quick-match room with a free seat is filled first; otherwise a room opens as soon as
- * `minPlayers` wait, or after `fillTimeoutSeconds` with whoever waits.
+ * Matchmaking. A ticket waits in the queue of its mode. The queue first fills unlocked quick-match
+ * rooms that have free seats. Otherwise it opens a room as soon as `minPlayers` tickets wait, or after
+ * `fillTimeoutSeconds` with the tickets it has.
  */
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
@@ -15,7 +15,7 @@ import {
 } from "./errors/codes.ts"
 import { commonFrameErrors, RoomRef } from "./rooms.ts"
 
-/** Wait for a match; the reply comes when seated, after `room_joined`. */
+/** Waits for a match. The reply follows `room_joined`. */
 export const quickMatch = Rpc.make("quickMatch", {
   payload: { mode: Schema.String.check(Schema.isBetweenLength(1, 64)) },
   success: RoomRef,
@@ -26,9 +26,9 @@ export const quickMatch = Rpc.make("quickMatch", {
     AlreadyMatching,
     MatchCancelled
   ])
-}).annotate(OpenApi.Summary, "Wait for a match; the reply comes when seated")
+}).annotate(OpenApi.Summary, "Wait for a match; replies when the player has a seat")
 
-/** Stop waiting; `cancelled` is false when the match was already made. */
+/** Stops waiting. `cancelled` is false when the match was already made. */
 export const cancelMatch = Rpc.make("cancelMatch", {
   success: Schema.Struct({ cancelled: Schema.Boolean }),
   error: Schema.Union([...commonFrameErrors, NotMatching])

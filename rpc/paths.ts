@@ -1,6 +1,6 @@
-/** Paths that the service answers beside the endpoints of the API: pages, documents and sockets. */
+/** Paths that the service serves beside the endpoints of the API. */
 
-/** Pages and sockets beside the API. */
+/** Pages, documents and sockets. */
 export const paths = {
   configSchema: "/v1/config/schema.json",
   docs: "/docs",

@@ -1,7 +1,6 @@
 /**
- * All that is stored about a player, shown or deleted by the player itself (spec section 4.1) or the
- * operator (spec section 4.8, decisions 3.2.11-12). Deletion is for good: nothing stays but the id, so
- * that it is never given again.
+ * Export and deletion of everything that is stored about a player, by the player or by the operator.
+ * Deletion is final. Only the id remains, so that it is never issued again.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -18,17 +17,17 @@ import { Save } from "./saves.ts"
 import { RefreshToken } from "./sessions.ts"
 
 /**
- * Everything that is stored about a player, as of `exportedAt`. `channels` names those that have the
- * player on a list; `rooms` those in which it has a seat; `days` those on which it was seen.
+ * Everything that is stored about a player, as of `exportedAt`. `channels` names those with the player
+ * on a list, `rooms` those with a seat of the player, `days` those on which the player was active.
  */
 export const PlayerExport = Schema.Struct({
   exportedAt: Schema.String,
   player: Player,
-  /** `signalledAgeBand` is the strictest that a platform has told. */
+  /** `signalledAgeBand` is the strictest age band that a platform has reported. */
   age: Schema.Struct({ ...AgeProfile.fields, signalledAgeBand: Schema.NullOr(AgeBand) }),
-  /** `subject` is the id that the provider knows the player by; of `email`, the address. */
+  /** `subject` is the provider's id of the player; for `email`, the address. */
   identities: Schema.Array(Schema.Struct({ ...LinkedIdentity.fields, subject: Schema.String })),
-  /** Whether the player wants news, and since when; null when it has not chosen. */
+  /** The player's consent to news, and its time; null before any choice. */
   news: Schema.NullOr(Schema.Struct({ optIn: Schema.Boolean, chosenAt: Schema.String })),
   sessions: Schema.Array(
     Schema.Struct({
@@ -69,7 +68,7 @@ export type PlayerExport = typeof PlayerExport.Type
 
 const Deleted = Schema.Struct({ deleted: Schema.Literal(true) })
 
-/** A player with an email proves itself by the password, any other by its refresh token. */
+/** Confirms a deletion: the password for a player with an email, otherwise the refresh token. */
 const DeletionProof = Schema.Struct({
   password: Schema.optionalKey(
     Schema.String.check(Schema.isMaxLength(limits.passwordMaxCharacters))
@@ -84,13 +83,13 @@ const DeletionProof = Schema.Struct({
 )
 export type DeletionProof = typeof DeletionProof.Type
 
-/** `/v1/players/me`: all that is stored about the signed-in player. */
+/** `/v1/players/me`: export and deletion by the signed-in player. */
 export class PlayerDataApi extends HttpApiGroup.make("playerData")
   .add(
     HttpApiEndpoint.get("export", "/me/export", {
       success: PlayerExport,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "Everything that is stored about the player"),
+    }).annotate(OpenApi.Summary, "Export everything that is stored about the player"),
     HttpApiEndpoint.delete("delete", "/me", {
       payload: DeletionProof,
       success: Deleted,
@@ -108,7 +107,7 @@ const playerData = <Id extends string, P extends MountParams>(id: Id, params: P)
       params: { ...params, playerId: Schema.String },
       success: PlayerExport,
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Everything that is stored about a player"),
+    }).annotate(OpenApi.Summary, "Export everything that is stored about a player"),
     HttpApiEndpoint.post("delete", "/players/:playerId/delete", {
       params: { ...params, playerId: Schema.String },
       success: Deleted,

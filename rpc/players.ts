@@ -1,4 +1,4 @@
-/** Players: the people who use an app (spec sections 2.1 and 4.1). */
+/** Players: the users of an app. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
@@ -9,8 +9,8 @@ import { sessions } from "./limits.ts"
 const controlCharacters = /\p{Cc}/u
 
 /**
- * The name others see: 1 to 32 characters after NFC normalization and trimming, no control
- * characters, not unique.
+ * The name that others see: 1 to 32 characters after NFC normalization and trimming, without control
+ * characters. Not unique.
  */
 export const DisplayName = Schema.String.check(
   Schema.makeFilter((text: string) => {
@@ -26,7 +26,7 @@ export const DisplayName = Schema.String.check(
 /** The stored form of a display name. */
 export const normalizeDisplayName = (text: string): string => text.normalize("NFC").trim()
 
-/** A way to sign in; a guest has the single entry `guest`. */
+/** A sign-in method; a guest has the single entry `guest`. */
 export const Identity = Schema.Struct({ provider: Schema.String })
 
 /** A player as the player's own client sees it. Timestamps are ISO 8601 UTC. */
@@ -40,18 +40,18 @@ export const Player = Schema.Struct({
 })
 export type Player = typeof Player.Type
 
-const PlayerAnswer = Schema.Struct({ player: Player })
+const PlayerResponse = Schema.Struct({ player: Player })
 
 /** `/v1/players`: the signed-in player's own account. */
 export class PlayersApi extends HttpApiGroup.make("players")
   .add(
-    HttpApiEndpoint.get("me", "/me", { success: PlayerAnswer, error: wire(NotFound) }).annotate(
+    HttpApiEndpoint.get("me", "/me", { success: PlayerResponse, error: wire(NotFound) }).annotate(
       OpenApi.Summary,
-      "The signed-in player"
+      "Get the signed-in player"
     ),
     HttpApiEndpoint.patch("update", "/me", {
       payload: Schema.Struct({ displayName: DisplayName }),
-      success: PlayerAnswer,
+      success: PlayerResponse,
       error: wire(NotFound)
     }).annotate(OpenApi.Summary, "Rename the signed-in player")
   )

@@ -1,10 +1,9 @@
 /**
- * The realtime interface (spec sections 4.4, 4.5 and 6, decisions 3.6): one `RpcGroup` whose
- * procedures are the client frames and whose `events` stream is everything the service tells.
+ * The realtime protocol: one `RpcGroup` whose procedures are the client frames and whose `events`
+ * stream carries all events of the service.
  *
- * Two doors stand on it. `/v1/realtime` speaks the spec's JSON: `{ t, rid?, ...payload }` up,
- * `{ t: "reply", rid, ok, data | error }` and events down. `/v1/rpc` speaks Effect RPC with the same
- * handlers.
+ * Two endpoints serve it with the same handlers. `/v1/realtime` uses JSON: `{ t, rid?, ...payload }`
+ * up, `{ t: "reply", rid, ok, data | error }` and events down. `/v1/rpc` uses Effect RPC.
  */
 import { Schema } from "effect"
 import { OpenApi } from "effect/http-api"
@@ -27,7 +26,7 @@ import { commonFrameErrors, RoomEvent, RoomFrames } from "./rooms.ts"
 
 // Opening --------------------------------------------------------------------------------------
 
-/** The first frame of a socket, within five seconds; later, `{ t: "auth", token }` renews. */
+/** The first frame of a socket, within five seconds. Later, `{ t: "auth", token }` renews the token. */
 export const AuthFrame = Schema.Struct({
   t: Schema.Literal("auth"),
   rid: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(socket.ridMaxCharacters))),
@@ -37,7 +36,7 @@ export const AuthFrame = Schema.Struct({
 })
 export type AuthFrame = typeof AuthFrame.Type
 
-/** A seat that waits for `resume`. */
+/** A seat that is reserved for `resume`. */
 export const HeldSeat = Schema.Struct({
   roomId: Schema.String,
   code: Schema.String,
@@ -46,7 +45,7 @@ export const HeldSeat = Schema.Struct({
 })
 export type HeldSeat = typeof HeldSeat.Type
 
-/** The answer to `auth`. `serverTime` is Unix milliseconds. */
+/** The reply to `auth`. `serverTime` is Unix milliseconds. */
 export const Welcome = Schema.Struct({
   t: Schema.Literal("welcome"),
   connectionId: Schema.String,
@@ -58,7 +57,7 @@ export const Welcome = Schema.Struct({
 })
 export type Welcome = typeof Welcome.Type
 
-/** Something the client should know: a failed frame without `rid`, a token about to expire. */
+/** A problem without a call to reject: a failed frame without `rid`, or a token about to expire. */
 export const Warn = Schema.Struct({
   t: Schema.Literal("warn"),
   code: Schema.String,
@@ -67,7 +66,7 @@ export const Warn = Schema.Struct({
 })
 export type Warn = typeof Warn.Type
 
-/** Everything the service tells a connection, except replies. */
+/** Every event that the service sends to a connection, except replies. */
 export const ServerEvent = Schema.Union([
   Welcome,
   Warn,
@@ -76,7 +75,7 @@ export const ServerEvent = Schema.Union([
 ])
 export type ServerEvent = typeof ServerEvent.Type
 
-/** A reply as it stands on the JSON wire. */
+/** A reply in its JSON form. */
 export const Reply = Schema.Struct({
   t: Schema.Literal("reply"),
   rid: Schema.String,
@@ -112,20 +111,20 @@ export const closeCodes = {
   draining: 1012,
   /** The client reads too slowly: reconnect. */
   slowConsumer: 1013,
-  /** Binary frames are not spoken here. */
+  /** The client sent a binary frame: send text frames only. */
   unsupported: 1003
 } as const
 export type CloseCode = (typeof closeCodes)[keyof typeof closeCodes]
 
 // Group ----------------------------------------------------------------------------------------
 
-/** The service's clock, for measuring round trips where a browser cannot ping. */
+/** Returns the service's clock. Browsers cannot send pings; this measures the round trip. */
 export const ping = Rpc.make("ping", {
   success: Schema.Struct({ at: Schema.Int }),
   error: Schema.Union([...commonFrameErrors])
-}).annotate(OpenApi.Summary, "The service's clock")
+}).annotate(OpenApi.Summary, "Get the service's clock")
 
-/** Every client frame of spec sections 4.4 and 4.5. */
+/** Every client frame. */
 export class ClientFrames extends RoomFrames.merge(
   MatchmakingFrames,
   PeerFrames,
@@ -133,8 +132,8 @@ export class ClientFrames extends RoomFrames.merge(
 ).add(ping) {}
 
 /**
- * Native RPC only: open the connection and receive its events. The stream is the connection: the
- * other procedures act for it, and ending it drops the player as a closed socket would.
+ * Native RPC only: opens the connection and receives its events. The stream is the connection. The
+ * other procedures act for it, and ending it disconnects the player like a closed socket.
  */
 export const events = Rpc.make("events", {
   success: ServerEvent,
@@ -151,5 +150,5 @@ export const events = Rpc.make("events", {
   stream: true
 })
 
-/** Everything of `/v1/rpc`. */
+/** All procedures of `/v1/rpc`. */
 export class RealtimeRpcs extends ClientFrames.add(events) {}

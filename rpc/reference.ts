@@ -1,7 +1,7 @@
 /**
- * The reference of the realtime interface as Markdown, derived from the definitions: frames with
- * their fields, replies and error codes, events, close codes. It stands on the API page and in the
- * OpenAPI document.
+ * The reference of the realtime protocol as Markdown, generated from the definitions: frames with their
+ * fields, replies and error codes, events, close codes. It appears on the API page and in the OpenAPI
+ * document.
  */
 import { Context, Schema, SchemaAST } from "effect"
 import type { Rpc } from "effect/rpc"
@@ -44,14 +44,14 @@ const identifiers = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   return typeof name === "string" ? [name] : []
 }
 
-const common: ReadonlySet<string> = new Set(commonFrameErrors.map((fault) => fault.identifier))
+const commonCodes: ReadonlySet<string> = new Set(commonFrameErrors.map((error) => error.identifier))
 
 const codes = (names: Iterable<string>): string =>
   Array.from(names, (name) => `\`${name}\``).join(", ")
 
 const frameRow = (rpc: Rpc.AnyWithProps): string => {
   const summary = Context.getOption(rpc.annotations, OpenApi.Summary)
-  const own = identifiers(rpc.errorSchema.ast).filter((code) => !common.has(code))
+  const own = identifiers(rpc.errorSchema.ast).filter((code) => !commonCodes.has(code))
   return [
     `\`${rpc._tag}\``,
     summary._tag === "Some" ? summary.value : "",
@@ -76,7 +76,7 @@ const closeMeanings: Readonly<Record<CloseCode, string>> = {
   [closeCodes.abuse]: "Far too many frames: back off, then reconnect.",
   [closeCodes.draining]: "The node is draining and the seat is kept: reconnect at once.",
   [closeCodes.slowConsumer]: "The client reads too slowly: reconnect.",
-  [closeCodes.unsupported]: "Binary frames are not spoken here."
+  [closeCodes.unsupported]: "The client sent a binary frame: send text frames only."
 }
 
 const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<string>): string =>
@@ -86,24 +86,24 @@ const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<string>): string
     ...rows.map((row) => `| ${row} |`)
   ].join("\n")
 
-/** The Markdown text. */
+/** Returns the Markdown text. */
 export const realtimeReference = (): string => `
 ## Realtime: \`GET /v1/realtime\` (WebSocket)
 
 The first frame, within five seconds: \`{ "t": "auth", "key": "pk_...", "token": "<access token>" }\`.
-The answer is \`welcome\`. A connection without a player says
-\`{ "t": "auth", "key": "pk_...", "anon": true }\`; it comes into channels that the server has
-opened, and listens. Every frame is a JSON object with its type in \`t\`; with a \`rid\` (a string of
-up to 64 characters) it is answered by \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
-success is silent and failure comes as \`warn\`. TypeScript servers may speak the same procedures as
+The service replies with \`welcome\`. A connection without a player sends
+\`{ "t": "auth", "key": "pk_...", "anon": true }\`. It may join channels that the server has opened,
+and only receives. Every frame is a JSON object with its type in \`t\`. With a \`rid\` (a string of up
+to 64 characters) the service replies \`{ "t": "reply", "rid", "ok", "data" | "error" }\`. Without one,
+success sends nothing and failure sends \`warn\`. TypeScript servers may call the same procedures as
 Effect RPC over WebSocket at \`/v1/rpc\`.
 
 ### Frames
 
-Any frame may answer ${codes(common)}, and \`invalid_frame\` or \`unknown_type\` when it cannot be read.
+Any frame may fail with ${codes(commonCodes)}, and with \`invalid_frame\` or \`unknown_type\` when it is malformed.
 
 ${table(
-  ["`t`", "what it does", "fields", "reply data", "own error codes"],
+  ["`t`", "description", "fields", "reply data", "error codes"],
   Array.from(ClientFrames.requests.values(), frameRow)
 )}
 
@@ -111,15 +111,16 @@ ${table(
 
 ${table(["`t`", "fields"], ServerEvent.members.map(eventRow))}
 
-In a channel of more than ${channels.largeAudience} sockets (anonymous ones among them) comings and
-goings are told together, at most once a second: \`channel_players\` instead of \`channel_player_joined\`
-and \`channel_player_left\`. Apply \`left\` before \`joined\`; a player may be known, or unknown, already.
-\`channel_joined\` replaces whatever was known, and comes again when the channel has moved.
+In a channel of more than ${channels.largeAudience} sockets (anonymous ones included) the service sends
+joins and leaves in batches, at most once a second: \`channel_players\` instead of
+\`channel_player_joined\` and \`channel_player_left\`. Apply \`left\` before \`joined\`. Ignore a join of
+a known player and a leave of an unknown one. \`channel_joined\` replaces the whole view; the service
+sends it again when the channel has moved to another runner.
 
 ### Close codes
 
 ${table(
-  ["code", "meaning, and what to do"],
+  ["code", "meaning and remedy"],
   Object.entries(closeMeanings).map((row) => row.join(" | "))
 )}
 `

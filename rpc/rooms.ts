@@ -1,9 +1,9 @@
 /**
- * Rooms: what clients send, what the service tells, what the list shows (spec sections 4.4 and 6,
- * decisions 3.7). One `Rpc` per frame: from these come the decoder of the JSON frames, the typed
- * client, the frame tables of the API page and the native RPC endpoint.
+ * Rooms: client frames, events and the public list. One `Rpc` declares each frame. The JSON frame
+ * decoder, the typed client, the frame tables of the API page and the native RPC endpoint derive from
+ * it.
  *
- * Timestamps of fields are ISO 8601 UTC; `at` is Unix milliseconds.
+ * Timestamps are ISO 8601 UTC, except `at`, which is Unix milliseconds.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -37,7 +37,7 @@ import { http, rooms } from "./limits.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
-/** The first reason why a JSON value may not be stored, with its path. */
+/** Returns why a JSON value cannot be stored, with its path, or undefined. */
 const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | undefined => {
   if (typeof value === "number" && !Number.isFinite(value)) {
     return `The number at ${path.join(".")} is too large`
@@ -53,15 +53,15 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
 }
 
 /**
- * A JSON object with members of any kind. Keys that could reach an object's prototype are refused at
- * any depth, as is nesting beyond 32 levels.
+ * A JSON object. Keys that could reach an object's prototype are refused at any depth, and so is
+ * nesting beyond 32 levels.
  */
 export const JsonObject = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter((members) => firstProblem(members, []))
 )
 export type JsonObject = typeof JsonObject.Type
 
-/** Any JSON value, nested no deeper than it can be written again. */
+/** Any JSON value of at most 64 levels. Deeper nesting would overflow the stack of the encoder. */
 export const MessageData = Schema.Unknown.check(
   Schema.makeFilter((data) =>
     exceedsDepth(data, rooms.dataDepthMax)
@@ -72,13 +72,13 @@ export const MessageData = Schema.Unknown.check(
 
 const ShortText = Schema.String.check(Schema.isBetweenLength(1, 64))
 
-/** Where the player now has a seat. */
+/** The room in which the player now has a seat. */
 export const RoomRef = Schema.Struct({ roomId: Schema.String, code: Schema.String })
 export type RoomRef = typeof RoomRef.Type
 
 const Done = Schema.Struct({})
 
-/** What any frame may answer beside its own errors. */
+/** Errors that any frame may answer beside its own. */
 export const commonFrameErrors = [
   RateLimited,
   PlayerRequired,
@@ -90,7 +90,7 @@ export const commonFrameErrors = [
 
 // Frames ---------------------------------------------------------------------------------------
 
-/** Open a room and take its first seat as host. */
+/** Opens a room. The player takes the first seat and becomes the host. */
 export const create = Rpc.make("create", {
   payload: {
     mode: ShortText,
@@ -116,9 +116,9 @@ export const create = Rpc.make("create", {
     InvalidFrame,
     PayloadTooLarge
   ])
-}).annotate(OpenApi.Summary, "Open a room and take its first seat as host")
+}).annotate(OpenApi.Summary, "Open a room and become its host")
 
-/** Take a seat in the room of an id or a code. */
+/** Takes a seat in a room, by its id or code. */
 export const join = Rpc.make("join", {
   payload: Schema.Struct({
     roomId: Schema.optionalKey(ShortText),
@@ -140,22 +140,22 @@ export const join = Rpc.make("join", {
     AlreadyInRoom,
     AlreadyMatching
   ])
-}).annotate(OpenApi.Summary, "Take a seat in the room of an id or a code")
+}).annotate(OpenApi.Summary, "Join a room by its id or code")
 
-/** Give the seat up. */
+/** Gives up the seat. */
 export const leave = Rpc.make("leave", {
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom])
-}).annotate(OpenApi.Summary, "Give the seat up")
+}).annotate(OpenApi.Summary, "Give up the seat")
 
-/** Return to the seat kept after a drop. */
+/** Returns to the reserved seat after a disconnect. */
 export const resume = Rpc.make("resume", {
   payload: { roomId: ShortText },
   success: RoomRef,
   error: Schema.Union([...commonFrameErrors, ResumeExpired])
-}).annotate(OpenApi.Summary, "Return to the seat kept after a drop")
+}).annotate(OpenApi.Summary, "Return to the reserved seat after a disconnect")
 
-/** A message to everybody else, or to exactly the members named in `to`. */
+/** Sends a message to all other members, or only to those in `to`. */
 export const send = Rpc.make("send", {
   payload: {
     type: Schema.String.check(Schema.isBetweenLength(1, rooms.typeMaxCharacters)),
@@ -166,28 +166,28 @@ export const send = Rpc.make("send", {
   },
   success: Schema.Struct({ delivered: Schema.optionalKey(Schema.Int) }),
   error: Schema.Union([...commonFrameErrors, NotInRoom, PayloadTooLarge])
-}).annotate(OpenApi.Summary, "Tell everybody else, or exactly those in `to`")
+}).annotate(OpenApi.Summary, "Send a message to all other members, or only to those in `to`")
 
-/** Merge top-level keys into the room's state; null deletes a key. */
+/** Merges top-level keys into the room's state; null deletes a key. */
 export const setState = Rpc.make("setState", {
   payload: { patch: JsonObject },
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom, HostOnly, StateTooLarge])
 }).annotate(OpenApi.Summary, "Merge keys into the room's state; null deletes")
 
-/** Merge top-level keys into the player's own state; null deletes a key. */
+/** Merges top-level keys into the player's own state; null deletes a key. */
 export const setMyState = Rpc.make("setMyState", {
   payload: { patch: JsonObject },
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom, StateTooLarge])
 }).annotate(OpenApi.Summary, "Merge keys into the player's own state; null deletes")
 
-/** Close the room to newcomers, or open it again. */
+/** Locks the room to new players, or unlocks it. */
 export const lock = Rpc.make("lock", {
   payload: { locked: Schema.Boolean },
   success: Done,
   error: Schema.Union([...commonFrameErrors, NotInRoom, HostOnly])
-}).annotate(OpenApi.Summary, "Close the room to newcomers, or open it again")
+}).annotate(OpenApi.Summary, "Lock the room to new players, or unlock it")
 
 export class RoomFrames extends RpcGroup.make(
   create,
@@ -240,7 +240,7 @@ export type LeaveReason = typeof LeaveReason.Type
 export const CloseReason = Schema.Literals(["empty", "idle", "feature_disabled", "lost"])
 export type CloseReason = typeof CloseReason.Type
 
-/** The step of a WebRTC set-up that a signal is. */
+/** The kind of a WebRTC signal. */
 export const SignalKind = Schema.Literals(["offer", "answer", "candidate", "restart"])
 export type SignalKind = typeof SignalKind.Type
 
@@ -249,7 +249,7 @@ const event = <const T extends string, const Fields extends Schema.Struct.Fields
   fields: Fields
 ) => Schema.Struct({ t: Schema.Literal(t), ...fields })
 
-/** The events of a room, in the one order that all members see (spec section 6). */
+/** Events of a room. All members receive them in the same order. */
 export const RoomEvent = Schema.Union([
   event("room_joined", {
     room: RoomSnapshot,
@@ -286,7 +286,7 @@ export type RoomEvent = typeof RoomEvent.Type
 
 // List -----------------------------------------------------------------------------------------
 
-/** A room as `GET /v1/rooms` shows it; `players` is a count. */
+/** A room in `GET /v1/rooms`; `players` is a count. */
 export const PublicRoom = Schema.Struct({
   id: Schema.String,
   code: Schema.String,
@@ -303,7 +303,7 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-/** `/v1/rooms`: public, unlocked rooms with a free seat, newest first, at most a second old. */
+/** `/v1/rooms`: public, unlocked rooms with a free seat, newest first. The list is at most a second old. */
 export class RoomsApi extends HttpApiGroup.make("rooms")
   .add(
     HttpApiEndpoint.get("list", "/rooms", {
@@ -311,7 +311,7 @@ export class RoomsApi extends HttpApiGroup.make("rooms")
       success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }),
       error: wire(ModeNotFound)
     })
-      .annotate(OpenApi.Summary, "Open public rooms")
+      .annotate(OpenApi.Summary, "List open public rooms")
       .annotate(RequiredFeature, "multiplayer")
   )
   .prefix("/v1")

@@ -1,10 +1,10 @@
 /**
- * Cloud saves (spec section 4.3, decisions 3.4.1-3): a player's own documents by key, each with a
- * version that grows by one with every write, so that a writer can say which one it has read.
+ * Cloud saves: a player's documents by key. Each write increments the version, so that a writer can
+ * name the version it has read.
  *
- * `data` is any JSON text and comes back as the text that it was: the order of keys, the digits of
- * numbers (also those that no double holds) and escapes; only white space between tokens is dropped.
- * Of two members of one name both are kept, as they are in the text. Nesting goes 64 levels deep.
+ * The service returns `data` as the JSON text that it received: order of keys, duplicate keys, digits
+ * of numbers (even those beyond a double) and escapes. It removes only white space between tokens.
+ * Nesting is limited to 64 levels.
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -26,15 +26,15 @@ export const SaveKey = Schema.String.check(
   })
 )
 
-/** The version that a writer has read; 0 says that there must be no such save. */
+/** The version that the writer has read; 0 means that no such save exists. */
 const IfVersion = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** The same in a query, where nothing is not 0. */
+/** The same in a query, where an empty value is not 0. */
 const IfVersionText = Schema.String.check(Schema.isPattern(/^\d+$/)).pipe(
   Schema.decodeTo(IfVersion, SchemaTransformation.numberFromString)
 )
 
-/** A save without its data. `size` is bytes of `data` in UTF-8, `updatedAt` ISO 8601 UTC. */
+/** A save without its data. `size` is the bytes of `data` in UTF-8, `updatedAt` is ISO 8601 UTC. */
 export const SaveItem = Schema.Struct({
   key: Schema.String,
   version: Schema.Int,
@@ -60,18 +60,18 @@ export class SavesApi extends HttpApiGroup.make("saves")
   .add(
     HttpApiEndpoint.get("list", "/saves", {
       success: Schema.Struct({ saves: Schema.Array(SaveItem) })
-    }).annotate(OpenApi.Summary, "The player's saves, the one written last first"),
+    }).annotate(OpenApi.Summary, "List the player's saves, newest first"),
     HttpApiEndpoint.get("read", "/saves/:key", {
       params,
       success: Save,
       error: wire(SaveNotFound)
-    }).annotate(OpenApi.Summary, "A save with its data"),
+    }).annotate(OpenApi.Summary, "Read a save with its data"),
     HttpApiEndpoint.put("write", "/saves/:key", {
       params,
       payload: SavePut,
       success: SaveItem,
       error: [wire(VersionConflict), wire(SaveTooLarge), wire(TooManySaves), wire(NotFound)]
-    }).annotate(OpenApi.Summary, "Write a save, if it still has the version that was read"),
+    }).annotate(OpenApi.Summary, "Write a save, optionally only if its version is unchanged"),
     HttpApiEndpoint.delete("remove", "/saves/:key", {
       params,
       query: {
@@ -79,7 +79,7 @@ export class SavesApi extends HttpApiGroup.make("saves")
       },
       success: Schema.Struct({ deleted: Schema.Literal(true) }),
       error: [wire(SaveNotFound), wire(VersionConflict)]
-    }).annotate(OpenApi.Summary, "Delete a save, if it still has the version that was read")
+    }).annotate(OpenApi.Summary, "Delete a save, optionally only if its version is unchanged")
   )
   .annotateEndpoints(RequiredFeature, "saves")
   .prefix("/v1")

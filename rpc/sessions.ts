@@ -1,7 +1,7 @@
 /**
- * Sessions (spec sections 4.1 and 5): a short access token checked by signature, and a refresh token
- * that rotates on every use. A chain of refresh tokens is one sign-in on one device; presenting a
- * used token revokes its chain, save for the race of two tabs within ten seconds.
+ * Sessions: a short-lived access token that is verified by its signature, and a refresh token that
+ * rotates on every use. A session is a chain of refresh tokens on one device. Presenting a used token
+ * revokes the session, except within ten seconds, when two tabs may race.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -15,7 +15,7 @@ import {
 } from "./errors/codes.ts"
 import { DisplayName, Player } from "./players.ts"
 
-/** A signed-in player and its tokens; `expiresIn` is the access token's life in seconds. */
+/** A signed-in player and its tokens. `expiresIn` is the access token's lifetime in seconds. */
 export const Session = Schema.Struct({
   player: Player,
   accessToken: Schema.String,

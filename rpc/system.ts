@@ -1,12 +1,12 @@
-/** What operators and other servers ask of the process itself. No key is needed. */
+/** Health, readiness and the public token keys of the process. No key is needed. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Requests } from "./auth.ts"
 
-/** Whether the process can take players, and what that depends on. */
+/** Whether the process can serve players, and the checks behind it. */
 const readiness = <const Ready extends boolean>(ready: Ready) =>
   Schema.Struct({
-    /** The process, named anew at each start. */
+    /** The id of the process, new at each start. */
     node: Schema.String,
     ready: Schema.Literal(ready),
     database: Schema.Boolean,
@@ -14,7 +14,7 @@ const readiness = <const Ready extends boolean>(ready: Ready) =>
     draining: Schema.Boolean
   })
 
-/** A public key of the access tokens (RFC 7517). */
+/** The public keys that verify access tokens (RFC 7517). */
 const JsonWebKeySet = Schema.Struct({
   keys: Schema.Array(Schema.Record(Schema.String, Schema.Json))
 })

@@ -1,9 +1,11 @@
-/** What people write in their own words. */
+/** Free text that people write: reasons, notes, appeals. */
 import { Schema } from "effect"
 
-/** Any text up to a length, but a NUL, which the database cannot hold. */
+/** Any text of up to `maxCharacters`. NUL is refused, because Postgres cannot store it. */
 export const textUpTo = (maxCharacters: number) =>
   Schema.String.check(
     Schema.isMaxLength(maxCharacters),
-    Schema.makeFilter((text) => (text.includes("\u0000") ? "Expected no NUL" : undefined))
+    Schema.makeFilter((text) =>
+      text.includes("\u0000") ? "Expected text without NUL characters" : undefined
+    )
   )

@@ -1,7 +1,7 @@
 /**
- * Going on as the same player in another browser (spec sections 3 and 4.1, decisions 3.2.15): the one
- * browser shows a code, the other redeems it, once, within ten minutes and while the first is signed
- * in. Both stay so.
+ * Session transfer: the same player signs in on another device or browser. The first one shows a code.
+ * The second redeems it, once, within ten minutes, while the first session is valid. Both stay signed
+ * in.
  */
 import { Schema } from "effect"
 import {
@@ -23,13 +23,13 @@ import {
 import { transfer as limits } from "./limits.ts"
 import { Session } from "./sessions.ts"
 
-/** 404 `share_inAppBrowser_disabled` while `share.inAppBrowser` is off, before anything is read. */
+/** Answers 404 `share_inAppBrowser_disabled` while `share.inAppBrowser` is off, before anything is read. */
 export class InAppBrowserGate extends HttpApiMiddleware.Service<
   InAppBrowserGate,
   { requires: CurrentEnvironment }
 >()("rpc/transfer/InAppBrowserGate", { error: wire(ShareInAppBrowserDisabled) }) {}
 
-/** `expiresIn` is seconds. */
+/** `expiresIn` is in seconds. */
 const TransferCode = Schema.Struct({ code: Schema.String, expiresIn: Schema.Int })
 
 /** `/v1/auth/transfer`. */
@@ -39,18 +39,18 @@ export class TransferApi extends HttpApiGroup.make("transfer")
       success: TransferCode.pipe(HttpApiSchema.status(201)),
       error: [wire(NotFound), wire(SessionRevoked)]
     })
-      .annotate(OpenApi.Summary, "A code for another browser; earlier ones no longer work")
+      .annotate(OpenApi.Summary, "Issue a code for another browser; earlier codes become invalid")
       .middleware(InAppBrowserGate)
       .middleware(PlayerToken),
     HttpApiEndpoint.post("redeem", "/transfer/redeem", {
       payload: Schema.Struct({
-        /** Case does not matter, nor do spaces and dashes. */
+        /** Case, spaces and dashes do not matter. */
         code: Schema.String.check(Schema.isBetweenLength(1, limits.codeMaxCharacters))
       }),
       success: Session,
       error: [wire(InvalidCode), wire(PlayerBanned)]
     })
-      .annotate(OpenApi.Summary, "Sign in as the player of a code")
+      .annotate(OpenApi.Summary, "Sign in as the player who issued a code")
       .middleware(InAppBrowserGate)
   )
   .prefix("/v1/auth")

@@ -1,44 +1,44 @@
-/** Errors of accounts: signing up, signing in, proving who one is (spec sections 4.9, 5 and 7). */
+/** Errors of accounts: sign-up, sign-in and proofs of identity. */
 import { coded } from "./wire.ts"
 
-/** The email, the password or the proof is wrong; which of them is never said. */
+/** The email, the password or another proof is wrong. The response never says which. Ask the user again. */
 export class InvalidCredentials extends coded<InvalidCredentials>()(
   "invalid_credentials",
   401,
   "The email or the password is wrong."
 ) {}
 
-/** There is an account of this email already. */
+/** An account with this email exists. Offer sign-in or a password reset. */
 export class EmailTaken extends coded<EmailTaken>()(
   "email_taken",
   409,
-  "There is an account of this email already."
+  "An account with this email already exists."
 ) {}
 
-/** The code, or what proves that it is the caller's, is wrong, spent or expired; which is never said. */
+/** The code or its verifier is wrong, used or expired. The response never says which. Get a new code. */
 export class InvalidCode extends coded<InvalidCode>()(
   "invalid_code",
   400,
-  "The code is wrong, spent or expired."
+  "The code is wrong, used or expired."
 ) {}
 
-/** Nobody else can sign up here; `SVC_SIGNUPS` opens it. */
+/** This deployment accepts no new developers. The operator can set `SVC_SIGNUPS`. */
 export class SignupsClosed extends coded<SignupsClosed>()(
   "signups_closed",
   403,
-  "Signing up is closed here."
+  "Sign-up is closed on this deployment."
 ) {}
 
-/** The player has an email already. */
+/** The player already has an email. Change the password instead, or unlink the email first. */
 export class EmailAlreadyLinked extends coded<EmailAlreadyLinked>()(
   "email_already_linked",
   409,
-  "This player has an email already."
+  "This player already has an email."
 ) {}
 
-/** No mail can be sent here; `SMTP_URL` says how. */
+/** The deployment cannot send mail, or the outbox is full. The operator sets `SMTP_URL`; retry later. */
 export class MailUnavailable extends coded<MailUnavailable>()(
   "mail_unavailable",
   503,
-  "No mail can be sent here."
+  "This deployment cannot send mail now."
 ) {}

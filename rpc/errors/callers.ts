@@ -1,36 +1,36 @@
-/** Errors of the caller: keys, tokens, origins, features, sessions (spec sections 5 and 7). */
+/** Errors of the caller: keys, tokens, origins, features and sessions. */
 import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 
-/** `X-Svc-Key` is missing, unknown or revoked. */
+/** `X-Svc-Key` is missing, unknown or revoked. Configure a valid key; do not retry. */
 export class InvalidKey extends coded<InvalidKey>()(
   "invalid_key",
   401,
   "The X-Svc-Key header is missing, unknown or revoked."
 ) {}
 
-/** The endpoint wants a secret key (`sk_...`) and was given a publishable one. */
+/** The endpoint needs a secret key (`sk_...`) and got a publishable one. Call it from your server. */
 export class SecretKeyRequired extends coded<SecretKeyRequired>()(
   "secret_key_required",
   403,
   "This endpoint needs a secret key."
 ) {}
 
-/** No access token, or one that is not a token of this service and environment. */
+/** The access token is missing, malformed, or belongs to another service or environment. Sign in again. */
 export class Unauthorized extends coded<Unauthorized>()(
   "unauthorized",
   401,
-  "A valid access token is needed."
+  "This request needs a valid access token."
 ) {}
 
-/** The access token expired; refresh and retry once. */
+/** The access token expired. Refresh it and retry once. */
 export class TokenExpired extends coded<TokenExpired>()(
   "token_expired",
   401,
   "The access token has expired."
 ) {}
 
-/** The player is banned. */
+/** The player is banned, until `expiresAt` or for good (null). Show `note`; the player can appeal. */
 export class PlayerBanned extends detailed<PlayerBanned>()(
   "player_banned",
   403,
@@ -42,14 +42,14 @@ export class PlayerBanned extends detailed<PlayerBanned>()(
   }
 ) {}
 
-/** The browser's origin is not in `web.allowedOrigins`. */
+/** The page's origin is not in `web.allowedOrigins` of the config. Add it there. */
 export class OriginNotAllowed extends coded<OriginNotAllowed>()(
   "origin_not_allowed",
   403,
   "This origin is not in web.allowedOrigins."
 ) {}
 
-/** The feature is off; `configPath` is the switch to set. */
+/** The feature is off in the config. Enable it at `configPath`. */
 export class FeatureDisabled extends detailed<FeatureDisabled>()(
   "feature_disabled",
   403,
@@ -57,29 +57,29 @@ export class FeatureDisabled extends detailed<FeatureDisabled>()(
   { feature: Schema.String, configPath: Schema.String }
 ) {}
 
-/** The feature is not offered by this deployment and cannot be turned on. */
+/** This deployment does not offer the features. The config cannot enable them. */
 export class FeatureUnavailable extends detailed<FeatureUnavailable>()(
   "feature_unavailable",
   403,
-  "This feature is not offered here.",
+  "This deployment does not offer this feature.",
   { features: Schema.Array(Schema.String) }
 ) {}
 
-/** The refresh token is unknown or expired; sign in again. */
+/** The refresh token is unknown or expired. Sign in again. */
 export class InvalidRefreshToken extends coded<InvalidRefreshToken>()(
   "invalid_refresh_token",
   401,
   "The refresh token is unknown or expired."
 ) {}
 
-/** The session chain was revoked (sign-out, reuse of a used token); sign in again. */
+/** The session was revoked, by sign-out or by the reuse of an old refresh token. Sign in again. */
 export class SessionRevoked extends coded<SessionRevoked>()(
   "session_revoked",
   401,
   "This session has been revoked."
 ) {}
 
-/** Another tab rotated this token a moment ago: use the token it stored. */
+/** Another tab refreshed this session less than ten seconds ago. Use the token that it stored. */
 export class RefreshRace extends coded<RefreshRace>()(
   "refresh_race",
   409,

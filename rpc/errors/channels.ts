@@ -1,15 +1,18 @@
-/** Error codes of realtime channels (spec section 4.5, decisions 3.9). */
+/** Error codes of realtime channels. */
 import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 
-/** The channel takes only those on its list, or this player's age allows only server-made ones. */
+/**
+ * The channel admits only invited players, or the player's age band admits only server-made channels.
+ * Ask the owner for an invitation.
+ */
 export class ChannelForbidden extends coded<ChannelForbidden>()(
   "channel_forbidden",
   403,
-  "This player may not come into the channel."
+  "This player may not join the channel."
 ) {}
 
-/** The player is banned from the channel; `until` is ISO 8601 UTC, null until it is undone. */
+/** The player is banned from the channel. `until` is ISO 8601 UTC; null: until the ban is undone. */
 export class ChannelBanned extends detailed<ChannelBanned>()(
   "channel_banned",
   403,
@@ -17,63 +20,63 @@ export class ChannelBanned extends detailed<ChannelBanned>()(
   { until: Schema.NullOr(Schema.String) }
 ) {}
 
-/** The channel has as many members as it takes, or an open one as many anonymous listeners. */
+/** The channel has its maximum of members, or of anonymous listeners. Retry later. */
 export class ChannelFull extends coded<ChannelFull>()(
   "channel_full",
   409,
   "The channel is full."
 ) {}
 
-/** A connection is in eight channels at most: leave one first. */
+/** A connection can be in eight channels. Leave one first. */
 export class TooManyChannels extends detailed<TooManyChannels>()(
   "too_many_channels",
   409,
-  "This connection is in as many channels as it may be.",
+  "This connection is in the maximum number of channels.",
   { limit: Schema.Int }
 ) {}
 
-/** A channel of this environment has the name. */
+/** The environment already has a channel of this name. Join it, or choose another name. */
 export class ChannelExists extends coded<ChannelExists>()(
   "channel_exists",
   409,
-  "There is a channel of this name."
+  "A channel of this name exists."
 ) {}
 
-/** The connection is not in this channel: join it first. */
+/** The connection is not in this channel. Join it first. */
 export class NotInChannel extends coded<NotInChannel>()(
   "not_in_channel",
   409,
   "Join the channel first."
 ) {}
 
-/** The player is muted; `until` is ISO 8601 UTC, null until it is undone. */
+/** The player is muted in this channel. `until` is ISO 8601 UTC; null: until the mute is undone. */
 export class Muted extends detailed<Muted>()("muted", 403, "This player is muted here.", {
   until: Schema.NullOr(Schema.String)
 }) {}
 
-/** Only speakers, or only the server, may send here. */
+/** Only speakers, or only the server, may send in this channel. */
 export class SendForbidden extends coded<SendForbidden>()(
   "send_forbidden",
   403,
-  "This player may not send here."
+  "This player may not send in this channel."
 ) {}
 
-/** Only the channel's owner may do this; server-managed channels have none. */
+/** Only the channel's owner may do this. Server-managed channels have no owner: use the server API. */
 export class OwnerOnly extends coded<OwnerOnly>()(
   "owner_only",
   403,
   "Only the channel's owner may do this."
 ) {}
 
-/** Voice is for 100 people at most, peer to peer for 8: lower `maxMembers`, or ask for `sfu`. */
+/** Voice is limited to 100 members, peer to peer to 8. Lower `maxMembers`, or choose `sfu`. */
 export class VoiceTooLarge extends detailed<VoiceTooLarge>()(
   "voice_too_large",
   400,
-  "The channel takes more members than a voice call can.",
+  "The channel has more members than a voice call allows.",
   { limit: Schema.Int }
 ) {}
 
-/** The list that the player should go on has 1000 entries. */
+/** The list has 1000 players. Remove one first. */
 export class ChannelListFull extends detailed<ChannelListFull>()(
   "channel_list_full",
   409,

@@ -1,4 +1,4 @@
-/** Every error code of the interface, once (spec section 7): the one door to `./errors/`. */
+/** All error codes of the API. Import errors from here. */
 export * from "./accounts.ts"
 export * from "./callers.ts"
 export * from "./channels.ts"

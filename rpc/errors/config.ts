@@ -1,9 +1,9 @@
-/** Errors of the environment config (spec section 2.2). */
+/** Errors of the environment config. */
 import { Schema } from "effect"
 import { detailed } from "./wire.ts"
 import { Issue } from "./requests.ts"
 
-/** The config document breaks rules; nothing was changed. `message` names every problem. */
+/** The config document is invalid, and nothing changed. `message` and `issues` name every problem. */
 export class InvalidConfig extends detailed<InvalidConfig>()(
   "invalid_config",
   400,
@@ -11,7 +11,7 @@ export class InvalidConfig extends detailed<InvalidConfig>()(
   { issues: Schema.Array(Issue) }
 ) {}
 
-/** `If-Match` names an older config version. */
+/** `If-Match` names an old config version. Read the current one, merge and push again. */
 export class ConfigConflict extends detailed<ConfigConflict>()(
   "config_conflict",
   412,

@@ -1,30 +1,30 @@
-/** Errors of moderation: appeals, tokens that a server shows (spec sections 4.2 and 4.8). */
+/** Errors of moderation: appeals and token verification. */
 import { coded } from "./wire.ts"
 
-/** There is one appeal for each ban. */
+/** This ban already has an appeal, and each ban can have only one. Wait for its resolution. */
 export class AlreadyAppealed extends coded<AlreadyAppealed>()(
   "already_appealed",
   409,
-  "This ban has been appealed already."
+  "This ban already has an appeal."
 ) {}
 
-/** The ban is over: there is nothing to appeal. */
+/** The ban has ended, so there is nothing to appeal. Sign in again. */
 export class SanctionInactive extends coded<SanctionInactive>()(
   "sanction_inactive",
   409,
-  "This ban is over."
+  "This ban has ended."
 ) {}
 
-/** The appeal was resolved before, by an operator or by the end of the ban. */
+/** The appeal was resolved before, by an operator or by the end of the ban. Read it again. */
 export class AlreadyResolved extends coded<AlreadyResolved>()(
   "already_resolved",
   409,
-  "This appeal has been resolved already."
+  "This appeal is already resolved."
 ) {}
 
-/** Not a token of this service. */
+/** The token is malformed, used, expired, or from another service. Get a new one. */
 export class InvalidToken extends coded<InvalidToken>()(
   "invalid_token",
   401,
-  "This is no token of this service."
+  "This is not a valid token of this service."
 ) {}

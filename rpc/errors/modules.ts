@@ -1,52 +1,52 @@
-/** Error codes of spec section 7 that belong to single modules. */
+/** Error codes of single modules: identities, game data, share, hosting, voice, developers and billing. */
 import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 
-// Identity (spec sections 3, 4.1 and 5) ------------------------------------------------------------
+// Identities -----------------------------------------------------------------------------------
 
-/** Unlinking would leave the player without a way to sign in. */
+/** Unlinking would leave the player without a sign-in method. Link another one first. */
 export class LastLoginMethod extends coded<LastLoginMethod>()(
   "last_login_method",
   409,
   "This is the player's last sign-in method."
 ) {}
 
-/** The provider's credentials have not been entered. */
+/** The provider has no credentials in this environment. The operator enters them. */
 export class ProviderNotConfigured extends coded<ProviderNotConfigured>()(
   "provider_not_configured",
   409,
   "This sign-in provider has no credentials yet."
 ) {}
 
-/** The provider is not enabled in `auth.providers`. */
+/** The provider is not enabled. The operator adds it to `auth.providers`. */
 export class ProviderDisabled extends coded<ProviderDisabled>()(
   "provider_disabled",
   404,
   "This sign-in provider is not enabled."
 ) {}
 
-/** The identity belongs to another player; accounts are never merged. */
+/** The identity belongs to another player. Accounts are never merged; offer to sign in as that player. */
 export class IdentityAlreadyLinked extends coded<IdentityAlreadyLinked>()(
   "identity_already_linked",
   409,
   "This identity belongs to another player."
 ) {}
 
-/** Unknown player, or one of another environment. */
+/** The player does not exist in this environment. Sign in again, or check the id. */
 export class PlayerNotFound extends coded<PlayerNotFound>()(
   "player_not_found",
   404,
   "There is no such player."
 ) {}
 
-/** A player may only make the age group stricter. */
+/** A player can only make the age band stricter. The operator can set any. */
 export class AgeChangeNotAllowed extends coded<AgeChangeNotAllowed>()(
   "age_change_not_allowed",
   403,
-  "A player can only make the age group stricter."
+  "A player can only make the age band stricter."
 ) {}
 
-/** The shared sign-in app of provider x is overdue; go on as a guest. */
+/** The shared sign-in app of provider `x` is overdue. Continue as a guest. */
 export class XSigninUnavailable extends detailed<XSigninUnavailable>()(
   "x_signin_unavailable",
   402,
@@ -54,9 +54,9 @@ export class XSigninUnavailable extends detailed<XSigninUnavailable>()(
   { continueAsGuest: Schema.Literal(true) }
 ) {}
 
-// Game data (spec section 4.3) ---------------------------------------------------------------------
+// Game data ------------------------------------------------------------------------------------
 
-/** `ifVersion` is not the stored version; read, merge, write again. */
+/** `ifVersion` is not the stored version. Read the save, merge and write again. */
 export class VersionConflict extends detailed<VersionConflict>()(
   "version_conflict",
   409,
@@ -64,14 +64,14 @@ export class VersionConflict extends detailed<VersionConflict>()(
   { currentVersion: Schema.Finite }
 ) {}
 
-/** The player has no save of this key. */
+/** The player has no save with this key. */
 export class SaveNotFound extends coded<SaveNotFound>()(
   "save_not_found",
   404,
   "There is no such save."
 ) {}
 
-/** The save is over the size limit. `size` and `limit` are bytes. */
+/** The save exceeds the size limit. `size` and `limit` are in bytes. Store less data. */
 export class SaveTooLarge extends detailed<SaveTooLarge>()(
   "save_too_large",
   413,
@@ -79,7 +79,7 @@ export class SaveTooLarge extends detailed<SaveTooLarge>()(
   { size: Schema.Finite, limit: Schema.Finite }
 ) {}
 
-/** The player has as many saves as the limit allows. */
+/** The player has the maximum number of saves. Delete one first. */
 export class TooManySaves extends detailed<TooManySaves>()(
   "too_many_saves",
   409,
@@ -87,44 +87,44 @@ export class TooManySaves extends detailed<TooManySaves>()(
   { limit: Schema.Finite }
 ) {}
 
-// Share, hosting, voice, channels (spec sections 4.5 to 4.8) ---------------------------------------
+// Share, hosting, voice, channels --------------------------------------------------------------
 
-/** The share tool is off. */
+/** The share tool is off in the config. Hide it in the app. */
 export class ShareImagesDisabled extends coded<ShareImagesDisabled>()(
   "share_images_disabled",
   404,
   "Share images are turned off."
 ) {}
 
-/** The share tool is off. */
+/** The share tool is off in the config. Hide it in the app. */
 export class ShareTagsDisabled extends coded<ShareTagsDisabled>()(
   "share_tags_disabled",
   404,
   "Share tags are turned off."
 ) {}
 
-/** The share tool is off. */
+/** The share tool is off in the config. Hide it in the app. */
 export class ShareLinksDisabled extends coded<ShareLinksDisabled>()(
   "share_links_disabled",
   404,
   "Share links are turned off."
 ) {}
 
-/** The share tool is off. */
+/** The share tool is off in the config. Hide it in the app. */
 export class ShareTrackingDisabled extends coded<ShareTrackingDisabled>()(
   "share_tracking_disabled",
   404,
   "Share tracking is turned off."
 ) {}
 
-/** The share tool is off. */
+/** Session transfer is off: `share.inAppBrowser` of the config. Hide it in the app. */
 export class ShareInAppBrowserDisabled extends coded<ShareInAppBrowserDisabled>()(
   "share_inAppBrowser_disabled",
   404,
   "Continuing in another browser is turned off."
 ) {}
 
-/** Finalizing or activating a deployment whose blobs are not all uploaded. */
+/** A deployment lacks uploaded files. Upload those in `missing` and retry. */
 export class BlobsMissing extends detailed<BlobsMissing>()(
   "blobs_missing",
   409,
@@ -132,37 +132,37 @@ export class BlobsMissing extends detailed<BlobsMissing>()(
   { missing: Schema.Array(Schema.String) }
 ) {}
 
-/** The channel's voice settings cannot change while someone is in the call. */
+/** The voice settings cannot change during a call. Retry after it has ended. */
 export class VoiceInUse extends coded<VoiceInUse>()(
   "voice_in_use",
   409,
   "Someone is in this channel's voice call."
 ) {}
 
-/** No such channel. */
+/** The environment has no such channel. */
 export class ChannelNotFound extends coded<ChannelNotFound>()(
   "channel_not_found",
   404,
   "There is no such channel."
 ) {}
 
-// Developers and money (spec section 4.9) ----------------------------------------------------------
+// Developers and billing -----------------------------------------------------------------------
 
-/** Functions need prepaid credit. */
+/** Functions need prepaid credit. Add credit and retry. */
 export class PrepaidRequired extends coded<PrepaidRequired>()(
   "prepaid_required",
   402,
   "Functions need prepaid credit."
 ) {}
 
-/** The invite code does not exist. */
+/** The invite code does not exist. Ask for another one. */
 export class InvalidInviteCode extends coded<InvalidInviteCode>()(
   "invalid_invite_code",
   400,
   "This invite code is not valid."
 ) {}
 
-/** The invite code was used by somebody else. */
+/** Another developer has used the invite code. Ask for another one. */
 export class InviteCodeUsed extends coded<InviteCodeUsed>()(
   "invite_code_used",
   409,
@@ -176,9 +176,9 @@ export class InviteLimitReached extends coded<InviteLimitReached>()(
   "No more invites can be redeemed."
 ) {}
 
-/** Invite credit is given once per account. */
+/** Invite credit is granted once for each account. */
 export class AlreadyRedeemed extends coded<AlreadyRedeemed>()(
   "already_redeemed",
   409,
-  "This account has redeemed an invite already."
+  "This account has already redeemed an invite."
 ) {}

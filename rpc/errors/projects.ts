@@ -1,15 +1,15 @@
-/** Errors of projects and their keys (spec section 4.9). */
+/** Errors of projects and their keys. */
 import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 
-/** The project name looks like the service or its staff. */
+/** The project name looks like the service or its staff. Choose another name. */
 export class NameReserved extends coded<NameReserved>()(
   "name_reserved",
   400,
   "This name is reserved."
 ) {}
 
-/** The developer is a member of as many projects as the limit allows. */
+/** The developer is a member of the maximum number of projects. Delete one first. */
 export class TooManyProjects extends detailed<TooManyProjects>()(
   "too_many_projects",
   409,
@@ -17,7 +17,7 @@ export class TooManyProjects extends detailed<TooManyProjects>()(
   { limit: Schema.Finite }
 ) {}
 
-/** The environment has as many keys as the limit allows; revoke one. */
+/** The environment has the maximum number of keys. Revoke one first. */
 export class TooManyKeys extends detailed<TooManyKeys>()(
   "too_many_keys",
   409,

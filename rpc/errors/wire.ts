@@ -1,21 +1,20 @@
 /**
- * How an error class is made and how it looks on the wire. The `_tag` is the code, the HTTP status
- * stands on the class, and an instance flows untouched from the rule that raises it to the wire:
- * `{ error: { code, message, details? } }` over HTTP ({@link wire}), the same three fields as `error`
- * of a socket reply ({@link toWire}), the class itself over native RPC. Spec section 7.
+ * Error classes and their wire form. The `_tag` is the code, and the class carries the HTTP status. The
+ * wire form is `{ error: { code, message, details? } }` over HTTP ({@link wire}), the inner object as
+ * `error` of a socket reply ({@link toWire}), and the class itself over native RPC.
  */
 import { Effect, Schema, SchemaTransformation } from "effect"
 
 const messageField = (text: string) =>
   Schema.String.pipe(Schema.withConstructorDefault(Effect.succeed(text)))
 
-/** An error class without details: code, HTTP status, default message. */
+/** Makes an error class without details: code, HTTP status, default message. */
 export const coded =
   <Self>() =>
   <const Code extends string>(code: Code, httpApiStatus: number, text: string) =>
     Schema.TaggedError<Self>()(code, { message: messageField(text) }, { httpApiStatus })
 
-/** An error class whose `details` have the given fields. */
+/** Makes an error class with `details` of the given fields. */
 export const detailed =
   <Self>() =>
   <const Code extends string, const Details extends Schema.Struct.Fields>(
@@ -30,21 +29,21 @@ export const detailed =
       { httpApiStatus }
     )
 
-/** The body of every HTTP error, and the `error` field of a socket reply (spec section 7). */
+/** The `error` object of an HTTP body and of a socket reply. */
 export interface WireError {
   readonly code: string
   readonly message: string
   readonly details?: unknown
 }
 
-/** Any of the classes above, as far as the wire needs to know it. */
+/** The fields of any error class that the wire form needs. */
 export interface CodedError {
   readonly _tag: string
   readonly message: string
   readonly details?: unknown
 }
 
-/** The three fields of the wire form of an error. */
+/** Encodes an error as its wire form. */
 export const toWire = (error: CodedError): WireError =>
   error.details === undefined
     ? { code: error._tag, message: error.message }
@@ -70,10 +69,10 @@ class ErrorClass extends coded<ErrorClass>()("specimen", 500, "") {}
 
 type ErrorCodec = Schema.Codec<ErrorClass, { readonly error: WireError }>
 
-/** One codec a class, so that the OpenAPI document has one schema a code. */
+/** One codec for each class, so that the OpenAPI document has one schema for each code. */
 const codecs = new WeakMap<typeof ErrorClass, ErrorCodec>()
 
-/** The codec of an error class in its HTTP form `{ error: { code, message, details? } }`. */
+/** Returns the codec of an error class in its HTTP form. */
 export function wire<S extends Schema.Top & { readonly fields: Schema.Struct.Fields }>(
   self: S
 ): Schema.Codec<S["Type"], { readonly error: WireError }>

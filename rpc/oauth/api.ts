@@ -1,6 +1,6 @@
 /**
- * External sign-in (spec section 5, rules 9 to 11): the credentials of an environment's providers, as
- * an operator enters them (decisions 3.2.10). They are stored sealed and never given back.
+ * Credentials of an environment's OAuth providers, as an operator enters them. The service stores them
+ * encrypted and never returns them.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -8,7 +8,7 @@ import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
 
-/** Those that take the id and secret of an OAuth client. */
+/** Providers that need the id and secret of an OAuth client. */
 const ClientProvider = Schema.Literals(["google", "discord", "x"])
 
 const Field = Schema.String.check(
@@ -18,10 +18,12 @@ const Field = Schema.String.check(
 )
 
 const AppleId = Schema.String.check(
-  Schema.isPattern(/^[A-Z0-9]{10}$/, { message: "Expected the 10 characters that Apple shows" })
+  Schema.isPattern(/^[A-Z0-9]{10}$/, {
+    message: "Expected the 10 characters that Apple's developer site shows"
+  })
 )
 
-/** The client ids of native apps, whose id tokens are taken beside those of the client itself. */
+/** Client ids of native apps. Their id tokens are accepted beside those of the main client. */
 const NativeClientIds = Schema.optionalKey(
   Schema.Array(Field).check(Schema.isMaxLength(limits.nativeClientIdsMax))
 )
@@ -35,8 +37,8 @@ export const ClientCredentials = Schema.Struct({
 export type ClientCredentials = typeof ClientCredentials.Type
 
 /**
- * Sign in with Apple: `privateKey` is the text of the `.p8` file (PKCS #8, EC P-256);
- * `nativeClientIds` are the bundle ids of apps.
+ * Sign in with Apple. `privateKey` is the text of the `.p8` file (PKCS #8, EC P-256). `nativeClientIds`
+ * are the bundle ids of apps.
  */
 export const AppleCredentials = Schema.Struct({
   servicesId: Field,
@@ -48,8 +50,8 @@ export const AppleCredentials = Schema.Struct({
 export type AppleCredentials = typeof AppleCredentials.Type
 
 /**
- * How a provider is set up. `enabled` is `auth.providers` of the config; `callbackUrl` is what to
- * enter at the provider; `clientId` (Apple's Services ID) is null until there are credentials.
+ * The set-up of a provider. `enabled` comes from `auth.providers` of the config. Enter `callbackUrl` at
+ * the provider. `clientId` (Apple's Services ID) is null until credentials are set.
  */
 export const ProviderState = Schema.Struct({
   provider: Provider,
@@ -65,7 +67,7 @@ const providers = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.get("read", "/auth/providers/:provider", {
       params: { ...params, provider: Provider },
       success: ProviderState
-    }).annotate(OpenApi.Summary, "How a sign-in provider is set up; never its secrets"),
+    }).annotate(OpenApi.Summary, "Get the set-up of a provider, without its secrets"),
     HttpApiEndpoint.put("putApple", "/auth/providers/apple", {
       params,
       payload: AppleCredentials,
@@ -79,7 +81,7 @@ const providers = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.delete("delete", "/auth/providers/:provider", {
       params: { ...params, provider: Provider },
       success: ProviderState
-    }).annotate(OpenApi.Summary, "Forget the credentials of a sign-in provider")
+    }).annotate(OpenApi.Summary, "Delete the credentials of a sign-in provider")
   )
 
 /** `auth/providers`: the credentials of external sign-in. */

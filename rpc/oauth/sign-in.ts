@@ -1,12 +1,13 @@
 /**
- * External sign-in (spec sections 4.1 and 5, rules 9 to 11; decisions 3.2.6-7).
+ * OAuth sign-in of players.
  *
- * By the browser: `start` gives the address of the provider; it returns to `callback`, which leads to
- * `<redirectUrl>#svc_code=<code>` or `#svc_error=<error>`; `exchange` makes a session of the code. The
- * app makes a random `verifier` and sends `challenge`, its SHA-256, at start: only who has the verifier
- * can exchange the code (PKCE, RFC 7636). Nothing is made or linked before the exchange.
+ * In a browser: `start` returns the provider's URL. The provider redirects to `callback`, which
+ * redirects to `<redirectUrl>#svc_code=<code>` or `#svc_error=<error>`. `exchange` turns the code into
+ * a session. The app creates a random `verifier` and sends its SHA-256, the `challenge`, at start. Only
+ * the holder of the verifier can exchange the code (PKCE, RFC 7636). The service creates and links
+ * nothing before the exchange.
  *
- * By the system of a device: `native` takes the id token that Apple or Google gave to the app.
+ * In a native app: `native` takes the id token that Apple or Google gave to the app.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -27,11 +28,11 @@ import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { Session } from "../sessions.ts"
 
-/** How the app shows the provider: both return to `redirectUrl`, where a popup posts to its opener. */
+/** How the app opens the provider. Both modes return to `redirectUrl`; a popup then posts to its opener. */
 export const SignInMode = Schema.Literals(["popup", "redirect"])
 export type SignInMode = typeof SignInMode.Type
 
-/** Why a sign-in has come to nothing, as `#svc_error=` says it. */
+/** Why a sign-in failed: the value of `#svc_error=`. */
 export const SignInError = Schema.Literals([
   "access_denied",
   "provider_error",
@@ -42,7 +43,7 @@ export const SignInError = Schema.Literals([
 ])
 export type SignInError = typeof SignInError.Type
 
-/** What is written into the fragment of `redirectUrl`. */
+/** Parameters in the fragment of `redirectUrl`. */
 export const fragments = { code: "svc_code", error: "svc_error" } as const
 
 const base64urlOf256Bits = (what: string) =>
@@ -54,7 +55,7 @@ const base64urlOf256Bits = (what: string) =>
 
 const upTo = (characters: number) => Schema.String.check(Schema.isMaxLength(characters))
 
-/** `mode` is `popup` when it is absent. */
+/** `mode` defaults to `popup`. */
 export const StartRequest = Schema.Struct({
   redirectUrl: upTo(limits.redirectUrlMaxCharacters),
   challenge: base64urlOf256Bits("the SHA-256 of the verifier"),
@@ -62,7 +63,10 @@ export const StartRequest = Schema.Struct({
 })
 export type StartRequest = typeof StartRequest.Type
 
-/** What a provider sends back, in the query or, as Apple does, in a form. `user` is Apple's JSON text. */
+/**
+ * The provider's callback parameters, in the query or, with Apple, in a form. `user` is Apple's JSON
+ * text.
+ */
 export const ProviderReturn = Schema.Struct({
   state: Schema.optionalKey(upTo(limits.returnMaxCharacters)),
   code: Schema.optionalKey(upTo(limits.returnMaxCharacters)),
@@ -72,14 +76,14 @@ export const ProviderReturn = Schema.Struct({
 })
 export type ProviderReturn = typeof ProviderReturn.Type
 
-/** 43 to 128 characters, as RFC 7636 has it. */
+/** The PKCE verifier: 43 to 128 characters (RFC 7636). */
 const Verifier = Schema.String.check(
   Schema.isPattern(/^[A-Za-z0-9._~-]{43,128}$/, {
     message: "Expected 43 to 128 letters, digits or -._~"
   })
 )
 
-/** A session, with how it came about; `linked`: the identity was added to the player of the token. */
+/** A session and its provider. `linked`: the identity was added to the player of the access token. */
 export const ProviderSession = Schema.Struct({
   ...Session.fields,
   provider: Provider,
@@ -87,15 +91,15 @@ export const ProviderSession = Schema.Struct({
 })
 export type ProviderSession = typeof ProviderSession.Type
 
-/** Providers whose tokens native apps get from the system. */
+/** Providers that give id tokens to native apps. */
 export const NativeProvider = Schema.Literals(["apple", "google"])
 export type NativeProvider = typeof NativeProvider.Type
 
 /**
- * `nonce` is the raw text whose SHA-256, in hexadecimal or base64url, the app gave to the system; a
+ * `nonce` is the raw text whose SHA-256, in hexadecimal or base64url, the app gave to the system. An id
  * token works once. `link` adds the identity to the player of the access token. `name` is for a new
- * player: what the provider tells the app alone. `authorizationCode`, of Apple, lets the service give
- * the permission back to Apple when the player is deleted, as the App Store demands.
+ * player: some providers give it only to the app. With Apple's `authorizationCode` the service can
+ * revoke its access when the player is deleted, which the App Store requires.
  */
 export const NativeRequest = Schema.Struct({
   idToken: upTo(limits.idTokenMaxCharacters),
@@ -109,8 +113,8 @@ export type NativeRequest = typeof NativeRequest.Type
 
 const redirect = HttpApiSchema.Empty(302)
 const params = { provider: Provider }
-const notReady = [wire(ProviderDisabled), wire(ProviderNotConfigured)]
-const notLinked = [
+const providerErrors = [wire(ProviderDisabled), wire(ProviderNotConfigured)]
+const linkErrors = [
   wire(IdentityAlreadyLinked),
   wire(PlayerBanned),
   wire(PlayerNotFound),
@@ -124,53 +128,53 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       params,
       payload: StartRequest,
       success: Schema.Struct({ url: Schema.String }),
-      error: notReady
+      error: providerErrors
     })
       .middleware(Requests)
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey)
       .annotate(
         OpenApi.Summary,
-        "Begin to sign in with a provider, or with an access token to link it to that player"
+        "Start a sign-in; with an access token, link the provider to that player"
       ),
     HttpApiEndpoint.get("startByLink", "/:provider/start", {
       params,
       query: StartRequest,
       success: redirect,
-      error: notReady
+      error: providerErrors
     })
       .middleware(Requests)
       .middleware(PublishableKeyInQuery)
-      .annotate(OpenApi.Summary, "The same for a plain link: leads to the provider"),
+      .annotate(OpenApi.Summary, "Start a sign-in from a plain link: redirects to the provider"),
     HttpApiEndpoint.get("callback", "/:provider/callback", {
       params,
       query: ProviderReturn,
       success: redirect
     })
       .middleware(Requests)
-      .annotate(OpenApi.Summary, "Where providers return to: leads back to the app"),
+      .annotate(OpenApi.Summary, "Callback of providers: redirects to the app"),
     HttpApiEndpoint.post("callbackForm", "/:provider/callback", {
       params,
       payload: ProviderReturn.pipe(HttpApiSchema.asFormUrlEncoded()),
       success: redirect
     })
       .middleware(Requests)
-      .annotate(OpenApi.Summary, "Where Apple returns to, with a form"),
+      .annotate(OpenApi.Summary, "Callback of Apple, as a form post"),
     HttpApiEndpoint.post("exchange", "/exchange", {
       payload: Schema.Struct({ code: upTo(limits.returnMaxCharacters), verifier: Verifier }),
       success: ProviderSession,
-      error: [wire(InvalidCode), ...notLinked]
+      error: [wire(InvalidCode), ...linkErrors]
     })
       .middleware(Requests)
       .middleware(PublishableKey)
-      .annotate(OpenApi.Summary, "Make a session of a sign-in code, within a minute and once"),
+      .annotate(OpenApi.Summary, "Exchange a sign-in code for a session, once, within a minute"),
     HttpApiEndpoint.post("native", "/:provider/native", {
       params: { provider: NativeProvider },
       payload: NativeRequest,
       success: ProviderSession,
       error: [
-        ...notReady,
-        ...notLinked,
+        ...providerErrors,
+        ...linkErrors,
         wire(InvalidToken).pipe(HttpApiSchema.status(400)),
         wire(Unauthorized)
       ]
@@ -178,6 +182,6 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .middleware(Requests)
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey)
-      .annotate(OpenApi.Summary, "Sign in, or link, with the id token that a device gave to an app")
+      .annotate(OpenApi.Summary, "Sign in or link with the id token of a native app")
   )
   .prefix("/v1/auth/oauth") {}

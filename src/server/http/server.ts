@@ -122,7 +122,7 @@ class UpgradingServer extends Server {
       newest.once("close", () => refuseUnread(error, connection))
     })
     this.on("connect", (_, tunnel) => {
-      refuse(tunnel, 405, "method_not_allowed", "This path does not take this method.")
+      refuse(tunnel, 405, "method_not_allowed", "This path does not support this method.")
     })
     // Nobody has to meet an expectation (RFC 9110 section 10.1.1).
     this.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
