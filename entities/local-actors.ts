@@ -1,25 +1,40 @@
 /**
- * The live entities of this process, by id. A gateway reaches an entity that lives on its own node
- * through here, without RPC: it hands batches to the actor and takes what the actor tells, in the
- * same order as over the wire. Remote ones go through the entity client.
+ * Registry of the entities that live on this node. A gateway reaches an entity of its own node here,
+ * without RPC, in the same order as over the network. The entity client reaches all others.
  */
 import { Context, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { newId, type NodeId } from "#rpc/ids"
 
-/** Takes what an entity tells one node. `epoch` counts the entity's activations. */
-export type Deliver<Item> = (id: string, epoch: number, items: ReadonlyArray<Item>) => void
+/** Connects a sender to the receiver that registers for its values; drops values sent before. */
+export class Sink<Values extends ReadonlyArray<unknown>> {
+  #receiver: ((...values: Values) => void) | undefined
 
-export interface LocalActors<Actor, Item> {
-  readonly actors: Map<string, Actor>
-  /** Set by the node's gateway; what is told before that has no hearer. */
-  deliver: Deliver<Item>
+  /** Sets the receiver; it replaces an earlier one. */
+  register(receiver: (...values: Values) => void): void {
+    this.#receiver = receiver
+  }
+
+  send(...values: Values): void {
+    this.#receiver?.(...values)
+  }
 }
 
-export const makeLocalActors = <Actor, Item>(): LocalActors<Actor, Item> => ({
-  actors: new Map(),
-  deliver: () => undefined
-})
+/** The outputs of one step of an entity for this node; `epoch` is the entity's activation. */
+export type OutputSink<Output> = Sink<
+  [entityId: string, epoch: number, outputs: ReadonlyArray<Output>]
+>
+
+export interface LocalActors<Actor, Output> {
+  /** By entity id. */
+  readonly actors: Map<string, Actor>
+  /** Outputs of these actors for this node; the node's hub registers here. */
+  readonly outputs: OutputSink<Output>
+}
+
+export const makeLocalActors = <Actor, Output>(
+  actors: Map<string, Actor> = new Map<string, Actor>()
+): LocalActors<Actor, Output> => ({ actors, outputs: new Sink() })
 
 /** The identity of this process, new at each start. */
 export class ThisNode extends Context.Service<ThisNode, { readonly id: NodeId }>()(

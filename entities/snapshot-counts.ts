@@ -1,5 +1,5 @@
 /** What became of the snapshots of one node's entities, for metrics. */
-export class SnapshotCounts {
+export class SnapshotStats {
   /** These only grow. */
   written = 0
   failures = 0

@@ -18,7 +18,7 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import type { Watcher } from "../watch.ts"
+import type { Watcher } from "../output-queue.ts"
 import {
   type ModerationAct,
   audienceOf,
@@ -36,7 +36,7 @@ import type { ChannelRuntime } from "./runtime.ts"
 import { Presence } from "./presence.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, Present } from "./protocol.ts"
 import { refreshMillis } from "./snapshot.ts"
-import { close, decide, expel, nextDeadline, placed, publish, put } from "./state.ts"
+import { close, decide, removePlayer, nextDeadline, placed, publish, put } from "./state.ts"
 import { ChannelView, type Entry, notTakenBack } from "./view.ts"
 
 const never = Number.POSITIVE_INFINITY
@@ -46,7 +46,7 @@ type Decide<E> = (state: ChannelState, now: number) => Result.Result<Decision, E
 export class ChannelActor {
   readonly id: string
   readonly epoch: number
-  readonly nodes = new Watchers()
+  readonly watchers = new Watchers()
   state: ChannelState | undefined
   /** A newer activation owns the channel: this one is deaf and dumb. */
   fenced = false
@@ -83,7 +83,7 @@ export class ChannelActor {
 
   /** The commands of one node in one turn. */
   submit(node: string, inputs: ReadonlyArray<ChannelInput>): void {
-    if (!this.#acts || !this.nodes.has(node)) return
+    if (!this.#acts || !this.watchers.has(node)) return
     const now = this.#port.now()
     for (const input of inputs) this.#input(node, input, now)
     this.#settle(now)
@@ -104,8 +104,8 @@ export class ChannelActor {
   }
 
   /** A player is out, wherever its connection is: the service has decided. */
-  expel(playerId: string, reason: "banned" | "deleted"): void {
-    this.#serve((state, now) => Result.succeed(expel(state, playerId, reason, now)))
+  removePlayer(playerId: string, reason: "banned" | "deleted"): void {
+    this.#serve((state, now) => Result.succeed(removePlayer(state, playerId, reason, now)))
   }
 
   close(reason: "deleted" | "feature_disabled"): void {
@@ -119,7 +119,7 @@ export class ChannelActor {
   }): Result.Result<number, ChannelNotFound> {
     return Result.map(
       this.#serve((state, now) => publish(state, message, now)),
-      () => (this.state === undefined ? 0 : reached(this.state, (node) => this.nodes.has(node)))
+      () => (this.state === undefined ? 0 : reached(this.state, (node) => this.watchers.has(node)))
     )
   }
 
@@ -130,7 +130,7 @@ export class ChannelActor {
   /** A newer activation owns the channel: from now on this one says and takes nothing. */
   fence(): void {
     this.fenced = true
-    for (const watcher of this.nodes.clear()) watcher.end()
+    for (const watcher of this.watchers.clear()) watcher.end()
   }
 
   /**
@@ -147,33 +147,33 @@ export class ChannelActor {
   ): void {
     if (!this.#acts || this.state === undefined) return watcher.end()
     const now = this.#port.now()
-    this.nodes.remove(node)
+    this.watchers.remove(node)
     if (heardEpoch !== 0 && heardEpoch !== this.epoch) this.#gather(now)
     const refused = this.#reconcileMembers(node, present, listeners, now)
-    this.nodes.add(node, watcher)
-    watcher.tell([])
-    for (const item of refused) this.nodes.push(node, item)
+    this.watchers.add(node, watcher)
+    watcher.send([])
+    for (const item of refused) this.watchers.push(node, item)
     if (heardEpoch !== 0 && this.#gatherUntil === undefined) this.#tellAnew(node, now)
     this.#settle(now)
   }
 
   /** A node stopped watching; its members have until the absence is noticed to come back. */
   detach(node: string, watcher: Watcher<ChannelOutput>): void {
-    if (!this.nodes.hears(node, watcher)) return
-    this.nodes.remove(node)
+    if (!this.watchers.hears(node, watcher)) return
+    this.watchers.remove(node)
     if (this.state === undefined) return
-    this.nodes.expect(node, this.#port.now())
+    this.watchers.expect(node, this.#port.now())
     this.reschedule()
   }
 
   tick(): void {
     if (!this.#acts || this.state === undefined) return
     const now = this.#port.now()
-    for (const node of this.nodes.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
+    for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (this.#gatherUntil !== undefined && now >= this.#gatherUntil) {
       this.#gatherUntil = undefined
-      for (const node of this.nodes.names) this.#tellAnew(node, now)
+      for (const node of this.watchers.names) this.#tellAnew(node, now)
     }
     if (now >= this.#refreshAt) this.#changed()
     this.#settle(now)
@@ -181,13 +181,13 @@ export class ChannelActor {
   }
 
   flush(): void {
-    this.nodes.flush()
+    this.watchers.flush()
   }
 
   /** Asks to be woken when there is something to do. */
   reschedule(): void {
     if (this.state === undefined || this.fenced) return
-    const due = Math.min(nextDeadline(this.state), this.nodes.dueAt, this.#refreshAt)
+    const due = Math.min(nextDeadline(this.state), this.watchers.dueAt, this.#refreshAt)
     this.#port.wakeAt(Math.min(due, this.#presence.dueAt, this.#gatherUntil ?? never))
   }
 
@@ -199,7 +199,7 @@ export class ChannelActor {
 
   /** The row of a channel of players is written now and then, to say that it is alive. */
   get #refreshAt(): number {
-    return this.state?.terms.managed === false ? this.#changedAt + refreshMillis : never
+    return this.state?.options.managed === false ? this.#changedAt + refreshMillis : never
   }
 
   #serve<E>(act: Decide<E>): Result.Result<void, E | ChannelNotFound> {
@@ -225,7 +225,7 @@ export class ChannelActor {
 
   #answer(node: string, enters: boolean, item: ChannelOutput): void {
     if (enters) this.#replies.push({ node, item })
-    else this.nodes.push(node, item)
+    else this.watchers.push(node, item)
   }
 
   /** Has the member come in through another node since? What it said before comes too late. */
@@ -260,7 +260,7 @@ export class ChannelActor {
     }
     this.#decide({ t: "listeners", node, listeners }, now)
     const refused = present.flatMap((player): ReadonlyArray<ChannelOutput> => {
-      if (this.nodes.takeOut(player.connectionId)) {
+      if (this.watchers.takeOut(player.connectionId)) {
         return notTakenBack(this.#name, player, new ChannelForbidden())
       }
       const result = this.#decide({ t: "join", node, ...player }, now)
@@ -273,7 +273,7 @@ export class ChannelActor {
 
   #tellAnew(node: string, now: number): void {
     if (this.state === undefined) return
-    for (const item of this.#view.anew(this.state, node, now)) this.nodes.push(node, item)
+    for (const item of this.#view.anew(this.state, node, now)) this.watchers.push(node, item)
   }
 
   #decide(command: ChannelCommand, now: number) {
@@ -292,7 +292,7 @@ export class ChannelActor {
       this.state = undefined
       this.#port.closed()
     } else if (state !== before) {
-      if (state.terms !== before.terms || state.lists !== before.lists) this.#changed()
+      if (state.options !== before.options || state.lists !== before.lists) this.#changed()
       this.reschedule()
     }
     return Result.succeed(undefined)
@@ -311,7 +311,7 @@ export class ChannelActor {
         return this.#tellThese(before, emission.to, emission.event)
       case "listeners": {
         const frame = JSON.stringify(emission.event)
-        return this.nodes.everywhere({ kind: "tell", to: [], listeners: true, frame })
+        return this.watchers.everywhere({ kind: "tell", to: [], listeners: true, frame })
       }
       case "joined":
       case "left":
@@ -330,23 +330,28 @@ export class ChannelActor {
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
         this.#letIn(now)
-        return this.nodes.exit(node, player, connection)
+        return this.watchers.exit(node, player, connection)
       }
       case "exitListeners":
-        return this.nodes.everywhere({ kind: "exitListeners" })
+        return this.watchers.everywhere({ kind: "exitListeners" })
       case "end":
         return this.#end()
     }
   }
 
   #tellAll(event: ChannelEvent): void {
-    this.nodes.everywhere({ kind: "tell", to: null, listeners: true, frame: JSON.stringify(event) })
+    this.watchers.everywhere({
+      kind: "tell",
+      to: null,
+      listeners: true,
+      frame: JSON.stringify(event)
+    })
   }
 
   #tellThese(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
     const item: ChannelOutput = { kind: "tell", to, listeners: false, frame: JSON.stringify(event) }
     const nodes = new Set(to.map((player) => memberOf(before, player)?.attachment?.node))
-    for (const node of nodes) if (node !== undefined) this.nodes.push(node, item)
+    for (const node of nodes) if (node !== undefined) this.watchers.push(node, item)
   }
 
   #tellPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
@@ -370,10 +375,10 @@ export class ChannelActor {
     if (state !== undefined) {
       const byNode = Map.groupBy(entries, ({ node }) => node)
       for (const [node, here] of byNode) {
-        for (const item of this.#view.enter(state, here, now)) this.nodes.push(node, item)
+        for (const item of this.#view.enter(state, here, now)) this.watchers.push(node, item)
       }
     }
-    for (const { item, node } of replies) this.nodes.push(node, item)
+    for (const { item, node } of replies) this.watchers.push(node, item)
   }
 
   /** The end of a step: a small channel tells at once, a large one gathers for a moment. */
@@ -383,17 +388,17 @@ export class ChannelActor {
     if (news !== undefined) this.#tellAll(news)
     this.#letIn(now)
     const { state } = this
-    if (state === undefined) return this.nodes.flush()
+    if (state === undefined) return this.watchers.flush()
     if (this.#presence.dueAt !== never) this.reschedule()
     if (audienceOf(state) > limits.largeAudience) this.#port.flushSoon()
-    else this.nodes.flush()
+    else this.watchers.flush()
   }
 
   /** The last that is told. */
   #end(): void {
-    this.nodes.everywhere({ kind: "end" })
-    this.nodes.flush()
-    this.nodes.clear()
+    this.watchers.everywhere({ kind: "end" })
+    this.watchers.flush()
+    this.watchers.clear()
     this.#presence.forget()
     this.#gatherUntil = undefined
   }

@@ -11,12 +11,12 @@ import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
-import { makeTimer, watchQueue } from "../watch.ts"
+import { makeTimer, makeOutputQueue } from "../output-queue.ts"
 import { ChannelActor } from "./actor.ts"
 import { type ModerationAct, openChannel } from "./model.ts"
 import type { ChannelRuntime } from "./runtime.ts"
 import { Channel, type ChannelOutput, type CreateChannel } from "./protocol.ts"
-import { changed, defaultSettings } from "./settings.ts"
+import { withChanges, defaultOptions } from "./options.ts"
 import { fromRow } from "./snapshot.ts"
 import { ChannelWriter } from "./writer.ts"
 
@@ -99,8 +99,8 @@ const create = Effect.fnUntraced(function* (
   if (actor.state !== undefined) return yield* new ChannelExists()
   const writer = yield* ChannelWriter
   const now = yield* Clock.currentTimeMillis
-  const terms = { ...defaultSettings(environmentId, name, now), ...wish, managed: false }
-  const state = openChannel(terms, now + limits.emptySeconds * 1000)
+  const options = { ...defaultOptions(environmentId, name, now), ...wish, managed: false }
+  const state = openChannel(options, now + limits.emptySeconds * 1000)
   // Whether the row is there is not known then: the next activation looks.
   const inserted = yield* Effect.onError(writer.insert(state, actor.epoch), () =>
     Effect.sync(() => actor.fence())
@@ -118,8 +118,8 @@ const put = Effect.fnUntraced(function* (
   const writer = yield* ChannelWriter
   if (actor.state === undefined) {
     const now = yield* Clock.currentTimeMillis
-    const made = openChannel(defaultSettings(environmentId, name, now))
-    actor.open(yield* Effect.fromResult(changed(made, changes)))
+    const made = openChannel(defaultOptions(environmentId, name, now))
+    actor.open(yield* Effect.fromResult(withChanges(made, changes)))
   } else {
     yield* Effect.catchTag(Effect.fromResult(actor.put(changes)), "channel_not_found", () =>
       Effect.fail(new Unavailable())
@@ -179,8 +179,8 @@ export const ChannelLive = Channel.toLayer(
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
           const { call, inputs, node, watch } = payload
-          if (!actor.nodes.watches(node, watch)) return Effect.fail(new Unavailable())
-          if (actor.nodes.attachments.takes(node, call)) actor.submit(node, inputs)
+          if (!actor.watchers.watches(node, watch)) return Effect.fail(new Unavailable())
+          if (actor.watchers.attachments.takes(node, call)) actor.submit(node, inputs)
           return Effect.void
         }),
       Watch: ({ payload }) =>
@@ -188,8 +188,8 @@ export const ChannelLive = Channel.toLayer(
           Effect.flatMap(active, (actor) => {
             const { epoch, listeners, node, players, watch } = payload
             if (actor.state === undefined) return refusal(new ChannelNotFound())
-            if (!actor.nodes.attachments.admits(node, watch)) return refusal(new Unavailable())
-            const queue = watchQueue({
+            if (!actor.watchers.attachments.admits(node, watch)) return refusal(new Unavailable())
+            const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,

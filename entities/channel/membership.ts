@@ -41,22 +41,22 @@ const withMember = (state: ChannelState, member: Member): ChannelState => ({
 
 const changedOwner = (state: ChannelState): Emission => ({
   kind: "all",
-  event: { t: "channel_changed", channel: settingsView(state.terms) }
+  event: { t: "channel_changed", channel: settingsView(state.options) }
 })
 
 /** Why a player may not come in, if so. */
 const refusal = (
-  { lists, members, terms }: ChannelState,
+  { lists, members, options }: ChannelState,
   { openChat, playerId }: JoiningPlayer,
   now: number
 ): ChannelBanned | ChannelForbidden | ChannelFull | undefined => {
   const banned = inForce(lists.banned, playerId, now)
   if (banned !== undefined)
     return new ChannelBanned({ details: { until: isoOrNull(banned.until) } })
-  if (!openChat && !terms.managed) return new ChannelForbidden()
-  const invited = lists.allow.has(playerId) || terms.ownerId === playerId
-  if (terms.join === "invited" && !invited) return new ChannelForbidden()
-  return HashMap.size(members) >= terms.maxMembers ? new ChannelFull() : undefined
+  if (!openChat && !options.managed) return new ChannelForbidden()
+  const invited = lists.allow.has(playerId) || options.ownerId === playerId
+  if (options.join === "invited" && !invited) return new ChannelForbidden()
+  return HashMap.size(members) >= options.maxMembers ? new ChannelFull() : undefined
 }
 
 const leavesBehind = (member: Member): ReadonlyArray<Emission> =>
@@ -79,24 +79,24 @@ const attach = (
 /** Comes in, or comes back. The first in an ownerless channel of players owns it. */
 export const join = (
   state: ChannelState,
-  newcomer: JoiningPlayer,
+  joiningPlayer: JoiningPlayer,
   now: number
 ): Result.Result<
   Decision,
   ChannelBanned | ChannelForbidden | ChannelFull | PlayerRequired | Unavailable
 > => {
-  const { connectionId, displayName, joinedAt = now, node, playerId } = newcomer
+  const { connectionId, displayName, joinedAt = now, node, playerId } = joiningPlayer
   const known = memberOf(state, playerId)
-  if (known !== undefined) return attach(state, known, newcomer)
-  const refused = refusal(state, newcomer, now)
+  if (known !== undefined) return attach(state, known, joiningPlayer)
+  const refused = refusal(state, joiningPlayer, now)
   if (refused !== undefined) return Result.fail(refused)
   const attachment = { node, connectionId }
   const member: Member = { id: playerId, displayName, joinedAt, attachment, absentUntil: null }
-  const { managed, ownerId } = state.terms
+  const { managed, ownerId } = state.options
   const owns = !managed && ownerId === null
   const joined: ChannelState = {
     ...withMember(state, member),
-    terms: owns ? { ...state.terms, ownerId: playerId } : state.terms,
+    options: owns ? { ...state.options, ownerId: playerId } : state.options,
     ownerUntil: ownerId === playerId ? null : state.ownerUntil,
     emptyUntil: null
   }
@@ -108,13 +108,13 @@ export const join = (
 }
 
 /** Hands a channel of players on to its earliest member when the owner is out. */
-export const succeed = (state: ChannelState, now: number): Decision => {
-  const { ownerId } = state.terms
+export const transferOwnership = (state: ChannelState, now: number): Decision => {
+  const { ownerId } = state.options
   if (ownerId === null || memberOf(state, ownerId) !== undefined) return { state, emissions: [] }
   const [heir] = membersOf(state)
   const handed: ChannelState = {
     ...state,
-    terms: { ...state.terms, ownerId: heir?.id ?? null },
+    options: { ...state.options, ownerId: heir?.id ?? null },
     ownerUntil: null
   }
   if (heir === undefined) return { state: handed, emissions: [] }
@@ -122,14 +122,14 @@ export const succeed = (state: ChannelState, now: number): Decision => {
   const tells: Emission = {
     kind: "to",
     to: [heir.id],
-    event: { t: "channel_self", channel: state.terms.name, ...self }
+    event: { t: "channel_self", channel: state.options.name, ...self }
   }
   const speaksNow = self.canSend && !selfOf(state, heir.id, now).canSend
   return { state: handed, emissions: [changedOwner(handed), ...(speaksNow ? [tells] : [])] }
 }
 
 /** Takes members out, and tells those who do not go by themselves why. */
-export const remove = (
+export const removeMembers = (
   state: ChannelState,
   members: ReadonlyArray<Member>,
   reason: ChannelLeaveReason,
@@ -141,20 +141,20 @@ export const remove = (
   for (const member of members) {
     left = HashMap.remove(left, member.id)
     if (told !== null) {
-      const event = { t: "channel_closed", channel: state.terms.name, reason: told } as const
+      const event = { t: "channel_closed", channel: state.options.name, reason: told } as const
       emissions.push({ kind: "to", to: [member.id], event })
     }
     emissions.push(...leavesBehind(member), { kind: "left", playerId: member.id, reason })
   }
-  const empties = HashMap.isEmpty(left) && !state.terms.managed
+  const empties = HashMap.isEmpty(left) && !state.options.managed
   const remaining = {
     ...state,
     members: left,
     emptyUntil: empties ? (state.emptyUntil ?? now + emptyMillis) : null
   }
-  const goes = members.some(({ id }) => id === state.terms.ownerId)
+  const goes = members.some(({ id }) => id === state.options.ownerId)
   if (!goes) return { state: remaining, emissions }
-  const succession = succeed(remaining, now)
+  const succession = transferOwnership(remaining, now)
   return { state: succession.state, emissions: [...emissions, ...succession.emissions] }
 }
 
@@ -207,7 +207,7 @@ export const listen = (
   command: Attachment & { readonly listeners: number }
 ): Result.Result<Decision, ChannelFull | PlayerRequired> => {
   const { connectionId, listeners, node } = command
-  if (!state.terms.open) return Result.fail(new PlayerRequired())
+  if (!state.options.open) return Result.fail(new PlayerRequired())
   if (listenersOf(state) >= limits.listenersMax) return Result.fail(new ChannelFull())
   return decided(withListeners(state, node, listeners), [{ kind: "listen", node, connectionId }])
 }
@@ -223,5 +223,5 @@ export const expire = (state: ChannelState, now: number): Decision => {
     if (until <= now) over.push(member)
     else graceAt = Math.min(graceAt ?? until, until)
   }
-  return remove({ ...state, graceAt }, over, "timeout", now)
+  return removeMembers({ ...state, graceAt }, over, "timeout", now)
 }

@@ -80,7 +80,7 @@ export interface Lists {
 }
 
 export interface ChannelState {
-  readonly terms: ChannelOptions
+  readonly options: ChannelOptions
   readonly lists: Lists
   readonly members: HashMap.HashMap<string, Member>
   /** How many anonymous connections listen, by node. */
@@ -178,18 +178,18 @@ const noLists: Lists = {
 
 /** A channel nobody is in yet. */
 export const openChannel = (
-  terms: ChannelOptions,
+  options: ChannelOptions,
   until: number | null = null,
   lists: Lists = noLists
 ): ChannelState => ({
-  terms,
+  options,
   lists,
   members: HashMap.empty(),
   listeners: new Map(),
   inCall: 0,
   graceAt: null,
-  ownerUntil: terms.ownerId === null ? null : until,
-  emptyUntil: terms.managed ? null : until,
+  ownerUntil: options.ownerId === null ? null : until,
+  emptyUntil: options.managed ? null : until,
   closed: null
 })
 
@@ -240,14 +240,14 @@ export const inForce = (
 
 /** What a member may do here, as `channel_self` says it. */
 export const selfOf = (
-  { lists, terms }: ChannelState,
+  { lists, options }: ChannelState,
   playerId: string,
   now: number
 ): { readonly canSend: boolean; readonly mutedUntil: string | null } => {
   const muted = inForce(lists.muted, playerId, now)
   const speaks =
-    terms.send === "anyone" ||
-    (terms.send === "speakers" && (lists.speakers.has(playerId) || terms.ownerId === playerId))
+    options.send === "anyone" ||
+    (options.send === "speakers" && (lists.speakers.has(playerId) || options.ownerId === playerId))
   return { canSend: speaks && muted === undefined, mutedUntil: isoOrNull(muted?.until ?? null) }
 }
 
@@ -260,24 +260,24 @@ export const playerView = (member: Member): ChannelPlayer => ({
 export const settingsView = ({
   environmentId: _,
   createdAt,
-  ...terms
+  ...options
 }: ChannelOptions): ChannelSettings => ({
-  ...terms,
+  ...options,
   createdAt: iso(createdAt)
 })
 
-const sentencesView = (list: Expirations, now: number): ChannelReport["muted"] =>
+const expirationsView = (list: Expirations, now: number): ChannelReport["muted"] =>
   Array.from(list).flatMap(([playerId, until]) =>
     until !== null && until <= now ? [] : [{ playerId, until: isoOrNull(until) }]
   )
 
 /** The channel as the server API shows it. */
 export const reportOf = (state: ChannelState, now: number): ChannelReport => ({
-  channel: settingsView(state.terms),
+  channel: settingsView(state.options),
   allow: Array.from(state.lists.allow),
   speakers: Array.from(state.lists.speakers),
-  muted: sentencesView(state.lists.muted, now),
-  banned: sentencesView(state.lists.banned, now),
+  muted: expirationsView(state.lists.muted, now),
+  banned: expirationsView(state.lists.banned, now),
   members: membersOf(state).map(playerView),
   anonymousCount: listenersOf(state)
 })

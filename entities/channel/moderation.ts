@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { ChannelListFull } from "#rpc/errors/codes"
 import { channels as limits } from "#rpc/limits"
-import { remove } from "./membership.ts"
+import { removeMembers } from "./membership.ts"
 import {
   type ModerationAct,
   type ChannelState,
@@ -37,7 +37,7 @@ export const selfNews = (
   return Array.from(news.values(), ({ self, to }) => ({
     kind: "to",
     to,
-    event: { t: "channel_self", channel: after.terms.name, ...self }
+    event: { t: "channel_self", channel: after.options.name, ...self }
   }))
 }
 
@@ -125,7 +125,7 @@ export const moderate = (
     if (member === undefined) return decided(next)
     if (act.op === "kick" || act.op === "ban") {
       const reason = act.op === "kick" ? "kicked" : "banned"
-      return Result.succeed(remove(next, [member], reason, now, reason))
+      return Result.succeed(removeMembers(next, [member], reason, now, reason))
     }
     return decided(next, selfNews(state, next, [act.target], now))
   })
@@ -138,7 +138,7 @@ export const unmute = (state: ChannelState, now: number): Decision => {
   const emissions = over.flatMap((player): ReadonlyArray<Emission> => {
     if (memberOf(state, player) === undefined) return []
     const self = selfOf(state, player, now)
-    const event = { t: "channel_self", channel: state.terms.name, ...self } as const
+    const event = { t: "channel_self", channel: state.options.name, ...self } as const
     return [{ kind: "to", to: [player], event }]
   })
   return { state: { ...state, lists: { ...state.lists, muted } }, emissions }

@@ -43,8 +43,8 @@ export const fromRow = Effect.fnUntraced(function* (
   const stored = yield* decodeStored(row.document)
   const { allow, banned, muted, speakers, ...settings } = stored
   const { environmentId, managed, name } = row
-  const terms = { environmentId, name, managed, ...settings }
-  return openChannel(terms, now + emptyMillis, {
+  const options = { environmentId, name, managed, ...settings }
+  return openChannel(options, now + emptyMillis, {
     allow: new Set(allow),
     speakers: new Set(speakers),
     muted: new Map(muted),
@@ -54,12 +54,12 @@ export const fromRow = Effect.fnUntraced(function* (
 
 /** The row of a channel as it is at a time. One of players that is not written again has no owner. */
 export const toRow = (
-  { lists, terms }: ChannelState,
+  { lists, options }: ChannelState,
   epoch: number,
   node: string,
   now: number
 ): ChannelRow => {
-  const { environmentId, managed, name, ...settings } = terms
+  const { environmentId, managed, name, ...settings } = options
   return {
     environmentId,
     name,

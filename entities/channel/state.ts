@@ -22,8 +22,8 @@ import {
   expire,
   join,
   listen,
-  remove,
-  succeed,
+  removeMembers,
+  transferOwnership,
   withListeners
 } from "./membership.ts"
 import {
@@ -41,7 +41,7 @@ import {
 } from "./model.ts"
 import { moderate, selfNews, unmute } from "./moderation.ts"
 import type { GatewayCommand } from "./protocol.ts"
-import { changed } from "./settings.ts"
+import { withChanges } from "./options.ts"
 
 const message = (
   state: ChannelState,
@@ -54,7 +54,7 @@ const message = (
       kind: "all",
       event: {
         t: "channel_message",
-        channel: state.terms.name,
+        channel: state.options.name,
         from,
         type: command.type,
         ...("data" in command ? { data: command.data } : {}),
@@ -84,17 +84,17 @@ export const put = (
   changes: ChannelChanges,
   now: number
 ): Result.Result<Decision, VoiceInUse | VoiceTooLarge> =>
-  Result.map(changed(state, changes), (next) => {
-    const closed = { t: "channel_closed", channel: next.terms.name, reason: "kicked" } as const
+  Result.map(withChanges(state, changes), (next) => {
+    const closed = { t: "channel_closed", channel: next.options.name, reason: "kicked" } as const
     const shuts: ReadonlyArray<Emission> =
-      state.terms.open && !next.terms.open
+      state.options.open && !next.options.open
         ? [{ kind: "listeners", event: closed }, { kind: "exitListeners" }]
         : []
     return {
-      state: next.terms.open ? next : { ...next, listeners: new Map() },
+      state: next.options.open ? next : { ...next, listeners: new Map() },
       emissions: [
         ...shuts,
-        { kind: "all", event: { t: "channel_changed", channel: settingsView(next.terms) } },
+        { kind: "all", event: { t: "channel_changed", channel: settingsView(next.options) } },
         ...selfNews(state, next, HashMap.keys(state.members), now)
       ]
     }
@@ -104,7 +104,7 @@ export const put = (
 const puttingOut = { banned: "banned", deleted: "kicked" } as const
 
 /** Puts a player out by the service's will. */
-export const expel = (
+export const removePlayer = (
   state: ChannelState,
   playerId: string,
   reason: "banned" | "deleted",
@@ -112,7 +112,7 @@ export const expel = (
 ): Decision => {
   const member = memberOf(state, playerId)
   if (member === undefined) return { state, emissions: [] }
-  return remove(state, [member], reason, now, puttingOut[reason])
+  return removeMembers(state, [member], reason, now, puttingOut[reason])
 }
 
 /** What a gateway asks, with the node that it is. */
@@ -138,10 +138,10 @@ export const close = (
     members: HashMap.empty(),
     listeners: new Map(),
     graceAt: null,
-    closed: reason === "feature_disabled" && state.terms.managed ? null : reason
+    closed: reason === "feature_disabled" && state.options.managed ? null : reason
   },
   emissions: [
-    { kind: "all", event: { t: "channel_closed", channel: state.terms.name, reason } },
+    { kind: "all", event: { t: "channel_closed", channel: state.options.name, reason } },
     { kind: "end" }
   ]
 })
@@ -151,7 +151,7 @@ const tick = (state: ChannelState, now: number): Decision => {
   const unmuted = unmute(expired.state, now)
   const overdue = state.ownerUntil !== null && now >= state.ownerUntil
   const handed = overdue
-    ? succeed({ ...unmuted.state, ownerUntil: null }, now)
+    ? transferOwnership({ ...unmuted.state, ownerUntil: null }, now)
     : { state: unmuted.state, emissions: [] }
   const emissions = [...expired.emissions, ...unmuted.emissions, ...handed.emissions]
   const { emptyUntil, members } = handed.state
@@ -187,22 +187,22 @@ export const decide = (
       const holder = member?.attachment?.connectionId ?? ""
       if (member === undefined || holder > command.connectionId) return decided(state)
       if (command.reason !== "left") {
-        return Result.succeed(expel(state, command.playerId, command.reason, now))
+        return Result.succeed(removePlayer(state, command.playerId, command.reason, now))
       }
-      return Result.succeed(remove(state, [member], command.reason, now, null))
+      return Result.succeed(removeMembers(state, [member], command.reason, now, null))
     }
     case "send":
       return send(state, command, now)
     case "moderate":
-      return state.terms.ownerId === command.playerId
+      return state.options.ownerId === command.playerId
         ? moderate(state, command, now)
         : Result.fail(new OwnerOnly())
     case "disconnect":
       return disconnect(state, command.playerId, command.connectionId, now)
     case "restrict": {
       const member = memberOf(state, command.playerId)
-      if (member === undefined || state.terms.managed) return decided(state)
-      return Result.succeed(remove(state, [member], "kicked", now, "kicked"))
+      if (member === undefined || state.options.managed) return decided(state)
+      return Result.succeed(removeMembers(state, [member], "kicked", now, "kicked"))
     }
     case "listen":
       return listen(state, command)

@@ -95,14 +95,14 @@ export class ChannelView {
 
   /** `channel_joined` for one who may do this. */
   #joined(state: ChannelState, { canSend, mutedUntil }: Self): string {
-    const rest = JSON.stringify({ voice: state.terms.voice, canSend, mutedUntil })
+    const rest = JSON.stringify({ voice: state.options.voice, canSend, mutedUntil })
     return `${this.#opening(state)},${rest.slice(1)}`
   }
 
   #opening(state: ChannelState): string {
     const known = this.#state
-    if (known?.members === state.members && known.terms === state.terms) return this.#head
-    const channel = JSON.stringify(settingsView(state.terms))
+    if (known?.members === state.members && known.options === state.options) return this.#head
+    const channel = JSON.stringify(settingsView(state.options))
     const members = membersOf(state).map(memberText).join(",")
     this.#state = state
     this.#head = `{"t":"channel_joined","channel":${channel},"members":[${members}]`

@@ -4,7 +4,7 @@
  */
 import { rooms } from "#rpc/limits"
 import { Attachments } from "../attachments.ts"
-import type { Watcher } from "../watch.ts"
+import type { Watcher } from "../output-queue.ts"
 import type { ChannelOutput } from "./protocol.ts"
 
 const absenceMillis = rooms.watchAbsenceSeconds * 1000
@@ -94,7 +94,7 @@ export class Watchers {
       if (watching.batch.length === 0) continue
       const { batch } = watching
       watching.batch = []
-      watching.watcher.tell(batch)
+      watching.watcher.send(batch)
     }
   }
 

@@ -10,7 +10,7 @@ import { rooms } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { ThisNode } from "../local-actors.ts"
 import type { ChannelActor } from "./actor.ts"
-import { SnapshotCounts } from "../snapshot-counts.ts"
+import { SnapshotStats } from "../snapshot-counts.ts"
 import type { ChannelState } from "./model.ts"
 import { toRow } from "./snapshot.ts"
 
@@ -21,7 +21,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const rows = yield* ChannelRepository
       const node = yield* ThisNode
       const dirty = new Set<ChannelActor>()
-      const counts = new SnapshotCounts()
+      const counts = new SnapshotStats()
       /** One write at a time, in the order in which they were asked for. */
       const writing = (yield* Semaphore.make(1)).withPermits(1)
 

@@ -3,7 +3,7 @@
  * hold the tickets. The queue decides synchronously; opening and filling rooms is work it hands out.
  */
 import { matchmaking } from "#rpc/limits"
-import type { Watcher } from "../watch.ts"
+import type { Watcher } from "../output-queue.ts"
 import type { QueueInput, QueueOutput, QueueSettings } from "./protocol.ts"
 import {
   cancel,
@@ -14,8 +14,8 @@ import {
   isWaiting,
   type Match,
   nextMatch,
-  noteOpen,
-  putBack,
+  setFreeSeats,
+  requeue,
   type QueueState,
   type Ticket,
   waiting
@@ -26,9 +26,9 @@ export interface QueueRuntime {
   readonly now: () => number
   readonly wakeAt: (millis: number) => void
   /** Opens or fills a room, then answers through `matched`, `refused` and `pump`. */
-  readonly make: (match: Match, settings: QueueSettings) => void
+  readonly makeMatch: (match: Match, settings: QueueSettings) => void
   /** Looks for rooms with free seats, then calls `found`. */
-  readonly look: () => void
+  readonly listOpenRooms: () => void
 }
 
 interface Made {
@@ -88,16 +88,16 @@ export class QueueActor {
       if (command.t === "configure") continue
       this.#enqueue({
         ticketId: command.ticketId,
-        newcomer: { ...command.newcomer, node },
+        joiningPlayer: { ...command.joiningPlayer, node },
         queuedAt: this.#port.now()
       })
     }
-    this.pump()
+    this.advance()
   }
 
   attach(node: string, watcher: Watcher<QueueOutput>): void {
     this.#watchers.set(node, { watcher, batch: [] })
-    watcher.tell([])
+    watcher.send([])
   }
 
   /** The node is gone or has lost touch: its tickets go, it brings them again if it can. */
@@ -114,13 +114,13 @@ export class QueueActor {
   }
 
   /** Makes every match there is to make, and asks to be woken for the next. */
-  pump(): void {
+  advance(): void {
     const now = this.#port.now()
     const settings = this.#settings
     if (settings !== undefined && this.waiting > 0) {
       if (!this.#looking && now - this.#lookedAt >= refreshMillis) {
         this.#looking = true
-        this.#port.look()
+        this.#port.listOpenRooms()
       }
       // A busy queue does not stand still while the rooms are looked for anew.
       if (now - this.#lookedAt < 2 * refreshMillis) this.#match(settings, now)
@@ -136,9 +136,9 @@ export class QueueActor {
     for (const id of this.#listed) if (!ids.has(id)) this.#state.open.delete(id)
     this.#listed = ids
     for (const room of rooms) {
-      noteOpen(this.#state, room.id, room.free, matchmaking.openRoomsMax)
+      setFreeSeats(this.#state, room.id, room.free, matchmaking.openRoomsMax)
     }
-    this.pump()
+    this.advance()
   }
 
   /** Seats were given in a room that has this many left. */
@@ -148,21 +148,21 @@ export class QueueActor {
       this.#remember(ticket.ticketId, roomId)
       this.#tellMatch(ticket, roomId)
     }
-    noteOpen(this.#state, roomId, free, matchmaking.openRoomsMax)
-    this.pump()
+    setFreeSeats(this.#state, roomId, free, matchmaking.openRoomsMax)
+    this.advance()
   }
 
   /** A room took none, or not all: its tickets wait on, save those cancelled or lost meanwhile. */
   refused(tickets: ReadonlyArray<Ticket>, roomId: string | undefined): void {
     if (roomId !== undefined) this.#state.open.delete(roomId)
-    putBack(
+    requeue(
       this.#state,
-      tickets.filter(({ newcomer, ticketId }) => {
+      tickets.filter(({ joiningPlayer: joiningPlayer, ticketId }) => {
         const cancelled = this.#settle(ticketId, true)
-        return !cancelled && this.#watchers.has(newcomer.node)
+        return !cancelled && this.#watchers.has(joiningPlayer.node)
       })
     )
-    this.pump()
+    this.advance()
   }
 
   #cancel(node: string, ticketId: string, seq: number): void {
@@ -197,14 +197,14 @@ export class QueueActor {
 
   /** Only a node that watches can hold tickets; it brings them again when it begins to. */
   #enqueue(ticket: Ticket): void {
-    if (!this.#watchers.has(ticket.newcomer.node)) return
+    if (!this.#watchers.has(ticket.joiningPlayer.node)) return
     if (this.#making.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return
     const made = this.#madeOf(ticket.ticketId)
     if (made !== undefined) {
       if (made.roomId !== null) this.#tellMatch(ticket, made.roomId)
     } else if (this.waiting >= matchmaking.ticketsPerQueue) {
       const { ticketId } = ticket
-      this.#watchers.get(ticket.newcomer.node)?.batch.push({ kind: "full", ticketId })
+      this.#watchers.get(ticket.joiningPlayer.node)?.batch.push({ kind: "full", ticketId })
     } else {
       enqueue(this.#state, ticket)
     }
@@ -217,7 +217,7 @@ export class QueueActor {
       match = nextMatch(this.#state, now)
     ) {
       for (const { ticketId } of match.tickets) this.#making.set(ticketId, [])
-      this.#port.make(match, settings)
+      this.#port.makeMatch(match, settings)
     }
     if (this.waiting === 0) return
     // What is being looked for wakes the queue when it is found.
@@ -227,7 +227,7 @@ export class QueueActor {
 
   #tellMatch(ticket: Ticket, roomId: string): void {
     const { ticketId } = ticket
-    this.#watchers.get(ticket.newcomer.node)?.batch.push({ kind: "matched", ticketId, roomId })
+    this.#watchers.get(ticket.joiningPlayer.node)?.batch.push({ kind: "matched", ticketId, roomId })
   }
 
   #tellCancelled(node: string, seq: number, cancelled: boolean): void {
@@ -255,7 +255,7 @@ export class QueueActor {
       if (entry.batch.length === 0) continue
       const batch = entry.batch
       entry.batch = []
-      entry.watcher.tell(batch)
+      entry.watcher.send(batch)
     }
   }
 }

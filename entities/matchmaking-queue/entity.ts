@@ -12,7 +12,7 @@ import { matchmaking } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { Room } from "../room/protocol.ts"
-import { makeTimer, watchQueue } from "../watch.ts"
+import { makeTimer, makeOutputQueue } from "../output-queue.ts"
 import { QueueActor, type QueueRuntime } from "./actor.ts"
 import { MatchmakingQueue, type QueueOutput, type QueueSettings } from "./protocol.ts"
 import type { Match, Ticket } from "./state.ts"
@@ -40,7 +40,8 @@ interface Outcome {
   readonly free: number
 }
 
-const newcomersOf = (tickets: ReadonlyArray<Ticket>) => tickets.map((ticket) => ticket.newcomer)
+const newcomersOf = (tickets: ReadonlyArray<Ticket>) =>
+  tickets.map((ticket) => ticket.joiningPlayer)
 
 /** Opens a room for its first players; asked again, it is the same room. */
 const openRoom = Effect.fnUntraced(function* (
@@ -49,12 +50,12 @@ const openRoom = Effect.fnUntraced(function* (
   settings: QueueSettings
 ) {
   const client = yield* Room.client
-  const newcomers = newcomersOf(tickets)
-  yield* client(roomId).Open({ open: { ...settings.room, newcomers } })
+  const joiningPlayers = newcomersOf(tickets)
+  yield* client(roomId).Open({ open: { ...settings.room, joiningPlayers } })
   const outcome: Outcome = {
     roomId,
-    seated: new Set(newcomers.map((newcomer) => newcomer.playerId)),
-    free: settings.room.maxPlayers - newcomers.length
+    seated: new Set(joiningPlayers.map((joiningPlayer) => joiningPlayer.playerId)),
+    free: settings.room.maxPlayers - joiningPlayers.length
   }
   return outcome
 })
@@ -62,7 +63,7 @@ const openRoom = Effect.fnUntraced(function* (
 /** Offers free seats of an open room; the room may have fewer than thought, or be gone. */
 const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyArray<Ticket>) {
   const client = yield* Room.client
-  const seated = yield* client(roomId).Seat({ newcomers: newcomersOf(tickets) })
+  const seated = yield* client(roomId).Seat({ joiningPlayers: newcomersOf(tickets) })
   const outcome: Outcome = { roomId, seated: new Set(seated.seated), free: seated.free }
   return outcome
 })
@@ -87,12 +88,12 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     effect: Effect.Effect<A, never, SecureRandom.SecureRandom | Sharding.Sharding>
   ) => Effect.runForkWith(context)(Effect.forkIn(effect, scope))
   const [environmentId = "", mode = ""] = entityId.split("/")
-  const wakeAt = yield* makeTimer(() => actor.pump())
+  const wakeAt = yield* makeTimer(() => actor.advance())
 
   const make = (match: Match, settings: QueueSettings): void => {
     const refusedBy = match.kind === "fill" ? match.roomId : undefined
     const settle = ({ free, roomId, seated }: Outcome): void => {
-      const isSeated = (ticket: Ticket) => seated.has(ticket.newcomer.playerId)
+      const isSeated = (ticket: Ticket) => seated.has(ticket.joiningPlayer.playerId)
       const others = match.tickets.filter((ticket) => !isSeated(ticket))
       if (others.length > 0) actor.refused(others, roomId)
       actor.matched(match.tickets.filter(isSeated), roomId, free)
@@ -119,7 +120,12 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     )
   }
 
-  const port: QueueRuntime = { now: () => clock.currentTimeMillisUnsafe(), wakeAt, make, look }
+  const port: QueueRuntime = {
+    now: () => clock.currentTimeMillisUnsafe(),
+    wakeAt,
+    makeMatch: make,
+    listOpenRooms: look
+  }
   const actor: QueueActor = new QueueActor(yield* rows.nextEpoch, port)
   yield* Effect.acquireRelease(
     Effect.sync(() => local.actors.set(entityId, actor)),
@@ -149,7 +155,7 @@ export const MatchmakingQueueLive = MatchmakingQueue.toLayer(
       Watch: ({ payload }) =>
         Stream.unwrap(
           Effect.map(
-            watchQueue({
+            makeOutputQueue({
               id: entityId,
               epoch: actor.epoch,
               local: payload.node === node.id ? local : undefined,

@@ -18,7 +18,7 @@ export const QueueCommand = Schema.Union([
   Schema.Struct({
     t: Schema.Literal("enqueue"),
     ticketId: Schema.String,
-    newcomer: JoiningPlayerSchema,
+    joiningPlayer: JoiningPlayerSchema,
     settings: QueueSettings
   }),
   Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),

@@ -9,7 +9,7 @@ import type { JoiningPlayer } from "../room/model.ts"
 
 export interface Ticket {
   readonly ticketId: string
-  readonly newcomer: JoiningPlayer
+  readonly joiningPlayer: JoiningPlayer
   /** Unix milliseconds. */
   readonly queuedAt: number
 }
@@ -108,7 +108,7 @@ export const cancel = (state: QueueState, ticketId: string): boolean =>
 export const dropNode = (state: QueueState, node: string): void => {
   for (const line of [state.returned, state.tickets]) {
     for (const ticket of line) {
-      if (ticket.newcomer.node === node) line.delete(ticket.ticketId)
+      if (ticket.joiningPlayer.node === node) line.delete(ticket.ticketId)
     }
   }
 }
@@ -153,12 +153,17 @@ export const nextMatch = (state: QueueState, now: number): Match | undefined => 
 }
 
 /** Tickets whose room refused them go to the front again, with the time they had. */
-export const putBack = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
+export const requeue = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
   for (const ticket of tickets) state.returned.add(ticket)
 }
 
 /** A room has this many free seats, as far as anybody knows. */
-export const noteOpen = (state: QueueState, roomId: string, free: number, max: number): void => {
+export const setFreeSeats = (
+  state: QueueState,
+  roomId: string,
+  free: number,
+  max: number
+): void => {
   if (free <= 0) {
     state.open.delete(roomId)
     return

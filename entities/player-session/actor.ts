@@ -8,7 +8,7 @@
 import { Result } from "effect"
 import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import { playerSessions as limits } from "#rpc/limits"
-import type { Watcher } from "../watch.ts"
+import type { Watcher } from "../output-queue.ts"
 import type { PlayerSessionCommand, Present, SessionInput, SessionOutput } from "./protocol.ts"
 import { decide, noReservation, type Reservation, type SessionState } from "./state.ts"
 
@@ -71,7 +71,7 @@ export class SessionsActor {
     return this.#sessions.size
   }
 
-  /** Who judges, for tests and checks: the player's newest connection and place. */
+  /** Who judges, for tests and checks: the player's newest connection and reservation. */
   stateOf(playerId: string): SessionState | undefined {
     return this.#sessions.get(playerId)?.state
   }
@@ -110,8 +110,9 @@ export class SessionsActor {
       const session = this.#sessions.get(playerId)
       if (session?.waiting === undefined) continue
       const roomId = seats.get(playerId)
-      const place: Reservation = roomId === undefined ? noReservation : { kind: "seat", roomId }
-      session.state = { ...session.state, place }
+      const reservation: Reservation =
+        roomId === undefined ? noReservation : { kind: "seat", roomId }
+      session.state = { ...session.state, reservation }
       const { waiting } = session
       session.waiting = undefined
       for (const asked of waiting) this.#do(session, asked)
@@ -129,7 +130,7 @@ export class SessionsActor {
   ): void {
     if (!this.#acts) return watcher.end()
     this.#nodes.set(node, { watcher, watch, seq: 0, batch: [] })
-    watcher.tell([])
+    watcher.send([])
     this.#leave(node, new Set(present.map(({ connectionId }) => connectionId)))
     for (const held of present) {
       this.#take({ node, seq: 0, command: { t: "attach", ...held } })
@@ -184,10 +185,14 @@ export class SessionsActor {
       return
     }
     if (!this.#hasSpace()) return this.#refuse(asked, new Unavailable())
-    const { place, playerId } = command
-    const session: Session = { state: { connectionId: null, place }, node, waiting: undefined }
+    const { reservation, playerId } = command
+    const session: Session = {
+      state: { connectionId: null, reservation },
+      node,
+      waiting: undefined
+    }
     this.#sessions.set(playerId, session)
-    if (place.kind !== "none") return this.#do(session, asked)
+    if (reservation.kind !== "none") return this.#do(session, asked)
     session.waiting = [asked]
     this.#unknown.push(playerId)
   }
@@ -212,7 +217,7 @@ export class SessionsActor {
     }
     session.state = state
     if (command.t === "attach") session.node = node
-    this.#done(asked, state.place)
+    this.#done(asked, state.reservation)
     this.#age(command.playerId, state)
   }
 
@@ -239,9 +244,13 @@ export class SessionsActor {
     this.#sessions.delete(playerId)
   }
 
-  #done({ node, seq }: Asked, place: Reservation): void {
+  #done({ node, seq }: Asked, reservation: Reservation): void {
     if (seq === 0) return
-    this.#tell(node, { kind: "done", seq, roomId: place.kind === "seat" ? place.roomId : null })
+    this.#tell(node, {
+      kind: "done",
+      seq,
+      roomId: reservation.kind === "seat" ? reservation.roomId : null
+    })
   }
 
   #refuse({ node, seq }: Asked, error: Parameters<typeof toWire>[0]): void {
@@ -263,7 +272,7 @@ export class SessionsActor {
       if (node.batch.length === 0) continue
       const { batch } = node
       node.batch = []
-      node.watcher.tell(batch)
+      node.watcher.send(batch)
     }
   }
 }

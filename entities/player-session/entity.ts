@@ -10,7 +10,7 @@ import { type Find, batchReads } from "#sql/batching"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
-import { makeTimer, watchQueue } from "../watch.ts"
+import { makeTimer, makeOutputQueue } from "../output-queue.ts"
 import { SessionsActor, type SessionsRuntime } from "./actor.ts"
 import { PlayerSessions, type SessionOutput } from "./protocol.ts"
 
@@ -86,7 +86,7 @@ export const PlayerSessionsLive = PlayerSessions.toLayer(
         Stream.unwrap(
           Effect.flatMap(active, (actor) => {
             if (!actor.admits(node, watch)) return Effect.fail(new Unavailable())
-            const queue = watchQueue({
+            const queue = makeOutputQueue({
               id: entityId,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,

@@ -8,7 +8,7 @@ import { Rpc } from "effect/rpc"
 import { Unavailable } from "#rpc/errors/codes"
 import { playerSessions } from "#rpc/limits"
 
-const PlaceSchema = Schema.Union([
+const ReservationSchema = Schema.Union([
   Schema.Struct({ kind: Schema.Literal("none") }),
   Schema.Struct({ kind: Schema.Literal("ticket"), ticketId: Schema.String }),
   Schema.Struct({ kind: Schema.Literal("seat"), roomId: Schema.String })
@@ -19,16 +19,16 @@ const connection = { ...player, connectionId: Schema.String }
 
 /** A command of the state machine and the player it is for. */
 export const PlayerSessionCommand = Schema.Union([
-  Schema.Struct({ t: Schema.Literal("attach"), ...connection, place: PlaceSchema }),
+  Schema.Struct({ t: Schema.Literal("attach"), ...connection, reservation: ReservationSchema }),
   Schema.Struct({ t: Schema.Literal("detach"), ...connection }),
-  Schema.Struct({ t: Schema.Literal("claim"), ...connection, place: PlaceSchema }),
+  Schema.Struct({ t: Schema.Literal("claim"), ...connection, reservation: ReservationSchema }),
   Schema.Struct({
     t: Schema.Literal("settle"),
     ...connection,
     ticketId: Schema.String,
     roomId: Schema.String
   }),
-  Schema.Struct({ t: Schema.Literal("release"), ...player, place: PlaceSchema })
+  Schema.Struct({ t: Schema.Literal("release"), ...player, reservation: ReservationSchema })
 ])
 export type PlayerSessionCommand = typeof PlayerSessionCommand.Type
 
@@ -37,7 +37,7 @@ export const SessionInput = Schema.Struct({ seq: Schema.Int, command: PlayerSess
 export type SessionInput = typeof SessionInput.Type
 
 /** A connection that a node holds, and the place that it was granted. */
-export const Present = Schema.Struct({ ...connection, place: PlaceSchema })
+export const Present = Schema.Struct({ ...connection, reservation: ReservationSchema })
 export type Present = typeof Present.Type
 
 /** What sessions tell a node. */

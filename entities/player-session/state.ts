@@ -14,16 +14,16 @@ export type Reservation =
 export interface SessionState {
   /** The newest connection; ids are time-ordered, so the greatest is the newest. */
   readonly connectionId: string | null
-  readonly place: Reservation
+  readonly reservation: Reservation
 }
 
 export const noReservation: Reservation = { kind: "none" }
 
 export type SessionCommand =
   /** A connection opens, or finds the session again after it moved and tells what it holds. */
-  | { readonly t: "attach"; readonly connectionId: string; readonly place: Reservation }
+  | { readonly t: "attach"; readonly connectionId: string; readonly reservation: Reservation }
   | { readonly t: "detach"; readonly connectionId: string }
-  | { readonly t: "claim"; readonly connectionId: string; readonly place: Reservation }
+  | { readonly t: "claim"; readonly connectionId: string; readonly reservation: Reservation }
   /** The queue found a room for a ticket of this connection. */
   | {
       readonly t: "settle"
@@ -31,7 +31,7 @@ export type SessionCommand =
       readonly ticketId: string
       readonly roomId: string
     }
-  | { readonly t: "release"; readonly place: Reservation }
+  | { readonly t: "release"; readonly reservation: Reservation }
 
 export interface SessionDecision {
   readonly state: SessionState
@@ -53,7 +53,7 @@ const kept = (state: SessionState): Result.Result<SessionDecision, never> =>
 const attach = (
   state: SessionState,
   connectionId: string,
-  place: Reservation
+  reservation: Reservation
 ): Result.Result<SessionDecision, never> => {
   const current = state.connectionId
   if (current !== null && current > connectionId) {
@@ -61,9 +61,9 @@ const attach = (
   }
   const replaced = current === connectionId ? null : current
   // A ticket that the connection does not tell of was granted to nobody, or to one that is gone.
-  const fallback = state.place.kind === "ticket" ? noReservation : state.place
+  const fallback = state.reservation.kind === "ticket" ? noReservation : state.reservation
   return Result.succeed({
-    state: { connectionId, place: place.kind === "none" ? fallback : place },
+    state: { connectionId, reservation: reservation.kind === "none" ? fallback : reservation },
     replaced
   })
 }
@@ -71,17 +71,17 @@ const attach = (
 const claim = (
   state: SessionState,
   connectionId: string,
-  place: Reservation
+  reservation: Reservation
 ): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
   if (state.connectionId !== connectionId) return Result.fail(new Unavailable())
-  if (sameReservation(state.place, place)) return kept(state)
-  switch (state.place.kind) {
+  if (sameReservation(state.reservation, reservation)) return kept(state)
+  switch (state.reservation.kind) {
     case "none":
-      return kept({ ...state, place })
+      return kept({ ...state, reservation })
     case "ticket":
       return Result.fail(new AlreadyMatching())
     case "seat":
-      return Result.fail(new AlreadyInRoom({ details: { roomId: state.place.roomId } }))
+      return Result.fail(new AlreadyInRoom({ details: { roomId: state.reservation.roomId } }))
   }
 }
 
@@ -92,11 +92,12 @@ const settle = (
 ): Result.Result<SessionDecision, Unavailable> => {
   const { connectionId, roomId, ticketId } = command
   const seat: Reservation = { kind: "seat", roomId }
-  if (sameReservation(state.place, seat)) return kept(state)
+  if (sameReservation(state.reservation, seat)) return kept(state)
   const vouched =
-    state.place.kind === "none" || sameReservation(state.place, { kind: "ticket", ticketId })
+    state.reservation.kind === "none" ||
+    sameReservation(state.reservation, { kind: "ticket", ticketId })
   return state.connectionId === connectionId && vouched
-    ? kept({ ...state, place: seat })
+    ? kept({ ...state, reservation: seat })
     : Result.fail(new Unavailable())
 }
 
@@ -107,20 +108,22 @@ export const decide = (
 ): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
   switch (command.t) {
     case "attach":
-      return attach(state, command.connectionId, command.place)
+      return attach(state, command.connectionId, command.reservation)
     case "detach":
       if (state.connectionId !== command.connectionId) return kept(state)
       return kept({
         connectionId: null,
-        place: state.place.kind === "ticket" ? noReservation : state.place
+        reservation: state.reservation.kind === "ticket" ? noReservation : state.reservation
       })
     case "claim":
-      return claim(state, command.connectionId, command.place)
+      return claim(state, command.connectionId, command.reservation)
     case "settle":
       return settle(state, command)
     case "release":
       return kept(
-        sameReservation(state.place, command.place) ? { ...state, place: noReservation } : state
+        sameReservation(state.reservation, command.reservation)
+          ? { ...state, reservation: noReservation }
+          : state
       )
   }
 }

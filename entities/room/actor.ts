@@ -9,7 +9,7 @@ import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
 import {
   type Emission,
-  hears,
+  isReachable,
   type JoiningPlayer,
   type RoomCommand,
   type RoomError,
@@ -17,7 +17,7 @@ import {
   type RoomState
 } from "./model.ts"
 import { Attachments } from "../attachments.ts"
-import type { Watcher } from "../watch.ts"
+import type { Watcher } from "../output-queue.ts"
 import type { RoomInput, RoomOutput } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
 import { refreshMillis } from "./snapshot.ts"
@@ -118,18 +118,18 @@ export class RoomActor {
   }
 
   /**
-   * Seats newcomers on the queue's word, as many as fit; they count as connected until their node
+   * Seats joiningPlayers on the queue's word, as many as fit; they count as connected until their node
    * says otherwise. Answers who now has a seat.
    */
   seat(
-    newcomers: ReadonlyArray<JoiningPlayer>
+    joiningPlayers: ReadonlyArray<JoiningPlayer>
   ): Result.Result<ReadonlyArray<string>, RoomError | RoomNotFound> {
     const now = this.#port.now()
-    const result = this.#decide({ t: "seat", newcomers }, now)
-    for (const { node } of newcomers) this.#expect(node, now)
+    const result = this.#decide({ t: "seat", joiningPlayers }, now)
+    for (const { node } of joiningPlayers) this.#expect(node, now)
     this.#flush()
     return Result.map(result, () =>
-      newcomers.map((newcomer) => newcomer.playerId).filter((id) => this.#seats(id))
+      joiningPlayers.map((joiningPlayer) => joiningPlayer.playerId).filter((id) => this.#seats(id))
     )
   }
 
@@ -175,7 +175,7 @@ export class RoomActor {
     else this.#decide({ t: "expect", node }, this.#port.now())
     this.#watchers.set(node, { watcher, batch: [] })
     if (heardEpoch !== 0) this.#welcome(node, present)
-    watcher.tell([])
+    watcher.send([])
     this.#flush()
   }
 
@@ -210,7 +210,7 @@ export class RoomActor {
   }
 
   /** A player is out, wherever its connection is: the service has decided. */
-  expel(playerId: string, reason: "banned" | "deleted"): void {
+  removePlayer(playerId: string, reason: "banned" | "deleted"): void {
     this.#decide({ t: "leave", playerId, reason }, this.#port.now())
     this.#flush()
   }
@@ -271,7 +271,7 @@ export class RoomActor {
     const now = this.#port.now()
     const here = new Set(present.map((member) => member.playerId))
     for (const member of this.state?.members.values() ?? []) {
-      if (member.attachment?.node !== node || !hears(member) || here.has(member.id)) continue
+      if (member.attachment?.node !== node || !isReachable(member) || here.has(member.id)) continue
       const { connectionId } = member.attachment
       this.#decide({ t: "disconnect", playerId: member.id, connectionId, replaced: false }, now)
     }
@@ -333,7 +333,7 @@ export class RoomActor {
     this.#port.wakeAt(Math.min(nextDeadline(this.state), absence, refresh))
   }
 
-  #emit(before: RoomState, { event, except, to, turn }: Emission): void {
+  #emit(before: RoomState, { event, except, to, membership: turn }: Emission): void {
     const frame = JSON.stringify(event)
     if (turn === "enter" && to !== null) {
       for (const id of to) this.#enter(id, frame)
@@ -380,7 +380,7 @@ export class RoomActor {
       if (entry.batch.length === 0) continue
       const batch = entry.batch
       entry.batch = []
-      entry.watcher.tell(batch)
+      entry.watcher.send(batch)
     }
     if (over) this.#watchers.clear()
   }

@@ -11,10 +11,10 @@ import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
-import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
-import { makeTimer, watchQueue } from "../watch.ts"
+import { type LocalActors, makeLocalActors, Sink, ThisNode } from "../local-actors.ts"
+import { makeTimer, makeOutputQueue } from "../output-queue.ts"
 import { RoomActor, type RoomRuntime } from "./actor.ts"
-import { type RemoteRoomOutputs, RemoteRooms } from "./lines.ts"
+import { type RemoteRoomOutputs, RemoteRooms } from "./remote.ts"
 import { iso, type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
 import { type OpenRoom, type RoomOutput, Room, RoomMissing } from "./protocol.ts"
 import { graceEnd, seat } from "./seats.ts"
@@ -25,14 +25,16 @@ import { RoomWriter } from "./writer.ts"
 export class LocalRooms extends Context.Service<
   LocalRooms,
   LocalActors<RoomActor, RoomOutput> & {
-    /** Set by the node's gateway, like `deliver`. */
-    deliverFar: (told: RemoteRoomOutputs) => void
+    /** Outputs of rooms on other nodes for this node; the node's hub registers here. */
+    readonly remoteOutputs: Sink<[outputs: RemoteRoomOutputs]>
   }
 >()("entities/room/entity/LocalRooms") {
-  static readonly layer = Layer.sync(LocalRooms, () => ({
-    ...makeLocalActors<RoomActor, RoomOutput>(),
-    deliverFar: () => undefined
-  }))
+  static readonly with = (actors?: Map<string, RoomActor>): LocalRooms["Service"] => ({
+    ...makeLocalActors<RoomActor, RoomOutput>(actors),
+    remoteOutputs: new Sink<[outputs: RemoteRoomOutputs]>()
+  })
+
+  static readonly layer = Layer.sync(LocalRooms, () => LocalRooms.with())
 }
 
 const codeAttempts = 8
@@ -61,7 +63,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     hasLease: lease.hasLease,
     wakeAt,
     changed: () => writer.changed(actor),
-    flushSoon: () => writer.hurry(actor),
+    flushSoon: () => writer.flushSoon(actor),
     shared: lines.address !== null,
     closed: () => writer.remove(actor)
   }
@@ -85,9 +87,9 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
 })
 
 const seatedRoom = (open: OpenRoom, id: string, code: string, now: number): RoomState => {
-  const { newcomers, ...settings } = open
+  const { joiningPlayers, ...settings } = open
   const empty = openRoom({ ...settings, id, code, createdAt: now })
-  return Result.match(seat(empty, newcomers, now), {
+  return Result.match(seat(empty, joiningPlayers, now), {
     onFailure: () => empty,
     onSuccess: (decision) => decision.state
   })
@@ -115,8 +117,8 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   return yield* new Unavailable()
 })
 
-const seatNewcomers = (actor: RoomActor, newcomers: ReadonlyArray<JoiningPlayer>) => {
-  const seated = actor.seat(newcomers)
+const seatNewcomers = (actor: RoomActor, joiningPlayers: ReadonlyArray<JoiningPlayer>) => {
+  const seated = actor.seat(joiningPlayers)
   if (Result.isSuccess(seated) && actor.state !== undefined) {
     const { code, maxPlayers } = actor.state.settings
     const free = actor.state.locked ? 0 : maxPlayers - actor.state.members.size
@@ -170,7 +172,7 @@ export const RoomLive = Room.toLayer(
     return Room.of({
       Open: ({ payload }) => Effect.flatMap(active, (actor) => open(actor, payload.open)),
       Seat: ({ payload }) =>
-        Effect.flatMap(active, (actor) => seatNewcomers(actor, payload.newcomers)),
+        Effect.flatMap(active, (actor) => seatNewcomers(actor, payload.joiningPlayers)),
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
           const { call, inputs, node, watch } = payload
@@ -186,13 +188,13 @@ export const RoomLive = Room.toLayer(
             const far = (items: ReadonlyArray<RoomOutput>, lost: () => void): void => {
               if (address === null || from === null) return lost()
               const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
-              lines.tell(address, told, lost)
+              lines.sendOutputs(address, told, lost)
             }
             const absent = absence(actor, environmentId, epoch)
             if (absent !== undefined) return refusal(absent)
             if (!actor.attachments.admits(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
-            const queue = watchQueue({
+            const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,

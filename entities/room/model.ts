@@ -24,7 +24,7 @@ import type {
   RoomSnapshot,
   SignalKind
 } from "#rpc/rooms"
-import { type Values, noValues, valuesToJson } from "./values.ts"
+import { type JsonState, emptyJsonState, toJsonMembers } from "./json-state.ts"
 
 /** Where a member's socket is: the node that holds it, and which of its connections. */
 export interface Attachment {
@@ -51,7 +51,7 @@ export interface Member {
   readonly relayOnly: boolean
   /** Unix milliseconds. */
   readonly joinedAt: number
-  readonly values: Values
+  readonly playerState: JsonState
   readonly attachment: Attachment | null
   /** Seated by matchmaking and not yet heard of: absent from then on. */
   readonly joinDeadline: number | null
@@ -85,7 +85,7 @@ export interface RoomState {
   readonly settings: RoomSettings
   readonly locked: boolean
   readonly hostId: string | null
-  readonly values: Values
+  readonly sharedState: JsonState
   readonly version: number
   /** In the order of joining. */
   readonly members: ReadonlyMap<string, Member>
@@ -131,7 +131,7 @@ export type RoomCommand =
       /** A newer connection is expected at once: tell the others only if it does not come. */
       readonly replaced: boolean
     }
-  | { readonly t: "seat"; readonly newcomers: ReadonlyArray<JoiningPlayer> }
+  | { readonly t: "seat"; readonly joiningPlayers: ReadonlyArray<JoiningPlayer> }
   | { readonly t: "dropNode"; readonly node: string }
   /** The node begins to watch, and knows nothing of these members yet. */
   | { readonly t: "expect"; readonly node: string }
@@ -157,7 +157,7 @@ export interface Emission {
   readonly to: ReadonlyArray<string> | null
   readonly except: string | null
   /** The member whose connection starts (`enter`) or stops (`exit`) receiving with this event. */
-  readonly turn: "enter" | "exit" | null
+  readonly membership: "enter" | "exit" | null
 }
 
 export interface Decision {
@@ -171,14 +171,14 @@ export const toAll = (event: RoomEvent): Emission => ({
   event,
   to: null,
   except: null,
-  turn: null
+  membership: null
 })
 
 export const toOthers = (event: RoomEvent, except: string): Emission => ({
   event,
   to: null,
   except,
-  turn: null
+  membership: null
 })
 
 /** A decision whose reply carries nothing. */
@@ -193,7 +193,7 @@ export const openRoom = (settings: RoomSettings): RoomState => ({
   settings,
   locked: false,
   hostId: null,
-  values: noValues,
+  sharedState: emptyJsonState,
   version: 0,
   members: new Map(),
   lastFrameAt: settings.createdAt,
@@ -204,7 +204,7 @@ export const openRoom = (settings: RoomSettings): RoomState => ({
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
 /** Does the member hear the room? Not while away, nor before it has come in. */
-export const hears = (member: Member): boolean =>
+export const isReachable = (member: Member): boolean =>
   member.attachment !== null && member.joinDeadline === null
 
 /** Has everybody dropped? Such a room waits for its members, not for strangers. */
@@ -217,7 +217,7 @@ export const playerView = (member: Member): RoomPlayer => ({
   displayName: member.displayName,
   connected: !member.announced,
   joinedAt: iso(member.joinedAt),
-  state: valuesToJson(member.values)
+  state: toJsonMembers(member.playerState)
 })
 
 export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
@@ -231,7 +231,7 @@ export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
   hostOnlyState: settings.hostOnlyState,
   maxPlayers: settings.maxPlayers,
   metadata: settings.metadata,
-  state: valuesToJson(state.values),
+  state: toJsonMembers(state.sharedState),
   version: state.version,
   createdAt: iso(settings.createdAt),
   players: Array.from(state.members.values(), playerView),

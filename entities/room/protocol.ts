@@ -114,7 +114,7 @@ export const roomTerms = {
 export const OpenRoom = Schema.Struct({
   ...roomTerms,
   code: Schema.NullOr(Schema.String),
-  newcomers: Schema.Array(JoiningPlayerSchema)
+  joiningPlayers: Schema.Array(JoiningPlayerSchema)
 })
 export type OpenRoom = typeof OpenRoom.Type
 
@@ -133,9 +133,9 @@ export const Room = Entity.make("Room", [
     success: RoomRef,
     error: Schema.Union([CodeTaken, Unavailable])
   }),
-  /** Seats for newcomers, as many as fit: matchmaking fills a room. */
+  /** Seats for joiningPlayers, as many as fit: matchmaking fills a room. */
   Rpc.make("Seat", {
-    payload: { newcomers: Schema.Array(JoiningPlayerSchema) },
+    payload: { joiningPlayers: Schema.Array(JoiningPlayerSchema) },
     success: Schema.Struct({
       ...RoomRef.fields,
       seated: Schema.Array(Schema.String),

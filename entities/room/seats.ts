@@ -30,7 +30,7 @@ import {
   toOthers,
   withMember
 } from "./model.ts"
-import { noValues } from "./values.ts"
+import { emptyJsonState } from "./json-state.ts"
 
 const seconds = 1000
 
@@ -75,18 +75,22 @@ const entering = (state: RoomState, playerId: string, resumed: boolean): Emissio
   event: roomJoined(state, playerId, resumed),
   to: [playerId],
   except: null,
-  turn: "enter"
+  membership: "enter"
 })
 
 const ref = (state: RoomState) => ({ roomId: state.settings.id, code: state.settings.code })
 
-const newMember = (newcomer: JoiningPlayer, now: number, joinDeadline: number | null): Member => ({
-  id: newcomer.playerId,
-  displayName: newcomer.displayName,
-  relayOnly: newcomer.relayOnly,
+const newMember = (
+  joiningPlayer: JoiningPlayer,
+  now: number,
+  joinDeadline: number | null
+): Member => ({
+  id: joiningPlayer.playerId,
+  displayName: joiningPlayer.displayName,
+  relayOnly: joiningPlayer.relayOnly,
   joinedAt: now,
-  values: noValues,
-  attachment: { node: newcomer.node, connectionId: newcomer.connectionId },
+  playerState: emptyJsonState,
+  attachment: { node: joiningPlayer.node, connectionId: joiningPlayer.connectionId },
   joinDeadline,
   absentSince: null,
   announceAt: null,
@@ -133,30 +137,30 @@ const attach = (
 
 const admit = (
   state: RoomState,
-  newcomer: JoiningPlayer,
+  joiningPlayer: JoiningPlayer,
   now: number,
   joinDeadline: number | null
 ): RoomState => {
-  const admitted = withMember(state, newMember(newcomer, now, joinDeadline))
+  const admitted = withMember(state, newMember(joiningPlayer, now, joinDeadline))
   return state.hostId === null && state.members.size === 0
-    ? { ...admitted, hostId: newcomer.playerId }
+    ? { ...admitted, hostId: joiningPlayer.playerId }
     : admitted
 }
 
 /** Takes a seat, or enters with the seat already taken. */
 export const join = (
   state: RoomState,
-  newcomer: JoiningPlayer,
+  joiningPlayer: JoiningPlayer,
   now: number
 ): Result.Result<Decision, RoomFull | P2pRoomFull | RoomLocked | Unavailable> => {
-  const seated = state.members.get(newcomer.playerId)
-  if (seated !== undefined) return attach(state, seated, newcomer, now)
+  const seated = state.members.get(joiningPlayer.playerId)
+  if (seated !== undefined) return attach(state, seated, joiningPlayer, now)
   if (state.locked) return Result.fail(new RoomLocked())
   if (state.members.size >= state.settings.maxPlayers) {
     return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())
   }
-  const [joined, news] = migrateHost(admit(state, newcomer, now, null), now, "timeout")
-  const member = joined.members.get(newcomer.playerId)
+  const [joined, news] = migrateHost(admit(state, joiningPlayer, now, null), now, "timeout")
+  const member = joined.members.get(joiningPlayer.playerId)
   if (member === undefined) return Result.fail(new RoomFull())
   return decided(
     joined,
@@ -169,21 +173,21 @@ export const join = (
   )
 }
 
-/** Seats for as many newcomers as there is room for, in order; `data.seated` names them. */
+/** Seats for as many joiningPlayers as there is room for, in order; `data.seated` names them. */
 export const seat = (
   state: RoomState,
-  newcomers: ReadonlyArray<JoiningPlayer>,
+  joiningPlayers: ReadonlyArray<JoiningPlayer>,
   now: number
 ): Result.Result<Decision, RoomLocked> => {
   if (state.locked || isDeserted(state)) return Result.fail(new RoomLocked())
   let next = state
   const seated: Array<string> = []
   const emissions: Array<Emission> = []
-  for (const newcomer of newcomers) {
-    if (next.members.has(newcomer.playerId)) continue
+  for (const joiningPlayer of joiningPlayers) {
+    if (next.members.has(joiningPlayer.playerId)) continue
     if (next.members.size >= next.settings.maxPlayers) break
-    next = admit(next, newcomer, now, now + rooms.joinDeadlineSeconds * seconds)
-    seated.push(newcomer.playerId)
+    next = admit(next, joiningPlayer, now, now + rooms.joinDeadlineSeconds * seconds)
+    seated.push(joiningPlayer.playerId)
   }
   for (const id of seated) {
     const member = next.members.get(id)
@@ -233,7 +237,7 @@ const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision
       event: { t: "player_left", playerId: member.id, reason },
       to: null,
       except: member.id,
-      turn: "exit"
+      membership: "exit"
     }
   ]
   if (state.hostId !== member.id) return { state: remaining, emissions, data: {} }

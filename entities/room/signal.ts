@@ -9,7 +9,7 @@ import type { JsonObject, RoomEvent } from "#rpc/rooms"
 import {
   type Decision,
   decided,
-  hears,
+  isReachable,
   type Member,
   type RoomCommand,
   type RoomState
@@ -82,7 +82,7 @@ export const signal = (
   const hidden = isRelayed(state, sender) || isRelayed(state, target)
   const shown = hidden ? relayed(command.data) : { data: command.data, emptied: false }
   // An emptied candidate would read as the end of candidates.
-  if (!hears(target) || (shown.emptied && command.kind === "candidate")) {
+  if (!isReachable(target) || (shown.emptied && command.kind === "candidate")) {
     return decided(state, [], { delivered: 0 })
   }
   const event: RoomEvent = {
@@ -92,7 +92,9 @@ export const signal = (
     ...("data" in command ? { data: shown.data } : {}),
     ...(command.gen === undefined ? {} : { gen: command.gen })
   }
-  return decided(state, [{ event, to: [target.id], except: null, turn: null }], { delivered: 1 })
+  return decided(state, [{ event, to: [target.id], except: null, membership: null }], {
+    delivered: 1
+  })
 }
 
 /** How a member's own connections are to be made. */

@@ -8,7 +8,7 @@ import { CloseReason, JsonObject } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
 import { roomTerms } from "./protocol.ts"
 import { nextDeadline } from "./seats.ts"
-import { valuesFromJson, valuesToJson } from "./values.ts"
+import { fromJsonMembers, toJsonMembers } from "./json-state.ts"
 
 const Settings = Schema.Struct({
   ...roomTerms,
@@ -22,7 +22,7 @@ const StoredMember = Schema.Struct({
   displayName: Schema.String,
   relayOnly: Schema.Boolean,
   joinedAt: Schema.Int,
-  values: JsonObject,
+  playerState: JsonObject,
   attachment: Schema.NullOr(Schema.Struct({ node: Schema.String, connectionId: Schema.String })),
   joinDeadline: Schema.NullOr(Schema.Int),
   absentSince: Schema.NullOr(Schema.Int),
@@ -35,7 +35,7 @@ const Stored = Schema.fromJsonString(
     settings: Settings,
     locked: Schema.Boolean,
     hostId: Schema.NullOr(Schema.String),
-    values: JsonObject,
+    sharedState: JsonObject,
     version: Schema.Int,
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,
@@ -52,21 +52,21 @@ type StoredRoom = typeof Stored.Type
 
 export const fromStored = (stored: StoredRoom): RoomState => ({
   ...stored,
-  values: valuesFromJson(stored.values),
+  sharedState: fromJsonMembers(stored.sharedState),
   members: new Map(
     stored.members.map((member) => [
       member.id,
-      { ...member, values: valuesFromJson(member.values) }
+      { ...member, playerState: fromJsonMembers(member.playerState) }
     ])
   )
 })
 
 const toStored = (state: RoomState): StoredRoom => ({
   ...state,
-  values: valuesToJson(state.values),
+  sharedState: toJsonMembers(state.sharedState),
   members: Array.from(state.members.values(), (member) => ({
     ...member,
-    values: valuesToJson(member.values)
+    playerState: toJsonMembers(member.playerState)
   }))
 })
 

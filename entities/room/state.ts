@@ -13,7 +13,7 @@ import type { CloseReason, RoomEvent } from "#rpc/rooms"
 import {
   type Decision,
   decided,
-  hears,
+  isReachable,
   type Member,
   type RoomCommand,
   type RoomError,
@@ -24,7 +24,7 @@ import {
 } from "./model.ts"
 import { disconnect, drop, expect, join, leave, resume, seat, tick } from "./seats.ts"
 import { iceTransport, signal } from "./signal.ts"
-import { patchValues } from "./values.ts"
+import { patchJsonState } from "./json-state.ts"
 
 const send = (
   state: RoomState,
@@ -43,10 +43,10 @@ const send = (
   }
   const targets = Array.from(new Set(command.to)).filter((id) => {
     const member = state.members.get(id)
-    return member !== undefined && hears(member)
+    return member !== undefined && isReachable(member)
   })
   const emissions =
-    targets.length === 0 ? [] : [{ event, to: targets, except: null, turn: null } as const]
+    targets.length === 0 ? [] : [{ event, to: targets, except: null, membership: null } as const]
   return decided(state, emissions, { delivered: targets.length })
 }
 
@@ -57,14 +57,17 @@ const setState = (
   if (state.settings.hostOnlyState && state.hostId !== command.playerId) {
     return Result.fail(new HostOnly())
   }
-  return Result.map(patchValues(state.values, command.patch, rooms.stateMaxBytes), (values) => {
-    const version = state.version + 1
-    return {
-      state: { ...state, values, version },
-      emissions: [toAll({ t: "state", patch: command.patch, from: command.playerId, version })],
-      data: {}
+  return Result.map(
+    patchJsonState(state.sharedState, command.patch, rooms.stateMaxBytes),
+    (sharedState) => {
+      const version = state.version + 1
+      return {
+        state: { ...state, sharedState, version },
+        emissions: [toAll({ t: "state", patch: command.patch, from: command.playerId, version })],
+        data: {}
+      }
     }
-  })
+  )
 }
 
 const setMyState = (
@@ -72,11 +75,14 @@ const setMyState = (
   member: Member,
   command: Extract<RoomCommand, { t: "setMyState" }>
 ): Result.Result<Decision, StateTooLarge> =>
-  Result.map(patchValues(member.values, command.patch, rooms.playerStateMaxBytes), (values) => ({
-    state: withMember(state, { ...member, values }),
-    emissions: [toAll({ t: "player_state", playerId: member.id, patch: command.patch })],
-    data: {}
-  }))
+  Result.map(
+    patchJsonState(member.playerState, command.patch, rooms.playerStateMaxBytes),
+    (playerState) => ({
+      state: withMember(state, { ...member, playerState }),
+      emissions: [toAll({ t: "player_state", playerId: member.id, patch: command.patch })],
+      data: {}
+    })
+  )
 
 const lock = (
   state: RoomState,
@@ -112,7 +118,7 @@ export const decide = (
     case "resume":
       return resume(touched(before, now), command, now)
     case "seat":
-      return seat(before, command.newcomers, now)
+      return seat(before, command.joiningPlayers, now)
     case "disconnect":
       return disconnect(before, command, now)
     case "dropNode":

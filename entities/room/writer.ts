@@ -23,7 +23,7 @@ import { rooms } from "#rpc/limits"
 import { violatedConstraint, isRefused } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
-import { SnapshotCounts } from "../snapshot-counts.ts"
+import { SnapshotStats } from "../snapshot-counts.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
@@ -35,7 +35,7 @@ const byStatement = (actors: Iterable<RoomActor>) =>
  * Writes what is to be remembered of rooms; who must not write any more is told so. Answers the epoch at
  * which the table began, or 0.
  */
-const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotCounts) =>
+const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotStats) =>
   Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
     const batch = actors.flatMap((actor) => {
@@ -66,7 +66,7 @@ const warned = Effect.catchCause((cause: Cause.Cause<unknown>) =>
 )
 
 /** What of a node's rooms is to be written, and how. */
-const makeBacklog = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotCounts) => {
+const makeBacklog = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotStats) => {
   const dirty = new Set<RoomActor>()
   /** Those of them whose members wait for it. */
   const urgent = new Set<RoomActor>()
@@ -164,7 +164,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/wri
   make: Effect.gen(function* () {
     const rows = yield* RoomRepository
     const node = yield* ThisNode
-    const counts = new SnapshotCounts()
+    const counts = new SnapshotStats()
     const backlog = makeBacklog(rows, node.id, counts)
     const { dirty, living, over, urgent } = backlog
     const { forget, left, look } = makeLeft(rows, (actor) => dirty.add(actor))
@@ -200,7 +200,7 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/wri
         dirty.add(actor)
       },
       /** The room's members wait for its state to be written. */
-      hurry: (actor: RoomActor): void => {
+      flushSoon: (actor: RoomActor): void => {
         urgent.add(actor)
         wanted.openUnsafe()
       },

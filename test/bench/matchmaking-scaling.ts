@@ -46,11 +46,11 @@ const settings: QueueSettings = {
     graceSeconds: 30,
     matched: true,
     code: null,
-    newcomers: []
+    joiningPlayers: []
   }
 }
 
-const newcomer = (i: number) => ({
+const joiningPlayer = (i: number) => ({
   playerId: `pl_${i}`,
   displayName: "Player",
   relayOnly: false,
@@ -60,7 +60,7 @@ const newcomer = (i: number) => ({
 const ticketId = (i: number): string => `tic_${i}`
 const ticket = (i: number): Ticket => ({
   ticketId: ticketId(i),
-  newcomer: newcomer(i),
+  joiningPlayer: joiningPlayer(i),
   queuedAt: 0
 })
 
@@ -88,9 +88,9 @@ const floorQueue = (tickets: Map<string, Ticket>): Queue => ({
   }
 })
 
-const enqueueInput = ({ newcomer, ticketId }: Ticket): QueueInput => ({
+const enqueueInput = ({ joiningPlayer: joiningPlayer, ticketId }: Ticket): QueueInput => ({
   seq: 0,
-  command: { t: "enqueue", ticketId, newcomer, settings }
+  command: { t: "enqueue", ticketId, joiningPlayer, settings }
 })
 const cancelInput = (ticketId: string): QueueInput => ({
   seq: 0,
@@ -108,11 +108,11 @@ function waitingActor() {
   const port: QueueRuntime = {
     now: () => 0,
     wakeAt: () => undefined,
-    look: () => undefined,
-    make: (match) => matches.push(match)
+    listOpenRooms: () => undefined,
+    makeMatch: (match) => matches.push(match)
   }
   const actor = new QueueActor(1, port)
-  actor.attach(node, { tell: () => undefined, end: () => undefined })
+  actor.attach(node, { send: () => undefined, end: () => undefined })
   return { actor, matches }
 }
 

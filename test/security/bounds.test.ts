@@ -64,14 +64,14 @@ describe("a bucket of sessions", () => {
     const port = { now: () => 0, hasLease: () => true, wakeAt: () => undefined }
     const actor = new SessionsActor(1, { ...port, load: (players) => void loads.push(players) })
     const told: Array<SessionOutput> = []
-    actor.attach("n1", 1, { tell: (items) => void told.push(...items), end: () => undefined }, [])
+    actor.attach("n1", 1, { send: (items) => void told.push(...items), end: () => undefined }, [])
     const come = (seq: number) => ({
       seq,
       command: {
         t: "attach",
         playerId: `p${seq}`,
         connectionId: `c${seq}`,
-        place: noReservation
+        reservation: noReservation
       } as const
     })
     const submit = (...inputs: Parameters<typeof actor.submit>[2]) => {

@@ -6,7 +6,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { JsonObject } from "#rpc/rooms"
-import { noValues, patchValues, valuesToJson } from "#entities/room/values"
+import { emptyJsonState, patchJsonState, toJsonMembers } from "#entities/room/json-state"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"
 import { hostilePatch } from "../support/generators.ts"
@@ -146,7 +146,7 @@ describe("patches of state, one after the other", () => {
     const max = 200
     fc.assert(
       fc.property(fc.array(hostilePatch, { maxLength: 20 }), (patches) => {
-        let values = noValues
+        let values = emptyJsonState
         let model = new Map<string, unknown>()
         for (const patch of patches.filter(Schema.is(JsonObject))) {
           const next = new Map(model)
@@ -155,13 +155,13 @@ describe("patches of state, one after the other", () => {
             else next.set(key, value)
           }
           const fits = Buffer.byteLength(JSON.stringify(Object.fromEntries(next))) <= max
-          const result = patchValues(values, patch, max)
+          const result = patchJsonState(values, patch, max)
           assert.strictEqual(Result.isSuccess(result), fits)
           if (Result.isSuccess(result)) {
             values = result.success
             model = next
           }
-          assert.deepStrictEqual(valuesToJson(values), Object.fromEntries(model))
+          assert.deepStrictEqual(toJsonMembers(values), Object.fromEntries(model))
         }
       }),
       { numRuns: 1000 }

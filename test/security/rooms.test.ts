@@ -174,7 +174,7 @@ const commandOf = (room: RoomWorld, { act, other, player: playerId }: Step): Roo
   switch (act) {
     case "join":
     case "resume":
-      return { t: act, ...room.newcomer(playerId) }
+      return { t: act, ...room.joiningPlayer(playerId) }
     case "leave":
     case "banned":
       return { t: "leave", playerId, reason: act === "leave" ? "left" : act }
@@ -243,10 +243,10 @@ describe("a room's roles", () => {
           if (told === "granted" && one.act === "join") seats.add(one.player)
           if (one.act === "leave" || one.act === "banned") seats.delete(one.player)
           assert.strictEqual(Array.from(room.state.members.keys()).join(), Array.from(seats).join())
-          for (const [id, { values }] of room.state.members) {
+          for (const [id, { playerState: values }] of room.state.members) {
             const mine = one.act === "setMyState" && id === one.player
             const earlier = before.members.get(id)
-            if (!mine && earlier !== undefined) assert.strictEqual(values, earlier.values)
+            if (!mine && earlier !== undefined) assert.strictEqual(values, earlier.playerState)
           }
           for (const id of ["ann", "ben", "cat", "dan", "eve"]) {
             for (const event of room.heard(id)) {

@@ -22,9 +22,9 @@ import type { Player } from "./player.ts"
 import type { Runner } from "./runner.ts"
 import type { World } from "./world.ts"
 
-const checkState = (world: World, id: string, { lists, members, terms }: ChannelState): void => {
+const checkState = (world: World, id: string, { lists, members, options }: ChannelState): void => {
   const size = HashMap.size(members)
-  if (size > terms.maxMembers) world.fault(`${id} has ${size} members on ${terms.maxMembers}`)
+  if (size > options.maxMembers) world.fault(`${id} has ${size} members on ${options.maxMembers}`)
   for (const playerId of HashMap.keys(members)) {
     const banned = inForce(lists.banned, playerId, world.now)
     if (banned !== undefined) world.fault(`${playerId} is in ${id} and banned`)
@@ -172,7 +172,7 @@ export const checkChannelTranscripts = (
 }
 
 const checkMember = (world: World, state: ChannelState, player: Player): void => {
-  const { name } = state.terms
+  const { name } = state.options
   const view = player.channels.views.get(name)
   if (view === undefined) return world.fault(`${name} has ${player.id}, who is not in`)
   const { canSend, mutedUntil, settings } = view
@@ -181,7 +181,7 @@ const checkMember = (world: World, state: ChannelState, player: Player): void =>
   const self = selfOf(state, player.id, world.now)
   const is = [
     membersOf(state).map(playerView).toSorted(byId),
-    settingsView(state.terms),
+    settingsView(state.options),
     self.canSend,
     self.mutedUntil
   ]

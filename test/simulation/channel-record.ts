@@ -6,8 +6,9 @@ import { HashMap, Layer } from "effect"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
+import { makeLocalActors } from "#entities/local-actors"
 import type { ChannelOutput } from "#entities/channel/protocol"
-import type { Watcher } from "#entities/watch"
+import type { Watcher } from "#entities/output-queue"
 import type { Process } from "./world.ts"
 
 /** What one activation sent one node since the node began to watch. */
@@ -41,12 +42,12 @@ export class ChannelRecord {
     actor.attach = (node, watcher, ...rest) => {
       const log: ChannelOutputLog = { channelId: id, epoch, items: [] }
       this.logs.push(log)
-      const tell = (items: ReadonlyArray<ChannelOutput>): void => {
+      const send = (items: ReadonlyArray<ChannelOutput>): void => {
         log.items.push(...items)
         if (items.length > 0) this.#checkOwner(process, actor)
-        watcher.tell(items)
+        watcher.send(items)
       }
-      const noted = { tell, end: watcher.end }
+      const noted = { send, end: watcher.end }
       attached.set(watcher, noted)
       attach(node, noted, ...rest)
     }
@@ -100,7 +101,8 @@ class RecordedActors extends Map<string, ChannelActor> {
 
 /** The registry of local channels, which records what they send. */
 export const recordedChannels = (process: Process, record: ChannelRecord) =>
-  Layer.sync(LocalChannels, () => ({
-    actors: new RecordedActors((actor) => record.add(process, actor)),
-    deliver: () => undefined
-  }))
+  Layer.sync(LocalChannels, () =>
+    makeLocalActors<ChannelActor, ChannelOutput>(
+      new RecordedActors((actor) => record.add(process, actor))
+    )
+  )

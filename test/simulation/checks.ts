@@ -221,7 +221,7 @@ export const checkWrites = (
     if (state === undefined || state.closed !== null) continue
     for (const { n, playerId, roomId } of safe) {
       if (roomId !== actor.id) continue
-      const value = Number(state.values.entries.get(playerId)?.value ?? 0)
+      const value = Number(state.sharedState.entries.get(playerId)?.value ?? 0)
       if (value < n) world.fault(`${roomId} has lost ${n} of ${playerId}: it has ${value}`)
     }
   }
@@ -252,7 +252,7 @@ export const checkForgotten = (
         if (seat !== undefined && seat.joinedAt < sentAt) world.fault(`${playerId} left ${id}: in`)
       }
       const forgotten = of(ledger.acknowledged).filter(
-        ({ n, playerId }) => Number(state.values.entries.get(playerId)?.value ?? 0) < n
+        ({ n, playerId }) => Number(state.sharedState.entries.get(playerId)?.value ?? 0) < n
       )
       const last = Math.max(...forgotten.map(({ sentAt }) => sentAt))
       const millis = last - Math.min(...forgotten.map(({ at }) => at))

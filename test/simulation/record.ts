@@ -7,7 +7,7 @@ import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"
 import type { RoomOutput } from "#entities/room/protocol"
-import type { Watcher } from "#entities/watch"
+import type { Watcher } from "#entities/output-queue"
 import type { Process } from "./world.ts"
 
 /** What one activation sent one node since the node began to watch. */
@@ -50,12 +50,12 @@ export class RoomRecord {
     actor.attach = (node, watcher, heardEpoch, present) => {
       const log: RoomOutputLog = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
       this.logs.push(log)
-      const tell = (items: ReadonlyArray<RoomOutput>): void => {
+      const send = (items: ReadonlyArray<RoomOutput>): void => {
         log.items.push(...items)
         if (items.length > 0) this.#checkOwner(process, actor)
-        watcher.tell(items)
+        watcher.send(items)
       }
-      attached.set(watcher, { tell, end: watcher.end })
+      attached.set(watcher, { send, end: watcher.end })
       attach(node, attached.get(watcher) ?? watcher, heardEpoch, present)
     }
     const detach = actor.detach.bind(actor)
@@ -78,9 +78,9 @@ export class RoomRecord {
       this.matched.push({ roomId: actor.id, playerId, at: world.now })
     }
     const seat = actor.seat.bind(actor)
-    actor.seat = (newcomers) => {
-      for (const { playerId } of newcomers) note(playerId)
-      return seat(newcomers)
+    actor.seat = (joiningPlayers) => {
+      for (const { playerId } of joiningPlayers) note(playerId)
+      return seat(joiningPlayers)
     }
     const open = actor.open.bind(actor)
     actor.open = (state) => {
@@ -124,8 +124,4 @@ class RecordedActors extends Map<string, RoomActor> {
 
 /** The registry of local rooms, which records what they send. */
 export const recordedRooms = (process: Process, record: RoomRecord) =>
-  Layer.sync(LocalRooms, () => ({
-    actors: new RecordedActors(process, record),
-    deliver: () => undefined,
-    deliverFar: () => undefined
-  }))
+  Layer.sync(LocalRooms, () => LocalRooms.with(new RecordedActors(process, record)))

@@ -113,7 +113,7 @@ const aftermath = async (life: Life) => {
   if (play.channels) await world.pass(emptyMillis - 9000)
   checkStep(life)
   for (const { actor } of channels.speaking()) {
-    if (actor.state?.terms.managed === false) world.fault(`${actor.id} outlives its members`)
+    if (actor.state?.options.managed === false) world.fault(`${actor.id} outlives its members`)
   }
   const isLeft = (name: string): boolean => !serverMade.some((made) => made === name)
   const left = async () => [

@@ -24,9 +24,9 @@ import {
 } from "#entities/channel/model"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/protocol"
 import type { ChannelRuntime } from "#entities/channel/runtime"
-import { defaultSettings } from "#entities/channel/settings"
+import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
-import type { Watcher } from "#entities/watch"
+import type { Watcher } from "#entities/output-queue"
 
 /** When every channel here was made, Unix milliseconds. */
 export const start = 1_800_000_000_000
@@ -186,11 +186,11 @@ export class ChannelWorld {
   #connections = 0
   #seq = 0
 
-  constructor(terms: Partial<ChannelOptions> = {}) {
+  constructor(options: Partial<ChannelOptions> = {}) {
     this.gateways = { n1: new Gateway("n1"), n2: new Gateway("n2") }
-    const managed = terms.managed ?? terms.ownerId === undefined
+    const managed = options.managed ?? options.ownerId === undefined
     const state = openChannel(
-      { ...defaultSettings(environmentId, name, start), managed, ...terms },
+      { ...defaultOptions(environmentId, name, start), managed, ...options },
       start + limits.emptySeconds * 1000
     )
     this.actor = this.#activate(1, undefined)
@@ -239,7 +239,7 @@ export class ChannelWorld {
     const { epoch } = this.actor
     let attached = false
     const watcher: Watcher<ChannelOutput> = {
-      tell: (items) => {
+      send: (items) => {
         if (gateway.watcher !== undefined && gateway.watcher !== watcher) return
         if (items.length === 0) attached = true
         assert.isTrue(attached, "nothing is told before the node is attached")
@@ -378,7 +378,7 @@ export const checkViews = (world: ChannelWorld): void => {
   for (const gateway of Object.values(world.gateways)) {
     if (gateway.watcher === undefined) continue
     for (const [id, view] of gateway.views) {
-      assert.deepStrictEqual(view.settings, settingsView(state.terms), id)
+      assert.deepStrictEqual(view.settings, settingsView(state.options), id)
       assert.sameDeepMembers(Array.from(view.members.values()), [...players], id)
       if (!gateway.members.has(id)) continue
       const { canSend, mutedUntil } = view

@@ -154,21 +154,24 @@ const held: fc.Arbitrary<Reservation> = fc.oneof(
   fc.record({ kind: fc.constant("ticket" as const), ticketId: ticket })
 )
 
-const place: fc.Arbitrary<Reservation> = fc.oneof(held, fc.constant<Reservation>({ kind: "none" }))
+const reservation: fc.Arbitrary<Reservation> = fc.oneof(
+  held,
+  fc.constant<Reservation>({ kind: "none" })
+)
 
 /** What gateways and queues tell a player's session. */
 export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.array(
   fc.oneof(
-    fc.record({ t: fc.constant("attach" as const), connectionId: connection, place }),
+    fc.record({ t: fc.constant("attach" as const), connectionId: connection, reservation }),
     fc.record({ t: fc.constant("detach" as const), connectionId: connection }),
-    fc.record({ t: fc.constant("claim" as const), connectionId: connection, place: held }),
+    fc.record({ t: fc.constant("claim" as const), connectionId: connection, reservation: held }),
     fc.record({
       t: fc.constant("settle" as const),
       connectionId: connection,
       ticketId: ticket,
       roomId: room
     }),
-    fc.record({ t: fc.constant("release" as const), place: held })
+    fc.record({ t: fc.constant("release" as const), reservation: held })
   ),
   { maxLength: 30 }
 )
@@ -238,7 +241,7 @@ export const bucketSteps = fc.array(
     },
     {
       weight: 5,
-      arbitrary: fc.record({ kind: fc.constant("claim" as const), index, place: held })
+      arbitrary: fc.record({ kind: fc.constant("claim" as const), index, reservation: held })
     },
     {
       weight: 4,

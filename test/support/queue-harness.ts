@@ -7,7 +7,7 @@ import { assert } from "@effect/vitest"
 import { QueueActor, type QueueRuntime } from "#entities/matchmaking-queue/actor"
 import type { QueueOutput, QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { Match, QueueMode, Ticket } from "#entities/matchmaking-queue/state"
-import type { Watcher } from "#entities/watch"
+import type { Watcher } from "#entities/output-queue"
 import { start } from "./room-harness.ts"
 
 const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings => ({
@@ -26,7 +26,7 @@ const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings =>
     graceSeconds: 30,
     matched: true,
     code: null,
-    newcomers: []
+    joiningPlayers: []
   }
 })
 
@@ -92,7 +92,7 @@ export class QueueWorld {
     const gateway = this.gateways[node]
     if (gateway.watcher !== undefined) return
     gateway.watcher = {
-      tell: (items) => {
+      send: (items) => {
         for (const item of items) this.#hear(gateway, item)
       },
       end: () => {
@@ -152,7 +152,7 @@ export class QueueWorld {
     while (this.#wakeAt <= end) {
       this.now = Math.max(this.now, this.#wakeAt)
       this.#wakeAt = Number.POSITIVE_INFINITY
-      this.actor.pump()
+      this.actor.advance()
     }
     this.now = end
   }
@@ -166,14 +166,14 @@ export class QueueWorld {
   #bring(tickets: ReadonlyArray<string>, node: string): void {
     const settings = queueSettings(this.mode, 1)
     const inputs = tickets.map((ticketId) => {
-      const newcomer = {
+      const joiningPlayer = {
         playerId: ticketId,
         displayName: ticketId,
         relayOnly: false,
         node,
         connectionId: "c1"
       }
-      return { seq: 0, command: { t: "enqueue", ticketId, newcomer, settings } as const }
+      return { seq: 0, command: { t: "enqueue", ticketId, joiningPlayer, settings } as const }
     })
     this.actor.submit(node, inputs)
   }
@@ -231,8 +231,8 @@ export class QueueWorld {
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
-      make: (match) => this.#make(match),
-      look: () => {
+      makeMatch: (match) => this.#make(match),
+      listOpenRooms: () => {
         this.looking = true
         this.looks += 1
         if (this.prompt) this.found()

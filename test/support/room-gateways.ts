@@ -10,7 +10,7 @@ import { RoomActor, type RoomRuntime } from "#entities/room/actor"
 import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/model"
 import type { PlayerCommand, RoomInput, RoomOutput } from "#entities/room/protocol"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
-import type { Watcher } from "#entities/watch"
+import type { Watcher } from "#entities/output-queue"
 import { connectionOf, emptyRoom, follow, start } from "./room-harness.ts"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(RoomEvent))
@@ -145,7 +145,7 @@ export class ActorWorld {
   }
 
   /** A player on a new connection of a node. */
-  newcomer(playerId: string, node: "n1" | "n2"): JoiningPlayer {
+  joiningPlayer(playerId: string, node: "n1" | "n2"): JoiningPlayer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
     this.gateways[node].connections.set(connectionId, playerId)
@@ -160,7 +160,7 @@ export class ActorWorld {
   }
 
   join(player: string, node: "n1" | "n2" = "n1", t: "join" | "resume" = "join"): void {
-    this.send(node, { t, ...this.newcomer(player, node) })
+    this.send(node, { t, ...this.joiningPlayer(player, node) })
   }
 
   /** The player's connections are gone, wherever they are. */
@@ -192,7 +192,7 @@ export class ActorWorld {
     if (gateway.watcher !== undefined || gateway.over || this.closed !== undefined) return
     const { epoch } = this.actor
     const watcher: Watcher<RoomOutput> = {
-      tell: (items) => gateway.receive(epoch, items),
+      send: (items) => gateway.receive(epoch, items),
       end: () => {
         gateway.watcher = undefined
       }

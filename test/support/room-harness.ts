@@ -125,7 +125,7 @@ export class RoomWorld {
   }
 
   /** A player on a new connection. */
-  newcomer(playerId: string, node = "n1"): JoiningPlayer {
+  joiningPlayer(playerId: string, node = "n1"): JoiningPlayer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
     return { playerId, displayName: playerId, relayOnly: false, node, connectionId }
@@ -149,11 +149,11 @@ export class RoomWorld {
   }
 
   join(playerId: string, node?: string): JsonObject {
-    return this.act({ t: "join", ...this.newcomer(playerId, node) })
+    return this.act({ t: "join", ...this.joiningPlayer(playerId, node) })
   }
 
   resume(playerId: string, node?: string): JsonObject {
-    return this.act({ t: "resume", ...this.newcomer(playerId, node) })
+    return this.act({ t: "resume", ...this.joiningPlayer(playerId, node) })
   }
 
   leave(playerId: string): JsonObject {
@@ -179,16 +179,19 @@ export class RoomWorld {
 
   /** The code of the answer to a join on a new connection. */
   joinRefusal(playerId: string): string {
-    return this.refusal({ t: "join", ...this.newcomer(playerId) })
+    return this.refusal({ t: "join", ...this.joiningPlayer(playerId) })
   }
 
   resumeRefusal(playerId: string): string {
-    return this.refusal({ t: "resume", ...this.newcomer(playerId) })
+    return this.refusal({ t: "resume", ...this.joiningPlayer(playerId) })
   }
 
   /** Matchmaking gives seats. */
   seat(...players: ReadonlyArray<string>): JsonObject {
-    return this.act({ t: "seat", newcomers: players.map((player) => this.newcomer(player)) })
+    return this.act({
+      t: "seat",
+      joiningPlayers: players.map((player) => this.joiningPlayer(player))
+    })
   }
 
   /** What a player heard since this was last asked. */
@@ -210,7 +213,7 @@ export class RoomWorld {
 
   #settle({ emissions, state }: Decision): void {
     this.state = state
-    for (const { event, except, to, turn } of emissions) {
+    for (const { event, except, to, membership: turn } of emissions) {
       if (turn === "enter" && event.t === "room_joined") {
         this.views.set(event.playerId, event.room)
         this.#hears(event.playerId, event)

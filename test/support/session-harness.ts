@@ -7,7 +7,7 @@ import { assert } from "@effect/vitest"
 import { SessionsActor, type SessionsRuntime } from "#entities/player-session/actor"
 import type { PlayerSessionCommand, SessionOutput } from "#entities/player-session/protocol"
 import { noReservation, type Reservation } from "#entities/player-session/state"
-import type { Watcher } from "#entities/watch"
+import type { Watcher } from "#entities/output-queue"
 import { start } from "./room-harness.ts"
 
 export type NodeName = "n1" | "n2"
@@ -17,7 +17,7 @@ export interface HeldConnection {
   readonly connectionId: string
   readonly playerId: string
   readonly node: NodeName
-  place: Reservation
+  reservation: Reservation
 }
 
 /** A gateway: its connections, and the answers it waits for. */
@@ -56,9 +56,9 @@ export class SessionWorld {
   open(node: NodeName, playerId: string): HeldConnection {
     this.#opened += 1
     const connectionId = `c${String(this.#opened).padStart(4, "0")}`
-    const connection: HeldConnection = { connectionId, playerId, node, place: noReservation }
+    const connection: HeldConnection = { connectionId, playerId, node, reservation: noReservation }
     this.gateways[node].held.set(connectionId, connection)
-    this.send(node, { t: "attach", playerId, connectionId, place: noReservation })
+    this.send(node, { t: "attach", playerId, connectionId, reservation: noReservation })
     return connection
   }
 
@@ -67,16 +67,16 @@ export class SessionWorld {
     this.send(node, { t: "detach", playerId, connectionId })
   }
 
-  claim({ connectionId, node, playerId }: HeldConnection, place: Reservation): void {
-    this.send(node, { t: "claim", playerId, connectionId, place })
+  claim({ connectionId, node, playerId }: HeldConnection, reservation: Reservation): void {
+    this.send(node, { t: "claim", playerId, connectionId, reservation })
   }
 
   /** Leaves the room, or the queue. */
   release(connection: HeldConnection): void {
-    const { node, place, playerId } = connection
-    if (place.kind === "seat") this.seats.delete(playerId)
-    connection.place = noReservation
-    this.send(node, { t: "release", playerId, place })
+    const { node, reservation, playerId } = connection
+    if (reservation.kind === "seat") this.seats.delete(playerId)
+    connection.reservation = noReservation
+    this.send(node, { t: "release", playerId, reservation })
   }
 
   send(node: NodeName, command: PlayerSessionCommand): void {
@@ -93,7 +93,7 @@ export class SessionWorld {
     gateway.watch = ++this.#watches
     gateway.pending.clear()
     const watcher: Watcher<SessionOutput> = {
-      tell: (items) => {
+      send: (items) => {
         if (gateway.watcher === watcher) this.#hear(node, items)
       },
       end: () => {
@@ -175,12 +175,12 @@ export class SessionWorld {
     if (command.t !== "claim" || item.kind !== "done") return
     const connection = gateway.held.get(command.connectionId)
     if (connection === undefined) return
-    if (command.place.kind === "seat") {
-      const seat = this.seats.get(command.playerId) ?? command.place.roomId
-      assert.strictEqual(command.place.roomId, seat, "a second seat was granted")
+    if (command.reservation.kind === "seat") {
+      const seat = this.seats.get(command.playerId) ?? command.reservation.roomId
+      assert.strictEqual(command.reservation.roomId, seat, "a second seat was granted")
       this.seats.set(command.playerId, seat)
     }
-    connection.place = command.place
+    connection.reservation = command.reservation
   }
 
   get #port(): SessionsRuntime {

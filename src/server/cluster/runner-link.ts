@@ -8,7 +8,7 @@
  */
 import { Option, Schema } from "effect"
 import { rooms } from "#rpc/limits"
-import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/lines"
+import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
 import type { FlushScheduler } from "#server/platform/flush"
 import type { RunnerConnection, RunnerConnectionEvents } from "./runner-transport.ts"
 

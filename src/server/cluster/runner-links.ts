@@ -2,7 +2,7 @@
 import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
 import { RunnerAddress, ShardingConfig } from "effect/cluster"
 import { LocalRooms } from "#entities/room/entity"
-import { RemoteRooms } from "#entities/room/lines"
+import { RemoteRooms } from "#entities/room/remote"
 import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
 import { pong, ping, LinkStats, LinkBatch, type LinkStatus, RunnerLink } from "./runner-link.ts"
@@ -33,7 +33,7 @@ const dispatch = (local: LocalRooms["Service"], batch: LinkBatch): ReadonlyArray
     if (actor === undefined || actor.fenced || !actor.watches(node, watch)) refused.push(room)
     else actor.submit(node, inputs)
   }
-  for (const outputs of batch.items) local.deliverFar(outputs)
+  for (const outputs of batch.items) local.remoteOutputs.send(outputs)
   return refused
 }
 
@@ -134,8 +134,8 @@ export const RunnerLinksLive = Layer.effectContext(
 
     return Context.make(RemoteRooms, {
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
-      submit: (to, inputs, onLost) => linkTo(to).submit(inputs, onLost),
-      tell: (to, items, onLost) => linkTo(to).deliver(items, onLost)
+      sendInputs: (to, inputs, onLost) => linkTo(to).submit(inputs, onLost),
+      sendOutputs: (to, items, onLost) => linkTo(to).deliver(items, onLost)
     }).pipe(Context.add(PeerRunners, { status: (address) => linkTo(addressText(address)).status }))
   })
 )

@@ -87,7 +87,7 @@ const makeApply = Effect.gen(function* () {
       if (banned === undefined) connection.dismiss(closeCodes.unauthorized, gone)
       else connection.dismiss(closeCodes.forbidden, banned)
     }
-    for (const actor of presence) actor.expel(playerId, reason)
+    for (const actor of presence) actor.removePlayer(playerId, reason)
   }
 
   /**

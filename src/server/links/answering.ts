@@ -1,7 +1,7 @@
 /** How a frame is answered: a refusal at once, an effect when it is done. */
 import { Cause, Context, Effect, Option, References } from "effect"
 import { type CodedError, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
-import { jsonBytes } from "#entities/room/values"
+import { jsonBytes } from "#entities/room/json-state"
 import type { ReplyCallback } from "./entity-link.ts"
 import type { FrameData, FramePayload, FrameType, Handler } from "./frames.ts"
 

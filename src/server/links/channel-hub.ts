@@ -14,7 +14,7 @@ export class ChannelHub extends Context.Service<ChannelHub>()(
       const client = yield* Channel.client
       const links = new Map<string, ChannelLink>()
       let watches = 0
-      local.deliver = (id, epoch, items) => links.get(id)?.receive(epoch, items)
+      local.outputs.register((id, epoch, items) => links.get(id)?.receive(epoch, items))
       const known = (environmentId: string, name: string): ChannelLink | undefined => {
         const link = links.get(channelId(environmentId, name))
         return link?.ended === false ? link : undefined

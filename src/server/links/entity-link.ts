@@ -7,7 +7,7 @@
 import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
-import type { Batch } from "#entities/watch"
+import type { OutputBatch } from "#entities/output-queue"
 import type { FlushScheduler } from "#server/platform/flush"
 
 /** The outcome of a command. */
@@ -35,7 +35,7 @@ export interface LinkTarget<Command, Item> {
     call: number
   ) => Effect.Effect<void, CodedError>
   /** Told with the epoch last heard, 0 at first. */
-  readonly watch: (epoch: number) => Stream.Stream<Batch<Item>, CodedError>
+  readonly watch: (epoch: number) => Stream.Stream<OutputBatch<Item>, CodedError>
   readonly receive: (items: ReadonlyArray<Item>) => void
   /** May the command be sent again when it is unknown whether it was done? */
   readonly repeatable: (command: Command) => boolean

@@ -9,7 +9,7 @@ import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { LocalSessions } from "#entities/player-session/entity"
 import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
-import { RemoteRooms } from "#entities/room/lines"
+import { RemoteRooms } from "#entities/room/remote"
 import { Room } from "#entities/room/protocol"
 import { FlushScheduler, NodeFlush, FlushTimers } from "#server/platform/flush"
 import type { PlayerConnection } from "./player-connection.ts"
@@ -103,10 +103,14 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
         })
     )
 
-    localRooms.deliverFar = (told) => rooms.byId.get(told.room)?.receiveFar(told)
-    localRooms.deliver = (id, epoch, items) => rooms.byId.get(id)?.receive(epoch, items)
-    localQueues.deliver = (id, epoch, items) => queues.byId.get(id)?.receive(epoch, items)
-    localSessions.deliver = (id, epoch, items) => sessions.byId.get(id)?.receive(epoch, items)
+    localRooms.remoteOutputs.register((outputs) =>
+      rooms.byId.get(outputs.room)?.receiveFar(outputs)
+    )
+    localRooms.outputs.register((id, epoch, items) => rooms.byId.get(id)?.receive(epoch, items))
+    localQueues.outputs.register((id, epoch, items) => queues.byId.get(id)?.receive(epoch, items))
+    localSessions.outputs.register((id, epoch, items) =>
+      sessions.byId.get(id)?.receive(epoch, items)
+    )
 
     return {
       node,

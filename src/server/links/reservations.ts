@@ -75,7 +75,7 @@ const ask = ({ environmentId, playerId }: PlayerConnection, command: PlayerSessi
   )
 
 const giveBack = (connection: PlayerConnection, place: Reservation) =>
-  ask(connection, { t: "release", playerId: connection.playerId, place })
+  ask(connection, { t: "release", playerId: connection.playerId, reservation: place })
 
 const flushPendingRelease = Effect.fnUntraced(function* (connection: PlayerConnection) {
   if (connection.pendingRelease.kind === "none") return
@@ -136,7 +136,12 @@ export const claim = Effect.fnUntraced(
     if (connection.reservation.kind !== "none")
       return yield* elsewhere(connection.reservation, place)
     yield* flushPendingRelease(connection)
-    const claiming = agree(connection, place, { t: "claim", playerId, connectionId, place })
+    const claiming = agree(connection, place, {
+      t: "claim",
+      playerId,
+      connectionId,
+      reservation: place
+    })
     yield* claiming.pipe(
       Effect.catch((error) =>
         Effect.flatMap(isStale(connection, error), (stale) =>

@@ -6,7 +6,7 @@ import { Effect, type Fiber, Stream } from "effect"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/rooms"
 import type { LocalRooms } from "#entities/room/entity"
-import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/lines"
+import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import type { Room, RoomInput, RoomOutput } from "#entities/room/protocol"
 import type { FlushScheduler } from "#server/platform/flush"
 import { Frame } from "#server/platform/outbox"
@@ -142,7 +142,7 @@ export class RoomLink implements RoomHandle {
     }
     return {
       submit: (node: string, inputs: ReadonlyArray<RoomInput>): void =>
-        lines.submit(owner, { room: this.roomId, node, watch, inputs }, lost)
+        lines.sendInputs(owner, { room: this.roomId, node, watch, inputs }, lost)
     }
   }
 

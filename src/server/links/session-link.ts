@@ -88,9 +88,9 @@ export class SessionLink {
 
   /** Opens the player's session for a connection; answers the room of a seat that is kept. */
   hold(connection: PlayerConnection): Effect.Effect<SessionDone, CodedError> {
-    const { connectionId, reservation: place, playerId } = connection
+    const { connectionId, reservation, playerId } = connection
     this.#held.set(connectionId, connection)
-    return this.#link.request({ t: "attach", playerId, connectionId, place })
+    return this.#link.request({ t: "attach", playerId, connectionId, reservation })
   }
 
   /** The connection is gone. When there is no telling that, the bucket hears who is not. */
@@ -116,8 +116,8 @@ export class SessionLink {
   #tellAll(): ReadonlyArray<Present> {
     return Array.from(this.#held.values(), (connection) => {
       connection.attachments += 1
-      const { connectionId, reservation: place, playerId } = connection
-      return { playerId, connectionId, place }
+      const { connectionId, reservation, playerId } = connection
+      return { playerId, connectionId, reservation }
     })
   }
 

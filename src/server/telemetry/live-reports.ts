@@ -61,7 +61,7 @@ const makeLook = Effect.gen(function* () {
     }
     for (const { state } of channels.values()) {
       if (state === undefined) continue
-      const { environmentId, name } = state.terms
+      const { environmentId, name } = state.options
       const members = HashMap.size(state.members)
       drafts.of(environmentId).channels.push({ name, members, voice: state.inCall })
     }

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { channels as limits } from "#rpc/limits"
-import { changed, voiceOf } from "#entities/channel/settings"
+import { withChanges, voiceOf } from "#entities/channel/options"
 import { ChannelWorld, club } from "../../support/channel-harness.ts"
 
 const second = 1000
@@ -71,8 +71,8 @@ describe("voice", () => {
   it("cannot change while somebody is in the call; all else can", () => {
     const world = new ChannelWorld({ maxMembers: 8, voice: { mode: "p2p", relayOnly: true } })
     const calling = { ...world.state, inCall: 1 }
-    const outcome = (changes: Parameters<typeof changed>[1]) => {
-      const result = changed(calling, changes)
+    const outcome = (changes: Parameters<typeof withChanges>[1]) => {
+      const result = withChanges(calling, changes)
       return Result.isFailure(result) ? result.failure._tag : "ok"
     }
     assert.strictEqual(outcome({ voice: { mode: "sfu" } }), "voice_in_use")

@@ -114,7 +114,7 @@ describe("an owner", () => {
   it("who leaves is followed by the earliest member", () => {
     const world = club("ann", "ben", "cat")
     world.leave("ann")
-    assert.strictEqual(world.state.terms.ownerId, "ben")
+    assert.strictEqual(world.state.options.ownerId, "ben")
     assert.deepInclude(world.gateways.n1.last("cat"), { t: "channel_changed" })
     assert.strictEqual(world.act("ann", "kick", "cat"), "owner_only")
     assert.strictEqual(world.act("ben", "kick", "cat"), "ok")
@@ -124,18 +124,18 @@ describe("an owner", () => {
     const world = club("ann", "ben")
     world.drop("ann")
     world.wait(29 * second)
-    assert.strictEqual(world.state.terms.ownerId, "ann")
+    assert.strictEqual(world.state.options.ownerId, "ann")
     world.wait(2 * second)
-    assert.strictEqual(world.state.terms.ownerId, "ben")
+    assert.strictEqual(world.state.options.ownerId, "ben")
   })
 
   it("who has yet to come in is awaited for half a minute", () => {
     const world = new ChannelWorld({ ownerId: "ann" })
     world.join("ben")
     world.wait(29 * second)
-    assert.strictEqual(world.state.terms.ownerId, "ann")
+    assert.strictEqual(world.state.options.ownerId, "ann")
     world.wait(2 * second)
-    assert.strictEqual(world.state.terms.ownerId, "ben")
+    assert.strictEqual(world.state.options.ownerId, "ben")
   })
 })
 
@@ -147,7 +147,7 @@ describe("a channel that nobody is in", () => {
     assert.isFalse(world.closed)
     world.join("ben")
     world.wait(60 * second)
-    assert.strictEqual(world.state.terms.ownerId, "ben")
+    assert.strictEqual(world.state.options.ownerId, "ben")
     world.leave("ben")
     world.wait(31 * second)
     assert.isTrue(world.closed)
@@ -301,14 +301,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** What holds of a channel between any two steps. */
 const checkState = (world: ChannelWorld): void => {
-  const { lists, terms } = world.state
+  const { lists, options } = world.state
   for (const id of world.members) {
     const banned = lists.banned.get(id)
     assert.isTrue(banned === undefined || (banned !== null && banned <= world.now), "in and banned")
   }
-  if (terms.managed) assert.isNull(terms.ownerId)
-  if (terms.ownerId !== null && world.state.ownerUntil === null) {
-    assert.include(world.members, terms.ownerId)
+  if (options.managed) assert.isNull(options.ownerId)
+  if (options.ownerId !== null && world.state.ownerUntil === null) {
+    assert.include(world.members, options.ownerId)
   }
 }
 

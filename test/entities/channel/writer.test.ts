@@ -6,7 +6,7 @@ import { ChannelRepository } from "#sql/channels"
 import { ChannelActor } from "#entities/channel/actor"
 import { openChannel } from "#entities/channel/model"
 import type { ChannelRuntime } from "#entities/channel/runtime"
-import { defaultSettings } from "#entities/channel/settings"
+import { defaultOptions } from "#entities/channel/options"
 import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
 
@@ -49,7 +49,7 @@ const channel = (name: string): ChannelActor =>
     id: name,
     name,
     epoch: 1,
-    state: openChannel(defaultSettings("env_1", name, 0), 0),
+    state: openChannel(defaultOptions("env_1", name, 0), 0),
     port
   })
 

@@ -11,8 +11,8 @@ import {
   fillDeadline,
   type Match,
   nextMatch,
-  noteOpen,
-  putBack,
+  setFreeSeats,
+  requeue,
   type QueueMode,
   type Ticket,
   waiting
@@ -24,7 +24,7 @@ const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
 
 const ticketOf = (ticketId: string, queuedAt = 0): Ticket => ({
   ticketId,
-  newcomer: {
+  joiningPlayer: {
     playerId: ticketId,
     displayName: ticketId,
     relayOnly: false,
@@ -72,8 +72,8 @@ describe("a queue", () => {
 
   it("fills open rooms first, oldest first, also with one ticket", () => {
     const state = queueOf(mode, "a", "b", "c", "d")
-    noteOpen(state, "r1", 1, 10)
-    noteOpen(state, "r2", 5, 10)
+    setFreeSeats(state, "r1", 1, 10)
+    setFreeSeats(state, "r2", 5, 10)
     assert.deepInclude(nextMatch(state, 0), { kind: "fill", roomId: "r1" })
     const next = nextMatch(state, 0)
     assert.deepInclude(next, { kind: "fill", roomId: "r2" })
@@ -87,8 +87,8 @@ describe("a queue", () => {
 
   it("knows no room that is full, nor more rooms than it may", () => {
     const state = queueOf(mode, "a")
-    for (const room of ["r1", "r2", "r3"]) noteOpen(state, room, 2, 2)
-    noteOpen(state, "r1", 0, 2)
+    for (const room of ["r1", "r2", "r3"]) setFreeSeats(state, room, 2, 2)
+    setFreeSeats(state, "r1", 0, 2)
     assert.deepStrictEqual(Array.from(state.open.keys()), ["r2"])
   })
 
@@ -106,7 +106,7 @@ describe("a queue", () => {
     const state = queueOf(mode, "a")
     const match = nextMatch(state, 15 * second)
     enqueue(state, ticketOf("b", 16 * second))
-    putBack(state, match?.tickets ?? [])
+    requeue(state, match?.tickets ?? [])
     assert.strictEqual(fillDeadline(state), 15 * second)
     assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
   })
@@ -121,7 +121,7 @@ describe("a queue", () => {
             const [gone] = expected.splice(step.index, 1)
             assert.strictEqual(cancel(state, gone ?? "none"), gone !== undefined)
           } else if (step.kind === "open") {
-            noteOpen(state, step.room, step.free, 10)
+            setFreeSeats(state, step.room, step.free, 10)
           } else if (step.kind === "match") {
             const taken = ids(nextMatch(state, index)) ?? []
             assert.deepStrictEqual(taken, expected.splice(0, taken.length))

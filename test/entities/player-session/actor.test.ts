@@ -42,7 +42,7 @@ describe("a bucket of sessions", () => {
     world.load()
     assert.deepStrictEqual(world.replaced, ["c0001"])
     world.claim(newer, seat("r1"))
-    assert.deepStrictEqual(newer.place, seat("r1"))
+    assert.deepStrictEqual(newer.reservation, seat("r1"))
   })
 
   it("lets a newer connection be, when an older one goes late", () => {
@@ -52,7 +52,7 @@ describe("a bucket of sessions", () => {
     const newer = world.open("n2", "p1")
     world.close(older)
     world.claim(newer, ticket("t1"))
-    assert.deepStrictEqual(newer.place, ticket("t1"))
+    assert.deepStrictEqual(newer.reservation, ticket("t1"))
   })
 
   it("replaces an older connection that its node brings again after the bucket moved", () => {
@@ -78,7 +78,7 @@ describe("a bucket of sessions", () => {
     world.move()
     world.watch("n1")
     assert.deepStrictEqual(world.loads, [["p2"]])
-    assert.deepStrictEqual(world.actor.stateOf("p1")?.place, ticket("t1"))
+    assert.deepStrictEqual(world.actor.stateOf("p1")?.reservation, ticket("t1"))
   })
 
   it("forgets the connections that their node no longer names", () => {
@@ -98,10 +98,10 @@ describe("a bucket of sessions", () => {
     const { connectionId, playerId } = world.open("n1", "p1")
     world.load()
     const { seq, watch } = world.gateways.n1
-    const claim = { t: "claim", playerId, connectionId, place: ticket("t1") } as const
+    const claim = { t: "claim", playerId, connectionId, reservation: ticket("t1") } as const
     world.actor.submit("n1", watch, [{ seq, command: claim }])
     world.actor.submit("n1", watch - 1, [{ seq: seq + 1, command: claim }])
-    assert.deepStrictEqual(world.actor.stateOf("p1")?.place, { kind: "none" })
+    assert.deepStrictEqual(world.actor.stateOf("p1")?.reservation, { kind: "none" })
     assert.isFalse(world.actor.admits("n3", 0))
     assert.isTrue(world.actor.admits("n3", 2))
     assert.isFalse(world.actor.admits("n3", 2))
@@ -116,7 +116,7 @@ describe("a bucket of sessions", () => {
     world.claim(connection, seat("r1"))
     world.owned = true
     world.claim(connection, seat("r1"))
-    assert.deepStrictEqual(connection.place, { kind: "none" })
+    assert.deepStrictEqual(connection.reservation, { kind: "none" })
     assert.isTrue(world.actor.fenced)
     assert.isUndefined(world.gateways.n1.watcher)
     assert.isUndefined(world.gateways.n2.watcher)
@@ -163,16 +163,16 @@ describe("a bucket of sessions, whatever happens", () => {
           else if (step.kind === "wait") world.pass(playerSessions.idleSeconds * 500)
           else if (connection === undefined) continue
           else if (step.kind === "close") world.close(connection)
-          else if (step.kind === "claim") world.claim(connection, step.place)
+          else if (step.kind === "claim") world.claim(connection, step.reservation)
           else world.release(connection)
         }
         world.settle()
         const players = world.connections.map(({ playerId }) => playerId)
         assert.strictEqual(new Set(players).size, players.length, "one connection a player")
-        for (const { connectionId, place, playerId } of world.connections) {
+        for (const { connectionId, reservation, playerId } of world.connections) {
           const state = world.actor.stateOf(playerId)
           assert.strictEqual(state?.connectionId, connectionId)
-          if (place.kind !== "none") assert.deepStrictEqual(state?.place, place)
+          if (reservation.kind !== "none") assert.deepStrictEqual(state?.reservation, reservation)
         }
         world.pass(playerSessions.idleSeconds * 1000)
         assert.strictEqual(world.actor.size, players.length, "who is away is forgotten")

@@ -1,6 +1,6 @@
 /**
  * The judge of where a player is (decisions 3.6.8, 3.8.2 and 3.8.3): one connection counts, and it has
- * one place, a seat or a ticket, whatever gateways and queues believe.
+ * one reservation, a seat or a ticket, whatever gateways and queues believe.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
@@ -19,7 +19,7 @@ const ticket = (ticketId: string): Reservation => ({ kind: "ticket", ticketId })
 
 /** A session that is told things, one after the other. */
 class Session {
-  state: SessionState = { connectionId: null, place: noReservation }
+  state: SessionState = { connectionId: null, reservation: noReservation }
   /** The connections that were replaced. */
   readonly replaced: Array<string> = []
 
@@ -32,8 +32,8 @@ class Session {
     return "granted"
   }
 
-  attach(connectionId: string, place: Reservation = noReservation): this {
-    this.tell({ t: "attach", connectionId, place })
+  attach(connectionId: string, reservation: Reservation = noReservation): this {
+    this.tell({ t: "attach", connectionId, reservation })
     return this
   }
 
@@ -42,8 +42,8 @@ class Session {
     return this
   }
 
-  claim(connectionId: string, place: Reservation): string {
-    return this.tell({ t: "claim", connectionId, place })
+  claim(connectionId: string, reservation: Reservation): string {
+    return this.tell({ t: "claim", connectionId, reservation })
   }
 }
 
@@ -53,13 +53,13 @@ describe("a session's connection", () => {
     session.claim("c1", seat("r1"))
     session.attach("c2")
     assert.deepStrictEqual(session.replaced, ["c1"])
-    assert.deepStrictEqual(session.state, { connectionId: "c2", place: seat("r1") })
+    assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: seat("r1") })
   })
 
   it("is replaced at once when it comes later than a newer one", () => {
     const session = new Session().attach("c2").attach("c1", seat("r1"))
     assert.deepStrictEqual(session.replaced, ["c1"])
-    assert.deepStrictEqual(session.state, { connectionId: "c2", place: noReservation })
+    assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: noReservation })
   })
 
   it("does not replace itself when it attaches again", () => {
@@ -79,7 +79,7 @@ describe("a session's connection", () => {
     const session = new Session().attach("c1").attach("c2")
     session.claim("c2", ticket("t1"))
     session.detach("c1")
-    assert.deepStrictEqual(session.state, { connectionId: "c2", place: ticket("t1") })
+    assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: ticket("t1") })
   })
 })
 
@@ -88,7 +88,11 @@ describe("a session's place", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     assert.strictEqual(session.claim("c1", ticket("t1")), "already_in_room")
-    const refused = decide(session.state, { t: "claim", connectionId: "c1", place: seat("r2") })
+    const refused = decide(session.state, {
+      t: "claim",
+      connectionId: "c1",
+      reservation: seat("r2")
+    })
     assert.isTrue(Result.isFailure(refused))
     if (Result.isFailure(refused)) {
       assert.deepInclude(refused.failure, { details: { roomId: "r1" } })
@@ -104,36 +108,36 @@ describe("a session's place", () => {
 
   it("can be claimed again by whoever has it", () => {
     const session = new Session().attach("c1")
-    for (const place of [seat("r1"), ticket("t1")]) {
-      session.claim("c1", place)
-      assert.strictEqual(session.claim("c1", place), "granted")
-      session.tell({ t: "release", place })
+    for (const reservation of [seat("r1"), ticket("t1")]) {
+      session.claim("c1", reservation)
+      assert.strictEqual(session.claim("c1", reservation), "granted")
+      session.tell({ t: "release", reservation })
     }
-    assert.deepStrictEqual(session.state.place, noReservation)
+    assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
   it("is released only by its own name", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
-    session.tell({ t: "release", place: seat("r2") })
-    session.tell({ t: "release", place: ticket("r1") })
-    assert.deepStrictEqual(session.state.place, seat("r1"))
-    session.tell({ t: "release", place: seat("r1") })
-    assert.deepStrictEqual(session.state.place, noReservation)
+    session.tell({ t: "release", reservation: seat("r2") })
+    session.tell({ t: "release", reservation: ticket("r1") })
+    assert.deepStrictEqual(session.state.reservation, seat("r1"))
+    session.tell({ t: "release", reservation: seat("r1") })
+    assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
   it("survives a drop when it is a seat, and not when it is a ticket", () => {
     const seated = new Session().attach("c1", seat("r1")).detach("c1").attach("c2")
-    assert.deepStrictEqual(seated.state, { connectionId: "c2", place: seat("r1") })
+    assert.deepStrictEqual(seated.state, { connectionId: "c2", reservation: seat("r1") })
     const matching = new Session().attach("c1", ticket("t1")).detach("c1").attach("c2")
-    assert.deepStrictEqual(matching.state, { connectionId: "c2", place: noReservation })
+    assert.deepStrictEqual(matching.state, { connectionId: "c2", reservation: noReservation })
   })
 
   it("is no ticket of a connection that was replaced", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     session.attach("c2")
-    assert.deepStrictEqual(session.state.place, noReservation)
+    assert.deepStrictEqual(session.state.reservation, noReservation)
     assert.strictEqual(
       session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
       "unavailable"
@@ -142,13 +146,13 @@ describe("a session's place", () => {
 
   it("is what the connection holds, when the session wakes elsewhere", () => {
     const woken = new Session()
-    woken.state = { connectionId: null, place: seat("old") }
+    woken.state = { connectionId: null, reservation: seat("old") }
     woken.attach("c1", ticket("t1"))
-    assert.deepStrictEqual(woken.state.place, ticket("t1"))
+    assert.deepStrictEqual(woken.state.reservation, ticket("t1"))
     woken.attach("c1", seat("r2"))
-    assert.deepStrictEqual(woken.state.place, seat("r2"))
+    assert.deepStrictEqual(woken.state.reservation, seat("r2"))
     woken.attach("c1", noReservation)
-    assert.deepStrictEqual(woken.state.place, seat("r2"))
+    assert.deepStrictEqual(woken.state.reservation, seat("r2"))
   })
 })
 
@@ -159,7 +163,7 @@ describe("a match", () => {
     const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
     assert.strictEqual(session.tell(settle), "granted")
     assert.strictEqual(session.tell(settle), "granted")
-    assert.deepStrictEqual(session.state.place, seat("r1"))
+    assert.deepStrictEqual(session.state.reservation, seat("r1"))
   })
 
   it("is refused for a ticket that is no more, and for a second room", () => {
@@ -174,33 +178,34 @@ describe("a match", () => {
       session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
       "unavailable"
     )
-    assert.deepStrictEqual(session.state.place, seat("r2"))
+    assert.deepStrictEqual(session.state.reservation, seat("r2"))
   })
 })
 
 describe("a session, whatever it is told", () => {
-  it("moves a player only out of the place it has, and only for its newest connection", () => {
+  it("moves a player only out of the reservation it has, and only for its newest connection", () => {
     fc.assert(
       fc.property(sessionSteps, (steps) => {
         const session = new Session()
         for (const step of steps) {
           const before = session.state
           const answer = session.tell(step)
-          const { connectionId, place } = session.state
+          const { connectionId, reservation } = session.state
           if (answer !== "granted") assert.strictEqual(session.state, before)
           if (step.t === "attach" && before.connectionId !== null) {
             assert.isTrue(connectionId !== null && connectionId >= before.connectionId)
           }
           if (step.t === "claim") {
-            const free = before.place.kind === "none"
-            const same = JSON.stringify(before.place) === JSON.stringify(step.place)
+            const free = before.reservation.kind === "none"
+            const same = JSON.stringify(before.reservation) === JSON.stringify(step.reservation)
             const newest = before.connectionId === step.connectionId
             assert.strictEqual(answer === "granted", newest && (free || same))
-            if (answer === "granted") assert.deepStrictEqual(place, step.place)
+            if (answer === "granted") assert.deepStrictEqual(reservation, step.reservation)
           }
-          if (place.kind === "ticket") assert.isNotNull(connectionId, "a ticket goes with a drop")
-          if (before.place.kind === "seat" && place.kind !== "seat") {
-            const told = step.t === "attach" || step.t === "release" ? step.place : undefined
+          if (reservation.kind === "ticket")
+            assert.isNotNull(connectionId, "a ticket goes with a drop")
+          if (before.reservation.kind === "seat" && reservation.kind !== "seat") {
+            const told = step.t === "attach" || step.t === "release" ? step.reservation : undefined
             assert.isDefined(told)
           }
         }

@@ -90,7 +90,7 @@ describe("a dropped member", () => {
 
   it("keeps the connection it has when an older one asks late", () => {
     const room = roomOf(["ann"])
-    const late = room.newcomer("ben", "n1")
+    const late = room.joiningPlayer("ben", "n1")
     room.join("ben", "n2")
     assert.strictEqual(room.refusal({ t: "join", ...late }), "unavailable")
     assert.strictEqual(room.refusal({ t: "resume", ...late }), "unavailable")
@@ -235,7 +235,7 @@ describe("the host's role", () => {
     assert.strictEqual(room.state.hostId, "ann")
   })
 
-  it("goes to a newcomer when every member is away", () => {
+  it("goes to a joiningPlayer when every member is away", () => {
     const room = roomOf(["ann"])
     room.drop("ann")
     room.wait(4 * second)

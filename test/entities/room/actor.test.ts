@@ -37,7 +37,7 @@ describe("a live room", () => {
     assert.include(world.gateways.n1.items[2], { player: "cat" })
   })
 
-  it("gives a newcomer the room before the reply, on its own node only", () => {
+  it("gives a joiningPlayer the room before the reply, on its own node only", () => {
     const world = meeting()
     world.join("dan", "n2")
     assert.deepStrictEqual(kinds(world.gateways.n1.items), ["event"])
@@ -80,7 +80,7 @@ describe("a live room", () => {
 
   it("seats a player at the node that asks, whatever the command says", () => {
     const world = meeting()
-    const dan = { ...world.newcomer("dan", "n2"), node: "n1" }
+    const dan = { ...world.joiningPlayer("dan", "n2"), node: "n1" }
     world.send("n2", { t: "join", ...dan })
     assert.isTrue(world.gateways.n2.members.has("dan"))
   })
@@ -88,8 +88,8 @@ describe("a live room", () => {
   it("gives those it opens with the time to come in, and no more", () => {
     const world = new ActorWorld()
     const state = emptyRoom()
-    const newcomers = [world.newcomer("ann", "n1"), world.newcomer("ben", "n2")]
-    const seated = Result.getOrThrow(decide(state, { t: "seat", newcomers }, world.now)).state
+    const joiningPlayers = [world.joiningPlayer("ann", "n1"), world.joiningPlayer("ben", "n2")]
+    const seated = Result.getOrThrow(decide(state, { t: "seat", joiningPlayers }, world.now)).state
     for (const node of ["n1", "n2"] as const) world.unwatch(node)
     world.restart(seated)
     world.watch("n1")
@@ -119,7 +119,7 @@ describe("a live room", () => {
     world.flush()
     const refused = n1.items.find((item) => item.kind === "refuse")
     assert.include(refused?.error, { code: "room_not_found" })
-    assert.isTrue(Result.isFailure(world.actor.seat([world.newcomer("ben", "n2")])))
+    assert.isTrue(Result.isFailure(world.actor.seat([world.joiningPlayer("ben", "n2")])))
   })
 
   it("tells its members why it closes", () => {
@@ -132,8 +132,8 @@ describe("a live room", () => {
 
   it("names all who have a seat when matchmaking asks, and only new ones are news", () => {
     const world = meeting({ maxPlayers: 4 })
-    const newcomers = ["ann", "dan", "eve"].map((player) => world.newcomer(player, "n2"))
-    assert.deepStrictEqual(world.actor.seat(newcomers), Result.succeed(["ann", "dan"]))
+    const joiningPlayers = ["ann", "dan", "eve"].map((player) => world.joiningPlayer(player, "n2"))
+    assert.deepStrictEqual(world.actor.seat(joiningPlayers), Result.succeed(["ann", "dan"]))
     assert.deepStrictEqual(world.gateways.n1.kinds("ann"), ["player_joined"])
   })
 })

@@ -23,7 +23,7 @@ describe("a room's seats", () => {
     assert.strictEqual(room.state.hostId, "ann")
   })
 
-  it("are told to the others, and shown to the newcomer in its snapshot", () => {
+  it("are told to the others, and shown to the joiningPlayer in its snapshot", () => {
     const room = roomOf(["ann"])
     room.join("ben")
     const player = {
@@ -103,7 +103,7 @@ describe("a locked room", () => {
     assert.strictEqual(room.resumeRefusal("ben"), "granted")
     assert.strictEqual(room.joinRefusal("ben"), "granted")
     assert.strictEqual(
-      room.refusal({ t: "seat", newcomers: [room.newcomer("cat")] }),
+      room.refusal({ t: "seat", joiningPlayers: [room.joiningPlayer("cat")] }),
       "room_locked"
     )
   })
@@ -194,8 +194,8 @@ describe("seats given by matchmaking", () => {
     room.drop("ben")
     room.leave("ann")
     assert.isNull(room.state.hostId)
-    const newcomers = [room.newcomer("cat")]
-    assert.strictEqual(room.refusal({ t: "seat", newcomers }), "room_locked")
+    const joiningPlayers = [room.joiningPlayer("cat")]
+    assert.strictEqual(room.refusal({ t: "seat", joiningPlayers }), "room_locked")
     room.resume("ben")
     assert.deepStrictEqual(room.seat("cat")["seated"], ["cat"])
   })

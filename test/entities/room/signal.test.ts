@@ -112,7 +112,7 @@ describe("a relayed signal", () => {
 
   it("is relayed for a child's sake in either direction, and for nobody else's", () => {
     const room = new RoomWorld(mesh(false))
-    room.act({ t: "join", ...room.newcomer("ann"), relayOnly: true })
+    room.act({ t: "join", ...room.joiningPlayer("ann"), relayOnly: true })
     room.join("ben")
     room.join("cat")
     const send = (from: string, to: string) =>
@@ -137,9 +137,9 @@ describe("a relayed signal", () => {
     room.act({ t: "relay", playerId: "ann", relayOnly: false })
     assert.strictEqual(send("ann", "ben"), 1)
     for (const t of ["resume", "join"] as const) {
-      room.act({ t, ...room.newcomer("ann"), relayOnly: true })
+      room.act({ t, ...room.joiningPlayer("ann"), relayOnly: true })
       assert.strictEqual(send("ann", "ben"), 0)
-      room.act({ t, ...room.newcomer("ann"), relayOnly: false })
+      room.act({ t, ...room.joiningPlayer("ann"), relayOnly: false })
       assert.strictEqual(send("ann", "ben"), 1)
     }
     assert.strictEqual(

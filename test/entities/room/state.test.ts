@@ -10,7 +10,7 @@ import type { RoomEvent } from "#rpc/rooms"
 import { type RoomCommand, roomView } from "#entities/room/model"
 import { nextDeadline, tick } from "#entities/room/seats"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
-import { jsonBytes } from "#entities/room/values"
+import { jsonBytes } from "#entities/room/json-state"
 import { roomSettings, type RoomStep, roomSteps } from "../../support/generators.ts"
 import { agrees, checkRoom, roomOf, RoomWorld, start } from "../../support/room-harness.ts"
 
@@ -185,9 +185,12 @@ const commandOf = (room: RoomWorld, step: Exclude<RoomStep, { kind: "wait" }>): 
   switch (step.kind) {
     case "join":
     case "resume":
-      return { t: step.kind, ...room.newcomer(step.player, step.node) }
+      return { t: step.kind, ...room.joiningPlayer(step.player, step.node) }
     case "seat":
-      return { t: "seat", newcomers: step.players.map((id) => room.newcomer(id, step.node)) }
+      return {
+        t: "seat",
+        joiningPlayers: step.players.map((id) => room.joiningPlayer(id, step.node))
+      }
     case "leave":
       return { t: "leave", playerId: step.player, reason: step.reason }
     case "send": {

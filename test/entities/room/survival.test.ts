@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
-import { hears, roomView } from "#entities/room/model"
+import { isReachable, roomView } from "#entities/room/model"
 import * as generators from "../../support/generators.ts"
 import type { JourneyStep, RoomStep } from "../../support/generators.ts"
 import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
@@ -160,7 +160,7 @@ describe("a node that stops watching", () => {
 
   it("does not keep a seat of a player it never brings in", () => {
     const world = meeting()
-    world.actor.seat([world.newcomer("dan", "n2")])
+    world.actor.seat([world.joiningPlayer("dan", "n2")])
     world.unwatch("n2")
     world.watch("n2")
     world.wait(10 * second - 1)
@@ -198,7 +198,7 @@ describe("a node that stops watching", () => {
     const world = meeting()
     world.unwatch("n2")
     world.wait(5 * second)
-    const late = { t: "join", ...world.newcomer("dan", "n2") } as const
+    const late = { t: "join", ...world.joiningPlayer("dan", "n2") } as const
     world.actor.submit("n2", [{ seq: 1, command: late }])
     world.wait(5 * second + 30 * second)
     assert.notInclude(seats(world), "dan")
@@ -232,7 +232,7 @@ describe("a room that moved", () => {
   it("takes nobody's connection for a stream that was asked for before anyone was in", () => {
     const world = meeting()
     moved(world, 0, "n1")
-    world.actor.attach("n2", { tell: () => undefined, end: () => undefined }, 0, [])
+    world.actor.attach("n2", { send: () => undefined, end: () => undefined }, 0, [])
     world.watch("n2")
     world.wait(60 * second)
     assert.deepStrictEqual(world.gateways.n2.kinds("ben"), ["room_joined"])
@@ -289,7 +289,7 @@ describe("a room that moved", () => {
     old.attach(
       "n1",
       {
-        tell: () => assert.fail("a fenced room speaks"),
+        send: () => assert.fail("a fenced room speaks"),
         end: () => {
           ended = true
         }
@@ -331,7 +331,7 @@ const perform = (world: ActorWorld, step: RoomStep | JourneyStep): void => {
       return world.join(step.player, asNode(step.node), step.kind)
     case "seat": {
       const node = asNode(step.node)
-      world.actor.seat(step.players.map((player) => world.newcomer(player, node)))
+      world.actor.seat(step.players.map((player) => world.joiningPlayer(player, node)))
       return
     }
     case "drop":
@@ -358,7 +358,7 @@ const check = (world: ActorWorld): void => {
     if (gateway.watcher === undefined) continue
     assert.strictEqual(gateway.unanswered.size, 0)
     const here = Array.from(state.members.values()).filter(
-      (member) => hears(member) && member.attachment?.node === gateway.node
+      (member) => isReachable(member) && member.attachment?.node === gateway.node
     )
     assert.sameMembers(
       here.map(({ id }) => id),

@@ -122,7 +122,7 @@ describe("the writer of rooms", () => {
       const actor = room()
       yield* Effect.sync(() => {
         writer.changed(actor)
-        writer.hurry(actor)
+        writer.flushSoon(actor)
       }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
       // In the turn of all that is dirty, and for those who wait.
       assert.strictEqual(asked, 2)

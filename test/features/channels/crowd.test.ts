@@ -165,7 +165,7 @@ describe("a channel that moved", () => {
     old.close("deleted")
     old.tick()
     let ended = false
-    const watcher = { tell: () => assert.fail("it speaks"), end: () => void (ended = true) }
+    const watcher = { send: () => assert.fail("it speaks"), end: () => void (ended = true) }
     old.attach("n1", watcher, 1, [], 0)
     assert.isTrue(ended)
     assert.strictEqual(old.state, before)

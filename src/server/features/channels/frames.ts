@@ -22,7 +22,7 @@ import {
 import type { EnvironmentId } from "#rpc/ids"
 import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
-import { voiceOf } from "#entities/channel/settings"
+import { voiceOf } from "#entities/channel/options"
 import { Throttles } from "#server/platform/throttles"
 import { FrameBucket } from "#server/platform/token-bucket"
 import { replyWith, oversized, refuse } from "#server/links/answering"

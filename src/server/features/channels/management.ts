@@ -8,7 +8,7 @@ import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors/codes
 import { channels as limits, throttles as paces } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Channel, channelId } from "#entities/channel/protocol"
-import { jsonBytes } from "#entities/room/values"
+import { jsonBytes } from "#entities/room/json-state"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"

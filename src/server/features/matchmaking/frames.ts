@@ -12,7 +12,7 @@ import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { claim, release, confirm } from "#server/links/reservations"
 import { Configs } from "../config/service.ts"
-import { enterRoom, newcomerOf, notEntered, roomOfMode } from "../rooms/frames.ts"
+import { enterRoom, joiningPlayerOf, notEntered, roomOfMode } from "../rooms/frames.ts"
 
 /** How a mode's queue makes matches, by the config in force. */
 const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
@@ -49,11 +49,11 @@ export const matchWaitSeconds = Metric.histogram("svc_match_wait_seconds", {
 const waitForMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
   const hub = yield* Hub
   const { mode, settings, ticketId } = wait
-  const newcomer = newcomerOf(hub.node, connection)
+  const joiningPlayer = joiningPlayerOf(hub.node, connection)
   const begun = yield* Clock.currentTimeMillis
   const roomId = yield* hub
     .queue(connection.environmentId, mode)
-    .wait({ t: "enqueue", ticketId, newcomer, settings })
+    .wait({ t: "enqueue", ticketId, joiningPlayer, settings })
   yield* Metric.update(matchWaitSeconds, ((yield* Clock.currentTimeMillis) - begun) / 1000)
   return roomId
 })

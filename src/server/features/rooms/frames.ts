@@ -21,7 +21,7 @@ import { rooms as limits, throttles as guesses } from "#rpc/limits"
 import type { JsonObject, PublicRoom } from "#rpc/rooms"
 import { RoomRepository } from "#sql/rooms"
 import type { OpenRoom, PlayerCommand } from "#entities/room/protocol"
-import { jsonBytes } from "#entities/room/values"
+import { jsonBytes } from "#entities/room/json-state"
 import { Throttles } from "#server/platform/throttles"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
@@ -46,7 +46,7 @@ export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
   graceSeconds: mode.reconnectSeconds,
   matched: false,
   code: null,
-  newcomers: []
+  joiningPlayers: []
 })
 
 /** The mode of a key, as the environment's config has it now. */
@@ -62,7 +62,7 @@ const roomRef = (data: JsonObject) => ({
 })
 
 /** The player of a connection, as a room seats it. */
-export const newcomerOf = (node: string, connection: PlayerConnection) => ({
+export const joiningPlayerOf = (node: string, connection: PlayerConnection) => ({
   playerId: connection.playerId,
   displayName: connection.displayName,
   relayOnly: connection.relayOnly,
@@ -77,7 +77,7 @@ export const enterRoom = Effect.fnUntraced(function* (
   t: "join" | "resume" = "join"
 ) {
   const hub = yield* Hub
-  const command = { t, ...newcomerOf(hub.node, connection) } as const
+  const command = { t, ...joiningPlayerOf(hub.node, connection) } as const
   // In one step: a line that nobody uses may end at any moment.
   const entered = Effect.callback<JsonObject, CodedError>((resume) =>
     hub.room(connection.environmentId, roomId).send(command, (answer) => {
@@ -133,7 +133,7 @@ export const createRoom = Effect.fnUntraced(function* (
     maxPlayers,
     metadata,
     code: frame.code?.toUpperCase() ?? null,
-    newcomers: [newcomerOf(hub.node, connection)]
+    joiningPlayers: [joiningPlayerOf(hub.node, connection)]
   }
   const opened = callEntityWithRetry(hub.roomClient(roomId).Open({ open }))
   return yield* claimed(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))

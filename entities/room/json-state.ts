@@ -14,12 +14,12 @@ interface Entry {
 }
 
 /** A bounded set of JSON values by key; `bytes` is the size of their entries as UTF-8 JSON. */
-export interface Values {
+export interface JsonState {
   readonly entries: ReadonlyMap<string, Entry>
   readonly bytes: number
 }
 
-export const noValues: Values = { entries: new Map(), bytes: 0 }
+export const emptyJsonState: JsonState = { entries: new Map(), bytes: 0 }
 
 /** UTF-8 bytes of a value's JSON. */
 export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "")
@@ -33,11 +33,11 @@ const tooLarge = (limit: number, unit: StateTooLarge["details"]["unit"]) =>
   Result.fail(new StateTooLarge({ details: { limit, unit } }))
 
 /** The values after a patch, or why it does not fit; on failure nothing is applied. */
-export const patchValues = (
-  values: Values,
+export const patchJsonState = (
+  values: JsonState,
   patch: JsonObject,
   maxBytes: number
-): Result.Result<Values, StateTooLarge> => {
+): Result.Result<JsonState, StateTooLarge> => {
   const entries = new Map(values.entries)
   let bytes = values.bytes
   for (const [key, value] of Object.entries(patch)) {
@@ -59,9 +59,12 @@ export const patchValues = (
 }
 
 /** The values as a JSON object. Keys are own properties whatever they are called. */
-export const valuesToJson = (values: Values): JsonObject =>
+export const toJsonMembers = (values: JsonState): JsonObject =>
   Object.fromEntries(Array.from(values.entries, ([key, entry]) => [key, entry.value]))
 
 /** Values read back from a snapshot; what was within the limits once is kept. */
-export const valuesFromJson = (json: JsonObject): Values =>
-  Result.getOrElse(patchValues(noValues, json, Number.POSITIVE_INFINITY), () => noValues)
+export const fromJsonMembers = (json: JsonObject): JsonState =>
+  Result.getOrElse(
+    patchJsonState(emptyJsonState, json, Number.POSITIVE_INFINITY),
+    () => emptyJsonState
+  )

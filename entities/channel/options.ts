@@ -29,7 +29,7 @@ const fits = (
 }
 
 /** How a channel is set up that says nothing else. */
-export const defaultSettings = (
+export const defaultOptions = (
   environmentId: string,
   name: string,
   createdAt: number
@@ -56,19 +56,19 @@ const listed = (before: Lists, { allow, speakers }: ChannelChanges): Lists => ({
 })
 
 /** The channel in the server's hand, with these changes; nobody is put out for them. */
-export const changed = (
+export const withChanges = (
   state: ChannelState,
   changes: ChannelChanges
 ): Result.Result<ChannelState, VoiceInUse | VoiceTooLarge> => {
-  const { terms } = state
-  const maxMembers = changes.maxMembers ?? terms.maxMembers
-  const wish = changes.voice === undefined ? terms.voice : changes.voice
+  const { options } = state
+  const maxMembers = changes.maxMembers ?? options.maxMembers
+  const wish = changes.voice === undefined ? options.voice : changes.voice
   return Result.flatMap(voiceOf(wish, maxMembers), (voice) => {
-    if (state.inCall > 0 && !sameVoice(voice, terms.voice)) return Result.fail(new VoiceInUse())
-    const { join = terms.join, open = terms.open, send = terms.send } = changes
+    if (state.inCall > 0 && !sameVoice(voice, options.voice)) return Result.fail(new VoiceInUse())
+    const { join = options.join, open = options.open, send = options.send } = changes
     return Result.succeed({
       ...state,
-      terms: { ...terms, managed: true, ownerId: null, join, send, open, maxMembers, voice },
+      options: { ...options, managed: true, ownerId: null, join, send, open, maxMembers, voice },
       lists: listed(state.lists, changes),
       ownerUntil: null,
       emptyUntil: null

@@ -6,12 +6,13 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { create, join, JsonObject, send, setState } from "#rpc/rooms"
-import { jsonBytes, noValues, patchValues, valuesToJson } from "#entities/room/values"
+import { jsonBytes, emptyJsonState, patchJsonState, toJsonMembers } from "#entities/room/json-state"
 import { hostilePatch } from "../../support/generators.ts"
 
 describe("values", () => {
   const max = 64 * 1024
-  const patched = (patch: Readonly<Record<string, unknown>>) => patchValues(noValues, patch, max)
+  const patched = (patch: Readonly<Record<string, unknown>>) =>
+    patchJsonState(emptyJsonState, patch, max)
   const refusedFor = (patch: Readonly<Record<string, unknown>>) => {
     const result = patched(patch)
     return Result.isFailure(result) ? result.failure.details.unit : "accepted"
@@ -38,10 +39,10 @@ describe("values", () => {
     const small = 64
     fc.assert(
       fc.property(fc.array(hostilePatch, { maxLength: 20 }), (all) => {
-        let values = noValues
+        let values = emptyJsonState
         for (const patch of all) {
-          values = Result.getOrElse(patchValues(values, patch, small), () => values)
-          const json = valuesToJson(values)
+          values = Result.getOrElse(patchJsonState(values, patch, small), () => values)
+          const json = toJsonMembers(values)
           assert.isAtMost(jsonBytes(json), small)
           assert.strictEqual(Object.getPrototypeOf(json), Object.prototype)
           assert.sameMembers(Object.keys(json), Array.from(values.entries.keys()))

@@ -61,14 +61,14 @@ export interface RemoteRooms {
   /** Where the lines of other nodes end here; null when there are no other nodes. */
   readonly address: string | null
   /** `lost` is called when it did not arrive, or may not have. */
-  readonly submit: (to: string, inputs: RemoteRoomInputs, lost: () => void) => void
-  readonly tell: (to: string, items: RemoteRoomOutputs, lost: () => void) => void
+  readonly sendInputs: (to: string, inputs: RemoteRoomInputs, lost: () => void) => void
+  readonly sendOutputs: (to: string, items: RemoteRoomOutputs, lost: () => void) => void
 }
 
-export const RemoteRooms = Context.Reference<RemoteRooms>("entities/room/lines/RoomLines", {
+export const RemoteRooms = Context.Reference<RemoteRooms>("entities/room/remote/RemoteRooms", {
   defaultValue: () => ({
     address: null,
-    submit: (_to, _inputs, lost) => lost(),
-    tell: (_to, _items, lost) => lost()
+    sendInputs: (_to, _inputs, lost) => lost(),
+    sendOutputs: (_to, _items, lost) => lost()
   })
 })

@@ -10,13 +10,13 @@ import type { LocalActors } from "./local-actors.ts"
 
 /** A node that hears an entity. */
 export interface Watcher<Item> {
-  readonly tell: (items: ReadonlyArray<Item>) => void
+  readonly send: (items: ReadonlyArray<Item>) => void
   /** This activation has nothing more to say: look for the entity again. */
   readonly end: () => void
 }
 
 /** Items of one step, and the activation that tells them. */
-export interface Batch<Item> {
+export interface OutputBatch<Item> {
   readonly epoch: number
   readonly items: ReadonlyArray<Item>
 }
@@ -25,7 +25,7 @@ export interface Batch<Item> {
  * What a watching node is told, from the first batch (empty: attached). A node that takes too little
  * is cut off and attaches again.
  */
-export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
+export const makeOutputQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
   readonly id: string
   readonly epoch: number
   /** The registry of this node when the watching node is this one. */
@@ -34,9 +34,9 @@ export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
   readonly far?: ((items: ReadonlyArray<Item>, lost: () => void) => void) | undefined
   readonly attach: (watcher: Watcher<Item>) => void
   readonly detach: (watcher: Watcher<Item>) => void
-}): Effect.fn.Return<Queue.Dequeue<Batch<Item>, Unavailable>, never, Scope.Scope> {
+}): Effect.fn.Return<Queue.Dequeue<OutputBatch<Item>, Unavailable>, never, Scope.Scope> {
   const { epoch, far, id, local } = options
-  const queue = yield* Queue.bounded<Batch<Item>, Unavailable>(rooms.watchBufferItems)
+  const queue = yield* Queue.bounded<OutputBatch<Item>, Unavailable>(rooms.watchBufferItems)
   let ended = false
   const end = (): void => {
     ended = true
@@ -51,10 +51,10 @@ export const watchQueue = Effect.fnUntraced(function* <Actor, Item>(options: {
   }
   const here = (items: ReadonlyArray<Item>): void => {
     if (items.length === 0) Queue.offerUnsafe(queue, { epoch, items })
-    local?.deliver(id, epoch, items)
+    local?.outputs.send(id, epoch, items)
   }
   const away = far === undefined ? overWire : overLine
-  const watcher: Watcher<Item> = { tell: local === undefined ? away : here, end }
+  const watcher: Watcher<Item> = { send: local === undefined ? away : here, end }
   yield* Effect.acquireRelease(
     Effect.sync(() => options.attach(watcher)),
     () => Effect.sync(() => options.detach(watcher))
