@@ -34,7 +34,7 @@ import { moderate } from "./moderation.ts"
 import { Watchers } from "./watchers.ts"
 import type { ChannelRuntime } from "./runtime.ts"
 import { Presence } from "./presence.ts"
-import type { ChannelInput, ChannelOutput, GatewayCommand, Present } from "./protocol.ts"
+import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { close, decide, removePlayer, nextDeadline, placed, publish, put } from "./state.ts"
 import { ChannelView, type Entry, notTakenBack } from "./view.ts"
@@ -142,7 +142,7 @@ export class ChannelActor {
     node: string,
     watcher: Watcher<ChannelOutput>,
     heardEpoch: number,
-    present: ReadonlyArray<Present>,
+    present: ReadonlyArray<PresentMember>,
     listeners: number
   ): void {
     if (!this.#acts || this.state === undefined) return watcher.end()
@@ -247,7 +247,7 @@ export class ChannelActor {
   /** The members a node holds are in; answers what those hear whom the channel does not take. */
   #reconcileMembers(
     node: string,
-    present: ReadonlyArray<Present>,
+    present: ReadonlyArray<PresentMember>,
     listeners: number,
     now: number
   ): ReadonlyArray<ChannelOutput> {
@@ -311,7 +311,7 @@ export class ChannelActor {
         return this.#tellThese(before, emission.to, emission.event)
       case "listeners": {
         const frame = JSON.stringify(emission.event)
-        return this.watchers.everywhere({ kind: "tell", to: [], listeners: true, frame })
+        return this.watchers.everywhere({ kind: "event", to: [], listeners: true, frame })
       }
       case "joined":
       case "left":
@@ -341,7 +341,7 @@ export class ChannelActor {
 
   #tellAll(event: ChannelEvent): void {
     this.watchers.everywhere({
-      kind: "tell",
+      kind: "event",
       to: null,
       listeners: true,
       frame: JSON.stringify(event)
@@ -349,7 +349,12 @@ export class ChannelActor {
   }
 
   #tellThese(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
-    const item: ChannelOutput = { kind: "tell", to, listeners: false, frame: JSON.stringify(event) }
+    const item: ChannelOutput = {
+      kind: "event",
+      to,
+      listeners: false,
+      frame: JSON.stringify(event)
+    }
     const nodes = new Set(to.map((player) => memberOf(before, player)?.attachment?.node))
     for (const node of nodes) if (node !== undefined) this.watchers.push(node, item)
   }

@@ -40,7 +40,7 @@ import {
   settingsView
 } from "./model.ts"
 import { moderate, selfNews, unmute } from "./moderation.ts"
-import type { GatewayCommand } from "./protocol.ts"
+import type { GatewayCommand } from "./messages.ts"
 import { withChanges } from "./options.ts"
 
 const message = (

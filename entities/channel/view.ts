@@ -8,7 +8,7 @@ import type { ChannelEvent } from "#rpc/channels"
 import type { CodedError } from "#rpc/errors/codes"
 import type { Attachment, ChannelState, Member } from "./model.ts"
 import { memberOf, membersOf, playerView, selfOf, settingsView } from "./model.ts"
-import type { ChannelOutput, Present } from "./protocol.ts"
+import type { ChannelOutput, PresentMember } from "./messages.ts"
 
 const texts = new WeakMap<Member, string>()
 
@@ -86,7 +86,7 @@ export class ChannelView {
     const forListeners = this.#joined(state, listening)
     if (state.listeners.has(node)) groups.of(forListeners)
     return Array.from(groups.values(), ({ frame, members }) => ({
-      kind: "tell",
+      kind: "event",
       frame,
       to: members.map(({ id }) => id),
       listeners: frame === forListeners
@@ -119,7 +119,7 @@ const closeReasons = new Map<string, "banned" | "kicked">([
 /** What a member hears whom the channel does not take back. */
 export const notTakenBack = (
   channel: string,
-  { connectionId: connection, playerId }: Present,
+  { connectionId: connection, playerId }: PresentMember,
   { _tag: code }: CodedError
 ): ReadonlyArray<ChannelOutput> => {
   const exit = { kind: "exit", player: playerId, connection } as const
@@ -127,5 +127,5 @@ export const notTakenBack = (
   if (code === "unavailable") return [exit]
   const reason = closeReasons.get(code) ?? "lost"
   const event: ChannelEvent = { t: "channel_closed", channel, reason }
-  return [{ kind: "tell", to: [playerId], listeners: false, frame: JSON.stringify(event) }, exit]
+  return [{ kind: "event", to: [playerId], listeners: false, frame: JSON.stringify(event) }, exit]
 }

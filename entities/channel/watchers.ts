@@ -5,7 +5,7 @@
 import { rooms } from "#rpc/limits"
 import { Attachments } from "../attachments.ts"
 import type { Watcher } from "../output-queue.ts"
-import type { ChannelOutput } from "./protocol.ts"
+import type { ChannelOutput } from "./messages.ts"
 
 const absenceMillis = rooms.watchAbsenceSeconds * 1000
 

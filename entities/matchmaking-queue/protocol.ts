@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Unavailable } from "#rpc/errors/codes"
-import { JoiningPlayerSchema, OpenRoom } from "../room/protocol.ts"
+import { JoiningPlayerSchema, OpenRoom } from "../room/messages.ts"
 
 /** How rooms of the mode are opened, and when; those of the newest config count. */
 export const QueueSettings = Schema.Struct({

@@ -18,7 +18,7 @@ import {
 } from "./model.ts"
 import { Attachments } from "../attachments.ts"
 import type { Watcher } from "../output-queue.ts"
-import type { RoomInput, RoomOutput } from "./protocol.ts"
+import type { RoomInput, RoomOutput } from "./messages.ts"
 import { nextDeadline } from "./seats.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"

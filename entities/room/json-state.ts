@@ -59,11 +59,11 @@ export const patchJsonState = (
 }
 
 /** The values as a JSON object. Keys are own properties whatever they are called. */
-export const toJsonMembers = (values: JsonState): JsonObject =>
+export const toJsonObject = (values: JsonState): JsonObject =>
   Object.fromEntries(Array.from(values.entries, ([key, entry]) => [key, entry.value]))
 
 /** Values read back from a snapshot; what was within the limits once is kept. */
-export const fromJsonMembers = (json: JsonObject): JsonState =>
+export const fromJsonObject = (json: JsonObject): JsonState =>
   Result.getOrElse(
     patchJsonState(emptyJsonState, json, Number.POSITIVE_INFINITY),
     () => emptyJsonState

@@ -24,7 +24,7 @@ import type {
   RoomSnapshot,
   SignalKind
 } from "#rpc/rooms"
-import { type JsonState, emptyJsonState, toJsonMembers } from "./json-state.ts"
+import { type JsonState, emptyJsonState, toJsonObject } from "./json-state.ts"
 
 /** Where a member's socket is: the node that holds it, and which of its connections. */
 export interface Attachment {
@@ -217,7 +217,7 @@ export const playerView = (member: Member): RoomPlayer => ({
   displayName: member.displayName,
   connected: !member.announced,
   joinedAt: iso(member.joinedAt),
-  state: toJsonMembers(member.playerState)
+  state: toJsonObject(member.playerState)
 })
 
 export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
@@ -231,7 +231,7 @@ export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
   hostOnlyState: settings.hostOnlyState,
   maxPlayers: settings.maxPlayers,
   metadata: settings.metadata,
-  state: toJsonMembers(state.sharedState),
+  state: toJsonObject(state.sharedState),
   version: state.version,
   createdAt: iso(settings.createdAt),
   players: Array.from(state.members.values(), playerView),

@@ -2,7 +2,7 @@
  * What a room has changed since its state was last written, and the answers that are not given before
  * the state that they speak of is written.
  */
-import type { RoomOutput } from "./protocol.ts"
+import type { RoomOutput } from "./messages.ts"
 
 interface Withheld {
   readonly node: string

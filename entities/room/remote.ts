@@ -4,7 +4,7 @@
  * then only the sign of life.
  */
 import { Context, Predicate, Schema } from "effect"
-import { RoomInput, RoomOutput } from "./protocol.ts"
+import { RoomInput, RoomOutput } from "./messages.ts"
 
 const { isObject, isString } = Predicate
 

@@ -6,12 +6,12 @@ import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
 import { CloseReason, JsonObject } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
-import { roomTerms } from "./protocol.ts"
+import { roomSettingsFields } from "./messages.ts"
 import { nextDeadline } from "./seats.ts"
-import { fromJsonMembers, toJsonMembers } from "./json-state.ts"
+import { fromJsonObject, toJsonObject } from "./json-state.ts"
 
 const Settings = Schema.Struct({
-  ...roomTerms,
+  ...roomSettingsFields,
   id: Schema.String,
   code: Schema.String,
   createdAt: Schema.Int
@@ -52,21 +52,21 @@ type StoredRoom = typeof Stored.Type
 
 export const fromStored = (stored: StoredRoom): RoomState => ({
   ...stored,
-  sharedState: fromJsonMembers(stored.sharedState),
+  sharedState: fromJsonObject(stored.sharedState),
   members: new Map(
     stored.members.map((member) => [
       member.id,
-      { ...member, playerState: fromJsonMembers(member.playerState) }
+      { ...member, playerState: fromJsonObject(member.playerState) }
     ])
   )
 })
 
 const toStored = (state: RoomState): StoredRoom => ({
   ...state,
-  sharedState: toJsonMembers(state.sharedState),
+  sharedState: toJsonObject(state.sharedState),
   members: Array.from(state.members.values(), (member) => ({
     ...member,
-    playerState: toJsonMembers(member.playerState)
+    playerState: toJsonObject(member.playerState)
   }))
 })
 

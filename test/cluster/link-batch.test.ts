@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
-import { RoomInput, RoomOutput } from "#entities/room/protocol"
+import { RoomInput, RoomOutput } from "#entities/room/messages"
 
 /** Nine times in ten a valid value, else any JSON value. */
 const mostly = (right: fc.Arbitrary<unknown>) =>

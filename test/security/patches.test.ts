@@ -6,7 +6,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { JsonObject } from "#rpc/rooms"
-import { emptyJsonState, patchJsonState, toJsonMembers } from "#entities/room/json-state"
+import { emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"
 import { hostilePatch } from "../support/generators.ts"
@@ -161,7 +161,7 @@ describe("patches of state, one after the other", () => {
             values = result.success
             model = next
           }
-          assert.deepStrictEqual(toJsonMembers(values), Object.fromEntries(model))
+          assert.deepStrictEqual(toJsonObject(values), Object.fromEntries(model))
         }
       }),
       { numRuns: 1000 }

@@ -63,7 +63,7 @@ const receivedFrom = (
     if (item === undefined || item.kind === "end") break
     if (item.kind === "exit" && item.player === playerId) break
     const enters = item.kind === "enter" && item.players.some(({ player }) => player === playerId)
-    const hears = item.kind === "tell" && (item.to === null || item.to.includes(playerId))
+    const hears = item.kind === "event" && (item.to === null || item.to.includes(playerId))
     if (!enters && !hears) continue
     if (index > from && opens(item.frame)) break
     frames.push(item.frame)
@@ -142,7 +142,7 @@ const checkTold = (
 
 const messagesOf = ({ items }: ChannelOutputLog): ReadonlyArray<string> =>
   items.flatMap((item) =>
-    item.kind === "tell" && item.frame.startsWith('{"t":"channel_message"') ? [item.frame] : []
+    item.kind === "event" && item.frame.startsWith('{"t":"channel_message"') ? [item.frame] : []
   )
 
 /** All nodes receive the messages of an activation in the same order, each once. */

@@ -7,7 +7,7 @@ import { channels as limits } from "#rpc/limits"
 import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
 import { makeLocalActors } from "#entities/local-actors"
-import type { ChannelOutput } from "#entities/channel/protocol"
+import type { ChannelOutput } from "#entities/channel/messages"
 import type { Watcher } from "#entities/output-queue"
 import type { Process } from "./world.ts"
 

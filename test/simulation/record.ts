@@ -6,7 +6,7 @@ import { Layer } from "effect"
 import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"
-import type { RoomOutput } from "#entities/room/protocol"
+import type { RoomOutput } from "#entities/room/messages"
 import type { Watcher } from "#entities/output-queue"
 import type { Process } from "./world.ts"
 

@@ -22,7 +22,7 @@ import {
   settingsView,
   type ChannelOptions
 } from "#entities/channel/model"
-import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/protocol"
+import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { ChannelRuntime } from "#entities/channel/runtime"
 import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
@@ -122,7 +122,7 @@ export class Gateway {
 
   #item(item: ChannelOutput): void {
     switch (item.kind) {
-      case "tell": {
+      case "event": {
         const event = decodeFrame(item.frame)
         for (const player of item.to ?? this.members.keys()) {
           if (this.members.has(player)) this.#hear(player, event)

@@ -6,7 +6,8 @@ import { Effect, Stream } from "effect"
 import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
 import type { LocalChannels } from "#entities/channel/entity"
-import type { Channel, ChannelOutput, GatewayCommand } from "#entities/channel/protocol"
+import type { ChannelOutput, GatewayCommand } from "#entities/channel/messages"
+import type { Channel } from "#entities/channel/protocol"
 import { Frame } from "#server/platform/outbox"
 import type { FrameBucket } from "#server/platform/token-bucket"
 import { type ReplyCallback, EntityLink } from "./entity-link.ts"
@@ -222,7 +223,7 @@ export class ChannelLink {
   #receive(items: ReadonlyArray<ChannelOutput>): void {
     for (const item of items) {
       switch (item.kind) {
-        case "tell":
+        case "event":
           this.#tell(item.to, item.listeners, new Frame(item.frame))
           break
         case "enter":

@@ -2,7 +2,7 @@
 import type { Effect } from "effect"
 import type { CodedError } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/rooms"
-import type { PlayerCommand } from "#entities/room/protocol"
+import type { PlayerCommand } from "#entities/room/messages"
 import type { Frame } from "#server/platform/outbox"
 import type { ReplyCallback } from "./entity-link.ts"
 

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import type { RoomOutput } from "#entities/room/protocol"
+import type { RoomOutput } from "#entities/room/messages"
 import { decide } from "#entities/room/state"
 import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
 import { emptyRoom } from "../../support/room-harness.ts"

@@ -6,7 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
 import { create, join, JsonObject, send, setState } from "#rpc/rooms"
-import { jsonBytes, emptyJsonState, patchJsonState, toJsonMembers } from "#entities/room/json-state"
+import { jsonBytes, emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { hostilePatch } from "../../support/generators.ts"
 
 describe("values", () => {
@@ -42,7 +42,7 @@ describe("values", () => {
         let values = emptyJsonState
         for (const patch of all) {
           values = Result.getOrElse(patchJsonState(values, patch, small), () => values)
-          const json = toJsonMembers(values)
+          const json = toJsonObject(values)
           assert.isAtMost(jsonBytes(json), small)
           assert.strictEqual(Object.getPrototypeOf(json), Object.prototype)
           assert.sameMembers(Object.keys(json), Array.from(values.entries.keys()))

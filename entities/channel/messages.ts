@@ -1,0 +1,116 @@
+/** Messages between a channel and the nodes of its members and listeners. */
+import { Schema } from "effect"
+import {
+  ChannelJoin,
+  ChannelMessage,
+  ChannelSend,
+  ChannelVoice,
+  MaxMembers,
+  ModerateOp
+} from "#rpc/channels"
+
+const command = <const T extends string, const Fields extends Schema.Struct.Fields>(
+  t: T,
+  fields: Fields
+) => Schema.Struct({ t: Schema.Literal(t), ...fields })
+
+const player = { playerId: Schema.String }
+const connection = { connectionId: Schema.String }
+
+export const moderationActFields = {
+  op: ModerateOp,
+  target: Schema.String,
+  seconds: Schema.optionalKey(Schema.Int)
+}
+
+/** A command that a gateway sends for one of its connections. */
+export const GatewayCommand = Schema.Union([
+  command("join", {
+    ...player,
+    ...connection,
+    displayName: Schema.String,
+    openChat: Schema.Boolean
+  }),
+  command("leave", {
+    ...player,
+    ...connection,
+    reason: Schema.Literals(["left", "banned", "deleted"])
+  }),
+  command("send", { ...player, ...ChannelMessage.fields }),
+  command("moderate", { ...player, ...moderationActFields }),
+  command("disconnect", { ...player, ...connection }),
+  command("restrict", player),
+  command("listen", { ...connection, listeners: Schema.Int }),
+  command("listeners", { listeners: Schema.Int })
+])
+export type GatewayCommand = typeof GatewayCommand.Type
+
+/** A command and the number of its reply; with 0 the channel replies only to refuse. */
+export const ChannelInput = Schema.Struct({ seq: Schema.Int, command: GatewayCommand })
+export type ChannelInput = typeof ChannelInput.Type
+
+const output = <const K extends string, const Fields extends Schema.Struct.Fields>(
+  kind: K,
+  fields: Fields
+) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
+
+/**
+ * A message from a channel to one node. `event` goes to all members on the node if `to` is null, else
+ * to the players in `to`; with `listeners` it also goes to anonymous connections. `enter` starts
+ * connections receiving events, all with the same first frame.
+ */
+export const ChannelOutput = Schema.Union([
+  output("event", {
+    to: Schema.NullOr(Schema.Array(Schema.String)),
+    listeners: Schema.Boolean,
+    frame: Schema.String
+  }),
+  output("enter", {
+    players: Schema.Array(
+      Schema.Struct({ player: Schema.String, connection: Schema.String, joinedAt: Schema.Int })
+    ),
+    listeners: Schema.Array(Schema.String),
+    frame: Schema.String
+  }),
+  output("exit", { player: Schema.String, connection: Schema.String }),
+  output("exitListeners", {}),
+  output("reply", { seq: Schema.Int }),
+  output("refuse", {
+    seq: Schema.Int,
+    player: Schema.NullOr(Schema.String),
+    error: Schema.Struct({
+      code: Schema.String,
+      message: Schema.String,
+      details: Schema.optionalKey(Schema.Unknown)
+    })
+  }),
+  output("end", {})
+])
+export type ChannelOutput = typeof ChannelOutput.Type
+
+/** Outputs of one step, with the epoch of the activation that sent them. */
+export const ChannelBatch = Schema.Struct({
+  epoch: Schema.Int,
+  items: Schema.fromJsonString(Schema.Array(ChannelOutput))
+})
+export type ChannelBatch = typeof ChannelBatch.Type
+
+/** Options of a channel that a player creates. */
+export const CreateChannel = Schema.Struct({
+  ownerId: Schema.String,
+  join: ChannelJoin,
+  send: ChannelSend,
+  maxMembers: MaxMembers,
+  voice: Schema.NullOr(ChannelVoice)
+})
+export type CreateChannel = typeof CreateChannel.Type
+
+/** A member whose connection a gateway still holds after the channel moved. */
+export const PresentMember = Schema.Struct({
+  playerId: Schema.String,
+  displayName: Schema.String,
+  openChat: Schema.Boolean,
+  connectionId: Schema.String,
+  joinedAt: Schema.Int
+})
+export type PresentMember = typeof PresentMember.Type

@@ -1,0 +1,121 @@
+/**
+ * Messages between a room and the nodes of its members. Commands and outputs travel as one JSON text
+ * per batch, which the receiver decodes once.
+ */
+import { Schema } from "effect"
+import { JsonObject, SignalKind, Transport } from "#rpc/rooms"
+
+const connection = { node: Schema.String, connectionId: Schema.String }
+
+export const JoiningPlayerSchema = Schema.Struct({
+  playerId: Schema.String,
+  displayName: Schema.String,
+  relayOnly: Schema.Boolean,
+  ...connection
+})
+
+const command = <const T extends string, const Fields extends Schema.Struct.Fields>(
+  t: T,
+  fields: Fields
+) => Schema.Struct({ t: Schema.Literal(t), playerId: Schema.String, ...fields })
+
+/** A command that a gateway sends for one of its players. */
+export const PlayerCommand = Schema.Union([
+  command("join", { displayName: Schema.String, relayOnly: Schema.Boolean, ...connection }),
+  command("resume", { relayOnly: Schema.Boolean, ...connection }),
+  command("leave", {
+    reason: Schema.Literals(["left", "banned", "deleted"]),
+    /** The sending connection; the room ignores the command if a newer one holds the seat. */
+    connectionId: Schema.optionalKey(Schema.String)
+  }),
+  command("send", {
+    type: Schema.String,
+    data: Schema.optionalKey(Schema.Unknown),
+    to: Schema.optionalKey(Schema.Array(Schema.String))
+  }),
+  command("setState", { patch: JsonObject }),
+  command("setMyState", { patch: JsonObject }),
+  command("lock", { locked: Schema.Boolean }),
+  command("signal", {
+    to: Schema.String,
+    kind: SignalKind,
+    data: Schema.optionalKey(Schema.Unknown),
+    gen: Schema.optionalKey(Schema.Int)
+  }),
+  command("iceTransport", {}),
+  command("relay", { relayOnly: Schema.Boolean }),
+  command("disconnect", { connectionId: Schema.String, replaced: Schema.Boolean })
+])
+export type PlayerCommand = typeof PlayerCommand.Type
+
+/** A command and the number of its reply; with 0 the room replies only to refuse. */
+export const RoomInput = Schema.Struct({ seq: Schema.Int, command: PlayerCommand })
+export type RoomInput = typeof RoomInput.Type
+
+const output = <const K extends string, const Fields extends Schema.Struct.Fields>(
+  kind: K,
+  fields: Fields
+) => Schema.Struct({ kind: Schema.Literal(kind), ...fields })
+
+/**
+ * A message from a room to one node. `enter` and `exit` start and stop a member's connection
+ * receiving events; `end` is the last output of a closed room.
+ */
+export const RoomOutput = Schema.Union([
+  output("event", {
+    to: Schema.NullOr(Schema.Array(Schema.String)),
+    except: Schema.NullOr(Schema.String),
+    frame: Schema.String
+  }),
+  output("enter", { player: Schema.String, connection: Schema.String, frame: Schema.String }),
+  output("exit", { player: Schema.String }),
+  output("reply", { seq: Schema.Int, data: JsonObject }),
+  output("refuse", {
+    seq: Schema.Int,
+    player: Schema.String,
+    error: Schema.Struct({
+      code: Schema.String,
+      message: Schema.String,
+      details: Schema.optionalKey(Schema.Unknown)
+    })
+  }),
+  output("end", {})
+])
+export type RoomOutput = typeof RoomOutput.Type
+
+/** Outputs of one step, with the epoch of the activation that sent them. */
+export const RoomBatch = Schema.Struct({
+  epoch: Schema.Int,
+  items: Schema.fromJsonString(Schema.Array(RoomOutput))
+})
+export type RoomBatch = typeof RoomBatch.Type
+
+/** Settings that a room copies from its mode when it opens, and keeps for its life. */
+export const roomSettingsFields = {
+  environmentId: Schema.String,
+  mode: Schema.String,
+  private: Schema.Boolean,
+  transport: Transport,
+  p2p: Schema.NullOr(Schema.Struct({ relayOnly: Schema.Boolean, maxPlayers: Schema.Int })),
+  hostOnlyState: Schema.Boolean,
+  maxPlayers: Schema.Int,
+  metadata: JsonObject,
+  graceSeconds: Schema.Int,
+  matched: Schema.Boolean
+}
+
+/** Settings and first members of a new room; with `code` null the room chooses its code. */
+export const OpenRoom = Schema.Struct({
+  ...roomSettingsFields,
+  code: Schema.NullOr(Schema.String),
+  joiningPlayers: Schema.Array(JoiningPlayerSchema)
+})
+export type OpenRoom = typeof OpenRoom.Type
+
+/** A member whose connection a gateway still holds after the room moved. */
+export const PresentMember = Schema.Struct({
+  playerId: Schema.String,
+  displayName: Schema.String,
+  relayOnly: Schema.Boolean,
+  connectionId: Schema.String
+})
