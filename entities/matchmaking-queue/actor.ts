@@ -157,7 +157,7 @@ export class QueueActor {
     if (roomId !== undefined) this.#state.open.delete(roomId)
     requeue(
       this.#state,
-      tickets.filter(({ joiningPlayer: joiningPlayer, ticketId }) => {
+      tickets.filter(({ joiningPlayer, ticketId }) => {
         const cancelled = this.#settle(ticketId, true)
         return !cancelled && this.#watchers.has(joiningPlayer.node)
       })

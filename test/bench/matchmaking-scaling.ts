@@ -60,7 +60,7 @@ const joiningPlayer = (i: number) => ({
 const ticketId = (i: number): string => `tic_${i}`
 const ticket = (i: number): Ticket => ({
   ticketId: ticketId(i),
-  joiningPlayer: joiningPlayer(i),
+  joiningPlayer(i),
   queuedAt: 0
 })
 
@@ -88,7 +88,7 @@ const floorQueue = (tickets: Map<string, Ticket>): Queue => ({
   }
 })
 
-const enqueueInput = ({ joiningPlayer: joiningPlayer, ticketId }: Ticket): QueueInput => ({
+const enqueueInput = ({ joiningPlayer, ticketId }: Ticket): QueueInput => ({
   seq: 0,
   command: { t: "enqueue", ticketId, joiningPlayer, settings }
 })
