@@ -60,7 +60,7 @@ const joiningPlayer = (i: number) => ({
 const ticketId = (i: number): string => `tic_${i}`
 const ticket = (i: number): Ticket => ({
   ticketId: ticketId(i),
-  joiningPlayer(i),
+  joiningPlayer: joiningPlayer(i),
   queuedAt: 0
 })
 
