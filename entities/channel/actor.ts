@@ -1,10 +1,6 @@
 /**
- * A live channel: holds the state, asks the state machine to decide, and tells the watching nodes. All
- * of it is synchronous, so a batch is one step that nothing can interleave. What everyone hears is
- * encoded once and goes to each node once, however many hear it there.
- *
- * Newcomers of a batch that follow one another come in together: the others are told of them first,
- * then they all get the channel as it is, as one text.
+ * A live channel: holds the state, asks the state machine to decide, and tells the watching nodes. A
+ * batch is one synchronous step. An event is encoded once and sent to each node once.
  */
 import { HashMap, Result } from "effect"
 import {
@@ -103,7 +99,7 @@ export class ChannelActor {
     return this.#serve((state, now) => moderate(state, act, now))
   }
 
-  /** A player is out, wherever its connection is: the service has decided. */
+  /** Removes a banned or deleted player. */
   removePlayer(playerId: string, reason: "banned" | "deleted"): void {
     this.#serve((state, now) => Result.succeed(removePlayer(state, playerId, reason, now)))
   }
@@ -133,11 +129,7 @@ export class ChannelActor {
     for (const watcher of this.watchers.clear()) watcher.end()
   }
 
-  /**
-   * Starts telling a node. One that heard this activation before has missed something, and its members
-   * get the channel anew. One that heard an older activation brings its members back; they get the
-   * channel once all nodes had the time to do so.
-   */
+  /** Attaches a node with the members and listeners it holds. */
   attach(
     node: string,
     watcher: Watcher<ChannelOutput>,
@@ -386,7 +378,6 @@ export class ChannelActor {
     for (const { item, node } of replies) this.watchers.push(node, item)
   }
 
-  /** The end of a step: a small channel tells at once, a large one gathers for a moment. */
   #settle(now: number): void {
     const news = this.state === undefined ? undefined : this.#presence.take(now)
     // Those who come in now have it in what they get.
@@ -399,7 +390,6 @@ export class ChannelActor {
     else this.watchers.flush()
   }
 
-  /** The last that is told. */
   #end(): void {
     this.watchers.everywhere({ kind: "end" })
     this.watchers.flush()

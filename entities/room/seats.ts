@@ -304,10 +304,7 @@ export const drop = (
   return decided(next, emissions)
 }
 
-/**
- * A node begins to watch anew: the members that are said to be there have to come in again, or are
- * absent like matched players that never come.
- */
+/** Sets a join deadline for the members of a node that attaches without naming them. */
 export const expect = (
   state: RoomState,
   node: string,

@@ -3,7 +3,7 @@
  * connections it holds. Batching, order and fan-out happen here; deciding does not.
  */
 import { Clock, Context, Effect, Fiber, Layer } from "effect"
-import { ThisNode } from "#entities/local-actors"
+import { type OutputSink, ThisNode } from "#entities/local-actors"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { LocalSessions } from "#entities/player-session/entity"
@@ -55,6 +55,12 @@ const makeLinks = <L extends { readonly ended: boolean; readonly start: () => vo
   return { byId, open }
 }
 
+/** Delivers the outputs of local entities to the links by entity id. */
+const deliver = <Output>(
+  outputs: OutputSink<Output>,
+  links: ReadonlyMap<string, { receive(epoch: number, items: ReadonlyArray<Output>): void }>
+): void => outputs.register((id, epoch, items) => links.get(id)?.receive(epoch, items))
+
 export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
   make: Effect.gen(function* () {
     const { id: node } = yield* ThisNode
@@ -83,9 +89,9 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
         })
     )
     const queues = makeLinks<QueueLink>(
-      (id, _, ended) =>
+      (queueId, _, ended) =>
         new QueueLink({
-          queueId: id,
+          queueId,
           client: queueClient,
           local: localQueues,
           surroundings: prompt,
@@ -103,14 +109,10 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
         })
     )
 
-    localRooms.remoteOutputs.register((outputs) =>
-      rooms.byId.get(outputs.room)?.receiveFar(outputs)
-    )
-    localRooms.outputs.register((id, epoch, items) => rooms.byId.get(id)?.receive(epoch, items))
-    localQueues.outputs.register((id, epoch, items) => queues.byId.get(id)?.receive(epoch, items))
-    localSessions.outputs.register((id, epoch, items) =>
-      sessions.byId.get(id)?.receive(epoch, items)
-    )
+    localRooms.remoteOutputs.register((batch) => rooms.byId.get(batch.room)?.receiveFar(batch))
+    deliver(localRooms.outputs, rooms.byId)
+    deliver(localQueues.outputs, queues.byId)
+    deliver(localSessions.outputs, sessions.byId)
 
     return {
       node,
