@@ -1,10 +1,10 @@
-/** From the windows of the back-pressure benchmark to rows, ratios and what is wrong with them. */
+/** Turns the windows of the back-pressure benchmark into rows, ratios and validity problems. */
 import type { Offence, Window } from "./many/back-pressure-worker.ts"
 import { median, variation } from "./many/figures.ts"
 
 export interface Measured extends Window {
   readonly offence: Offence
-  /** Bytes: the most in the window, less what was alive before it. */
+  /** Bytes: the peak of the window minus the live bytes before it. */
   readonly rssGrowth: number
 }
 
@@ -20,7 +20,7 @@ const closeCodes: Readonly<Record<Offence, number>> = {
 const of = (windows: ReadonlyArray<Measured>, offence: Offence): ReadonlyArray<Measured> =>
   windows.filter((window) => window.offence === offence)
 
-/** p99 of a window with an offender over that of the window before it, which has none; median. */
+/** Median ratio of the p99 of a window with an offender to that of the window before it, without one. */
 export function ratiosOf(windows: ReadonlyArray<Measured>): Record<string, number> {
   const pairs = windows.flatMap((window, i) => {
     const before = windows[i - 1]

@@ -1,6 +1,6 @@
 /**
- * Back-pressure benchmark: what the members of other rooms (and of the same) notice of one among a
- * hundred who stops reading, or who sends without end. Windows with and without it alternate. See
+ * Back-pressure benchmark: the effect of one client among a hundred that stops reading or floods,
+ * on members of its own room and of other rooms. Windows with and without it alternate. See
  * README.md.
  */
 import { setTimeout as wait } from "node:timers/promises"

@@ -17,7 +17,7 @@ const plans = {
   short: { rounds: 2, messages: 12, rate: 4 }
 }
 const sizes = { full: 10_000, short: 1000 }
-/** The most that a delivery may cost, of what it costs socket.io. */
+/** The highest accepted cost of a delivery, as a share of that of socket.io. */
 const target = 0.5
 const maxBusyPercent = 85
 
@@ -75,7 +75,7 @@ async function gather(server: AudienceServer, count: number, stack: AsyncDisposa
   return { name: server.name, gatherMillis: millis, round, rounds: new Array<Round>() }
 }
 
-/** `Array.fromAsync` takes one item after the other: nothing here may run side by side. */
+/** `Array.fromAsync` runs one item at a time: no two measurements may overlap. */
 async function measure({ chosen, count, plan }: Options) {
   await using stack = new AsyncDisposableStack()
   const gathered = await Array.fromAsync(chosen, (server) => gather(server, count, stack))

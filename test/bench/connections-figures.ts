@@ -1,4 +1,4 @@
-/** From what was measured of a server's connections to its row, and to why it must not be used. */
+/** Turns the measurements of one server into its row and its validity problems. */
 import { type Line, median, variation } from "./many/figures.ts"
 import type { Memory } from "./many/memory.ts"
 
@@ -8,7 +8,7 @@ export interface Remembered {
   readonly alive: Memory
 }
 
-/** Growing to `count` connections. */
+/** The growth to `count` connections. */
 export interface Step {
   readonly count: number
   readonly perSecond: number
@@ -26,7 +26,7 @@ export interface ServerFigures {
   readonly idlePercent: number
   readonly seated: Remembered
   readonly gone: Remembered
-  /** Bytes against connections, of what is alive. */
+  /** Live bytes against the number of connections. */
   readonly lines: { readonly rss: Line; readonly heap: Line }
 }
 
@@ -54,7 +54,7 @@ const kB = (bytes: number): string => (bytes / 1000).toFixed(1)
 const busiest = ({ steps }: ServerFigures): number =>
   Math.max(...steps.map(({ busyPercent }) => busyPercent))
 
-/** What is left after all went, of what the connections had taken. */
+/** The share of memory that remains after all connections closed. */
 export const leftOf = (
   { base, gone, seated }: Pick<ServerFigures, "base" | "gone" | "seated">,
   part: "rss" | "heapUsed"

@@ -1,6 +1,6 @@
 /**
- * Connections benchmark: what an idle, authenticated socket costs in memory and CPU, what connecting
- * costs, and what remains when all have gone; beside a naive `ws` server, socket.io and Colyseus in
+ * Connections benchmark: the memory and CPU of an idle, authenticated socket, the cost of connecting,
+ * and what remains when all have closed; beside a naive `ws` server, socket.io and Colyseus in
  * the same run. See README.md.
  */
 import { setTimeout as wait } from "node:timers/promises"
@@ -26,11 +26,11 @@ import { startWorker } from "./many/worker.ts"
 const defaultCount = 10_000
 const shortCount = 500
 const minCount = 100
-/** The steps of the line through the memory, as parts of the count. */
+/** Points of the memory regression, as shares of the count. */
 const steps = [0.1, 0.5, 1]
 /** A whole number of the service's heartbeats. */
 const idleMillis = { full: 20_000, short: 3_000 }
-/** What an entity may rest before it goes, and a little. */
+/** The idle time after which an entity is released, plus a margin. */
 const releaseMillis = { full: 130_000, short: 0 }
 const releaseStepMillis = 5_000
 
@@ -78,7 +78,7 @@ async function measure(server: CrowdServer, { count, length }: Options): Promise
     return { now, alive: await memoryOf(pid, "gc") }
   }
 
-  // Signing in is another process's work: it would blow up the memory that connections start from.
+  // Another process signs the players in: doing it here would inflate the baseline memory.
   const front = await running.twin?.()
   const signInAt = front?.target ?? target
   await tell({ t: "gather", server: server.name, target, signInAt, count }).finally(front?.stop)

@@ -1,4 +1,4 @@
-/** Which cores the server and the load generator get, so that neither runs on the other's time. */
+/** Assigns separate cores to the server and the load generator. */
 import { spawnSync } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 

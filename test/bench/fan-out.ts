@@ -85,7 +85,7 @@ async function seat(peer: Peer, load: Load, stack: AsyncDisposableStack) {
   return { name: peer.name, round, rounds: new Array<Round>() }
 }
 
-/** `Array.fromAsync` takes one item after the other: nothing here may run side by side. */
+/** `Array.fromAsync` runs one item at a time: no two measurements may overlap. */
 async function measure(chosen: ReadonlyArray<Peer>, load: Load, plan: Plan): Promise<LoadResult> {
   await using stack = new AsyncDisposableStack()
   const seated = await Array.fromAsync(chosen, async (peer) => {
@@ -109,7 +109,7 @@ async function benchmark(): Promise<void> {
   })
   const file = await writeResult({ complete, cores, plan, results })
   process.stdout.write(`written to ${file}\n`)
-  // A short run may be noisy, since nobody reads its times, but it may not lose a message.
+  // A short run may be noisy, because its times are not published, but it must not lose a message.
   const bad = results.some(({ lost, problems }) => lost || (plan === full && problems.length > 0))
   if (bad) process.exitCode = 1
 }

@@ -1,4 +1,4 @@
-/** From the runs of the matchmaking benchmark to tables, ratios and what is wrong with them. */
+/** Turns the runs of the matchmaking benchmark into tables, ratios and validity problems. */
 import { median, variation } from "./many/figures.ts"
 import type { Matched } from "./many/matchmaking-worker.ts"
 import { queueLengths, type Scaling } from "./matchmaking-scaling.ts"
@@ -14,14 +14,14 @@ interface Runs {
   readonly runs: ReadonlyArray<Run>
 }
 
-/** Ours over Colyseus, median of the rounds: what is below 1 is better. */
+/** Our figure over that of Colyseus, median of the rounds; below 1 is better. */
 interface Ratio {
   readonly cpu: number
   readonly p99: number
 }
 
 export interface Measured {
-  /** Players a second, or null when as fast as they were matched. */
+  /** Players per second, or null for the highest rate that the server sustained. */
   readonly rate: number | null
   readonly servers: ReadonlyArray<Runs>
   readonly ratios: Readonly<Record<string, Ratio>>
@@ -33,7 +33,7 @@ const maxNoise = 0.15
 const maxExponent = 0.1
 const floor = "colyseus"
 
-/** Round by round, of each over Colyseus in the same round. */
+/** Ratios to Colyseus in the same round, per round. */
 export function ratiosOf(servers: ReadonlyArray<Runs>): Record<string, Ratio> {
   const below = servers.find(({ name }) => name === floor)?.runs ?? []
   const pairs = servers.flatMap(({ name, runs }) => {

@@ -183,7 +183,7 @@ function stateMatch(length: number): number {
   return median(times)
 }
 
-/** The same, and the nodes are told. */
+/** The same, including the notifications of the nodes. */
 function actorMatch(length: number): number {
   const times = numbers(drains(length)).map(() => {
     const { actor, matches } = waitingActor()

@@ -1,6 +1,6 @@
 /**
- * Matchmaking benchmark: players by the thousand ask for rooms of four, of the service by `quickMatch`
- * and of Colyseus by `joinOrCreate`; and what a ticket costs the queue alone, however many wait. See
+ * Matchmaking benchmark: thousands of players request rooms of four, from the service by `quickMatch`
+ * and from Colyseus by `joinOrCreate`; and the cost of a ticket in the queue alone, by queue length. See
  * README.md.
  */
 import { fileURLToPath } from "node:url"
@@ -31,7 +31,7 @@ const defaultCount = 5_000
 const shortCount = 400
 const roomSize = 4
 const rates = [500, 1_000]
-/** How many ask at once in a burst: less than the backlog of a listening socket. */
+/** Requests in one burst: fewer than the backlog of a listening socket. */
 const atATime = 256
 const rounds = { full: 3, short: 1 }
 
@@ -95,7 +95,7 @@ function startServers(stack: AsyncDisposableStack) {
   }
 }
 
-/** One window: new players are gathered, all ask, all go. */
+/** One window: connects new players, matches all, disconnects all. */
 async function run(
   matchmaker: Matchmaker,
   server: Awaited<ReturnType<typeof startColyseus>>,
@@ -126,11 +126,11 @@ async function measure({ chosen, count, length, offered }: Options): Promise<Arr
   for (const matchmaker of chosen) {
     await run(matchmaker, await serverOf(matchmaker.server), shortCount, null)
   }
-  /** Players a second that each has matched as fast as it could. */
+  /** Players per second at the highest sustained rate of each server. */
   const fastest = new Map<string, number>()
-  // Awaited here: the servers stop when this function is left.
+  // Awaited here, because the servers stop when this function returns.
   return await Array.fromAsync(offered, async (rate): Promise<Measured> => {
-    // What comes faster than a server can go piles up until clients give up: that measures them.
+    // A rate above the capacity of a server queues up until clients time out, which measures the clients.
     const able = chosen.filter(
       ({ name }) => rate === null || (fastest.get(name) ?? Number.POSITIVE_INFINITY) > rate
     )

@@ -1,7 +1,7 @@
 /**
- * A room under watch: a player who changes its state without pause and takes down when each change was
- * granted, and one who talks, so that the order of what is heard can be checked. Both sit on runners
- * that survive. A third may sit on the runner that will fail.
+ * A room under observation. One player changes its state without pause and records when each change was
+ * acknowledged; another sends messages, so that their order can be checked. Both are connected to
+ * runners that survive. A third player can be connected to the runner that will fail.
  */
 import { WebSocket } from "ws"
 
@@ -25,7 +25,7 @@ export interface Seat {
   readonly token: string
 }
 
-/** A socket that asks and hears. */
+/** A socket that sends requests and receives events. */
 class PlayerSocket {
   readonly #ws: WebSocket
   readonly #replies = new Map<string, (frame: Frame) => void>()
@@ -81,15 +81,15 @@ class PlayerSocket {
   }
 }
 
-/** A change that the room granted. */
+/** A change that the room acknowledged. */
 interface Granted {
   readonly change: number
   readonly at: number
 }
 
 /**
- * A player on the runner that will fail. What it is granted after that runner has come back must be
- * there for the others too: otherwise a runner that is no longer the owner has granted it.
+ * A player on the runner that will fail. A change that it gets acknowledged after that runner came back
+ * must reach the others, too: otherwise a runner that no longer owns the room acknowledged it.
  */
 class Witness {
   readonly id: string
@@ -121,13 +121,13 @@ class Witness {
   }
 }
 
-/** What one listener makes of the room: a new `room_joined` begins anew, gaps between are faults. */
+/** What one listener sees of the room: each `room_joined` restarts the sequence, gaps between are faults. */
 class Listener {
   readonly faults: Array<string> = []
   /** The writer's counter as of the latest snapshot after a fault, with the time it came. */
   readonly snapshots: Array<{ readonly at: number; readonly change: number }> = []
   readonly #talker: string
-  /** The latest step of the witness, as told. */
+  /** The latest acknowledged step of the witness. */
   witnessed = 0
   witness: string | undefined
   #version: number | undefined
@@ -188,11 +188,11 @@ class Listener {
   }
 }
 
-/** What became of a room while its runner failed. */
+/** The outcome for a room whose runner failed. */
 export interface Outcome {
-  /** The longest time without a granted change. */
+  /** The longest time without an acknowledged change. */
   readonly silenceMillis: number
-  /** The age of the oldest granted change that the room forgot, as of the fault; 0: it forgot none. */
+  /** The age at the fault of the oldest acknowledged change that was lost; 0 means none was lost. */
   readonly lostMillis: number
   readonly faults: ReadonlyArray<string>
 }
@@ -245,12 +245,12 @@ export class ObservedRoom {
     this.#witness = new Witness(seat.id, socket)
   }
 
-  /** The witness asks for no more, so that what it was told can be compared with what others heard. */
+  /** Stops the witness, so that its acknowledged steps can be compared with what others received. */
   stopWitness(): void {
     this.#witness?.stop()
   }
 
-  /** What the witness was granted after this moment, and nobody else heard of. */
+  /** Changes of the witness acknowledged after this moment that no other player received. */
   #unheard(after: number): ReadonlyArray<string> {
     const granted = this.#witness?.granted
     if (granted === undefined || granted.at < after) return []
@@ -260,20 +260,20 @@ export class ObservedRoom {
       : []
   }
 
-  /** Forgets what was before: a trial begins. */
+  /** Starts a trial: discards earlier observations. */
   begin(): void {
     this.#granted.splice(0)
     this.#listener.faults.splice(0)
     this.#listener.snapshots.splice(0)
   }
 
-  /** Has a change that was asked for after this moment been granted? */
+  /** Whether a change requested after this moment has been acknowledged. */
   grantedSince(at: number): boolean {
     const last = this.#granted.at(-1)
     return last !== undefined && last.at > at
   }
 
-  /** What happened since `begin`; the fault was at `faultAt`, a frozen runner went on at `backAt`. */
+  /** What happened since `begin`; the fault was at `faultAt`, a frozen runner resumed at `backAt`. */
   outcome(faultAt: number, backAt: number): Outcome {
     let silenceMillis = 0
     let before = faultAt
@@ -294,7 +294,7 @@ export class ObservedRoom {
     }
   }
 
-  /** The witness goes, before its runner does. */
+  /** Disconnects the witness before its runner stops. */
   removeWitness(): void {
     this.#witness?.end()
     this.#witness = undefined
@@ -306,7 +306,7 @@ export class ObservedRoom {
     this.#talker.close()
   }
 
-  /** A snapshot below what was granted before it has forgotten the difference. */
+  /** A snapshot older than an acknowledged change has lost the difference. */
   #lost(faultAt: number): number {
     let lost = 0
     for (const snapshot of this.#listener.snapshots) {

@@ -1,5 +1,5 @@
 /**
- * Child processes of the benchmark: pinned to a core, charged for their CPU, and never left behind.
+ * Child processes of the benchmark: pinned to a core, measured, and always stopped.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -25,7 +25,7 @@ process.once("SIGTERM", () => process.exit(143))
 
 export interface RunningServer {
   readonly target: Target
-  /** The process whose CPU is charged; a database beside it is not. */
+  /** The process whose CPU is measured; its database is not included. */
   readonly pid: number
   /** User and system time of that process, all its threads, in microseconds. */
   readonly cpuMicros: () => Promise<number>
@@ -42,7 +42,7 @@ export interface Launch {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-/** Starts a script under this same Node, with an IPC channel; its log output goes nowhere. */
+/** Starts a script under the same Node with an IPC channel; its log output is discarded. */
 export function launch({ args, core, env, nodeArgs = [], script }: Launch): ChildProcess {
   const node = [process.execPath, ...nodeArgs, script, ...args]
   const [command = process.execPath, ...rest] = pinned(core, node)

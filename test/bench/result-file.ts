@@ -1,4 +1,4 @@
-/** From the rounds of one load to its figures, ratios and verdict. */
+/** Turns the rounds of one load into figures, ratios and a validity verdict. */
 import type { Figures, Load } from "./load/protocol.ts"
 
 export interface Plan {

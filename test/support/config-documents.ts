@@ -4,7 +4,7 @@
 import { Predicate } from "effect"
 import * as fc from "fast-check"
 
-/** A document that uses every field of spec section 2.2. */
+/** A document that uses every field. */
 export const fullest = {
   $schema: "./node_modules/player-backend/rpc/config.schema.json",
   version: 1,

@@ -1,6 +1,6 @@
 /**
  * The load generator: one process for one server and one load. It seats all players, then makes as
- * many runs as it is told to, over the same sockets and rooms, and is idle in between.
+ * many runs as the parent requests, over the same sockets and rooms, and is idle in between.
  */
 import { createHistogram } from "node:perf_hooks"
 import * as Schema from "effect/Schema"

@@ -12,7 +12,7 @@ const readBufferBytes = 16 * 1024
 const maxFrameBytes = 1024 * 1024
 const answerTimeoutMs = 10_000
 
-/** What a socket tells the load generator about. */
+/** Events of a socket that the load generator handles. */
 export interface SocketEvents {
   readonly onDelivery: (ts: number) => void
   /** Any close that this side did not ask for. */

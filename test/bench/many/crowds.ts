@@ -27,7 +27,7 @@ export interface Crowd {
 }
 
 /** Where the players connect, and where they sign in before that. */
-export interface Doors {
+export interface Addresses {
   readonly target: Target
   readonly signInAt: Target
 }
@@ -36,7 +36,7 @@ export interface CrowdServer {
   readonly name: string
   readonly start: (core: number | undefined) => Promise<RunningServer & Partial<Service>>
   /** Whatever has to be there before the first of `count` players connects. */
-  readonly gather: (doors: Doors, count: number, events: SocketEvents) => Promise<Crowd>
+  readonly gather: (addresses: Addresses, count: number, events: SocketEvents) => Promise<Crowd>
 }
 
 export const crowdRoomSize = 8

@@ -12,7 +12,7 @@ export interface Closed {
   readonly code: number
   /** What it was sent since it stopped reading, or came in. */
   readonly bytes: number
-  /** How often it was told that it sends too much. */
+  /** How many `rate_limited` warnings it received. */
   readonly warnings: number
 }
 
@@ -64,7 +64,7 @@ export class Offender {
     this.#socket?.pause()
   }
 
-  /** Reads on, to the end of what there is, and tells how it was closed. */
+  /** Resumes reading to the end of the stream and returns how the socket was closed. */
   async readOn(): Promise<Closed> {
     this.#socket?.resume()
     const code = await this.#closed

@@ -148,7 +148,7 @@ export async function connectPlayer(
   return socket
 }
 
-/** The replies that a benchmark waits for (spec section 4.4). */
+/** The replies that a benchmark waits for. */
 const Reply = Schema.fromJsonString(
   Schema.Struct({
     ok: Schema.Boolean,
@@ -158,7 +158,7 @@ const Reply = Schema.fromJsonString(
 )
 const decodeReply = Schema.decodeUnknownSync(Reply)
 
-/** Asks for something about rooms; answers the room's id, empty where none is told. */
+/** Sends a room request; returns the room id, or an empty string if the reply has none. */
 export function ask(
   socket: LoadSocket,
   frame: { readonly t: string; readonly [field: string]: unknown }

@@ -18,7 +18,7 @@ const Report = Schema.Union([
 ])
 const decodeReport = Schema.decodeUnknownSync(Report)
 
-/** Starts `script` on `core`; `name` is what its failures are told under. */
+/** Starts `script` on `core`; `name` labels its failures. */
 export function startWorker(name: string, script: string, core: number | undefined): Worker {
   const child = launch({ script, args: [], core })
   const messages = on(child, "message", { close: ["exit"] })

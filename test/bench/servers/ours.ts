@@ -31,7 +31,7 @@ const DevKeys = Schema.fromJsonString(
 )
 const Session = Schema.Struct({ accessToken: Schema.String })
 
-/** The frames a player waits for while it takes its seat (spec section 4.4). */
+/** The frames a player waits for while it takes its seat. */
 const ServerFrame = Schema.fromJsonString(
   Schema.Struct({
     t: Schema.String,
