@@ -1,4 +1,4 @@
-/** The audit log: who changed what, when, from where (spec section 4.9, decisions 3.13.6). */
+/** Audit log: one append-only row per change, with actor, time, address and target. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName } from "#rpc/auth"
@@ -12,7 +12,7 @@ const Row = Schema.Struct({
   id: Schema.String,
   at: Time,
   projectId: ProjectId,
-  /** Null for what concerns the whole project. */
+  /** Null for a change of the whole project. */
   env: Schema.NullOr(EnvironmentName),
   actorKind: ActorKind,
   actorId: Schema.String,
@@ -25,7 +25,7 @@ const Row = Schema.Struct({
 })
 export type AuditRow = typeof Row.Type
 
-/** Entries below an id that a filter lets through; a filter that is null lets all through. */
+/** A page of entries with ids below `before`; a null filter matches all entries. */
 const Page = Schema.Struct({
   projectId: ProjectId,
   before: Schema.NullOr(Schema.String),
@@ -61,18 +61,18 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `audit`; the database refuses to change them. */
+/** Repository of `audit`. A database trigger rejects updates and early deletes. */
 export class AuditRepository extends Context.Service<AuditRepository>()(
   "sql/audit/AuditRepository",
   {
     make: Effect.gen(function* () {
       const { insert, page, sweep } = statements(yield* SqlClient.SqlClient)
       return {
-        /** Within a transaction, the entry stands or falls with it. */
+        /** Inserts an entry; within a transaction, it commits or rolls back with it. */
         insert: (row: AuditRow) => orDieWithTimeout(insert(row)),
-        /** The newest entries, newest first. */
+        /** Returns a page of entries, newest first. */
         page: (request: AuditPage) => orDieWithTimeout(page(request)),
-        /** Forgets the entries of before a time. */
+        /** Deletes the entries from before a time. */
         sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
       }
     })

@@ -1,12 +1,12 @@
-/** The config documents of environments: every version that was ever in force (spec section 9). */
+/** Config documents of environments, with all previous versions. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { orDieWithTimeout } from "./database.ts"
 
-/** The document exactly as it was pushed, so that a pull gives back what a push gave. */
+/** The document exactly as it was pushed, so that `pull` and `push` round-trip. */
 const Document = Schema.fromJsonString(Schema.Json)
 
-const NewestRow = Schema.Struct({ version: Schema.Int, document: Document })
+const DocumentRow = Schema.Struct({ version: Schema.Int, document: Document })
 
 const VersionRow = Schema.Struct({
   environmentId: Schema.String,
@@ -16,9 +16,9 @@ const VersionRow = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate
 })
 
-const PageOfVersions = Schema.Struct({
+const VersionsPage = Schema.Struct({
   environmentId: Schema.String,
-  /** Versions below this one. */
+  /** Returns versions below this one. */
   before: Schema.Int,
   limit: Schema.Int
 })
@@ -32,20 +32,20 @@ const PushedRow = Schema.Struct({
 const statements = (sql: SqlClient.SqlClient) => ({
   newest: SqlSchema.findOneOption({
     Request: Schema.String,
-    Result: NewestRow,
+    Result: DocumentRow,
     execute: (environmentId) => sql`
       select version, document from configs where environment_id = ${environmentId}
       order by version desc limit 1`
   }),
   version: SqlSchema.findOneOption({
     Request: Schema.Struct({ environmentId: Schema.String, version: Schema.Int }),
-    Result: NewestRow,
+    Result: DocumentRow,
     execute: ({ environmentId, version }) => sql`
       select version, document from configs
       where environment_id = ${environmentId} and version = ${version}`
   }),
   history: SqlSchema.findAll({
-    Request: PageOfVersions,
+    Request: VersionsPage,
     Result: PushedRow,
     execute: ({ before, environmentId, limit }) => sql`
       select version, pushed_by, created_at from configs
@@ -58,7 +58,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `configs`. */
+/** Repository of `configs`. */
 export class ConfigRepository extends Context.Service<ConfigRepository>()(
   "sql/config/ConfigRepository",
   {
@@ -66,15 +66,15 @@ export class ConfigRepository extends Context.Service<ConfigRepository>()(
       const sql = yield* SqlClient.SqlClient
       const { history, insert, newest, version } = statements(sql)
       return {
-        /** The version in force; none before the first push. */
+        /** Returns the newest version; none before the first push. */
         newest: (environmentId: string) => orDieWithTimeout(newest(environmentId)),
-        /** A version that was pushed. */
+        /** Returns a pushed version. */
         version: (request: Parameters<typeof version>[0]) => orDieWithTimeout(version(request)),
-        /** Who pushed what when, newest first. */
-        history: (page: typeof PageOfVersions.Type) => orDieWithTimeout(history(page)),
+        /** Lists versions with author and time, newest first. */
+        history: (page: typeof VersionsPage.Type) => orDieWithTimeout(history(page)),
         insert: (row: typeof VersionRow.Type) => orDieWithTimeout(insert(row)),
-        /** Within a transaction: pushes to this environment come one after the other. */
-        serialize: (environmentId: string) =>
+        /** Locks the environment until the transaction ends, so that pushes to it serialize. */
+        lockEnvironment: (environmentId: string) =>
           Effect.asVoid(
             orDieWithTimeout(
               sql`select id from environments where id = ${environmentId} for update`

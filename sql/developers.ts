@@ -1,6 +1,6 @@
 /**
- * Developers: who may use the dashboard, how they sign in, and their sessions. Passwords are kept as
- * argon2id hashes only, session tokens as SHA-256.
+ * Developer accounts, their sign-in methods and their sessions. Passwords are stored as argon2id
+ * hashes, session tokens as SHA-256 hashes.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -13,7 +13,7 @@ export const DeveloperRow = Schema.Struct({
   id: DeveloperId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
-  /** Absent for a developer who signs in with an external provider only. */
+  /** Null for a developer who signs in with external providers only. */
   passwordHash: Schema.NullOr(Schema.String),
   createdAt: Time
 })
@@ -27,8 +27,8 @@ const SessionRow = Schema.Struct({
   expiresAt: Time
 })
 
-/** A session that is alive, and whose it is. */
-const OpenSession = Schema.Struct({
+/** An unexpired session with its developer. */
+const SessionWithDeveloper = Schema.Struct({
   sessionId: DeveloperSessionId,
   developerId: DeveloperId,
   email: Schema.String,
@@ -41,9 +41,9 @@ const sessions = (sql: SqlClient.SqlClient) => ({
     Request: SessionRow,
     execute: (row) => sql`insert into developer_sessions ${sql.insert(row)}`
   }),
-  openSession: SqlSchema.findOneOption({
+  findSession: SqlSchema.findOneOption({
     Request: Schema.Struct({ tokenHash: Schema.String, now: Time }),
-    Result: OpenSession,
+    Result: SessionWithDeveloper,
     execute: ({ now, tokenHash }) => sql`
       select s.id as session_id, s.expires_at, d.id as developer_id, d.email, d.name
       from developer_sessions s join developers d on d.id = s.developer_id
@@ -56,7 +56,7 @@ const sessions = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-const Own = Schema.Struct({ developerId: DeveloperId })
+const DeveloperRef = Schema.Struct({ developerId: DeveloperId })
 
 const IdentityRow = Schema.Struct({
   provider: Schema.String,
@@ -65,13 +65,13 @@ const IdentityRow = Schema.Struct({
   linkedAt: Time
 })
 
-const endings = (sql: SqlClient.SqlClient) => ({
+const sessionRemovals = (sql: SqlClient.SqlClient) => ({
   endSession: SqlSchema.void({
     Request: DeveloperSessionId,
     execute: (id) => sql`delete from developer_sessions where id = ${id}`
   }),
   endOtherSessions: SqlSchema.void({
-    Request: Schema.Struct({ ...Own.fields, sessionId: DeveloperSessionId }),
+    Request: Schema.Struct({ ...DeveloperRef.fields, sessionId: DeveloperSessionId }),
     execute: ({ developerId, sessionId }) => sql`
       delete from developer_sessions where developer_id = ${developerId} and id <> ${sessionId}`
   }),
@@ -105,7 +105,7 @@ const accounts = (sql: SqlClient.SqlClient) => {
     }),
     replacePassword: SqlSchema.findOneOption({
       Request: Schema.Struct({
-        ...Own.fields,
+        ...DeveloperRef.fields,
         from: Schema.NullOr(Schema.String),
         to: Schema.String
       }),
@@ -116,7 +116,7 @@ const accounts = (sql: SqlClient.SqlClient) => {
         returning id`
     }),
     useInvite: SqlSchema.findAll({
-      Request: Schema.Struct({ codeHash: Schema.String, ...Own.fields, usedAt: Time }),
+      Request: Schema.Struct({ codeHash: Schema.String, ...DeveloperRef.fields, usedAt: Time }),
       Result: Schema.Struct({ codeHash: Schema.String }),
       execute: (row) => sql`
         insert into invite_uses ${sql.insert(row)} on conflict do nothing returning code_hash`
@@ -124,7 +124,7 @@ const accounts = (sql: SqlClient.SqlClient) => {
   }
 }
 
-const externals = (sql: SqlClient.SqlClient) => ({
+const externalIdentities = (sql: SqlClient.SqlClient) => ({
   identities: SqlSchema.findAll({
     Request: DeveloperId,
     Result: IdentityRow,
@@ -133,7 +133,7 @@ const externals = (sql: SqlClient.SqlClient) => ({
       where developer_id = ${id} order by linked_at, provider`
   }),
   unlink: SqlSchema.void({
-    Request: Schema.Struct({ ...Own.fields, provider: Schema.String }),
+    Request: Schema.Struct({ ...DeveloperRef.fields, provider: Schema.String }),
     execute: ({ developerId, provider }) => sql`
       delete from developer_identities
       where developer_id = ${developerId} and provider = ${provider}`
@@ -142,35 +142,38 @@ const externals = (sql: SqlClient.SqlClient) => ({
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { extendSession, insertSession, openSession } = sessions(sql)
-  const { endOtherSessions, endSession, sweepSessions } = endings(sql)
+  const { extendSession, insertSession, findSession } = sessions(sql)
+  const { endOtherSessions, endSession, sweepSessions } = sessionRemovals(sql)
   const { any, find, findByEmail, insert, replacePassword, useInvite } = accounts(sql)
-  const { identities, unlink } = externals(sql)
+  const { identities, unlink } = externalIdentities(sql)
   return {
     insert: (row: DeveloperRow) => orDieWithTimeout(insert(row)),
     find: (id: DeveloperId) => orDieWithTimeout(find(id)),
     findByEmail: (email: string) => orDieWithTimeout(findByEmail(email)),
-    /** Whether nobody has signed up yet. */
+    /** Whether there is no developer account. */
     isEmpty: Effect.map(orDieWithTimeout(any(undefined)), (rows) => rows.length === 0),
-    /** Within a transaction: accounts are made one after the other. */
-    serialize: Effect.asVoid(
+    /** Locks the table until the transaction ends, so that sign-ups serialize. */
+    lockAccounts: Effect.asVoid(
       orDieWithTimeout(sql`lock table developers in share row exclusive mode`)
     ),
-    /** Within a transaction: nothing else changes this developer's ways to sign in. */
-    hold: (id: DeveloperId) =>
+    /** Locks an account until the transaction ends, so that changes of its sign-in methods serialize. */
+    lockAccount: (id: DeveloperId) =>
       Effect.asVoid(orDieWithTimeout(sql`select id from developers where id = ${id} for update`)),
-    /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
+    /**
+     * Compare-and-set of the password hash from `from` to `to`; returns whether it was set. The row stays
+     * locked until the transaction ends.
+     */
     replacePassword: (request: Parameters<typeof replacePassword>[0]) =>
       Effect.map(orDieWithTimeout(replacePassword(request)), Option.isSome),
-    /** Uses an invite code up; false when somebody has already. */
+    /** Marks an invite code as used; returns false when it was used before. */
     useInvite: (request: Parameters<typeof useInvite>[0]) =>
       Effect.map(orDieWithTimeout(useInvite(request)), (rows) => rows.length === 1),
     identities: (id: DeveloperId) => orDieWithTimeout(identities(id)),
     unlink: (request: Parameters<typeof unlink>[0]) => orDieWithTimeout(unlink(request)),
     insertSession: (row: typeof SessionRow.Type) => orDieWithTimeout(insertSession(row)),
-    /** The session of a token's hash; none when it is unknown, ended or too old. */
-    openSession: (request: Parameters<typeof openSession>[0]) =>
-      orDieWithTimeout(openSession(request)),
+    /** Finds an unexpired session by the hash of its token. */
+    findSession: (request: Parameters<typeof findSession>[0]) =>
+      orDieWithTimeout(findSession(request)),
     extendSession: (request: Parameters<typeof extendSession>[0]) =>
       orDieWithTimeout(extendSession(request)),
     endSession: (id: DeveloperSessionId) => orDieWithTimeout(endSession(id)),
@@ -180,7 +183,7 @@ const make = Effect.gen(function* () {
   }
 })
 
-/** Rows in and out of `developers`, their external identities and their sessions. */
+/** Repository of `developers`, their external identities, sessions and used invite codes. */
 export class DeveloperRepository extends Context.Service<DeveloperRepository>()(
   "sql/developers/DeveloperRepository",
   { make }

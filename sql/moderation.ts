@@ -1,7 +1,6 @@
 /**
- * Sanctions (spec sections 3 and 4.2): a row for each ban of a player with the one appeal that it may
- * have. Whoever changes a player's sanctions first holds the player's row, so changes come one after
- * the other and each is decided on what the one before has left.
+ * Sanctions: one row per ban, with its optional appeal. A change of a player's sanctions first locks
+ * the player's row, so concurrent changes serialize and each sees the previous one.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -12,12 +11,12 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A ban; the appeal's columns are null until there is one. */
+/** A ban; the appeal columns are null without an appeal. */
 export const SanctionRow = Schema.Struct({
   id: SanctionId,
   environmentId: EnvironmentId,
   playerId: PlayerId,
-  /** For operators only; `note` is what the player sees. */
+  /** Shown to operators only; `note` is shown to the player. */
   reason: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   createdAt: Time,
@@ -34,7 +33,7 @@ export type SanctionRow = typeof SanctionRow.Type
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
-/** A page of appeals: those after `after` in the order open first, then by age. */
+/** A page of appeals after the position `after`; open appeals come first, then oldest first. */
 const Page = Schema.Struct({
   environmentId: EnvironmentId,
   status: Schema.NullOr(AppealStatus),
@@ -46,7 +45,7 @@ export type AppealsPage = typeof Page.Type
 
 const AppealRow = Schema.Struct({ ...SanctionRow.fields, displayName: Schema.String })
 
-/** What has to be known of a player at every step. */
+/** The player's name, declared age band and last ban, which the status cache loads. */
 const PlayerStatus = Schema.Struct({
   playerId: PlayerId,
   displayName: Schema.String,
@@ -62,7 +61,7 @@ const columns = `s.id, s.environment_id, s.player_id, s.reason, s.note, s.create
   s.resolved_at`
 
 const writes = (sql: SqlClient.SqlClient) => ({
-  hold: SqlSchema.findOneOption({
+  lockPlayer: SqlSchema.findOneOption({
     Request: Owner,
     Result: Schema.Struct({ displayName: Schema.String }),
     execute: ({ environmentId, playerId }) => sql`
@@ -93,7 +92,7 @@ const writes = (sql: SqlClient.SqlClient) => ({
 const reads = (sql: SqlClient.SqlClient) => {
   const all = sql.literal(columns)
   return {
-    ofPlayer: SqlSchema.findAll({
+    listByPlayer: SqlSchema.findAll({
       Request: Owner,
       Result: SanctionRow,
       execute: ({ environmentId, playerId }) => sql`
@@ -101,14 +100,14 @@ const reads = (sql: SqlClient.SqlClient) => {
         where s.player_id = ${playerId} and s.environment_id = ${environmentId}
         order by s.number desc`
     }),
-    ofAppeal: SqlSchema.findOneOption({
+    findByAppeal: SqlSchema.findOneOption({
       Request: Schema.Struct({ environmentId: EnvironmentId, appealId: Schema.String }),
       Result: SanctionRow,
       execute: ({ appealId, environmentId }) => sql`
         select ${all} from sanctions s
         where s.appeal_id = ${appealId} and s.environment_id = ${environmentId}`
     }),
-    // The end of a ban ends its appeal, whether or not anybody has written that down.
+    // An expired ban's appeal counts as accepted even before the row is updated.
     appeals: SqlSchema.findAll({
       Request: Page,
       Result: AppealRow,
@@ -126,7 +125,7 @@ const reads = (sql: SqlClient.SqlClient) => {
   }
 }
 
-const standings = (sql: SqlClient.SqlClient) =>
+const playerStatuses = (sql: SqlClient.SqlClient) =>
   SqlSchema.findAll({
     Request: Schema.Struct({
       environmentId: Schema.String,
@@ -143,31 +142,31 @@ const standings = (sql: SqlClient.SqlClient) =>
       where p.environment_id = ${environmentId} and p.id = any(${[...playerIds]}::text[])`
   })
 
-/** Rows in and out of `sanctions`. */
+/** Repository of `sanctions`. */
 export class SanctionRepository extends Context.Service<SanctionRepository>()(
   "sql/moderation/SanctionRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { hold, revoke, save } = writes(sql)
-      const { appeals, ofAppeal, ofPlayer } = reads(sql)
-      const findStandings = standings(sql)
+      const { lockPlayer, revoke, save } = writes(sql)
+      const { appeals, findByAppeal, listByPlayer } = reads(sql)
+      const findPlayerStatuses = playerStatuses(sql)
       return {
-        /** Holds the player's row until the transaction ends; none when there is no such player. */
-        hold: (owner: typeof Owner.Type) => orDieWithTimeout(hold(owner)),
+        /** Locks the player's row until the transaction ends; none when the player does not exist. */
+        lockPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(lockPlayer(owner)),
         save: (row: SanctionRow) => orDieWithTimeout(save(row)),
-        /** Ends the player's sessions because of a ban; answers how many there were. */
+        /** Revokes the player's sessions because of a ban; returns their number. */
         revokeSessions: (request: Parameters<typeof revoke>[0]) =>
           Effect.map(orDieWithTimeout(revoke(request)), (rows) => rows.length),
-        /** The player's bans, newest first. */
-        ofPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(ofPlayer(owner)),
-        ofAppeal: (environmentId: EnvironmentId, appealId: string) =>
-          orDieWithTimeout(ofAppeal({ environmentId, appealId })),
-        /** Bans with an appeal, open ones first, then by age. */
+        /** Lists the player's bans, newest first. */
+        listByPlayer: (owner: typeof Owner.Type) => orDieWithTimeout(listByPlayer(owner)),
+        findByAppeal: (environmentId: EnvironmentId, appealId: string) =>
+          orDieWithTimeout(findByAppeal({ environmentId, appealId })),
+        /** Lists bans with an appeal: open appeals first, then oldest first. */
         appeals: (page: AppealsPage) => orDieWithTimeout(appeals(page)),
-        /** Players with their last ban, if it was not lifted; unknown ones are missing. */
+        /** Returns players with their last ban unless it was lifted; unknown players are missing. */
         playerStatuses: (environmentId: string, playerIds: ReadonlyArray<string>) =>
-          orDieWithTimeout(findStandings({ environmentId, playerIds }))
+          orDieWithTimeout(findPlayerStatuses({ environmentId, playerIds }))
       }
     })
   }

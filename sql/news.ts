@@ -1,4 +1,4 @@
-/** Whether players want news, and since when they say so (decisions 3.2.14). */
+/** Players' choices about news by email, with the time of the choice. */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
@@ -11,7 +11,7 @@ const Choice = Schema.Struct({
   chosenAt: Schema.DateTimeUtcFromDate
 })
 
-const choice = (sql: SqlClient.SqlClient) =>
+const updateChoice = (sql: SqlClient.SqlClient) =>
   SqlSchema.findOneOption({
     Request: Choice,
     Result: Schema.Struct({ id: PlayerId }),
@@ -21,12 +21,12 @@ const choice = (sql: SqlClient.SqlClient) =>
       returning id`
   })
 
-/** The choices of players. */
+/** Repository of the news columns of `players`. */
 export class NewsRepository extends Context.Service<NewsRepository>()("sql/news/NewsRepository", {
   make: Effect.map(SqlClient.SqlClient, (sql) => {
-    const choose = choice(sql)
+    const choose = updateChoice(sql)
     return {
-      /** Whether there is such a player. */
+      /** Stores a choice; returns whether the player exists. */
       choose: (request: typeof Choice.Type) =>
         Effect.map(orDieWithTimeout(choose(request)), Option.isSome)
     }

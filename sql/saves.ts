@@ -1,7 +1,7 @@
 /**
- * Cloud saves (spec section 4.3). Each write is in one statement, so of writers at once every one builds
- * on the one before it, and a version is given once; writes that name no version share statements when
- * they are many. A deleted save stays as a row without data.
+ * Cloud saves. Each write is one statement, so concurrent writes serialize and each version is issued
+ * once. Under load, unconditional writes of different players share a statement. A deleted save stays
+ * as a row without data.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
@@ -12,11 +12,11 @@ import { batchWrites } from "./batching.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** Whose saves. */
+/** The player who owns the saves. */
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 export type SaveOwner = typeof Owner.Type
 
-const Named = Schema.Struct({ ...Owner.fields, key: Schema.String })
+const SaveRef = Schema.Struct({ ...Owner.fields, key: Schema.String })
 
 const Item = Schema.Struct({
   key: Schema.String,
@@ -30,17 +30,17 @@ export type SaveItemRow = typeof Item.Type
 const Row = Schema.Struct({ ...Item.fields, data: Schema.String })
 
 const Write = Schema.Struct({
-  ...Named.fields,
+  ...SaveRef.fields,
   data: Schema.String,
   size: Schema.Int,
   now: Time,
-  /** How many saves the player may have. */
-  most: Schema.Int
+  /** The number of saves that the player may have. */
+  maxSaves: Schema.Int
 })
 
-const Versioned = Schema.Struct({ version: Schema.Int })
+const VersionRow = Schema.Struct({ version: Schema.Int })
 
-/** The writes of one statement, each of another player: one JSON parameter. */
+/** The writes of one statement, at most one per player, as one JSON parameter. */
 const Writes = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ ...Write.fields, now: Schema.DateTimeUtcFromString }))
 )
@@ -48,12 +48,12 @@ const Writes = Schema.fromJsonString(
 const IfVersion = Schema.Int
 
 const upserts = (sql: SqlClient.SqlClient) => {
-  // The versions of a save whose row was forgotten go on from the player's floor.
+  // A save whose deleted row was swept continues above the player's version floor.
   const upsert = ({
     data,
     environmentId,
     key,
-    most,
+    maxSaves,
     now,
     playerId,
     size
@@ -66,17 +66,17 @@ const upserts = (sql: SqlClient.SqlClient) => {
       on conflict (player_id, environment_id, key) do update set version = s.version + 1,
         data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
         fresh = s.data is null`,
-    // A save that was not there before counts; the count's constraint ends the whole statement.
+    // Only a new save counts. A violated `too_many_saves` constraint rolls the whole statement back.
     counted: sql`
       insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
-      select ${environmentId}, ${playerId}, 1, ${most}::int, 0, 0 from put where fresh
+      select ${environmentId}, ${playerId}, 1, ${maxSaves}::int, 0, 0 from put where fresh
       on conflict (player_id, environment_id) do update set saves = c.saves + 1,
         most = excluded.most`
   })
   return {
     put: SqlSchema.findOneOption({
       Request: Write,
-      Result: Versioned,
+      Result: VersionRow,
       execute: (write) => {
         const { counted, put } = upsert(write)
         return sql`
@@ -86,7 +86,7 @@ const upserts = (sql: SqlClient.SqlClient) => {
     }),
     create: SqlSchema.findOneOption({
       Request: Write,
-      Result: Versioned,
+      Result: VersionRow,
       execute: (write) => {
         const { counted, put } = upsert(write)
         return sql`
@@ -98,24 +98,24 @@ const upserts = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/** The same upsert for many players; all take their locks in one order, so that none waits for ever. */
+/** The same upsert for several players. Rows are locked in player order, so statements cannot deadlock. */
 const manyUpserts = (sql: SqlClient.SqlClient) => ({
   putAll: SqlSchema.findAll({
     Request: Writes,
-    Result: Schema.Struct({ playerId: PlayerId, ...Versioned.fields }),
+    Result: Schema.Struct({ playerId: PlayerId, ...VersionRow.fields }),
     execute: (writes) => sql`
-      with asked as (
+      with requested as (
         select r."environmentId" as environment_id, r."playerId" as player_id, r.key, r.data, r.size,
-          r.now, r.most
+          r.now, r."maxSaves" as most
         from json_to_recordset(${writes}::text::json) as r("environmentId" text, "playerId" text,
-          key text, data text, size int, now timestamptz, most int)
+          key text, data text, size int, now timestamptz, "maxSaves" int)
       ), put as (
         insert into saves as s
           (environment_id, player_id, key, version, data, size, updated_at, fresh)
         select environment_id, player_id, key, 1 + coalesce((select floor from save_counts c
             where c.player_id = a.player_id and c.environment_id = a.environment_id), 0),
           data, size, now, true
-        from asked a order by player_id
+        from requested a order by player_id
         on conflict (player_id, environment_id, key) do update set version = s.version + 1,
           data = excluded.data, size = excluded.size, updated_at = excluded.updated_at,
           fresh = s.data is null
@@ -123,7 +123,7 @@ const manyUpserts = (sql: SqlClient.SqlClient) => ({
       ), counted as (
         insert into save_counts as c (environment_id, player_id, saves, most, deleted, floor)
         select a.environment_id, a.player_id, 1, a.most, 0, 0
-        from put join asked a using (player_id) where put.fresh order by a.player_id
+        from put join requested a using (player_id) where put.fresh order by a.player_id
         on conflict (player_id, environment_id) do update set saves = c.saves + 1,
           most = excluded.most
       )
@@ -131,10 +131,10 @@ const manyUpserts = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-const changes = (sql: SqlClient.SqlClient) => ({
+const updates = (sql: SqlClient.SqlClient) => ({
   replace: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Write.fields, ifVersion: IfVersion }),
-    Result: Versioned,
+    Result: VersionRow,
     execute: ({ data, environmentId, ifVersion, key, now, playerId, size }) => sql`
         update saves set version = version + 1, data = ${data}, size = ${size}, updated_at = ${now},
           fresh = false
@@ -143,20 +143,20 @@ const changes = (sql: SqlClient.SqlClient) => ({
         returning version`
   }),
   remove: SqlSchema.findOneOption({
-    Request: Schema.Struct({ ...Named.fields, ifVersion: Schema.NullOr(IfVersion), now: Time }),
-    Result: Versioned,
+    Request: Schema.Struct({ ...SaveRef.fields, ifVersion: Schema.NullOr(IfVersion), now: Time }),
+    Result: VersionRow,
     execute: ({ environmentId, ifVersion, key, now, playerId }) => sql`
-        with gone as (
+        with removed as (
           update saves set data = null, size = 0, updated_at = ${now}
           where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
             and data is not null
             and (${ifVersion}::bigint is null or version = ${ifVersion}::bigint)
           returning version
         ), counted as (
-          update save_counts set saves = saves - 1, deleted = deleted + 1 from gone
+          update save_counts set saves = saves - 1, deleted = deleted + 1 from removed
           where player_id = ${playerId} and environment_id = ${environmentId}
         )
-        select version from gone`
+        select version from removed`
   })
 })
 
@@ -170,7 +170,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
       order by updated_at desc, key`
   }),
   find: SqlSchema.findOneOption({
-    Request: Named,
+    Request: SaveRef,
     Result: Row,
     execute: ({ environmentId, key, playerId }) => sql`
       select key, version, size, updated_at, data from saves
@@ -178,8 +178,8 @@ const reads = (sql: SqlClient.SqlClient) => ({
         and data is not null`
   }),
   version: SqlSchema.findOneOption({
-    Request: Named,
-    Result: Versioned,
+    Request: SaveRef,
+    Result: VersionRow,
     execute: ({ environmentId, key, playerId }) => sql`
       select version from saves
       where player_id = ${playerId} and environment_id = ${environmentId} and key = ${key}
@@ -188,19 +188,19 @@ const reads = (sql: SqlClient.SqlClient) => ({
 })
 
 /**
- * Forgets the rows of deleted saves of those who deleted very many, in two steps an hour apart: first
- * the player's floor rises above their versions, and only when no statement is left that has not seen
- * that do the rows go.
+ * Removes the rows of deleted saves for players who deleted more than `deletedKept`, in two sweeps an
+ * hour apart. The first raises the player's version floor above the deleted versions. The second
+ * deletes the rows, when no running statement can still use the old floor.
  */
-const sweeps = (sql: SqlClient.SqlClient) => ({
-  forget: SqlSchema.void({
+const cleanup = (sql: SqlClient.SqlClient) => ({
+  deleteBelowFloor: SqlSchema.void({
     Request: Time,
     execute: (before) => sql`
       delete from saves s using save_counts c
       where c.floor > 0 and s.player_id = c.player_id and s.environment_id = c.environment_id
         and s.data is null and s.version <= c.floor and s.updated_at < ${before}`
   }),
-  raise: SqlSchema.void({
+  raiseFloor: SqlSchema.void({
     Request: Time,
     execute: (before) => sql`
       update save_counts c set deleted = 0, floor = greatest(c.floor, coalesce((
@@ -211,18 +211,18 @@ const sweeps = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** The version of what was written, or why nothing was. */
+/** The new version, or why the write failed. */
 export type SaveWriteResult = number | "version_conflict" | "too_many_saves" | "no_player"
 
-/** The constraint that a statement broke; anything else is a fault. */
+/** Maps a violated constraint to a result; any other error is a defect. */
 const constraintResult = (error: SqlError.SqlError): Effect.Effect<SaveWriteResult> => {
   const constraint = violatedConstraint(error)
   if (constraint === undefined) return Effect.die(error)
   return Effect.succeed(constraint === "too_many_saves" ? "too_many_saves" : "no_player")
 }
 
-const writeResult = <E>(
-  statement: Effect.Effect<Option.Option<typeof Versioned.Type>, SqlError.SqlError | E>
+const runWrite = <E>(
+  statement: Effect.Effect<Option.Option<typeof VersionRow.Type>, SqlError.SqlError | E>
 ): Effect.Effect<SaveWriteResult> =>
   orDieWithTimeout(
     statement.pipe(
@@ -233,19 +233,19 @@ const writeResult = <E>(
     )
   )
 
-/** Rows in and out of `saves`. */
+/** Repository of `saves` and `save_counts`. */
 export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves/SaveRepository", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { create, put } = upserts(sql)
     const { putAll } = manyUpserts(sql)
-    const { remove, replace } = changes(sql)
+    const { remove, replace } = updates(sql)
     const { find, list, version } = reads(sql)
-    const { forget, raise } = sweeps(sql)
-    const gathered = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
+    const { deleteBelowFloor, raiseFloor } = cleanup(sql)
+    const batched = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ size }) => size,
-      alone: (write) => writeResult(put(write)),
+      alone: (write) => runWrite(put(write)),
       together: (writes) =>
         orDieWithTimeout(
           putAll(writes).pipe(
@@ -255,26 +255,26 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
         )
     })
     return {
-      /** The player's saves, the one written last first. */
+      /** Lists the player's saves, most recently written first. */
       list: (owner: SaveOwner) => orDieWithTimeout(list(owner)),
-      find: (request: typeof Named.Type) => orDieWithTimeout(find(request)),
-      /** The version that a save has; 0 when there is none. */
-      versionOf: (request: typeof Named.Type) =>
+      find: (request: typeof SaveRef.Type) => orDieWithTimeout(find(request)),
+      /** Returns the version of a save; 0 when it does not exist. */
+      versionOf: (request: typeof SaveRef.Type) =>
         Effect.map(
           orDieWithTimeout(version(request)),
           Option.match({ onNone: () => 0, onSome: (row) => row.version })
         ),
-      /** Writes a save, if it has the version that was read (0: if there is none). */
+      /** Writes a save if its version is `ifVersion`; 0 requires that the save does not exist. */
       put: (write: typeof Write.Type, ifVersion: number | undefined) => {
-        if (ifVersion === undefined) return gathered(write)
-        return writeResult(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
+        if (ifVersion === undefined) return batched(write)
+        return runWrite(ifVersion === 0 ? create(write) : replace({ ...write, ifVersion }))
       },
-      /** Whether a save was deleted: it was there, and of the version that was read. */
+      /** Deletes a save if its version matches; returns whether it was deleted. */
       remove: (request: Parameters<typeof remove>[0]) =>
         Effect.map(orDieWithTimeout(remove(request)), Option.isSome),
-      /** To be called from time to time: forgets saves deleted before a time where they are many. */
+      /** Removes excess rows of saves that were deleted before a time. Call it periodically. */
       sweep: (before: typeof Time.Type) =>
-        Effect.orDie(Effect.andThen(forget(before), raise(before)))
+        Effect.orDie(Effect.andThen(deleteBelowFloor(before), raiseFloor(before)))
     }
   })
 }) {

@@ -1,7 +1,7 @@
 /**
- * Stats (spec section 4.3): a row for each stat of a player with its value in every period, and the
- * values that were rejected, for the operator. A whole report is in one statement, whatever its size;
- * reports share statements when they are many.
+ * Stats: one row per player and stat with its value in every period, and a log of rejected values for
+ * the operator. One statement stores a whole report. Under load, reports of different players share a
+ * statement.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -14,34 +14,34 @@ const Time = Schema.DateTimeUtcFromDate
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
-/** A value to combine with what is stored. */
+/** A value to combine with the stored one. */
 const Value = Schema.Struct({
   stat: Schema.String,
   aggregation: Schema.String,
   value: Schema.Finite
 })
 
-/** A value that was rejected, for the operator. */
+/** A rejected value, logged for the operator. */
 const Signal = Schema.Struct({
   stat: Schema.String,
   value: Schema.Finite,
   reason: Schema.String
 })
 
-/** The first days of the present periods, as ISO dates. */
+/** First days of the current periods, as ISO dates. */
 const Periods = { day: Schema.String, week: Schema.String, month: Schema.String }
 
 const Report = Schema.Struct({
   ...Owner.fields,
   ...Periods,
-  /** One JSON parameter each, so that the statement is always the same. */
+  /** One JSON parameter each, so that the statement text does not depend on their number. */
   values: Schema.fromJsonString(Schema.Array(Value)),
   signals: Schema.fromJsonString(Schema.Array(Signal)),
   now: Time
 })
 export type StatReport = typeof Report.Type
 
-/** The reports of one statement, each of another player. */
+/** The reports of one statement, at most one per player. */
 const Reports = Schema.Struct({
   values: Schema.fromJsonString(
     Schema.Array(Schema.Struct({ ...Owner.fields, ...Periods, ...Value.fields }))
@@ -63,10 +63,10 @@ const CombinedRow = Schema.Struct({
 
 const SecretRow = Schema.Struct({ environmentId: EnvironmentId, sealed: Schema.String })
 
-/** Half of the largest number: two of them have a sum that is finite. */
+/** Half of the largest double: the sum of two such values is finite. */
 const sumMax = "8.9e307"
 
-/** What is stored with what is reported. */
+/** SQL that combines the stored and the reported value. */
 const combined = (column: string): string => `
   case excluded.aggregation
     when 'sum' then least(greatest(s.${column}, -${sumMax}), ${sumMax})
@@ -76,8 +76,8 @@ const combined = (column: string): string => `
     else excluded.${column} end`
 
 /**
- * A later period begins anew. A report from a node whose clock is behind counts in the period that
- * has begun, so every value lands in exactly one.
+ * SQL that updates the value of a period. A later period starts from the reported value. A report from
+ * a node whose clock is behind counts in the stored period, so each value counts in exactly one.
  */
 const inPeriod = (column: string, first: string): string => `
   ${column} = case when s.${first} < excluded.${first} then excluded.${column}
@@ -92,9 +92,9 @@ const writes = (sql: SqlClient.SqlClient) => {
     report: SqlSchema.findAll({
       Request: Report,
       Result: CombinedRow,
-      // In one order for all, so that two reports never wait for each other.
+      // Rows are locked in the order of the stats, so two reports cannot deadlock.
       execute: ({ day, environmentId, month, now, playerId, signals, values, week }) => sql`
-        with noted as (
+        with logged as (
           insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
           select ${environmentId}, ${playerId}, r.stat, r.value, r.reason, ${now}
           from json_to_recordset(${signals}::text::json)
@@ -114,7 +114,7 @@ const writes = (sql: SqlClient.SqlClient) => {
       Request: Reports,
       Result: Schema.Struct({ playerId: PlayerId, ...CombinedRow.fields }),
       execute: ({ signals, values }) => sql`
-        with noted as (
+        with logged as (
           insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
           select r."environmentId", r."playerId", r.stat, r.value, r.reason, r.now
           from json_to_recordset(${signals}::text::json) as r("environmentId" text, "playerId" text,
@@ -152,10 +152,10 @@ const reads = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** About what a value is as text. */
+/** Approximate length of one value in the JSON parameter. */
 const rowCharacters = 200
 
-/** What a report came to; none when the player has gone. */
+/** The combined values of a report; none when the player was deleted. */
 type ReportResult = Option.Option<ReadonlyArray<typeof CombinedRow.Type>>
 
 const mergeReports = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => ({
@@ -175,7 +175,7 @@ const byPlayer = (
   return new Map(requests.map(({ playerId }) => [playerId, Option.some(found.get(playerId) ?? [])]))
 }
 
-/** Rows in and out of `stats` and `stat_signals`. */
+/** Repository of `stats` and `stat_signals`. */
 export class StatRepository extends Context.Service<StatRepository>()("sql/stats/StatRepository", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -188,7 +188,7 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
           Effect.catchIf(isPlayerGone, () => Effect.succeedNone)
         )
       )
-    const gathered = yield* batchWrites<StatReport, ReportResult>({
+    const batched = yield* batchWrites<StatReport, ReportResult>({
       ownerOf: ({ playerId }) => playerId,
       sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
       alone,
@@ -202,17 +202,17 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
     })
     return {
       /**
-       * Combines a report with what is stored and answers that; none when the player has gone. Within
-       * a transaction it is a part of that, so it shares no statement.
+       * Combines a report with the stored values and returns the result; none when the player was
+       * deleted. Within a transaction it runs as its own statement, since others must not join it.
        */
       report: (request: StatReport) =>
         Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>
-          Option.isSome(transaction) ? alone(request) : gathered(request)
+          Option.isSome(transaction) ? alone(request) : batched(request)
         ),
-      /** The values for all time. */
+      /** Returns the player's all-time values. */
       totals: (environmentId: EnvironmentId, playerId: PlayerId) =>
         orDieWithTimeout(totals({ environmentId, playerId })),
-      /** Forgets the rejected values of before a time, and the oldest where they are many. */
+      /** Deletes rejected values from before a time, and the oldest beyond the limit per environment. */
       sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
     }
   })
@@ -240,7 +240,7 @@ const secrets = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `webhook_secrets`. */
+/** Repository of `webhook_secrets`. */
 export class WebhookSecretRepository extends Context.Service<WebhookSecretRepository>()(
   "sql/stats/WebhookSecretRepository",
   {
@@ -248,7 +248,7 @@ export class WebhookSecretRepository extends Context.Service<WebhookSecretReposi
       const { find, insert, replace } = secrets(yield* SqlClient.SqlClient)
       return {
         find: (environmentId: EnvironmentId) => orDieWithTimeout(find(environmentId)),
-        /** Of many at once the first one stays. */
+        /** Inserts a secret unless the environment already has one. */
         insert: (row: Parameters<typeof insert>[0]) => orDieWithTimeout(insert(row)),
         replace: (row: Parameters<typeof replace>[0]) => orDieWithTimeout(replace(row))
       }

@@ -1,4 +1,4 @@
-/** Living rooms: snapshots and the list, unlogged, since a room outlives runners, not Postgres. */
+/** Live rooms: snapshots and the room list. Unlogged, since a room must survive runners, not Postgres. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** Players and their sessions: one row a sign-in, rewritten in place at each refresh. */
+/** Players and their sessions: one row per sign-in, updated in place at each refresh. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

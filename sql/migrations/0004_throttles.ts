@@ -1,4 +1,4 @@
-/** Token buckets shared by all nodes; unlogged, since a forgotten bucket is only a full one. */
+/** Token buckets shared by all nodes. Unlogged: a lost bucket is merely full again. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,6 +1,6 @@
 /**
- * Realtime channels: settings and lists of those the server manages, for good, and of those that
- * players have made, for as long as they live. Members and messages are never stored.
+ * Realtime channels: settings and player lists. Those of server-managed channels are permanent, those
+ * of channels created by players last as long as the channel. Members and messages are never stored.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,7 +1,7 @@
 /**
- * Cloud saves. A deleted save keeps its row without data, so that its versions go on growing when it
- * is written again; `save_counts` holds how many a player has, and bounds it whoever writes at once.
- * What is a player's goes with the player, and so with its environment.
+ * Cloud saves. A deleted save keeps its row without data, so that its version continues when it is
+ * written again. `save_counts` counts a player's saves, and its constraint bounds them under concurrent
+ * writes. All rows of a player are deleted with the player.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** Stats: one row for each stat of a player, with its value in every period; rejected values. */
+/** Stats: one row per player and stat with its value in every period, and the rejected values. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,4 +1,4 @@
-/** Answers to requests with an `Idempotency-Key`, kept in the transaction of their effect. */
+/** Responses to requests with an `Idempotency-Key`, stored in the transaction of their effect. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

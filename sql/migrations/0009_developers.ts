@@ -1,4 +1,4 @@
-/** Developers' sign-in methods and sessions, who is a member of which project, and what is seen there. */
+/** Developers' sign-in methods, sessions and project memberships, and the data of the dashboard. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
@@ -44,14 +44,14 @@ const projects = Effect.gen(function* () {
       primary key (project_id, developer_id)
     )`
   yield* sql`create index project_members_developer on project_members (developer_id)`
-  // Until now whoever had an account was who ran the service, and every project was theirs.
+  // Existing accounts belong to the operator, so they become members of every existing project.
   yield* sql`
     insert into project_members (project_id, developer_id, created_at)
     select p.id, d.id, p.created_at from projects p cross join developers d`
   yield* sql`alter table keys add column last_used_at timestamptz`
-  // A project that is being removed: what is large of it goes in steps.
+  // Set while a project is being removed; its data is deleted in batches.
   yield* sql`alter table projects add column removed_at timestamptz`
-  // Who was there on which day, kept while the day may still be counted; the counts stay.
+  // Active players per day, kept while the day may still be counted; the counts are permanent.
   yield* sql`
     create table player_days (
       environment_id text not null references environments on delete cascade,
@@ -68,7 +68,7 @@ const projects = Effect.gen(function* () {
       players int not null,
       primary key (environment_id, day)
     )`
-  // What each node holds of what is alive, as it last said.
+  // The last report of each node about its live connections, queues and channels.
   yield* sql`
     create unlogged table live_reports (
       environment_id text not null references environments on delete cascade,
@@ -78,7 +78,7 @@ const projects = Effect.gen(function* () {
       document text not null,
       primary key (environment_id, node)
     ) with (fillfactor = 70)`
-  // Ids are ordered by time: the newest players are the highest ids.
+  // Ids sort by creation time, so this index lists the newest players.
   yield* sql`drop index players_environment`
   yield* sql`create index players_environment on players (environment_id, id) include (is_guest)`
   yield* sql`

@@ -1,6 +1,6 @@
 /**
- * Moderation: sanctions with the one appeal that each may have, the age group that a player has
- * declared, and the ids of deleted players, which are never given again.
+ * Moderation: sanctions with at most one appeal each, the declared age group of a player, and the ids
+ * of deleted players, which are never reused.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -30,7 +30,7 @@ export default Effect.gen(function* () {
   yield* sql`
     create index sanctions_appeals on sanctions (environment_id, appeal_id)
     where appeal_id is not null`
-  // The ban that ended the session: its last refresh token may appeal.
+  // The ban that revoked the session, whose last refresh token may still appeal.
   yield* sql`alter table sessions add column sanction_id text`
   yield* sql`
     alter table players add column declared_age_band text

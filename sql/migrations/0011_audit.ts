@@ -1,7 +1,7 @@
 /**
- * The audit log. It refers to nothing, so that it outlives what it tells of, and the database itself
- * keeps it append-only: an entry is never changed, and goes only when it is old. That guard goes by
- * the database's own clock, for it stands against mistakes of the service, too.
+ * The audit log. It has no foreign keys, so an entry outlives the objects that it names. A trigger
+ * rejects updates, and deletes of entries younger than 400 days. The trigger uses the database's clock,
+ * so that it also guards against a fault of the service.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,4 +1,4 @@
-/** Credentials of sign-in providers, sealed under the master key; only the client's id is plain. */
+/** Credentials of sign-in providers, encrypted with the master key; only the client id is plain text. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,10 +1,10 @@
-/** How players sign in: one row a method, and the codes that work once. */
+/** Players' sign-in methods, one row each, and single-use codes. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // `subject`: the address of an email, in lower case, or the provider's id of the person.
+  // `subject`: the lower-case address of an email identity, or the provider's user id.
   yield* sql`
     create table identities (
       environment_id text not null references environments on delete cascade,

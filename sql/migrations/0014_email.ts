@@ -1,12 +1,12 @@
-/** Players found by email; mails to be sent, in development without SMTP those that would have been. */
+/** Email look-up of players, and the mail outbox; without SMTP in development it keeps unsent mails. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`create index identities_email on identities (environment_id, lower(email))`
-  // `player_id`: null while it is not known whether anybody has the address. `due_at`: when it is to
-  // be tried, or is believed to have been dropped by whoever tries; null when it is only kept.
+  // `player_id`: null until the address has been looked up. `due_at`: the time of the next attempt, or
+  // the time when a claimed mail counts as abandoned; null for a mail that is kept and never sent.
   yield* sql`
     create table mails (
       id text primary key,

@@ -1,10 +1,10 @@
-/** What an external sign-in leaves for its next step: each is taken once, in time. */
+/** State of external sign-ins between their steps: each row is consumed once, before it expires. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // `player_id`: the player that the identity is to be linked to.
+  // `player_id`: the player to link the identity to.
   yield* sql`
     create table sign_in_steps (
       hash text primary key,

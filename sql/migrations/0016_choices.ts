@@ -1,11 +1,11 @@
-/** What is known of players beside their names: the age a platform tells, the wish for news. */
+/** Choices of players: the age band that a platform signals, and the news opt-in. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // `signalled_age_band`: the strictest that was ever told; an age that is declared later may not be
-  // looser.
+  // `signalled_age_band`: the strictest band that any platform has signalled; a band that the player
+  // declares later must not be less strict.
   yield* sql`
     alter table players
       add column signalled_age_band text check (signalled_age_band in ('child', 'teen')),

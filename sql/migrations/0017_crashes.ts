@@ -1,17 +1,17 @@
-/** Whether a crash has emptied the table of rooms, and a cheaper way to a player's seat. */
+/** Detection of a crash that emptied the unlogged `rooms` table, and a cheaper seat look-up. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 export default Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // One row, which a crash takes away together with the rooms: activations of an older epoch than
-  // this were there when it happened, and may write rows that are missing.
+  // One row, which a crash deletes together with the rooms. Activations with an older epoch than the
+  // new row's were live during the crash, so they may write their missing rows again.
   yield* sql`
     create unlogged table rooms_begun (
       sole boolean primary key default true check (sole),
       epoch bigint not null
     )`
-  // Every look-up of a seat would read through the list of what the index has yet to take in.
+  // With fastupdate, every seat look-up would also scan the pending list of the index.
   yield* sql`alter index rooms_members set (fastupdate = off)`
   yield* sql`select gin_clean_pending_list('rooms_members')`
 })

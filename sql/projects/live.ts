@@ -1,7 +1,7 @@
 /**
- * What each node says that it holds of what is alive: connections, queues, channels. One row a node
- * and environment, written anew every few seconds while there is something to say; older ones are of
- * nodes that have gone. Unlogged: it is true for seconds only.
+ * Live reports of nodes: their connections, queues and channels, one row per node and environment. A
+ * node rewrites its rows every few seconds; an old row belongs to a stopped node. The table is unlogged
+ * because a report is valid for seconds only.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -10,13 +10,13 @@ import { orDieWithTimeout } from "../database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** Tickets that wait in the queues, and channels with their members, of one node. */
+/** The queues of one node with their waiting tickets, and its channels with their members. */
 const LiveDocument = Schema.Struct({
   queues: Schema.Array(Schema.Struct({ mode: Schema.String, waiting: Schema.Int })),
   channels: Schema.Array(
     Schema.Struct({ name: Schema.String, members: Schema.Int, voice: Schema.Int })
   ),
-  /** There are more channels than are named. */
+  /** Whether the node has more channels than the list names. */
   truncated: Schema.Boolean
 })
 
@@ -41,22 +41,22 @@ const ReportRow = Schema.Struct({
 })
 
 const statements = (sql: SqlClient.SqlClient) => ({
-  // A project may have been removed meanwhile.
+  // The join skips environments whose project has been removed since the report was built.
   write: SqlSchema.void({
     Request: Reports,
     execute: ({ node, now, reports }) => sql`
-      with said as (
+      with reported as (
         select r."environmentId" as environment_id, r.connections, r.document::text
         from json_to_recordset(${reports}::text::json)
           as r("environmentId" text, connections int, document json)
         join environments e on e.id = r."environmentId"
         join projects p on p.id = e.project_id and p.removed_at is null
-      ), silent as (
+      ), cleared as (
         delete from live_reports
-        where node = ${node} and environment_id not in (select environment_id from said)
+        where node = ${node} and environment_id not in (select environment_id from reported)
       )
       insert into live_reports (environment_id, node, reported_at, connections, document)
-      select environment_id, ${node}, ${now}, connections, document from said
+      select environment_id, ${node}, ${now}, connections, document from reported
       on conflict (environment_id, node) do update set reported_at = excluded.reported_at,
         connections = excluded.connections, document = excluded.document`
   }),
@@ -73,16 +73,16 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `live_reports`. */
+/** Repository of `live_reports`. */
 export class LiveRepository extends Context.Service<LiveRepository>()(
   "sql/projects/live/LiveRepository",
   {
     make: Effect.gen(function* () {
       const { read, sweep, write } = statements(yield* SqlClient.SqlClient)
       return {
-        /** Replaces what a node has said. */
+        /** Replaces the reports of a node. */
         write: (request: typeof Reports.Type) => orDieWithTimeout(write(request)),
-        /** What the nodes have said of an environment since a time. */
+        /** Returns the reports about an environment since a time. */
         read: (request: Parameters<typeof read>[0]) => orDieWithTimeout(read(request)),
         sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
       }

@@ -1,4 +1,4 @@
-/** Projects as their members see and change them, and how they are removed (spec section 4.9). */
+/** Projects and keys as their members manage them, and the removal of projects. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
@@ -8,7 +8,7 @@ import { ProjectRow } from "./repository.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A key that is not revoked, and where it belongs. */
+/** An active key with its project and environment. */
 const ListedKey = Schema.Struct({
   projectId: ProjectId,
   environment: EnvironmentName,
@@ -23,7 +23,7 @@ export type ListedKey = typeof ListedKey.Type
 
 const Count = Schema.Struct({ count: Schema.Int })
 
-const Named = Schema.Struct({ projectId: ProjectId, name: Schema.String })
+const ProjectName = Schema.Struct({ projectId: ProjectId, name: Schema.String })
 
 const reads = (sql: SqlClient.SqlClient) => ({
   key: SqlSchema.findOne({
@@ -34,7 +34,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
         k.last_used_at
       from keys k join environments e on e.id = k.environment_id where k.id = ${id}`
   }),
-  ofDeveloper: SqlSchema.findAll({
+  listByDeveloper: SqlSchema.findAll({
     Request: DeveloperId,
     Result: ProjectRow,
     execute: (developerId) => sql`
@@ -82,16 +82,16 @@ const reads = (sql: SqlClient.SqlClient) => ({
 })
 
 const locks = (sql: SqlClient.SqlClient) => ({
-  holdDeveloper: (id: DeveloperId) =>
+  lockDeveloper: (id: DeveloperId) =>
     Effect.asVoid(orDieWithTimeout(sql`select id from developers where id = ${id} for update`)),
-  holdProject: SqlSchema.findOneOption({
+  lockProject: SqlSchema.findOneOption({
     Request: ProjectId,
     Result: ProjectRow,
     execute: (id) => sql`
       select id, name, slug, created_at from projects
       where id = ${id} and removed_at is null for update`
   }),
-  holdEnvironment: (id: EnvironmentId) =>
+  lockEnvironment: (id: EnvironmentId) =>
     Effect.asVoid(orDieWithTimeout(sql`select id from environments where id = ${id} for update`))
 })
 
@@ -101,13 +101,13 @@ const removals = (sql: SqlClient.SqlClient) => ({
     Result: Schema.Struct({ id: EnvironmentId }),
     execute: (projectId) => sql`select id from environments where project_id = ${projectId}`
   }),
-  dropKeys: SqlSchema.findAll({
+  deleteKeys: SqlSchema.findAll({
     Request: Schema.Array(EnvironmentId),
     Result: Schema.Struct({ hash: Schema.String }),
     execute: (ids) => sql`
       delete from keys where environment_id = any(${[...ids]}::text[]) returning hash`
   }),
-  dropPlayers: SqlSchema.findAll({
+  deletePlayers: SqlSchema.findAll({
     Request: Schema.Struct({ ids: Schema.Array(EnvironmentId), limit: Schema.Int }),
     Result: Schema.Struct({ id: Schema.String }),
     execute: ({ ids, limit }) => sql`
@@ -116,7 +116,7 @@ const removals = (sql: SqlClient.SqlClient) => ({
         order by environment_id, id limit ${limit} for update)
       returning id`
   }),
-  removed: SqlSchema.findAll({
+  listRemoved: SqlSchema.findAll({
     Request: Schema.Void,
     Result: Schema.Struct({ id: ProjectId }),
     execute: () => sql`select id from projects where removed_at is not null`
@@ -125,18 +125,19 @@ const removals = (sql: SqlClient.SqlClient) => ({
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { countKeys, countProjects, environmentOfKey, find, key, keys, ofDeveloper } = reads(sql)
-  const { holdDeveloper, holdEnvironment, holdProject } = locks(sql)
-  const { dropKeys, dropPlayers, environments, removed } = removals(sql)
+  const { countKeys, countProjects, environmentOfKey, find, key, keys, listByDeveloper } =
+    reads(sql)
+  const { lockDeveloper, lockEnvironment, lockProject } = locks(sql)
+  const { deleteKeys, deletePlayers, environments, listRemoved } = removals(sql)
   const rename = SqlSchema.void({
-    Request: Named,
+    Request: ProjectName,
     execute: ({ name, projectId }) => sql`
       update projects set name = ${name} where id = ${projectId}`
   })
   return {
-    ofDeveloper: (id: DeveloperId) => orDieWithTimeout(ofDeveloper(id)),
+    listByDeveloper: (id: DeveloperId) => orDieWithTimeout(listByDeveloper(id)),
     find: (id: ProjectId) => orDieWithTimeout(find(id)),
-    /** The keys of projects that are not revoked: publishable ones first, then by age. */
+    /** Lists the active keys of projects: publishable keys first, then oldest first. */
     keys: (ids: ReadonlyArray<ProjectId>) => orDieWithTimeout(keys(ids)),
     key: (id: KeyId) => orDieWithTimeout(key(id)),
     environmentOfKey: (request: Parameters<typeof environmentOfKey>[0]) =>
@@ -145,14 +146,14 @@ const make = Effect.gen(function* () {
       Effect.map(orDieWithTimeout(countProjects(id)), ({ count }) => count),
     countKeys: (id: EnvironmentId) =>
       Effect.map(orDieWithTimeout(countKeys(id)), ({ count }) => count),
-    /** Within a transaction: of those who hold the same, one comes after the other. */
-    holdDeveloper,
-    holdEnvironment,
-    holdProject: (id: ProjectId) => orDieWithTimeout(holdProject(id)),
-    rename: (request: typeof Named.Type) => orDieWithTimeout(rename(request)),
+    /** The three locks hold a row until the transaction ends, so that changes under it serialize. */
+    lockDeveloper,
+    lockEnvironment,
+    lockProject: (id: ProjectId) => orDieWithTimeout(lockProject(id)),
+    rename: (request: typeof ProjectName.Type) => orDieWithTimeout(rename(request)),
     environments: (id: ProjectId) =>
       Effect.map(orDieWithTimeout(environments(id)), (rows) => rows.map((row) => row.id)),
-    /** Within a transaction: nobody sees or opens the project any more. Answers its keys' hashes. */
+    /** Hides a project: removes its members, configs and keys. Run it in a transaction. Returns key hashes. */
     hide: Effect.fnUntraced(function* (
       id: ProjectId,
       ids: ReadonlyArray<EnvironmentId>,
@@ -164,25 +165,27 @@ const make = Effect.gen(function* () {
       yield* orDieWithTimeout(
         sql`delete from configs where environment_id = any(${[...ids]}::text[])`
       )
-      const dropped = yield* orDieWithTimeout(dropKeys(ids))
-      return dropped.map(({ hash }) => hash)
+      const deleted = yield* orDieWithTimeout(deleteKeys(ids))
+      return deleted.map(({ hash }) => hash)
     }),
-    /** Removes some of the players with what is theirs; answers how many. */
-    dropPlayers: (ids: ReadonlyArray<EnvironmentId>, limit: number) =>
-      Effect.map(orDieWithTimeout(dropPlayers({ ids, limit })), (rows) => rows.length),
-    /** Removes what is left, once there are no players. */
-    drop: Effect.fnUntraced(function* (id: ProjectId, ids: ReadonlyArray<EnvironmentId>) {
+    /** Deletes up to `limit` players with all their rows; returns their number. */
+    deletePlayers: (ids: ReadonlyArray<EnvironmentId>, limit: number) =>
+      Effect.map(orDieWithTimeout(deletePlayers({ ids, limit })), (rows) => rows.length),
+    /** Deletes the remaining rows of a project without players. */
+    deleteProject: Effect.fnUntraced(function* (id: ProjectId, ids: ReadonlyArray<EnvironmentId>) {
       yield* orDieWithTimeout(
         sql`delete from rooms where environment_id = any(${[...ids]}::text[])`
       )
       yield* orDieWithTimeout(sql`delete from projects where id = ${id}`)
     }),
-    /** Projects whose removal has begun. */
-    removed: Effect.map(orDieWithTimeout(removed(undefined)), (rows) => rows.map((row) => row.id))
+    /** Lists hidden projects whose data is not yet deleted. */
+    listRemoved: Effect.map(orDieWithTimeout(listRemoved(undefined)), (rows) =>
+      rows.map((row) => row.id)
+    )
   }
 })
 
-/** Rows in and out of `projects`, for their members. */
+/** Repository of `projects` and `keys` for their members. */
 export class ManagementRepository extends Context.Service<ManagementRepository>()(
   "sql/projects/management/ManagementRepository",
   { make }

@@ -1,4 +1,4 @@
-/** Projects, their two environments and the keys of each (design section 6). */
+/** Projects, their two environments, API keys and members. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
@@ -21,7 +21,7 @@ export const EnvironmentRow = Schema.Struct({
 })
 export type EnvironmentRow = typeof EnvironmentRow.Type
 
-/** A key; only its hash is kept, save for a publishable one, which may be shown again. */
+/** An API key. `plain` is null for a secret key, of which only the hash is stored. */
 export const KeyRow = Schema.Struct({
   id: KeyId,
   environmentId: EnvironmentId,
@@ -33,7 +33,7 @@ export const KeyRow = Schema.Struct({
 })
 export type KeyRow = typeof KeyRow.Type
 
-/** What a valid key opens. */
+/** The key and the environment that it gives access to. */
 const KeyCallerRow = Schema.Struct({
   environmentId: EnvironmentId,
   projectId: ProjectId,
@@ -76,7 +76,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Request: KeyRow,
     execute: (row) => sql`insert into keys ${sql.insert(row)}`
   }),
-  open: SqlSchema.findOneOption({
+  findKey: SqlSchema.findOneOption({
     Request: Schema.String,
     Result: KeyCallerRow,
     execute: (hash) => sql`
@@ -84,7 +84,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
       from keys k join environments e on e.id = k.environment_id
       where k.hash = ${hash} and k.revoked_at is null`
   }),
-  revoke: SqlSchema.findOneOption({
+  revokeKey: SqlSchema.findOneOption({
     Request: Schema.Struct({
       environmentId: EnvironmentId,
       keyId: KeyId,
@@ -103,25 +103,26 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `projects`, `environments` and `keys`. */
+/** Repository of `projects`, `environments` and `keys`. */
 export class ProjectRepository extends Context.Service<ProjectRepository>()(
   "sql/projects/repository/ProjectRepository",
   {
     make: Effect.gen(function* () {
-      const { any, insertEnvironment, insertKey, insertProject, open, revoke } = statements(
+      const { any, insertEnvironment, insertKey, insertProject, findKey, revokeKey } = statements(
         yield* SqlClient.SqlClient
       )
       return {
-        /** A new project; false when another one has its slug. */
+        /** Inserts a project; returns false when its slug is taken. */
         insertProject: (row: ProjectRow) =>
           Effect.map(orDieWithTimeout(insertProject(row)), (rows) => rows.length === 1),
         insertEnvironment: (row: EnvironmentRow) => orDieWithTimeout(insertEnvironment(row)),
         insertKey: (row: KeyRow) => orDieWithTimeout(insertKey(row)),
-        /** What the key of a hash opens; none when it is unknown or revoked. */
-        open: (hash: string) => orDieWithTimeout(open(hash)),
-        /** Revokes a key, once; none when the environment has no such key. */
-        revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
-        /** Whether there is no project at all. */
+        /** Finds an active key by its hash. */
+        findKey: (hash: string) => orDieWithTimeout(findKey(hash)),
+        /** Revokes a key; a repeated call keeps the first time. None for an unknown key. */
+        revokeKey: (request: Parameters<typeof revokeKey>[0]) =>
+          orDieWithTimeout(revokeKey(request)),
+        /** Whether there is no project. */
         isEmpty: Effect.map(orDieWithTimeout(any(undefined)), (rows) => rows.length === 0)
       }
     })
@@ -156,7 +157,7 @@ const memberships = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `project_members`. */
+/** Repository of `project_members`. */
 export class MemberRepository extends Context.Service<MemberRepository>()(
   "sql/projects/repository/MemberRepository",
   {
@@ -164,9 +165,9 @@ export class MemberRepository extends Context.Service<MemberRepository>()(
       const { environment, insert, project } = memberships(yield* SqlClient.SqlClient)
       return {
         insert: (row: typeof MemberRow.Type) => orDieWithTimeout(insert(row)),
-        /** The project, when the developer is a member of it. */
+        /** Finds a project that the developer is a member of. */
         project: (request: Parameters<typeof project>[0]) => orDieWithTimeout(project(request)),
-        /** An environment of the project, when the developer is a member of that. */
+        /** Finds an environment of a project that the developer is a member of. */
         environment: (request: Parameters<typeof environment>[0]) =>
           orDieWithTimeout(environment(request))
       }

@@ -1,6 +1,6 @@
 /**
- * Who uses a project: when its keys were last used, how many players were there on each day. A player
- * counts once a day, whoever tells of it; what is counted stays when the player goes.
+ * Usage of a project: the last use of its keys, and the number of active players per day. A player
+ * counts once a day, whichever node reports it. The count stays when the player is deleted.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -10,7 +10,7 @@ const Time = Schema.DateTimeUtcFromDate
 
 const Visit = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
-/** One JSON parameter, so that the statement is always the same. */
+/** One JSON parameter, so that the statement text does not depend on the number of visits. */
 const Visits = Schema.Struct({
   visits: Schema.fromJsonString(Schema.Array(Visit)),
   day: Schema.String
@@ -25,16 +25,16 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   countPlayers: SqlSchema.void({
     Request: Visits,
-    // In one order for all, so that two nodes never wait for each other; nobody goes meanwhile.
+    // Rows are locked in one order, so two nodes cannot deadlock; the lock also blocks deletions.
     execute: ({ day, visits }) => sql`
-      with there as (
+      with active as (
         select p.environment_id, p.id
         from json_to_recordset(${visits}::text::json) as v("environmentId" text, "playerId" text)
         join players p on p.id = v."playerId" and p.environment_id = v."environmentId"
         order by p.environment_id, p.id for key share of p
       ), fresh as (
         insert into player_days (environment_id, day, player_id)
-        select environment_id, ${day}::text::date, id from there
+        select environment_id, ${day}::text::date, id from active
         on conflict do nothing returning environment_id
       )
       insert into daily_actives as a (environment_id, day, players)
@@ -48,7 +48,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `player_days` and `daily_actives`, and when keys were used. */
+/** Repository of `player_days`, `daily_actives` and the last use of `keys`. */
 export class UsageRepository extends Context.Service<UsageRepository>()(
   "sql/projects/usage/UsageRepository",
   {
@@ -57,7 +57,7 @@ export class UsageRepository extends Context.Service<UsageRepository>()(
       return {
         useKeys: (keys: ReadonlyArray<KeyId>, now: typeof Time.Type) =>
           Effect.orDie(useKeys({ keys, now })),
-        /** Counts players on a day (an ISO date), each once. */
+        /** Counts each player once for a day, which is an ISO date. */
         countPlayers: (visits: ReadonlyArray<typeof Visit.Type>, day: string) =>
           Effect.orDie(countPlayers({ visits, day })),
         sweep: (before: string) => Effect.orDie(sweep(before))

@@ -1,4 +1,4 @@
-/** What a project's members see of an environment: its players, its days, what is alive. */
+/** Reads of one environment for the dashboard: players, daily active players and live rooms. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
@@ -7,27 +7,27 @@ import { PlayerRow, playerColumns } from "../players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A player, and when it last signed in or renewed its session. */
+/** A player; `lastSeenAt` is the time of the last sign-in or token refresh. */
 const SeenPlayer = Schema.Struct({ ...PlayerRow.fields, lastSeenAt: Time })
 export type SeenPlayer = typeof SeenPlayer.Type
 
-const Newest = Schema.Struct({
+const NewestPage = Schema.Struct({
   environmentId: EnvironmentId,
-  /** Players before this one. */
+  /** Returns players with ids below this one. */
   before: PlayerId,
   limit: Schema.Int
 })
 
-const Named = Schema.Struct({
+const NameSearch = Schema.Struct({
   environmentId: EnvironmentId,
-  /** What the name begins with, whatever its case. */
+  /** Case-insensitive prefix of the display name. */
   prefix: Schema.String,
-  /** Players behind this one, by the name in lower case and the id; an empty name is before all. */
+  /** Returns players after this lower-case name and id; an empty name starts at the first player. */
   after: Schema.Struct({ name: Schema.String, id: Schema.String }),
   limit: Schema.Int
 })
 
-/** A player as a search by name finds it; `sortName` is what it is found by. */
+/** A result of a search by name; `sortName` is the lower-case display name. */
 const NamedPlayer = Schema.Struct({ ...SeenPlayer.fields, sortName: Schema.String })
 
 const OnePlayer = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
@@ -38,7 +38,7 @@ const Totals = Schema.Struct({ total: Schema.Int, guests: Schema.Int })
 
 const Since = Schema.Struct({ environmentId: EnvironmentId, since: Schema.String })
 
-/** A room; what the list does not show comes from its snapshot. */
+/** A room; fields that the room list lacks come from its snapshot. */
 const LiveRoom = Schema.Struct({
   id: Schema.String,
   code: Schema.String,
@@ -54,10 +54,10 @@ const LiveRoom = Schema.Struct({
 })
 export type LiveRoom = typeof LiveRoom.Type
 
-/** Players of one email; there is one at each provider, if things are right there. */
+/** Bound of the players with one email: usually one per sign-in provider. */
 const emailPlayersMax = 50
 
-/** Behind every name that begins with the text before it. */
+/** Appended to a prefix, it sorts after every name with that prefix. */
 const lastCharacter = "\u{10ffff}"
 
 const players = (sql: SqlClient.SqlClient) => {
@@ -71,8 +71,8 @@ const players = (sql: SqlClient.SqlClient) => {
       execute: ({ environmentId, playerId }) => sql`
         select ${seen} from players p where id = ${playerId} and environment_id = ${environmentId}`
     }),
-    // Whoever has it at a provider, too: accounts are never merged by email.
-    mailed: SqlSchema.findAll({
+    // Includes emails that providers report: accounts are never merged by email.
+    findByEmail: SqlSchema.findAll({
       Request: Schema.Struct({ environmentId: EnvironmentId, email: Schema.String }),
       Result: SeenPlayer,
       execute: ({ email, environmentId }) => sql`
@@ -82,16 +82,16 @@ const players = (sql: SqlClient.SqlClient) => {
           where environment_id = ${environmentId} and lower(email) = ${email})
         order by id desc limit ${emailPlayersMax}`
     }),
-    newest: SqlSchema.findAll({
-      Request: Newest,
+    listNewest: SqlSchema.findAll({
+      Request: NewestPage,
       Result: SeenPlayer,
       execute: ({ before, environmentId, limit }) => sql`
         select ${seen} from players p
         where environment_id = ${environmentId} and id < ${before} order by id desc limit ${limit}`
     }),
-    // In the order of the index, so that a page costs the same however many have such a name.
-    named: SqlSchema.findAll({
-      Request: Named,
+    // Follows the index order, so the cost of a page does not depend on the number of matches.
+    searchByName: SqlSchema.findAll({
+      Request: NameSearch,
       Result: NamedPlayer,
       execute: ({ after, environmentId, limit, prefix }) => sql`
         select ${seen}, lower(display_name) as sort_name from players p
@@ -111,7 +111,7 @@ const players = (sql: SqlClient.SqlClient) => {
           and revoked_at is null and expires_at > ${now}
         order by rotated_at desc limit 100`
     }),
-    totals: SqlSchema.findOne({
+    countPlayers: SqlSchema.findOne({
       Request: EnvironmentId,
       Result: Totals,
       execute: (environmentId) => sql`
@@ -121,8 +121,8 @@ const players = (sql: SqlClient.SqlClient) => {
   }
 }
 
-const living = (sql: SqlClient.SqlClient) => ({
-  actives: SqlSchema.findAll({
+const activity = (sql: SqlClient.SqlClient) => ({
+  dailyActives: SqlSchema.findAll({
     Request: Since,
     Result: Schema.Struct({ date: Schema.String, count: Schema.Int }),
     execute: ({ environmentId, since }) => sql`
@@ -144,29 +144,31 @@ const living = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Reads for the dashboard. */
+/** Repository of the dashboard's reads. */
 export class ViewRepository extends Context.Service<ViewRepository>()(
   "sql/projects/view/ViewRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { find, mailed, named, newest, sessions, totals } = players(sql)
-      const { actives, rooms } = living(sql)
+      const { countPlayers, find, findByEmail, listNewest, searchByName, sessions } = players(sql)
+      const { dailyActives, rooms } = activity(sql)
       return {
         player: (request: typeof OnePlayer.Type) => orDieWithTimeout(find(request)),
-        /** Players who have an email, in lower case, the newest first. */
-        mailed: (request: Parameters<typeof mailed>[0]) => orDieWithTimeout(mailed(request)),
-        /** Players, the newest first. */
-        newest: (page: typeof Newest.Type) => orDieWithTimeout(newest(page)),
-        /** Players whose name begins so, by name. */
-        named: (page: typeof Named.Type) => orDieWithTimeout(named(page)),
-        /** The sessions of a player that are alive, the one used last first. */
+        /** Finds players by a lower-case email, newest first. */
+        findByEmail: (request: Parameters<typeof findByEmail>[0]) =>
+          orDieWithTimeout(findByEmail(request)),
+        /** Lists players, newest first. */
+        listNewest: (page: typeof NewestPage.Type) => orDieWithTimeout(listNewest(page)),
+        /** Lists players by name prefix, ordered by name. */
+        searchByName: (page: typeof NameSearch.Type) => orDieWithTimeout(searchByName(page)),
+        /** Lists a player's active sessions, most recently used first. */
         sessions: (request: Parameters<typeof sessions>[0]) => orDieWithTimeout(sessions(request)),
-        totals: (environmentId: EnvironmentId) => orDieWithTimeout(totals(environmentId)),
-        /** How many players were there, on the days since an ISO date that had any. */
-        actives: (environmentId: EnvironmentId, since: string) =>
-          orDieWithTimeout(actives({ environmentId, since })),
-        /** Rooms, listed or not, the newest first, at most a second old. */
+        countPlayers: (environmentId: EnvironmentId) =>
+          orDieWithTimeout(countPlayers(environmentId)),
+        /** Returns the active players per day since an ISO date; days without any are missing. */
+        dailyActives: (environmentId: EnvironmentId, since: string) =>
+          orDieWithTimeout(dailyActives({ environmentId, since })),
+        /** Lists public and private rooms, newest first, from snapshots at most a second old. */
         rooms: (environmentId: EnvironmentId, limit: number) =>
           orDieWithTimeout(rooms({ environmentId, limit }))
       }

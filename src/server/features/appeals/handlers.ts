@@ -1,9 +1,9 @@
-/** A player's own sanctions, and the appeals against them: the groups `sanctions` and `appeals`. */
+/** A player's own bans and appeals over HTTP. The rules are those of moderation. */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { throttles as paces } from "#rpc/limits"
+import { throttles as rates } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -23,9 +23,9 @@ const SanctionsGroup = HttpApiBuilder.group(
       }),
       appeal: Effect.fnUntraced(function* ({ params: { sanctionId }, payload: { message } }) {
         const { environmentId, playerId } = yield* CurrentPlayer
-        yield* takeToken(throttles, paces.appeals, `appeal:${playerId}`)
-        const appealing = { environmentId, playerId, sanctionId, message }
-        return { sanction: yield* sanctions.appeal(appealing) }
+        yield* takeToken(throttles, rates.appeals, `appeal:${playerId}`)
+        const appeal = { environmentId, playerId, sanctionId, message }
+        return { sanction: yield* sanctions.appeal(appeal) }
       })
     })
   })
@@ -44,15 +44,15 @@ const AppealsGroup = HttpApiBuilder.group(
       Effect.fnUntraced(function* ({ payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const { message, refreshToken } = payload
-        const whose = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* takeToken(throttles, paces.appeals, `appeal:${environmentId}:${whose}`)
+        const rateKey = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
+        yield* takeToken(throttles, rates.appeals, `appeal:${environmentId}:${rateKey}`)
         const { playerId, ...revoked } = yield* sessions.authenticateAppellant(
           environmentId,
           refreshToken
         )
         const sanctionId = payload.sanctionId ?? revoked.sanctionId ?? undefined
-        const appealing = { environmentId, playerId, sanctionId, message }
-        return { sanction: yield* sanctions.appeal(appealing) }
+        const appeal = { environmentId, playerId, sanctionId, message }
+        return { sanction: yield* sanctions.appeal(appeal) }
       })
     )
   })

@@ -7,7 +7,7 @@ import { CurrentProject } from "#rpc/auth"
 import { http as pages } from "#rpc/limits"
 import { type AuditRow, AuditRepository } from "#sql/audit"
 
-const entryOf = ({ action, address, at, details, env, id, ...row }: AuditRow): AuditEntry => ({
+const toEntry = ({ action, address, at, details, env, id, ...row }: AuditRow): AuditEntry => ({
   id,
   at: DateTime.formatIso(at),
   env,
@@ -23,12 +23,12 @@ export const AuditHttp = HttpApiBuilder.group(
   Api,
   "audit",
   Effect.fn(function* (handlers) {
-    const rows = yield* AuditRepository
+    const repository = yield* AuditRepository
     return handlers.handleAll({
       list: Effect.fnUntraced(function* ({ query }) {
         const { projectId } = yield* CurrentProject
         const { action, actor, before, env, limit = pages.pageDefault, target } = query
-        const page = yield* rows.page({
+        const page = yield* repository.page({
           projectId,
           before: before ?? null,
           env: env ?? null,
@@ -37,7 +37,7 @@ export const AuditHttp = HttpApiBuilder.group(
           target: target ?? null,
           limit: limit + 1
         })
-        const entries = page.slice(0, limit).map(entryOf)
+        const entries = page.slice(0, limit).map(toEntry)
         const last = page.length > limit ? entries.at(-1) : undefined
         return { entries, nextBefore: last?.id ?? null }
       })

@@ -1,9 +1,9 @@
 /**
- * The audit log (spec section 4.9, decisions 3.13.6). A change in Postgres and its entry are one
- * transaction: nothing happens unlogged, and nothing is logged that did not happen. A change that
- * lives elsewhere (a channel in the cluster) is logged once it has succeeded.
+ * The audit log. A change in Postgres and its entry commit in one transaction, so the log has neither
+ * missing nor false entries. A change outside Postgres (a channel in the cluster) is logged after it
+ * has succeeded.
  *
- * Details never hold a secret: whoever records a change names what it touched, not its value.
+ * Details never hold a secret: they name the changed object, not the secret value.
  */
 import { Cause, Context, DateTime, Effect, Exit, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -19,37 +19,41 @@ import { clientAddress } from "#server/platform/client-address"
 import { sweepDaily } from "#server/platform/database"
 import { Settings } from "#server/platform/settings/settings"
 
-/** A change as it is told to the log. */
+/** Action, target and details of one change. */
 export interface AuditEvent {
   readonly action: AuditAction
   readonly target: { readonly kind: string; readonly id: string }
   readonly details?: Readonly<Record<string, Schema.Json>>
 }
 
-/** Whose log: a project, and the environment of it that the change is about. */
+/** The project whose log receives the entry; `name` is the environment, absent for the whole project. */
 export interface AuditScope {
   readonly projectId: ProjectId
   readonly name?: EnvironmentName
 }
 
-/** The log of all projects. */
+/** Writes the audit logs of all projects. */
 export class Audit extends Context.Service<
   Audit,
   {
-    /** Writes an entry; within a transaction, it stands or falls with it. */
+    /** Writes an entry; within a transaction, the entry commits or rolls back with it. */
     readonly record: (
       scope: AuditScope,
       event: AuditEvent
     ) => Effect.Effect<void, never, CurrentActor>
-    /** Makes a change in Postgres and writes its entry, both or neither; none where none is told. */
+    /**
+     * Runs a change in Postgres and writes its entry in the same transaction. Writes no entry when
+     * `eventOf` returns `undefined`, which means that nothing changed.
+     */
     readonly recordChange: <A, E, R>(
       scope: AuditScope,
       change: Effect.Effect<A, E, R>,
-      told: (changed: A) => AuditEvent | undefined
+      eventOf: (changed: A) => AuditEvent | undefined
     ) => Effect.Effect<A, E, R | CurrentActor>
     /**
-     * Makes a change elsewhere and writes its entry once it is made; a change that was refused has
-     * none. Where nobody knows what became of it, the entry says `outcome: "unknown"`.
+     * Runs a change outside Postgres and writes its entry after success. A rejected change gets no
+     * entry. When the outcome is unknown (`unavailable`, a defect, an interruption), the entry has
+     * `outcome: "unknown"`.
      */
     readonly recordAfter: <A, E, R>(
       scope: AuditScope,
@@ -61,17 +65,17 @@ export class Audit extends Context.Service<
   static readonly layer = Layer.effect(
     Audit,
     Effect.gen(function* () {
-      const rows = yield* AuditRepository
+      const repository = yield* AuditRepository
       const sql = yield* SqlClient.SqlClient
       const record = yield* makeRecord
       yield* sweepDaily("Audit entries", (now) =>
-        rows.sweep(DateTime.subtract(now, { days: limits.keptDays }))
+        repository.sweep(DateTime.subtract(now, { days: limits.keptDays }))
       )
       return Audit.of({
         record,
-        recordChange: (scope, change, told) => {
+        recordChange: (scope, change, eventOf) => {
           const both = Effect.tap(change, (changed) => {
-            const event = told(changed)
+            const event = eventOf(changed)
             return event === undefined ? Effect.void : record(scope, event)
           })
           return Effect.catchIf(sql.withTransaction(both), SqlError.isSqlError, Effect.die)
@@ -79,7 +83,7 @@ export class Audit extends Context.Service<
         recordAfter: (scope, change, event) =>
           Effect.onExit(change, (exit) => {
             if (Exit.isSuccess(exit)) return record(scope, event)
-            if (isRefused(exit.cause)) return Effect.void
+            if (isRejected(exit.cause)) return Effect.void
             return record(scope, { ...event, details: { ...event.details, outcome: "unknown" } })
           })
       })
@@ -89,15 +93,15 @@ export class Audit extends Context.Service<
 
 const isUnavailable = Schema.is(Unavailable)
 
-/** Whether a change was told no, in which case it was not made. */
-const isRefused = (cause: Cause.Cause<unknown>): boolean =>
+/** Whether the change failed with a rule's error and therefore did not happen. */
+const isRejected = (cause: Cause.Cause<unknown>): boolean =>
   Option.match(Cause.findErrorOption(cause), {
     onNone: () => false,
     onSome: (error) => !isUnavailable(error)
   })
 
 const makeRecord = Effect.gen(function* () {
-  const rows = yield* AuditRepository
+  const repository = yield* AuditRepository
   const random = yield* SecureRandom.SecureRandom
   const { trustedProxies } = yield* Settings
   return Effect.fn("Audit.record")(function* (
@@ -106,7 +110,7 @@ const makeRecord = Effect.gen(function* () {
   ) {
     const actor = yield* CurrentActor
     const request = yield* Effect.serviceOption(HttpServerRequest.HttpServerRequest)
-    yield* rows.insert({
+    yield* repository.insert({
       id: yield* Effect.provideService(newId.auditEntry, SecureRandom.SecureRandom, random),
       at: yield* DateTime.now,
       projectId,

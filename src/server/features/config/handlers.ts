@@ -1,6 +1,6 @@
 /**
- * What an environment shows of its config: its public part to pages and apps (spec section 4.3,
- * decisions 3.5.4), its features to servers and the CLI (spec section 4.7, decisions 3.5.5).
+ * Config over HTTP: the document and its versions for secret keys and developers, the feature list,
+ * and the public definitions for pages and apps.
  */
 import { DateTime, Effect, Function, Layer, Option, type Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -17,7 +17,7 @@ import { Settings } from "#server/platform/settings/settings"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { Configs, type CurrentConfig, etagOf, matchesVersion } from "./service.ts"
 
-/** The definitions of a config as they are answered, made once for each version. */
+/** Public definitions as JSON text, encoded once per config version. */
 const definitionsText = Function.memoize(({ config, version }: CurrentConfig): string =>
   JSON.stringify(publicConfig(config, version))
 )
@@ -31,16 +31,16 @@ const DefinitionsHttp = HttpApiBuilder.group(
     const configs = yield* Configs
     return handlers.handle(
       "read",
-      Effect.fnUntraced(function* ({ headers: { "if-none-match": known } }) {
+      Effect.fnUntraced(function* ({ headers: { "if-none-match": ifNoneMatch } }) {
         const { environmentId } = yield* CurrentEnvironment
         const current = yield* configs.current(environmentId)
         const headers = {
           etag: etagOf(current.version),
           "cache-control": `max-age=${maxAgeSeconds}`,
-          // The same address is another document under another key, and none to some pages.
+          // The response depends on the key, and pages of other origins get none.
           vary: "Origin, X-Svc-Key"
         }
-        if (known !== undefined && matchesVersion(known, current.version)) {
+        if (ifNoneMatch !== undefined && matchesVersion(ifNoneMatch, current.version)) {
           return HttpServerResponse.empty({ status: 304, headers })
         }
         return HttpServerResponse.text(definitionsText(current), {
@@ -52,7 +52,7 @@ const DefinitionsHttp = HttpApiBuilder.group(
   })
 )
 
-/** Turned on by an endpoint of theirs, which this service does not have yet. */
+/** Server functions: no config switch enables them, and this version does not offer them. */
 const functions: FeatureState = {
   key: "functions",
   title: "Functions",
@@ -90,11 +90,11 @@ export const PublicConfigHttp = Layer.mergeAll(
   )
 )
 
-/** So many of the paths that a push changed are in the audit log. */
+/** An audit entry of a push lists at most this many changed paths. */
 const loggedPaths = 32
 
-/** Above every version. */
-const versionMax = 2 ** 31 - 1
+/** Larger than every version: the cursor of the first page. */
+const firstPageCursor = 2 ** 31 - 1
 
 interface PushRequest {
   readonly headers: { readonly "if-match"?: string }
@@ -109,8 +109,8 @@ interface VersionRequest {
   readonly params: { readonly version: number }
 }
 
-/** A push as the audit log has it: which paths it changed, not to what. */
-const pushed = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
+/** The audit event of a push: the changed paths without values; none when nothing changed. */
+const pushEvent = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefined =>
   changed.length === 0
     ? undefined
     : {
@@ -122,7 +122,7 @@ const pushed = ({ changed, configVersion }: ConfigPushed): AuditEvent | undefine
 const makeHandlers = Effect.gen(function* () {
   const audit = yield* Audit
   const configs = yield* Configs
-  const rows = yield* ConfigRepository
+  const repository = yield* ConfigRepository
   return {
     read: Effect.fnUntraced(function* () {
       const { environmentId } = yield* CurrentEnvironment
@@ -135,12 +135,12 @@ const makeHandlers = Effect.gen(function* () {
       const { id: pushedBy } = yield* CurrentActor
       const ifMatch = headers["if-match"]
       const push = configs.push({ environmentId, document: payload, pushedBy, ifMatch })
-      return yield* audit.recordChange(environment, push, pushed)
+      return yield* audit.recordChange(environment, push, pushEvent)
     }),
     versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {
       const { environmentId } = yield* CurrentEnvironment
-      const { cursor = versionMax, limit = pages.pageDefault } = query
-      const page = yield* rows.history({ environmentId, before: cursor, limit })
+      const { cursor = firstPageCursor, limit = pages.pageDefault } = query
+      const page = yield* repository.history({ environmentId, before: cursor, limit })
       const versions = page.map(({ createdAt, pushedBy, version }) => ({
         configVersion: version,
         pushedBy,
@@ -151,13 +151,13 @@ const makeHandlers = Effect.gen(function* () {
     }),
     version: Effect.fnUntraced(function* ({ params: { version } }: VersionRequest) {
       const { environmentId } = yield* CurrentEnvironment
-      const found = yield* rows.version({ environmentId, version })
+      const found = yield* repository.version({ environmentId, version })
       return Option.isSome(found) ? found.value.document : yield* new NotFound()
     })
   }
 })
 
-/** The document in force, pushes, and their history: `config` and `projectConfig`. */
+/** The groups `config` and `projectConfig`: the current document, pushes and past versions. */
 export const ConfigHttp = Layer.mergeAll(
   HttpApiBuilder.group(Api, "config", (handlers) =>
     Effect.map(makeHandlers, (all) => handlers.handleAll(all))

@@ -1,4 +1,4 @@
-/** Where sign-in and the links of mails may lead back to (spec section 2.2, `auth.redirectUrls`). */
+/** Checks return addresses of sign-ins and email links against `auth.redirectUrls` of the config. */
 import { Effect } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
@@ -6,7 +6,10 @@ import { InvalidRequest } from "#rpc/errors/codes"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "./service.ts"
 
-/** Refuses an address that an environment does not allow; `path` is where it stands in the request. */
+/**
+ * Fails with `invalid_request` when the environment does not allow a redirect URL. `path` is the JSON
+ * path of the URL in the request. Pages of the service's own origin are always allowed.
+ */
 export const makeRedirectUrlCheck = Effect.gen(function* () {
   const configs = yield* Configs
   const ownPages = `${new URL((yield* Settings).baseUrl).origin}/*`
@@ -16,12 +19,14 @@ export const makeRedirectUrlCheck = Effect.gen(function* () {
     path: string
   ) {
     const { auth } = (yield* configs.current(environmentId)).config
-    const addresses = { auth: { ...auth, redirectUrls: [...auth.redirectUrls, ownPages] } }
+    const allowed = { auth: { ...auth, redirectUrls: [...auth.redirectUrls, ownPages] } }
     const development = name === "development"
-    if (redirectUrlAllowed(addresses, redirectUrl, { development })) return
+    if (redirectUrlAllowed(allowed, redirectUrl, { development })) return
     return yield* new InvalidRequest({
       details: {
-        issues: [{ path, message: "This address is not in auth.redirectUrls of the config." }]
+        issues: [
+          { path, message: "The URL is not allowed. Add it to auth.redirectUrls in the config." }
+        ]
       }
     })
   })

@@ -1,8 +1,7 @@
 /**
- * The config of environments (spec sections 2.2 and 4.7, decisions 3.5): versions and their history.
- * A push validates the whole document first and changes nothing when it has a problem; pushes to one
- * environment are serialized, so none is lost. Reading is a cache hit on a warm node, and a push is
- * in force on all nodes within a second.
+ * Versioned configs of environments. A push validates the whole document first and stores nothing when
+ * it has an issue. A row lock serializes pushes to one environment, so each gets its own version. Each
+ * node caches the current config; a push takes effect on all nodes within a second.
  */
 import {
   Cache,
@@ -34,29 +33,29 @@ import { ConfigRepository } from "#sql/config"
 import { Invalidation } from "#server/platform/invalidation"
 import { Settings } from "#server/platform/settings/settings"
 
-/** The config of an environment as it is in force; version 0 is the empty one of a new environment. */
+/** The current config of an environment. Version 0 is the empty config of a new environment. */
 export interface CurrentConfig {
   readonly version: number
   readonly config: EnvironmentConfig
   readonly document: Schema.Json
 }
 
-/** A document to put in force. */
+/** A config document to validate and store as the next version. */
 export interface ConfigPush {
   readonly environmentId: EnvironmentId
   readonly document: Schema.Json
-  /** Who pushes: the id of a key or a developer, or `system`. */
+  /** The id of a key or a developer, or `system`. */
   readonly pushedBy: string
-  /** The `If-Match` header: push only onto one of these versions. */
+  /** The `If-Match` header: the push fails unless one of these versions is current. */
   readonly ifMatch?: string | undefined
 }
 
 type PushError = InvalidConfig | FeatureUnavailable | ConfigConflict | PayloadTooLarge
 
-/** The second line of defence behind the invalidation: nothing is believed for longer. */
-const trust = "60 seconds"
+/** Bounds how long a node uses a stale config when an invalidation message is lost. */
+const cacheTtl = "60 seconds"
 
-/** Changes that wait for a slow consumer; beyond it the oldest are lost to it. */
+/** Bound of the queue for a slow consumer of `changes`; beyond it the oldest changes are dropped. */
 const changesCapacity = 1024
 
 /** The entity tag of a version. */
@@ -69,20 +68,20 @@ export const matchesVersion = (tags: string, version: number): boolean =>
     return bare === "*" || bare === etagOf(version)
   })
 
-/** The configs of all environments. */
+/** Reads and pushes the configs of all environments. */
 export class Configs extends Context.Service<
   Configs,
   {
     readonly current: (environmentId: EnvironmentId) => Effect.Effect<CurrentConfig>
     readonly push: (push: ConfigPush) => Effect.Effect<ConfigPushed, PushError>
-    /** Environments whose config may have changed, on whichever node; `current` is new by then. */
+    /** Environments whose config may have changed on any node; `current` already returns the new one. */
     readonly changes: Stream.Stream<EnvironmentId>
   }
 >()("server/features/config/service/Configs") {
   static readonly layer = Layer.effect(
     Configs,
     Effect.gen(function* () {
-      const { cached, changes } = yield* currentConfigs
+      const { cached, changes } = yield* makeConfigCache
       const push = yield* makePush
       const sql = yield* SqlClient.SqlClient
       return Configs.of({
@@ -99,17 +98,17 @@ export class Configs extends Context.Service<
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 
-/** The configs in force, and the environments whose config changes. */
-const currentConfigs = Effect.gen(function* () {
-  const rows = yield* ConfigRepository
+/** Per-node cache of current configs, and the stream of changed environments. */
+const makeConfigCache = Effect.gen(function* () {
+  const repository = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)
   const cached = yield* Cache.make({
     capacity: caches.environments,
-    timeToLive: trust,
+    timeToLive: cacheTtl,
     lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-      const { document, version } = yield* newest(rows, environmentId)
-      // Only what decoded is ever stored.
+      const { document, version } = yield* newest(repository, environmentId)
+      // A stored document has been validated by its push, so a decoding error is a defect.
       const config = yield* Effect.orDie(Effect.fromResult(decodeConfig(document)))
       return { version, config, document } satisfies CurrentConfig
     })
@@ -117,10 +116,10 @@ const currentConfigs = Effect.gen(function* () {
   yield* invalidation.subscribe(
     Effect.fnUntraced(function* ({ id, kind }) {
       if (kind !== "config" && kind !== "everything") return
-      const known = Array.from(yield* Cache.keys(cached))
-      // A push on this node has dropped its own entry already: it is news all the same.
-      const named = isEnvironmentId(id) ? [id] : []
-      const changed = kind === "everything" ? known : named
+      const cachedIds = Array.from(yield* Cache.keys(cached))
+      // A push on this node has removed its cache entry already; subscribers still need the change.
+      const changedIds = isEnvironmentId(id) ? [id] : []
+      const changed = kind === "everything" ? cachedIds : changedIds
       yield* Effect.forEach(changed, (it) => Cache.invalidate(cached, it), { discard: true })
       yield* PubSub.publishAll(changes, changed)
     })
@@ -128,29 +127,29 @@ const currentConfigs = Effect.gen(function* () {
   return { cached, changes }
 })
 
-const newest = (rows: ConfigRepository["Service"], environmentId: string) =>
+const newest = (repository: ConfigRepository["Service"], environmentId: string) =>
   Effect.map(
-    rows.newest(environmentId),
+    repository.newest(environmentId),
     Option.getOrElse(() => ({ version: 0, document: {} }))
   )
 
-/** The features that a config turns on although this deployment does not offer them. */
-const notOffered = (
+/** Features that the config enables although this deployment does not offer them. */
+const unavailableFeatures = (
   { features }: EnvironmentConfig,
   offered: ReadonlySet<FeatureName>
 ): ReadonlyArray<FeatureName> =>
   Record.keys(features).filter((name) => features[name] && !offered.has(name))
 
 const makePush = Effect.gen(function* () {
-  const rows = yield* ConfigRepository
+  const repository = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const settings = yield* Settings
   const sql = yield* SqlClient.SqlClient
 
   const store = Effect.fnUntraced(function* (push: ConfigPush) {
     const { document, environmentId, ifMatch, pushedBy } = push
-    yield* rows.serialize(environmentId)
-    const before = yield* newest(rows, environmentId)
+    yield* repository.lockEnvironment(environmentId)
+    const before = yield* newest(repository, environmentId)
     if (ifMatch !== undefined && !matchesVersion(ifMatch, before.version)) {
       return yield* new ConfigConflict({ details: { currentVersion: before.version } })
     }
@@ -158,7 +157,7 @@ const makePush = Effect.gen(function* () {
     if (changed.length === 0) return { configVersion: before.version, changed }
     const version = before.version + 1
     const createdAt = yield* DateTime.now
-    yield* rows.insert({ environmentId, version, document, pushedBy, createdAt })
+    yield* repository.insert({ environmentId, version, document, pushedBy, createdAt })
     yield* invalidation.publish({ kind: "config", id: environmentId })
     return { configVersion: version, changed }
   })
@@ -169,7 +168,7 @@ const makePush = Effect.gen(function* () {
       return yield* new PayloadTooLarge({ details: { limit: limits.documentMaxBytes } })
     }
     const config = yield* Effect.fromResult(decodeConfig(document))
-    const features = notOffered(config, settings.features)
+    const features = unavailableFeatures(config, settings.features)
     if (features.length > 0) return yield* new FeatureUnavailable({ details: { features } })
     const stored = yield* Effect.catchTag(sql.withTransaction(store(push)), "SqlError", Effect.die)
     return { ...stored, warnings: configWarnings(config, document) }

@@ -1,4 +1,4 @@
-/** `/v1/developers` and `/v1/platform/info` (spec section 4.9). */
+/** Developer accounts over HTTP: `/v1/developers` and `/v1/platform/info`. */
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -15,7 +15,7 @@ import { Throttles } from "#server/platform/throttles"
 import { DeveloperAccounts } from "./service.ts"
 import { DeveloperSessions } from "./sessions.ts"
 
-/** What amounts of money are in, once there are any. */
+/** Currency that `/v1/platform/info` reports; billing is off. */
 const currency = "usd"
 
 const AccessHttp = HttpApiBuilder.group(
@@ -34,14 +34,14 @@ const AccessHttp = HttpApiBuilder.group(
         return yield* accounts.signup(payload)
       }),
       login: Effect.fnUntraced(function* ({ payload: { email, password }, request }) {
-        const from = `developer-login:${addressOf(request)}`
+        const addressKey = `developer-login:${addressOf(request)}`
         const account = sha256(normalizeEmail(email))
-        const guard = countFailures(throttles, [
-          [limits.loginPerAddress, from],
-          [limits.loginPerAccount, `${from}:${account}`],
+        const limitFailures = countFailures(throttles, [
+          [limits.loginPerAddress, addressKey],
+          [limits.loginPerAccount, `${addressKey}:${account}`],
           [limits.loginPerAccountAnywhere, `developer-login:anywhere:${account}`]
         ])
-        return yield* guard(accounts.login(email, password))
+        return yield* limitFailures(accounts.login(email, password))
       })
     })
   })
@@ -54,8 +54,8 @@ const AccountHttp = HttpApiBuilder.group(
     const accounts = yield* DeveloperAccounts
     const sessions = yield* DeveloperSessions
     const throttles = yield* Throttles
-    /** A stolen session must not find the password out by trying. */
-    const guardOf = ({ developerId }: DeveloperCaller) =>
+    /** Limits failed proofs, so that a stolen session cannot guess the password. */
+    const limitFailedProofs = ({ developerId }: DeveloperCaller) =>
       countFailures(throttles, [[limits.loginPerAccount, `developer-proof:${developerId}`]])
     return handlers.handleAll({
       logout: Effect.fnUntraced(function* () {
@@ -70,7 +70,7 @@ const AccountHttp = HttpApiBuilder.group(
         const caller = yield* CurrentDeveloper
         const { currentPassword: password, newPassword, reauthToken } = payload
         const change = accounts.setPassword(caller, { password, reauthToken }, newPassword)
-        return { developer: yield* guardOf(caller)(change) }
+        return { developer: yield* limitFailedProofs(caller)(change) }
       }),
       identities: Effect.fnUntraced(function* () {
         return { identities: yield* accounts.identities(yield* CurrentDeveloper) }
@@ -78,7 +78,7 @@ const AccountHttp = HttpApiBuilder.group(
       unlink: Effect.fnUntraced(function* ({ params, payload }) {
         const caller = yield* CurrentDeveloper
         const remove = accounts.unlink(caller, params.provider, payload)
-        return { identities: yield* guardOf(caller)(remove) }
+        return { identities: yield* limitFailedProofs(caller)(remove) }
       })
     })
   })

@@ -1,6 +1,6 @@
 /**
- * Developers' accounts (spec section 4.9, decisions 3.13.1): signing up, signing in, the password. The
- * first account of a deployment is whoever comes first; after it `SVC_SIGNUPS` decides.
+ * Developer accounts: sign-up, sign-in, passwords and external identities. With `SVC_SIGNUPS=closed`
+ * the first sign-up of a deployment still succeeds; later ones are closed.
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -34,13 +34,13 @@ import { DeveloperSessions } from "./sessions.ts"
 
 type SignupError = SignupsClosed | EmailTaken | InvalidInviteCode | InviteCodeUsed | Unavailable
 
-/** What somebody shows to prove who it is. */
+/** Proof that the caller is the account's owner: the password, or a fresh external sign-in. */
 export interface Proof {
   readonly password?: string | undefined
   readonly reauthToken?: string | undefined
 }
 
-/** A developer as the developer sees it. */
+/** Converts a row to the developer's view of the account. */
 const viewOf = ({ createdAt, email, id, name, passwordHash }: DeveloperRow): Developer => ({
   id,
   email,
@@ -49,17 +49,18 @@ const viewOf = ({ createdAt, email, id, name, passwordHash }: DeveloperRow): Dev
   createdAt: DateTime.formatIso(createdAt)
 })
 
+/** Creates developer accounts and changes how they sign in. */
 export class DeveloperAccounts extends Context.Service<
   DeveloperAccounts,
   {
     readonly signup: (signup: Signup) => Effect.Effect<DeveloperSignedIn, SignupError>
-    /** One error for whatever is wrong, after the same time. */
+    /** Returns the same error after the same time for an unknown email and for a wrong password. */
     readonly login: (
       email: string,
       password: string
     ) => Effect.Effect<DeveloperSignedIn, InvalidCredentials | Unavailable>
     readonly me: (caller: DeveloperCaller) => Effect.Effect<Developer, Unauthorized>
-    /** A new password; every other session of the developer ends. */
+    /** Sets a new password and ends all other sessions of the developer. */
     readonly setPassword: (
       caller: DeveloperCaller,
       proof: Proof,
@@ -68,7 +69,7 @@ export class DeveloperAccounts extends Context.Service<
     readonly identities: (
       caller: DeveloperCaller
     ) => Effect.Effect<ReadonlyArray<DeveloperIdentity>>
-    /** Removes an external identity; the others. The last way to sign in stays. */
+    /** Removes an external identity and returns the others. The last sign-in method stays. */
     readonly unlink: (
       caller: DeveloperCaller,
       provider: string,
@@ -77,7 +78,7 @@ export class DeveloperAccounts extends Context.Service<
       ReadonlyArray<DeveloperIdentity>,
       InvalidCredentials | LastLoginMethod | NotFound | Unauthorized | Unavailable
     >
-    /** Who may sign up right now. */
+    /** The current sign-up policy; `open` until the first account exists. */
     readonly signups: Effect.Effect<"closed" | "invite" | "open">
   }
 >()("server/features/developers/service/DeveloperAccounts") {
@@ -93,16 +94,18 @@ export class DeveloperAccounts extends Context.Service<
   )
 }
 
-/** Who may sign up: the first one always may, unless only those with a code do. */
+/** Reads the sign-up policy: `closed` is `open` until the first account exists. */
 const makeSignups = Effect.gen(function* () {
-  const rows = yield* DeveloperRepository
+  const repository = yield* DeveloperRepository
   const { signups } = yield* Settings
   if (signups !== "closed") return Effect.succeed(signups)
-  return Effect.map(rows.isEmpty, (first) => (first ? ("open" as const) : ("closed" as const)))
+  return Effect.map(repository.isEmpty, (isFirst) =>
+    isFirst ? ("open" as const) : ("closed" as const)
+  )
 })
 
 const makeSignup = Effect.gen(function* () {
-  const rows = yield* DeveloperRepository
+  const repository = yield* DeveloperRepository
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
   const settings = yield* Settings
@@ -111,8 +114,8 @@ const makeSignup = Effect.gen(function* () {
   const signups = yield* makeSignups
   const codes = new Set(settings.inviteCodes.map((code) => sha256(Redacted.value(code))))
 
-  /** The hash of a code that may be used; none where none is given or needed. */
-  const invited = Effect.fnUntraced(function* (code: string | undefined) {
+  /** Returns the hash of a valid invite code; none when no code is given and none is needed. */
+  const checkInvite = Effect.fnUntraced(function* (code: string | undefined) {
     const policy = yield* signups
     if (policy === "closed") return yield* new SignupsClosed()
     if (code === undefined && policy === "open") return undefined
@@ -121,19 +124,19 @@ const makeSignup = Effect.gen(function* () {
   })
 
   const store = Effect.fnUntraced(function* (row: DeveloperRow, inviteCode: string | undefined) {
-    yield* rows.serialize
-    const codeHash = yield* invited(inviteCode)
-    if (Option.isSome(yield* rows.findByEmail(row.email))) return yield* new EmailTaken()
-    yield* rows.insert(row)
+    yield* repository.lockAccounts
+    const codeHash = yield* checkInvite(inviteCode)
+    if (Option.isSome(yield* repository.findByEmail(row.email))) return yield* new EmailTaken()
+    yield* repository.insert(row)
     if (codeHash === undefined) return
     const use = { codeHash, developerId: row.id, usedAt: row.createdAt }
-    if (!(yield* rows.useInvite(use))) return yield* new InviteCodeUsed()
+    if (!(yield* repository.useInvite(use))) return yield* new InviteCodeUsed()
   })
 
   return Effect.fn("DeveloperAccounts.signup")(
     function* ({ email, inviteCode, name, password }: Signup) {
-      // Nobody hashes for those who are not let in; whether they still are is asked again below.
-      yield* invited(inviteCode)
+      // Check before the expensive password hash. The transaction checks again under its lock.
+      yield* checkInvite(inviteCode)
       const row: DeveloperRow = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
@@ -149,44 +152,46 @@ const makeSignup = Effect.gen(function* () {
   )
 })
 
-const wrongPassword = Effect.fail(new InvalidCredentials({ message: "The password is wrong." }))
+const wrongPassword = Effect.fail(
+  new InvalidCredentials({ message: "The current password is wrong." })
+)
 
-/** Whether somebody is the developer of a row. */
-const makeProve = Effect.map(Passwords, (passwords) =>
+/** Fails with `invalid_credentials` unless the proof matches the account. */
+const makeVerifyProof = Effect.map(Passwords, (passwords) =>
   Effect.fnUntraced(function* (row: DeveloperRow, { password }: Proof) {
-    const proved = yield* passwords.verify(password ?? "", row.passwordHash)
-    if (!proved) return yield* wrongPassword
+    const valid = yield* passwords.verify(password ?? "", row.passwordHash)
+    if (!valid) return yield* wrongPassword
   })
 )
 
-/** The row of a session's developer; the session may outlive it by a moment. */
-const makeRowOf = Effect.map(DeveloperRepository, (rows) =>
+/** Finds the row of a session's developer, which may have been deleted after the session was checked. */
+const makeRowOf = Effect.map(DeveloperRepository, (repository) =>
   Effect.fnUntraced(function* ({ developerId }: DeveloperCaller) {
-    const found = yield* rows.find(developerId)
+    const found = yield* repository.find(developerId)
     return Option.isSome(found) ? found.value : yield* new Unauthorized()
   })
 )
 
 const makeAccess = Effect.gen(function* () {
-  const rows = yield* DeveloperRepository
+  const repository = yield* DeveloperRepository
   const passwords = yield* Passwords
   const sessions = yield* DeveloperSessions
   const transaction = yield* makeTransaction
-  const prove = yield* makeProve
+  const verifyProof = yield* makeVerifyProof
   const rowOf = yield* makeRowOf
   return {
     login: Effect.fn("DeveloperAccounts.login")(function* (email: string, password: string) {
-      const found = Option.getOrUndefined(yield* rows.findByEmail(normalizeEmail(email)))
+      const found = Option.getOrUndefined(yield* repository.findByEmail(normalizeEmail(email)))
       const from = found?.passwordHash ?? null
-      const right = yield* passwords.verify(password, from)
-      if (!right || found === undefined || from === null) return yield* new InvalidCredentials()
+      const valid = yield* passwords.verify(password, from)
+      if (!valid || found === undefined || from === null) return yield* new InvalidCredentials()
       const { id: developerId } = found
       const to = passwords.isOutdated(from) ? yield* passwords.hash(password) : from
-      // A password that is changed at this moment opens nothing.
+      // A concurrent password change fails this sign-in: the old password must not create a session.
       const { expiresAt, token } = yield* transaction(
         Effect.gen(function* () {
-          const holds = yield* rows.replacePassword({ developerId, from, to })
-          return holds ? yield* sessions.create(developerId) : yield* new InvalidCredentials()
+          const replaced = yield* repository.replacePassword({ developerId, from, to })
+          return replaced ? yield* sessions.create(developerId) : yield* new InvalidCredentials()
         })
       )
       return { developer: viewOf(found), token, expiresAt: DateTime.formatIso(expiresAt) }
@@ -199,13 +204,17 @@ const makeAccess = Effect.gen(function* () {
     ) {
       const { developerId, sessionId } = caller
       const row = yield* rowOf(caller)
-      yield* prove(row, proof)
+      yield* verifyProof(row, proof)
       const to = yield* passwords.hash(password)
       yield* transaction(
         Effect.gen(function* () {
-          const holds = yield* rows.replacePassword({ developerId, from: row.passwordHash, to })
-          if (!holds) return yield* wrongPassword
-          yield* rows.endOtherSessions({ developerId, sessionId })
+          const replaced = yield* repository.replacePassword({
+            developerId,
+            from: row.passwordHash,
+            to
+          })
+          if (!replaced) return yield* wrongPassword
+          yield* repository.endOtherSessions({ developerId, sessionId })
         })
       )
       return viewOf({ ...row, passwordHash: to })
@@ -214,12 +223,12 @@ const makeAccess = Effect.gen(function* () {
 })
 
 const makeIdentities = Effect.gen(function* () {
-  const rows = yield* DeveloperRepository
+  const repository = yield* DeveloperRepository
   const sql = yield* SqlClient.SqlClient
-  const prove = yield* makeProve
+  const verifyProof = yield* makeVerifyProof
   const rowOf = yield* makeRowOf
   const identities = ({ developerId }: DeveloperCaller) =>
-    Effect.map(rows.identities(developerId), (found) =>
+    Effect.map(repository.identities(developerId), (found) =>
       found.map(({ linkedAt, ...identity }) => ({
         ...identity,
         linkedAt: DateTime.formatIso(linkedAt)
@@ -227,14 +236,16 @@ const makeIdentities = Effect.gen(function* () {
     )
   const remove = Effect.fnUntraced(function* (caller: DeveloperCaller, provider: string) {
     const { developerId } = caller
-    yield* rows.hold(developerId)
+    yield* repository.lockAccount(developerId)
     const { passwordHash } = yield* rowOf(caller)
-    const linked = yield* rows.identities(developerId)
+    const linked = yield* repository.identities(developerId)
     if (!linked.some((identity) => identity.provider === provider)) return yield* new NotFound()
     if (linked.length === 1 && passwordHash === null) {
-      return yield* new LastLoginMethod({ message: "This is your last way to sign in." })
+      return yield* new LastLoginMethod({
+        message: "This is your last sign-in method. Set a password first."
+      })
     }
-    yield* rows.unlink({ developerId, provider })
+    yield* repository.unlink({ developerId, provider })
   })
   return {
     identities,
@@ -243,7 +254,7 @@ const makeIdentities = Effect.gen(function* () {
       provider: string,
       proof: Proof
     ) {
-      yield* prove(yield* rowOf(caller), proof)
+      yield* verifyProof(yield* rowOf(caller), proof)
       yield* Effect.catchTag(sql.withTransaction(remove(caller, provider)), "SqlError", Effect.die)
       return yield* identities(caller)
     })

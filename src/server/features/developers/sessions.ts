@@ -1,6 +1,6 @@
 /**
- * Developers' sessions (spec section 5, decisions 3.13.1): a `kds_` token of 256 random bits, kept as
- * its hash. It lasts 30 days from its last use, so that a dashboard in use never signs out.
+ * Developer sessions. A session is a `kds_` token of 256 random bits, stored as its SHA-256 hash. It
+ * expires 30 days after its last use, so a dashboard in use stays signed in.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -12,26 +12,29 @@ import { DeveloperRepository } from "#sql/developers"
 import { sweepDaily } from "#server/platform/database"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 
-const tokenForm = /^kds_[A-Za-z0-9_-]{43}$/
+const tokenPattern = /^kds_[A-Za-z0-9_-]{43}$/
 
-const life = Duration.seconds(limits.sessionSeconds)
+const lifetime = Duration.seconds(limits.sessionSeconds)
 
-/** A session's end moves at most this often: a dashboard asks more than once. */
-const slideEvery = Duration.hours(1)
+/** Minimum interval between two extensions, because a dashboard sends many requests. */
+const extendInterval = Duration.hours(1)
 
-/** A session as its developer gets it, once. */
+/** A new session; the plain token is returned only here. */
 export interface CreatedSession {
   readonly token: string
   readonly expiresAt: DateTime.Utc
 }
 
-const unauthorized = new Unauthorized({ message: "A valid developer session (kds_) is needed." })
+const unauthorized = new Unauthorized({
+  message: "The developer session is missing or has expired. Sign in for a new kds_ token."
+})
 
+/** Creates, verifies and ends developer sessions. */
 export class DeveloperSessions extends Context.Service<
   DeveloperSessions,
   {
     readonly create: (developerId: DeveloperId) => Effect.Effect<CreatedSession>
-    /** The developer of a token; `unauthorized` when it is none, unknown, ended or expired. */
+    /** Returns the developer of a token; fails with `unauthorized` for any other text. */
     readonly verify: (token: string) => Effect.Effect<DeveloperCaller, Unauthorized>
     readonly end: (session: DeveloperSessionId) => Effect.Effect<void>
   }
@@ -39,32 +42,32 @@ export class DeveloperSessions extends Context.Service<
   static readonly layer = Layer.effect(
     DeveloperSessions,
     Effect.gen(function* () {
-      const rows = yield* DeveloperRepository
+      const repository = yield* DeveloperRepository
       const random = yield* SecureRandom.SecureRandom
-      yield* sweepDaily("Developers' sessions", rows.sweepSessions)
+      yield* sweepDaily("Developers' sessions", repository.sweepSessions)
       return DeveloperSessions.of({
-        end: rows.endSession,
+        end: repository.endSession,
         create: Effect.fn("DeveloperSessions.open")(
           function* (developerId: DeveloperId) {
             const token = `kds_${yield* randomSecret}`
             const id = yield* newId.developerSession
             const createdAt = yield* DateTime.now
-            const expiresAt = DateTime.addDuration(createdAt, life)
+            const expiresAt = DateTime.addDuration(createdAt, lifetime)
             const tokenHash = sha256(token)
-            yield* rows.insertSession({ id, developerId, tokenHash, createdAt, expiresAt })
+            yield* repository.insertSession({ id, developerId, tokenHash, createdAt, expiresAt })
             return { token, expiresAt }
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
         verify: Effect.fn("DeveloperSessions.verify")(function* (token) {
-          if (!tokenForm.test(token)) return yield* unauthorized
+          if (!tokenPattern.test(token)) return yield* unauthorized
           const now = yield* DateTime.now
-          const found = yield* rows.openSession({ tokenHash: sha256(token), now })
+          const found = yield* repository.findSession({ tokenHash: sha256(token), now })
           if (Option.isNone(found)) return yield* unauthorized
           const { expiresAt, ...developer } = found.value
-          const next = DateTime.addDuration(now, life)
-          if (Duration.isGreaterThan(DateTime.distance(expiresAt, next), slideEvery)) {
-            yield* rows.extendSession({ sessionId: developer.sessionId, expiresAt: next })
+          const extended = DateTime.addDuration(now, lifetime)
+          if (Duration.isGreaterThan(DateTime.distance(expiresAt, extended), extendInterval)) {
+            yield* repository.extendSession({ sessionId: developer.sessionId, expiresAt: extended })
           }
           return developer
         })

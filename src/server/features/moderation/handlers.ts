@@ -1,5 +1,5 @@
 /**
- * Moderation over HTTP: bans, appeals and age groups for operators (spec section 4.8).
+ * Moderation over HTTP for operators: bans, appeals, age groups and token verification.
  */
 import { Effect, Layer, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -37,12 +37,12 @@ const makeBans = Effect.gen(function* () {
     }: PlayerParams & { readonly payload: Ban }) {
       const { kind } = yield* CurrentActor
       if (payload.durationHours !== undefined && kind !== "key") {
-        const message = "Only a secret key can end a ban after a time"
+        const message = "Only a secret key can set the duration of a ban. Omit durationHours."
         const issues = [{ path: "durationHours", message }]
         return yield* new InvalidRequest({ details: { issues } })
       }
       const environment = yield* CurrentEnvironment
-      // Why is told with the ban: the log outlives the player.
+      // The entry omits the reason: the log outlives the player, whose data it must not keep.
       const ban = sanctions.ban(yield* playerRef(params.playerId), payload)
       return yield* audit.recordChange(environment, ban, ({ player }) => ({
         action: "player.ban",
@@ -75,7 +75,7 @@ const makePlayers = Effect.gen(function* () {
   const audit = yield* Audit
   const configs = yield* Configs
   const players = yield* PlayerRepository
-  const standings = yield* PlayerStatusCache
+  const playerStatuses = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
   return {
     age: Effect.fnUntraced(function* ({
@@ -88,7 +88,7 @@ const makePlayers = Effect.gen(function* () {
       const change = Effect.gen(function* () {
         const after = yield* players.declareAge(environmentId, playerId, payload.band)
         if (Option.isNone(after)) return yield* new PlayerNotFound()
-        yield* standings.invalidate(environmentId, playerId)
+        yield* playerStatuses.invalidate(environmentId, playerId)
       })
       yield* audit.recordChange(yield* CurrentEnvironment, change, () => ({
         action: "player.age",
@@ -111,8 +111,8 @@ const makePlayers = Effect.gen(function* () {
       const { playerId } = caller
       const found = yield* players.find(environmentId, playerId)
       if (Option.isNone(found)) return yield* new PlayerNotFound()
-      const standing = yield* standings.get(environmentId, playerId)
-      const banned = standing?.banned !== undefined
+      const status = yield* playerStatuses.get(environmentId, playerId)
+      const banned = status?.banned !== undefined
       return { player: { id: playerId, displayName: found.value.displayName, banned } }
     })
   }
@@ -120,7 +120,7 @@ const makePlayers = Effect.gen(function* () {
 
 const isAppealId = Schema.is(AppealId)
 
-/** Where a page of appeals ends. */
+/** The cursor of a page of appeals: 0 for open or 1 for closed, then the last appeal's id. */
 const cursorOf = ({ id, status }: AppealItem): string => `${status === "open" ? 0 : 1}${id}`
 
 const afterCursor = (cursor: string | undefined) =>
@@ -132,7 +132,7 @@ interface ListQuery {
   readonly cursor?: string
 }
 
-interface Resolving {
+interface ResolveRequest {
   readonly params: { readonly appealId: string }
   readonly payload: { readonly accept: boolean; readonly response?: string }
 }
@@ -151,7 +151,7 @@ const makeAppeals = Effect.gen(function* () {
       const last = found.length > limit ? appeals.at(-1) : undefined
       return { appeals, nextCursor: last === undefined ? null : cursorOf(last) }
     }),
-    resolve: Effect.fnUntraced(function* ({ params: { appealId }, payload }: Resolving) {
+    resolve: Effect.fnUntraced(function* ({ params: { appealId }, payload }: ResolveRequest) {
       const environment = yield* CurrentEnvironment
       const { environmentId } = environment
       const { accept, response } = payload

@@ -1,9 +1,9 @@
 /**
- * The rules of bans and appeals (spec section 3, decisions 3.3). Pure: a player's last ban, what is
- * asked and the time in, the ban as it is then out.
+ * Rules of bans and appeals, as pure functions from a player's last ban, a request and the current
+ * time to the new row.
  *
- * Invariants: a ban that is over never begins again; it has at most one appeal, which is resolved once
- * and never open when the ban is over.
+ * Invariants: an ended ban never becomes active again. A ban has at most one appeal. An appeal is
+ * resolved once, and it is never open after the ban has ended.
  */
 import { DateTime, Result } from "effect"
 import { AlreadyAppealed, AlreadyResolved, SanctionInactive } from "#rpc/errors/codes"
@@ -13,7 +13,7 @@ import { isActive } from "../players/active-ban.ts"
 
 type Time = DateTime.Utc
 
-/** What a ban is begun with. */
+/** Fields of a ban that its creation sets. */
 export type NewBan = Pick<
   SanctionRow,
   "id" | "environmentId" | "playerId" | "reason" | "note" | "expiresAt"
@@ -24,14 +24,14 @@ const acceptOpenAppeal = (ban: SanctionRow, at: Time): SanctionRow =>
     ? { ...ban, appealStatus: "accepted", appealResponse: null, resolvedAt: at }
     : ban
 
-/** The ban as the time has left it: its end by itself closes an open appeal. */
+/** Accepts the open appeal of an expired ban; the appeal closes at the ban's expiry time. */
 export const closeExpiredAppeal = (ban: SanctionRow, now: Time): SanctionRow => {
   const { expiresAt, liftedAt } = ban
-  const over = liftedAt === null && expiresAt !== null && !isActive(ban, now)
-  return over ? acceptOpenAppeal(ban, expiresAt) : ban
+  const expired = liftedAt === null && expiresAt !== null && !isActive(ban, now)
+  return expired ? acceptOpenAppeal(ban, expiresAt) : ban
 }
 
-/** A new ban; one that is in force has another reason and end from now on, and keeps its appeal. */
+/** Creates a ban, or changes the reason and the expiry of the active one, which keeps its appeal. */
 export const ban = (last: SanctionRow | undefined, next: NewBan, now: Time): SanctionRow => {
   if (last !== undefined && isActive(last, now)) {
     const { expiresAt, note, reason } = next
@@ -50,13 +50,13 @@ export const ban = (last: SanctionRow | undefined, next: NewBan, now: Time): San
   }
 }
 
-/** The ban is lifted, if it is in force. */
+/** Lifts the ban if it is active. */
 export const lift = (last: SanctionRow, now: Time): SanctionRow =>
   isActive(last, now)
     ? { ...acceptOpenAppeal(last, now), liftedAt: now }
     : closeExpiredAppeal(last, now)
 
-/** The player appeals, once. */
+/** Records the player's appeal; a ban has at most one. */
 export const appeal = (
   last: SanctionRow,
   { id, message }: { readonly id: AppealId; readonly message: string },
@@ -73,7 +73,7 @@ export const appeal = (
   })
 }
 
-/** The operator's word on an appeal; accepting it lifts the ban. */
+/** Records the operator's decision on an appeal; acceptance lifts the ban. */
 export const resolve = (
   appealed: SanctionRow,
   { accept, response }: { readonly accept: boolean; readonly response: string | null },

@@ -1,7 +1,7 @@
 /**
- * Bans and appeals (spec sections 3, 4.2 and 4.8, decisions 3.3). Each change holds the player's row,
- * decides by the rules on what is stored, and tells all nodes with its commit: so of two at once each
- * builds on the other, and a ban that is answered is in force everywhere.
+ * Bans and appeals. Each change locks the player's row, applies the rules to the stored bans, and
+ * notifies all nodes with its commit. So concurrent changes of one player serialize, and a ban has
+ * taken effect on all nodes when its reply is sent.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -30,12 +30,13 @@ export interface PlayerRef {
   readonly playerId: PlayerId
 }
 
-/** An appeal; without a sanction it is against the last ban. */
+/** A player's appeal; without `sanctionId` it is against the last ban. */
 export interface AppealRequest extends PlayerRef {
   readonly sanctionId: string | undefined
   readonly message: string
 }
 
+/** An operator's decision on an appeal. */
 export interface Resolution {
   readonly environmentId: EnvironmentId
   readonly appealId: string
@@ -43,17 +44,17 @@ export interface Resolution {
   readonly response: string | undefined
 }
 
-/** The bans of players and the appeals against them. */
+/** Bans players and resolves their appeals. */
 export class Sanctions extends Context.Service<
   Sanctions,
   {
     readonly ban: (player: PlayerRef, terms: Ban) => Effect.Effect<BanResult, PlayerNotFound>
-    /** Lifts the ban, if there is one. */
+    /** Lifts the active ban, if any. */
     readonly unban: (player: PlayerRef) => Effect.Effect<BanResult, PlayerNotFound>
     /** The player's bans, newest first. */
     readonly list: (player: PlayerRef) => Effect.Effect<ReadonlyArray<Sanction>>
     readonly appeal: (
-      appealing: AppealRequest
+      request: AppealRequest
     ) => Effect.Effect<Sanction, NotFound | AlreadyAppealed | SanctionInactive>
     /** Appeals, the open ones first, then by age. */
     readonly appeals: (page: Omit<AppealsPage, "now">) => Effect.Effect<ReadonlyArray<AppealItem>>
@@ -65,18 +66,18 @@ export class Sanctions extends Context.Service<
   static readonly layer = Layer.effect(
     Sanctions,
     Effect.gen(function* () {
-      const rows = yield* SanctionRepository
-      const inTurn = yield* makeWithLockedPlayer
+      const repository = yield* SanctionRepository
+      const withLockedPlayer = yield* makeWithLockedPlayer
       return Sanctions.of({
-        ...(yield* makeBans(inTurn)),
-        ...(yield* makeAppeals(inTurn)),
+        ...(yield* makeBans(withLockedPlayer)),
+        ...(yield* makeAppeals(withLockedPlayer)),
         list: Effect.fn("Sanctions.list")(function* (player) {
           const now = yield* DateTime.now
-          return (yield* rows.ofPlayer(player)).map((row) => sanctionView(row, now))
+          return (yield* repository.listByPlayer(player)).map((row) => sanctionView(row, now))
         }),
         appeals: Effect.fn("Sanctions.appeals")(function* (page) {
           const now = yield* DateTime.now
-          const found = yield* rows.appeals({ ...page, now })
+          const found = yield* repository.appeals({ ...page, now })
           return found.flatMap((row) => appealItem(row, row.displayName, now) ?? [])
         })
       })
@@ -84,7 +85,7 @@ export class Sanctions extends Context.Service<
   )
 }
 
-/** What a change decides on: the player, held, and its bans. */
+/** Input of a change: the player, whose row is locked, and its bans. */
 interface LockedPlayer {
   readonly displayName: string
   /** Newest first. */
@@ -94,46 +95,50 @@ interface LockedPlayer {
 
 type WithLockedPlayer = <A, E, R>(
   player: PlayerRef,
-  change: (held: LockedPlayer) => Effect.Effect<A, E, R>
+  change: (locked: LockedPlayer) => Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | PlayerNotFound, R>
 
-/** Changes of one player are made one after the other, each in a transaction. */
+/** Runs a change in a transaction that locks the player's row, so changes of one player serialize. */
 const makeWithLockedPlayer = Effect.gen(function* () {
-  const rows = yield* SanctionRepository
+  const repository = yield* SanctionRepository
   const sql = yield* SqlClient.SqlClient
-  const inTurn: WithLockedPlayer = (player, change) =>
+  const withLockedPlayer: WithLockedPlayer = (player, change) =>
     Effect.gen(function* () {
-      const held = yield* rows.hold(player)
-      if (Option.isNone(held)) return yield* new PlayerNotFound()
-      const bans = yield* rows.ofPlayer(player)
-      return yield* change({ ...held.value, bans, now: yield* DateTime.now })
+      const locked = yield* repository.lockPlayer(player)
+      if (Option.isNone(locked)) return yield* new PlayerNotFound()
+      const bans = yield* repository.listByPlayer(player)
+      return yield* change({ ...locked.value, bans, now: yield* DateTime.now })
     }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
-  return inTurn
+  return withLockedPlayer
 })
 
-const makeBans = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
+const makeBans = Effect.fnUntraced(function* (withLockedPlayer: WithLockedPlayer) {
   const invalidation = yield* Invalidation
-  const rows = yield* SanctionRepository
+  const repository = yield* SanctionRepository
   const sql = yield* SqlClient.SqlClient
-  const standings = yield* PlayerStatusCache
+  const playerStatuses = yield* PlayerStatusCache
   const random = yield* SecureRandom.SecureRandom
   return {
     ban: Effect.fn("Sanctions.ban")(
       function* (player: PlayerRef, { durationHours, publicNote, reason }: Ban) {
         const id = yield* newId.sanction
-        return yield* inTurn(
+        return yield* withLockedPlayer(
           player,
           Effect.fnUntraced(function* ({ bans: [last], now }) {
             const expiresAt =
               durationHours === undefined
                 ? null
                 : DateTime.add(now, { milliseconds: Math.ceil(durationHours * millisPerHour) })
-            const words = { reason: reason ?? null, note: publicNote ?? null }
-            const next = ban(last, { ...player, ...words, id, expiresAt }, now)
-            yield* rows.save(next)
-            const revoked = yield* rows.revokeSessions({ ...player, sanctionId: next.id, now })
-            yield* standings.invalidate(player.environmentId, player.playerId)
-            // By the answer the player writes on no node any more.
+            const texts = { reason: reason ?? null, note: publicNote ?? null }
+            const next = ban(last, { ...player, ...texts, id, expiresAt }, now)
+            yield* repository.save(next)
+            const revoked = yield* repository.revokeSessions({
+              ...player,
+              sanctionId: next.id,
+              now
+            })
+            yield* playerStatuses.invalidate(player.environmentId, player.playerId)
+            // Reply only after all nodes have closed the player's connections.
             yield* sql.afterCommit(invalidation.awaitAcknowledgements)
             return banResult(player.playerId, next, revoked, now)
           })
@@ -142,12 +147,12 @@ const makeBans = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
       Effect.provideService(SecureRandom.SecureRandom, random)
     ),
     unban: Effect.fn("Sanctions.unban")(function* (player: PlayerRef) {
-      return yield* inTurn(
+      return yield* withLockedPlayer(
         player,
         Effect.fnUntraced(function* ({ bans: [last], now }) {
           if (last !== undefined) {
-            yield* rows.save(lift(last, now))
-            yield* standings.invalidate(player.environmentId, player.playerId)
+            yield* repository.save(lift(last, now))
+            yield* playerStatuses.invalidate(player.environmentId, player.playerId)
           }
           return banResult(player.playerId, undefined, 0, now)
         })
@@ -156,22 +161,22 @@ const makeBans = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
   }
 })
 
-const makeAppeals = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
-  const rows = yield* SanctionRepository
-  const standings = yield* PlayerStatusCache
+const makeAppeals = Effect.fnUntraced(function* (withLockedPlayer: WithLockedPlayer) {
+  const repository = yield* SanctionRepository
+  const playerStatuses = yield* PlayerStatusCache
   const random = yield* SecureRandom.SecureRandom
   return {
     appeal: Effect.fn("Sanctions.appeal")(
       function* ({ message, sanctionId, ...player }: AppealRequest) {
         const id = yield* newId.appeal
-        return yield* inTurn(
+        return yield* withLockedPlayer(
           player,
           Effect.fnUntraced(function* ({ bans, now }) {
-            const meant =
-              sanctionId === undefined ? bans[0] : bans.find((one) => one.id === sanctionId)
-            if (meant === undefined) return yield* new NotFound()
-            const next = yield* Effect.fromResult(appeal(meant, { id, message }, now))
-            yield* rows.save(next)
+            const target =
+              sanctionId === undefined ? bans[0] : bans.find(({ id }) => id === sanctionId)
+            if (target === undefined) return yield* new NotFound()
+            const next = yield* Effect.fromResult(appeal(target, { id, message }, now))
+            yield* repository.save(next)
             return sanctionView(next, now)
           })
         ).pipe(Effect.catchTag("player_not_found", () => Effect.fail(new NotFound())))
@@ -181,17 +186,17 @@ const makeAppeals = Effect.fnUntraced(function* (inTurn: WithLockedPlayer) {
     resolve: Effect.fn("Sanctions.resolve")(function* (resolution: Resolution) {
       const { accept, appealId, environmentId } = resolution
       const response = resolution.response ?? null
-      const found = yield* rows.ofAppeal(environmentId, appealId)
+      const found = yield* repository.findByAppeal(environmentId, appealId)
       if (Option.isNone(found)) return yield* new NotFound()
       const { playerId } = found.value
-      return yield* inTurn(
+      return yield* withLockedPlayer(
         { environmentId, playerId },
         Effect.fnUntraced(function* ({ bans, displayName, now }) {
-          const appealed = bans.find((one) => one.appealId === appealId)
+          const appealed = bans.find((ban) => ban.appealId === appealId)
           if (appealed === undefined) return yield* new NotFound()
           const next = yield* Effect.fromResult(resolve(appealed, { accept, response }, now))
-          yield* rows.save(next)
-          if (accept) yield* standings.invalidate(environmentId, playerId)
+          yield* repository.save(next)
+          if (accept) yield* playerStatuses.invalidate(environmentId, playerId)
           return appealItem(next, displayName, now) ?? (yield* new NotFound())
         })
       ).pipe(Effect.catchTag("player_not_found", () => Effect.fail(new NotFound())))

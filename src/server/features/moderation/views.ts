@@ -1,4 +1,4 @@
-/** Bans and appeals as they are told: to the player, to operators (spec section 2.1, decisions 3.3). */
+/** Converts ban rows to API responses, for the player and for operators. */
 import { DateTime } from "effect"
 import type { Sanction } from "#rpc/appeals"
 import type { PlayerId } from "#rpc/ids"
@@ -28,7 +28,7 @@ const appealView = ({
         }
       }
 
-/** A ban as its player sees it. */
+/** The player's view of a ban; it omits the operator's reason. */
 export const sanctionView = (row: SanctionRow, now: DateTime.Utc): Sanction => ({
   id: row.id,
   kind: "ban",
@@ -40,13 +40,13 @@ export const sanctionView = (row: SanctionRow, now: DateTime.Utc): Sanction => (
   ...appealView(closeExpiredAppeal(row, now))
 })
 
-/** A ban as operators see it. */
+/** The operators' view of a ban. */
 export const operatorView = (row: SanctionRow, now: DateTime.Utc): OperatorSanction => ({
   ...sanctionView(row, now),
   reason: row.reason
 })
 
-/** A player's ban: the one in force, or the last one when it has run out; nulls when it was lifted. */
+/** Ban fields of a player: the active ban, or the last one if it expired; nulls if it was lifted. */
 export const banView = (last: SanctionRow | undefined, now: DateTime.Utc) => {
   const shown = last?.liftedAt === null ? last : undefined
   return {
@@ -57,7 +57,7 @@ export const banView = (last: SanctionRow | undefined, now: DateTime.Utc) => {
   }
 }
 
-/** The answer to a ban or its end. */
+/** The response to a ban or an unban. */
 export const banResult = (
   id: PlayerId,
   last: SanctionRow | undefined,
@@ -65,7 +65,7 @@ export const banResult = (
   now: DateTime.Utc
 ): BanResult => ({ player: { id, ...banView(last, now), revokedSessions } })
 
-/** An appeal as operators see it. */
+/** The operators' view of an appeal; `undefined` for a ban without one. */
 export const appealItem = (
   stored: SanctionRow,
   displayName: string,

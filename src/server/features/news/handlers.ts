@@ -1,4 +1,4 @@
-/** News by mail (spec section 2.2, decisions 3.2.14): who may be asked, and what was chosen. */
+/** Opt-in for news by email: whether players may be asked, and their choice. */
 import { DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -9,14 +9,14 @@ import { NewsRepository } from "#sql/news"
 import { makeAgeProfile } from "../ages/service.ts"
 import { Configs } from "../config/service.ts"
 
-/** `GET` and `PUT /v1/news/opt-in`. */
+/** The group `news`: `GET` and `PUT /v1/news/opt-in`. */
 export const NewsHttp = HttpApiBuilder.group(
   Api,
   "news",
   Effect.fn(function* (handlers) {
     const configs = yield* Configs
     const profileOf = yield* makeAgeProfile
-    const rows = yield* NewsRepository
+    const repository = yield* NewsRepository
     const offered = Effect.gen(function* () {
       const { environmentId } = yield* CurrentEnvironment
       return newsOffered((yield* configs.current(environmentId)).config)
@@ -30,7 +30,7 @@ export const NewsHttp = HttpApiBuilder.group(
         const { capabilities } = yield* profileOf(environmentId, playerId)
         if (!((yield* offered) && capabilities.news)) return { enabled: false, optIn: false }
         const chosenAt = yield* DateTime.now
-        const chosen = yield* rows.choose({ environmentId, playerId, optIn, chosenAt })
+        const chosen = yield* repository.choose({ environmentId, playerId, optIn, chosenAt })
         return chosen ? { enabled: true, optIn } : yield* new NotFound()
       })
     })

@@ -7,7 +7,7 @@ import { type DeveloperId, type EnvironmentId, newId, type ProjectId } from "#rp
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
 import { randomSecret } from "#server/platform/secrets"
 
-/** The keys of an environment in plain text, as they are shown once. */
+/** Plain-text keys of an environment, shown once after creation. */
 export interface PlainKeys {
   readonly publishableKey: string
   readonly secretKey: string
@@ -21,7 +21,7 @@ export interface CreatedProject {
   readonly keys: Readonly<Record<EnvironmentName, PlainKeys>>
 }
 
-/** `Café Royale` becomes `cafe-royale-x7k2`: a label of a host name that is nobody else's. */
+/** Builds a slug that is a valid host name label: `Café Royale` becomes `cafe-royale-x7k2`. */
 const slugOf = (name: string, suffix: string): string => {
   const kebab = name
     .normalize("NFKD")
@@ -36,11 +36,11 @@ const slugOf = (name: string, suffix: string): string => {
 const suffixCharacters = 4
 const slugAttempts = 20
 
-/** A slug of a name that is most likely free. */
+/** Builds a slug with a random suffix; a collision is unlikely, and the insert detects it. */
 const newSlug = (name: string) =>
   Effect.map(randomSecret, (random) => {
-    const letters = random.toLowerCase().replace(/[^a-z0-9]/g, "")
-    return slugOf(name, letters.slice(0, suffixCharacters))
+    const suffix = random.toLowerCase().replace(/[^a-z0-9]/g, "")
+    return slugOf(name, suffix.slice(0, suffixCharacters))
   })
 
 /** Creates a key in an environment and returns its plain text. */
@@ -52,7 +52,7 @@ type CreateKey = (
 /** Creates projects; `createKey` issues the first keys of each environment. */
 export const makeCreateProject = Effect.fnUntraced(function* (createKey: CreateKey) {
   const members = yield* MemberRepository
-  const rows = yield* ProjectRepository
+  const repository = yield* ProjectRepository
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
   return Effect.fn("Environments.createProject")(
@@ -60,15 +60,17 @@ export const makeCreateProject = Effect.fnUntraced(function* (createKey: CreateK
       const id = yield* newId.project
       const createdAt = yield* DateTime.now
       const insert = Effect.flatMap(newSlug(name), (slug) =>
-        Effect.flatMap(rows.insertProject({ id, name, slug, createdAt }), (inserted) =>
-          inserted ? Effect.succeed(slug) : Effect.fail("The slug is taken")
+        Effect.flatMap(repository.insertProject({ id, name, slug, createdAt }), (inserted) =>
+          inserted
+            ? Effect.succeed(slug)
+            : Effect.fail("Failed to insert the project: the slug is taken")
         )
       )
       const slug = yield* Effect.retry(insert, { times: slugAttempts })
-      const environment = Effect.fnUntraced(function* (which: EnvironmentName) {
+      const createEnvironment = Effect.fnUntraced(function* (environmentName: EnvironmentName) {
         const environmentId = yield* newId.environment
-        const row = { id: environmentId, projectId: id, name: which, createdAt }
-        yield* rows.insertEnvironment(row)
+        const row = { id: environmentId, projectId: id, name: environmentName, createdAt }
+        yield* repository.insertEnvironment(row)
         const publishable = yield* createKey(environmentId, "publishable")
         const secret = yield* createKey(environmentId, "secret")
         const keys: PlainKeys = { publishableKey: publishable.plain, secretKey: secret.plain }
@@ -77,8 +79,8 @@ export const makeCreateProject = Effect.fnUntraced(function* (createKey: CreateK
       if (owner !== undefined) {
         yield* members.insert({ projectId: id, developerId: owner, createdAt })
       }
-      const development = yield* environment("development")
-      const production = yield* environment("production")
+      const development = yield* createEnvironment("development")
+      const production = yield* createEnvironment("production")
       return {
         projectId: id,
         slug,

@@ -1,7 +1,6 @@
 /**
- * Projects, environments and keys (spec section 5, decisions 3.1.5, 3.13.3). A key opens exactly one
- * environment. Looking one up is a cache hit on a warm node; a revoked key stops working on all nodes
- * within a second.
+ * API keys. A key gives access to exactly one environment. Each node caches key look-ups by hash; a
+ * revoked key stops working on all nodes within a second.
  */
 import { Cache, Cause, Context, DateTime, Effect, Exit, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -16,39 +15,40 @@ import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
 import { type CreatedProject, makeCreateProject } from "./creation.ts"
 
-const keyForm = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
+const keyPattern = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
 
 const keyPrefixes: Readonly<Record<KeyKind, string>> = { publishable: "pk_", secret: "sk_" }
 
-/** How many characters of a key may be shown to tell it from others. */
-const shownCharacters = 8
+/** Length of the key prefix that the dashboard shows: `pk_` or `sk_` and five characters. */
+const prefixCharacters = 8
 
-/** The second line of defence behind the invalidation: nothing is believed for longer. */
-const trustSeconds = 60
-const refusalSeconds = 5
+/** Bounds how long a node uses a stale entry when an invalidation message is lost. */
+const cacheSeconds = 60
+/** Unknown keys are cached too, so that guessing keys puts no load on the database. */
+const negativeCacheSeconds = 5
 
-/** The environments that keys open, and how keys come and go. */
+/** Looks up environments by API key, and creates and revokes keys. */
 export class Environments extends Context.Service<
   Environments,
   {
-    /** The environment of a key; `invalid_key` when it is missing, unknown or revoked. */
+    /** Returns the environment of a key; fails with `invalid_key` for a malformed, unknown or revoked key. */
     readonly findByKey: (key: string) => Effect.Effect<KeyCaller, InvalidKey>
-    /** A new key in plain text; it is not kept. */
+    /** Creates a key and returns it in plain text. The plain text of a secret key is not stored. */
     readonly createKey: (
       environmentId: EnvironmentId,
       kind: KeyKind
     ) => Effect.Effect<{ readonly keyId: KeyId; readonly plain: string }>
     /**
-     * Revokes a key, on all nodes within a second, and answers since when it is; none when the
-     * environment has no such key.
+     * Revokes a key on all nodes within a second. Returns the time of the first revocation, or none
+     * when the environment has no such key.
      */
     readonly revokeKey: (
       environmentId: EnvironmentId,
       keyId: KeyId
     ) => Effect.Effect<Option.Option<DateTime.Utc>>
     /**
-     * A project with both environments and a pair of keys for each, all or nothing. Its owner is its
-     * first member; nobody sees a project without members.
+     * Creates a project with both environments and a pair of keys for each, in one transaction. The
+     * owner becomes its first member; a project without members is visible to nobody.
      */
     readonly createProject: (name: string, owner?: DeveloperId) => Effect.Effect<CreatedProject>
   }
@@ -56,22 +56,22 @@ export class Environments extends Context.Service<
   static readonly layer = Layer.effect(
     Environments,
     Effect.gen(function* () {
-      const rows = yield* ProjectRepository
+      const repository = yield* ProjectRepository
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
       const sql = yield* SqlClient.SqlClient
       const usage = yield* Usage
-      const opened = yield* openedKeys
+      const keyCache = yield* makeKeyCache
       const createKey = Effect.fn("Environments.createKey")(
         function* (environmentId: EnvironmentId, kind: KeyKind) {
           const plain = `${keyPrefixes[kind]}${yield* randomSecret}`
           const keyId = yield* newId.key
-          yield* rows.insertKey({
+          yield* repository.insertKey({
             id: keyId,
             environmentId,
             kind,
             hash: sha256(plain),
-            prefix: plain.slice(0, shownCharacters),
+            prefix: plain.slice(0, prefixCharacters),
             plain: kind === "publishable" ? plain : null,
             createdAt: yield* DateTime.now
           })
@@ -81,17 +81,17 @@ export class Environments extends Context.Service<
       )
       return Environments.of({
         findByKey: (key) =>
-          keyForm.test(key)
-            ? Effect.tap(Cache.get(opened, sha256(key)), ({ keyId }) => usage.keyUsed(keyId))
+          keyPattern.test(key)
+            ? Effect.tap(Cache.get(keyCache, sha256(key)), ({ keyId }) => usage.keyUsed(keyId))
             : Effect.fail(new InvalidKey()),
         createKey,
         createProject: yield* makeCreateProject(createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
           const now = yield* DateTime.now
-          const revoked = yield* rows.revoke({ environmentId, keyId, now })
+          const revoked = yield* repository.revokeKey({ environmentId, keyId, now })
           if (Option.isNone(revoked)) return Option.none()
           const { hash, revokedAt } = revoked.value
-          yield* sql.afterCommit(Cache.invalidate(opened, hash))
+          yield* sql.afterCommit(Cache.invalidate(keyCache, hash))
           yield* invalidation.publish({ kind: "key", id: hash })
           return Option.some(revokedAt)
         })
@@ -100,14 +100,14 @@ export class Environments extends Context.Service<
   )
 }
 
-/** What keys open, by hash; refusals are kept for a moment, so that guessing costs no database. */
-const openedKeys = Effect.gen(function* () {
-  const rows = yield* ProjectRepository
+/** Per-node cache of key callers by key hash, including unknown keys. */
+const makeKeyCache = Effect.gen(function* () {
+  const repository = yield* ProjectRepository
   const invalidation = yield* Invalidation
-  const opened = yield* Cache.makeWith(
+  const keyCache = yield* Cache.makeWith(
     (hash: string) =>
       Effect.flatMap(
-        rows.open(hash),
+        repository.findKey(hash),
         Option.match({
           onNone: () => Effect.fail(new InvalidKey()),
           onSome: (caller: KeyCaller) => Effect.succeed(caller)
@@ -116,15 +116,15 @@ const openedKeys = Effect.gen(function* () {
     {
       capacity: caches.keys,
       timeToLive: Exit.match({
-        onSuccess: () => `${trustSeconds} seconds` as const,
-        // A fault of the database says nothing about the key.
-        onFailure: (cause) => (Cause.hasFails(cause) ? `${refusalSeconds} seconds` : 0)
+        onSuccess: () => `${cacheSeconds} seconds` as const,
+        // A database fault says nothing about the key: do not cache it.
+        onFailure: (cause) => (Cause.hasFails(cause) ? `${negativeCacheSeconds} seconds` : 0)
       })
     }
   )
   yield* invalidation.subscribe(({ id, kind }) => {
-    if (kind === "key") return Cache.invalidate(opened, id)
-    return kind === "everything" ? Cache.invalidateAll(opened) : Effect.void
+    if (kind === "key") return Cache.invalidate(keyCache, id)
+    return kind === "everything" ? Cache.invalidateAll(keyCache) : Effect.void
   })
-  return opened
+  return keyCache
 })

@@ -1,9 +1,9 @@
-/** `/v1/projects` and the views of an environment (spec section 4.9). */
+/** Projects, keys and dashboard views over HTTP: `/v1/projects`. */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
-import { throttles as paces } from "#rpc/limits"
+import { throttles as rates } from "#rpc/limits"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
@@ -43,7 +43,7 @@ const ProjectGroup = HttpApiBuilder.group(
       rename: Effect.fnUntraced(function* ({ payload: { name } }) {
         const { projectId } = yield* CurrentProject
         if (yield* projects.isNewName(projectId, name)) {
-          yield* takeToken(throttles, paces.projectRenames, `rename:${projectId}`)
+          yield* takeToken(throttles, rates.projectRenames, `rename:${projectId}`)
         }
         const rename = projects.rename(projectId, name)
         return yield* audit.recordChange(
@@ -82,8 +82,8 @@ const ViewGroup = HttpApiBuilder.group(
     return handlers.handleAll({
       createKey: Effect.fnUntraced(function* ({ payload }) {
         const environment = yield* CurrentEnvironment
-        const created = projects.createKey(environment.environmentId, payload.kind)
-        return yield* audit.recordChange(environment, created, ({ key: { id, kind, prefix } }) => ({
+        const create = projects.createKey(environment.environmentId, payload.kind)
+        return yield* audit.recordChange(environment, create, ({ key: { id, kind, prefix } }) => ({
           action: "key.create",
           target: { kind: "key", id },
           details: { kind, prefix }

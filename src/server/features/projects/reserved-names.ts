@@ -1,9 +1,9 @@
-/** Names that a project may not have: they look like the service or its staff (spec section 7). */
+/** Reserved project names: names that impersonate the service or its staff. */
 
-/** Words that stand for the service itself; no name may begin with one. */
+/** Words for the service itself; no name may begin with one. */
 const service = ["svc", "playerbackend"]
 
-/** Words that stand for its people; a name may not consist of such words alone. */
+/** Words for the service's staff; a name may not consist of such words alone. */
 const staff: ReadonlySet<string> = new Set(
   (
     "admin administrator billing help helpdesk mod moderation moderator official root security " +
@@ -11,7 +11,7 @@ const staff: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Digits and signs that are read as letters. */
+/** Digits and symbols that look like letters. */
 const lookalikes: Readonly<Record<string, string>> = {
   "0": "o",
   "1": "i",
@@ -24,7 +24,7 @@ const lookalikes: Readonly<Record<string, string>> = {
   "|": "i"
 }
 
-/** Whether a name looks like the service or its staff, in whatever spelling. */
+/** Whether a name impersonates the service or its staff, also with accents, spaces or look-alikes. */
 export const isReservedName = (name: string): boolean => {
   const plain = name
     .normalize("NFKD")

@@ -1,8 +1,8 @@
 /**
- * The demo project (design section 7): on an empty database in development, the first process to come
- * up creates the project `demo` with both environments and turns on every feature of the development
- * one. The keys and the developer's password are in plain text only in `<data dir>/dev-keys.json`,
- * which is written before the transaction commits: there is never a demo whose keys nobody has.
+ * The demo project. On an empty database outside production, the first process creates the project
+ * `demo` and enables every offered feature in its development environment. The plain-text keys and the
+ * developer's password are only in `<data dir>/dev-keys.json`. The file is written before the
+ * transaction commits, so a committed demo always has its key file.
  */
 import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -19,7 +19,7 @@ import { Environments } from "./environments.ts"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
 
-/** What tools and tests find in `dev-keys.json`; `project` is the id of the project. */
+/** Content of `dev-keys.json`, which tools and tests read; `project` is the project's id. */
 const DevKeys = Schema.Struct({
   baseUrl: Schema.String,
   project: Schema.String,
@@ -34,7 +34,7 @@ const DevKeysText = Schema.fromJsonString(DevKeys, { space: 2 })
 const fileName = "dev-keys.json"
 const developerEmail = "demo@localhost"
 
-/** Any number that only the seed uses for its lock. */
+/** Key of the advisory lock that serializes seeding between processes; used nowhere else. */
 const seedLock = 4_872_113
 
 const createDeveloper = Effect.gen(function* () {
@@ -71,13 +71,13 @@ const createDemo = Effect.gen(function* () {
 const write = Effect.fnUntraced(function* (file: string, keys: DevKeys) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Schema.encodeEffect(DevKeysText)(keys)
-  const draft = `${file}.new`
-  yield* fs.writeFileString(draft, `${text}\n`, { mode: 0o600 })
-  yield* fs.rename(draft, file)
+  const temporaryFile = `${file}.new`
+  yield* fs.writeFileString(temporaryFile, `${text}\n`, { mode: 0o600 })
+  yield* fs.rename(temporaryFile, file)
 })
 
-/** The address may have changed since the keys were written; tools read it there. */
-const keepAddress = Effect.fnUntraced(function* (file: string) {
+/** Updates `baseUrl` in the key file, because tools read the service's address from it. */
+const updateBaseUrl = Effect.fnUntraced(function* (file: string) {
   const { baseUrl, dataDir } = yield* Settings
   const fs = yield* FileSystem.FileSystem
   const stored = yield* Effect.option(
@@ -85,28 +85,31 @@ const keepAddress = Effect.fnUntraced(function* (file: string) {
   )
   if (Option.isNone(stored)) {
     return yield* Effect.logInfo(
-      `This database has its projects already; the keys of the demo were written to ` +
-        `${fileName} in the data directory of the process that made them, not to ${dataDir}.`
+      `The database already has projects, and ${dataDir} has no readable ${fileName}. Find the demo ` +
+        `keys in the data directory of the process that created the project.`
     )
   }
   if (stored.value.baseUrl !== baseUrl) yield* write(file, { ...stored.value, baseUrl })
-  yield* Effect.logInfo(`The keys of the demo project are in ${file}`)
+  yield* Effect.logInfo(`Demo project keys: ${file}`)
 })
 
-/** In production nothing is seeded: somebody must come first, and should be who runs the service. */
-const warnOfNobody = Effect.gen(function* () {
+/**
+ * In production nothing is seeded. The first sign-up creates the first developer account, so the
+ * operator must do it before anybody else does.
+ */
+const warnWithoutDevelopers = Effect.gen(function* () {
   const { baseUrl, signups } = yield* Settings
   const { isEmpty } = yield* DeveloperRepository
   if (signups === "invite" || !(yield* isEmpty)) return
   yield* Effect.logWarning(
-    `Nobody has signed up yet. Do it now: POST ${baseUrl}/v1/developers/signup with email and ` +
-      "password. Whoever is first makes the first project."
+    `No developer account exists, and the first sign-up needs no invitation. Sign up now: POST ` +
+      `${baseUrl}/v1/developers/signup with email and password.`
   )
 })
 
 const seed = Effect.gen(function* () {
   const { dataDir, production } = yield* Settings
-  if (production) return yield* warnOfNobody
+  if (production) return yield* warnWithoutDevelopers
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const sql = yield* SqlClient.SqlClient
@@ -119,10 +122,10 @@ const seed = Effect.gen(function* () {
       if (yield* projects.isEmpty) yield* write(file, yield* createDemo)
     })
   )
-  yield* keepAddress(file)
+  yield* updateBaseUrl(file)
 })
 
-/** Seeds before anything that comes after it in the layers starts. */
+/** Seeds the database before the layers that depend on it start. */
 export const SeedLive = Layer.effectDiscard(Effect.orDie(seed)).pipe(
   Layer.provide(SecureRandom.layerWebCrypto)
 )

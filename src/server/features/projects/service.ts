@@ -1,8 +1,9 @@
 /**
- * Projects as their members manage them (spec section 4.9, decisions 3.13.3): making, renaming, keys,
- * removal. A project is hidden in one step: from then on nobody sees it, no key opens it, and what is
- * alive of it ends on every node within a second. What is stored of it follows in steps, and goes on
- * after a restart.
+ * Project management for members: creation, renaming, keys and removal.
+ *
+ * Removal has two phases. One transaction hides the project: members lose it, its keys stop working,
+ * and its rooms, queues and channels close on every node within a second. Then batches delete its
+ * stored data; a daily sweep finishes batches that a restart interrupted.
  */
 import { Context, DateTime, Effect, Fiber, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -20,8 +21,8 @@ import type { CreatedProject } from "./creation.ts"
 import { Environments } from "./environments.ts"
 import { isReservedName } from "./reserved-names.ts"
 
-/** Players removed by one statement, each with all that is theirs. */
-const playersPerStep = 500
+/** Players that one statement deletes, with all rows that reference them. */
+const playersPerBatch = 500
 
 const isKeyId = Schema.is(KeyId)
 
@@ -52,13 +53,14 @@ const projectView = (
   }))
 })
 
-/** A project under a new name, or its old one. */
+/** Result of a rename; `changed` is false when the project already had the name. */
 export interface RenameResult {
   readonly project: Project
   readonly previousName: string
   readonly changed: boolean
 }
 
+/** Manages the projects of developers. */
 export class Projects extends Context.Service<
   Projects,
   {
@@ -72,13 +74,13 @@ export class Projects extends Context.Service<
       CurrentActor
     >
     readonly find: (projectId: ProjectId) => Effect.Effect<Project, NotFound>
-    /** Whether the name would change, and may. */
+    /** Whether a rename would change the name; fails with `name_reserved` for a reserved name. */
     readonly isNewName: (
       projectId: ProjectId,
       name: string
     ) => Effect.Effect<boolean, NameReserved | NotFound>
     readonly rename: (projectId: ProjectId, name: string) => Effect.Effect<RenameResult, NotFound>
-    /** Removes a project and everything of it. */
+    /** Removes a project with all its data. Returns when the data is deleted. */
     readonly remove: (projectId: ProjectId) => Effect.Effect<void, never, CurrentActor>
     readonly createKey: (
       environmentId: EnvironmentId,
@@ -88,7 +90,7 @@ export class Projects extends Context.Service<
       projectId: ProjectId,
       keyId: string
     ) => Effect.Effect<{ readonly id: KeyId; readonly revokedAt: string }, NotFound, CurrentActor>
-    /** The keys of an environment that are not revoked. */
+    /** Returns the active keys of an environment. */
     readonly keys: (
       projectId: ProjectId,
       environment: EnvironmentName
@@ -109,21 +111,21 @@ export class Projects extends Context.Service<
   )
 }
 
-const makeFind = Effect.map(ManagementRepository, (rows) =>
+const makeFind = Effect.map(ManagementRepository, (repository) =>
   Effect.fnUntraced(function* (projectId: ProjectId) {
-    const found = yield* rows.find(projectId)
+    const found = yield* repository.find(projectId)
     if (Option.isNone(found)) return yield* new NotFound()
-    return projectView(found.value, yield* rows.keys([projectId]))
+    return projectView(found.value, yield* repository.keys([projectId]))
   })
 )
 
 const makeReads = Effect.gen(function* () {
-  const rows = yield* ManagementRepository
+  const repository = yield* ManagementRepository
   return {
     find: yield* makeFind,
     list: Effect.fn("Projects.list")(function* (developerId: DeveloperId) {
-      const projects = yield* rows.ofDeveloper(developerId)
-      const keys = yield* rows.keys(projects.map(({ id }) => id))
+      const projects = yield* repository.listByDeveloper(developerId)
+      const keys = yield* repository.keys(projects.map(({ id }) => id))
       return projects.map((project) => projectView(project, keys))
     })
   }
@@ -131,13 +133,13 @@ const makeReads = Effect.gen(function* () {
 
 const makeCreate = Effect.gen(function* () {
   const audit = yield* Audit
-  const rows = yield* ManagementRepository
+  const repository = yield* ManagementRepository
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
   const find = yield* makeFind
   const store = Effect.fnUntraced(function* (developerId: DeveloperId, name: string) {
-    yield* rows.holdDeveloper(developerId)
-    if ((yield* rows.countProjects(developerId)) >= limits.perDeveloper) {
+    yield* repository.lockDeveloper(developerId)
+    if ((yield* repository.countProjects(developerId)) >= limits.perDeveloper) {
       return yield* new TooManyProjects({ details: { limit: limits.perDeveloper } })
     }
     const created = yield* environments.createProject(name, developerId)
@@ -145,8 +147,8 @@ const makeCreate = Effect.gen(function* () {
     yield* audit.record(created, { action: "project.create", target, details: { name } })
     return created
   })
-  return Effect.fn("Projects.create")(function* (developerId: DeveloperId, given: string) {
-    const name = normalizeProjectName(given)
+  return Effect.fn("Projects.create")(function* (developerId: DeveloperId, rawName: string) {
+    const name = normalizeProjectName(rawName)
     if (isReservedName(name)) return yield* new NameReserved()
     const { keys: plainKeys, projectId } = yield* Effect.catchTag(
       sql.withTransaction(store(developerId, name)),
@@ -158,27 +160,27 @@ const makeCreate = Effect.gen(function* () {
 })
 
 const makeNames = Effect.gen(function* () {
-  const rows = yield* ManagementRepository
+  const repository = yield* ManagementRepository
   const sql = yield* SqlClient.SqlClient
   const find = yield* makeFind
   const change = Effect.fnUntraced(function* (projectId: ProjectId, name: string) {
-    const held = yield* rows.holdProject(projectId)
-    if (Option.isNone(held)) return yield* new NotFound()
-    const { name: previousName } = held.value
+    const locked = yield* repository.lockProject(projectId)
+    if (Option.isNone(locked)) return yield* new NotFound()
+    const { name: previousName } = locked.value
     const changed = previousName !== name
-    if (changed) yield* rows.rename({ projectId, name })
+    if (changed) yield* repository.rename({ projectId, name })
     return { previousName, changed }
   })
   return {
-    isNewName: Effect.fn("Projects.isNewName")(function* (projectId: ProjectId, given: string) {
-      const name = normalizeProjectName(given)
-      const found = yield* rows.find(projectId)
+    isNewName: Effect.fn("Projects.isNewName")(function* (projectId: ProjectId, rawName: string) {
+      const name = normalizeProjectName(rawName)
+      const found = yield* repository.find(projectId)
       if (Option.isNone(found)) return yield* new NotFound()
       if (found.value.name === name) return false
       return isReservedName(name) ? yield* new NameReserved() : true
     }),
-    rename: Effect.fn("Projects.rename")(function* (projectId: ProjectId, given: string) {
-      const name = normalizeProjectName(given)
+    rename: Effect.fn("Projects.rename")(function* (projectId: ProjectId, rawName: string) {
+      const name = normalizeProjectName(rawName)
       const renamed = yield* Effect.catchTag(
         sql.withTransaction(change(projectId, name)),
         "SqlError",
@@ -191,12 +193,12 @@ const makeNames = Effect.gen(function* () {
 
 const makeKeys = Effect.gen(function* () {
   const audit = yield* Audit
-  const rows = yield* ManagementRepository
+  const repository = yield* ManagementRepository
   const environments = yield* Environments
   const sql = yield* SqlClient.SqlClient
   const store = Effect.fnUntraced(function* (environmentId: EnvironmentId, kind: KeyKind) {
-    yield* rows.holdEnvironment(environmentId)
-    if ((yield* rows.countKeys(environmentId)) >= limits.keysPerEnvironment) {
+    yield* repository.lockEnvironment(environmentId)
+    if ((yield* repository.countKeys(environmentId)) >= limits.keysPerEnvironment) {
       return yield* new TooManyKeys({ details: { limit: limits.keysPerEnvironment } })
     }
     return yield* environments.createKey(environmentId, kind)
@@ -211,19 +213,19 @@ const makeKeys = Effect.gen(function* () {
         "SqlError",
         Effect.die
       )
-      const found = yield* rows.key(keyId)
+      const found = yield* repository.key(keyId)
       return { key: keyView(found), plain }
     }),
-    revokeKey: Effect.fn("Projects.revokeKey")(function* (projectId: ProjectId, given: string) {
-      if (!isKeyId(given)) return yield* new NotFound()
-      const found = yield* rows.environmentOfKey({ projectId, keyId: given })
+    revokeKey: Effect.fn("Projects.revokeKey")(function* (projectId: ProjectId, rawKeyId: string) {
+      if (!isKeyId(rawKeyId)) return yield* new NotFound()
+      const found = yield* repository.environmentOfKey({ projectId, keyId: rawKeyId })
       if (Option.isNone(found)) return yield* new NotFound()
       const { environmentId, keyId } = found.value
-      const key = (yield* rows.keys([projectId])).find(({ id }) => id === keyId)
+      const key = (yield* repository.keys([projectId])).find(({ id }) => id === keyId)
       const scope = key === undefined ? { projectId } : { projectId, name: key.environment }
       const revoke = environments.revokeKey(environmentId, keyId)
       const revokedAt = yield* audit.recordChange(scope, revoke, () => {
-        // A key that is revoked already is not listed.
+        // An already revoked key is not listed: the repeated call gets no audit entry.
         if (key === undefined) return
         const { kind, prefix } = key
         return {
@@ -236,7 +238,7 @@ const makeKeys = Effect.gen(function* () {
       return { id: keyId, revokedAt: DateTime.formatIso(revokedAt.value) }
     }),
     keys: Effect.fnUntraced(function* (projectId: ProjectId, environment: EnvironmentName) {
-      const keys = yield* rows.keys([projectId])
+      const keys = yield* repository.keys([projectId])
       return keys.filter((key) => key.environment === environment).map(keyView)
     })
   }
@@ -244,40 +246,42 @@ const makeKeys = Effect.gen(function* () {
 
 const makeRemove = Effect.gen(function* () {
   const audit = yield* Audit
-  const rows = yield* ManagementRepository
+  const repository = yield* ManagementRepository
   const invalidation = yield* Invalidation
   const sql = yield* SqlClient.SqlClient
   const scope = yield* Effect.scope
 
-  /** Its keys open nothing; without a config, whatever is alive of it is off and ends. */
+  /** Deletes keys and configs. Without a config every feature is off, so live entities stop. */
   const hide = Effect.fnUntraced(function* (projectId: ProjectId) {
-    const held = yield* rows.holdProject(projectId)
-    const ids = yield* rows.environments(projectId)
-    const keys = yield* rows.hide(projectId, ids, yield* DateTime.now)
+    const locked = yield* repository.lockProject(projectId)
+    const ids = yield* repository.environments(projectId)
+    const keys = yield* repository.hide(projectId, ids, yield* DateTime.now)
     yield* Effect.forEach(keys, (id) => invalidation.publish({ kind: "key", id }))
     yield* Effect.forEach(ids, (id) => invalidation.publish({ kind: "config", id }))
-    if (Option.isNone(held)) return
+    if (Option.isNone(locked)) return
     const target = { kind: "project", id: projectId }
-    const details = { name: held.value.name }
+    const details = { name: locked.value.name }
     yield* audit.record({ projectId }, { action: "project.delete", target, details })
   })
 
-  /** What is stored of it, a step at a time. */
-  const clear = Effect.fnUntraced(function* (projectId: ProjectId) {
-    const ids = yield* rows.environments(projectId)
-    yield* Effect.repeat(rows.dropPlayers(ids, playersPerStep), {
+  /** Deletes the stored data of a hidden project in batches. */
+  const deleteData = Effect.fnUntraced(function* (projectId: ProjectId) {
+    const ids = yield* repository.environments(projectId)
+    yield* Effect.repeat(repository.deletePlayers(ids, playersPerBatch), {
       until: (removed) => removed === 0
     })
-    yield* rows.drop(projectId, ids)
+    yield* repository.deleteProject(projectId, ids)
   })
 
   yield* sweepDaily("Removed projects", () =>
-    Effect.flatMap(rows.removed, (ids) => Effect.forEach(ids, clear, { discard: true }))
+    Effect.flatMap(repository.listRemoved, (ids) =>
+      Effect.forEach(ids, deleteData, { discard: true })
+    )
   )
   return Effect.fn("Projects.remove")(function* (projectId: ProjectId) {
     yield* Effect.orDie(sql.withTransaction(hide(projectId)))
-    // It goes on when whoever asked for it does not wait.
-    const clearing = yield* Effect.forkIn(clear(projectId), scope)
-    yield* Fiber.join(clearing)
+    // The deletion continues when the caller disconnects.
+    const deletion = yield* Effect.forkIn(deleteData(projectId), scope)
+    yield* Fiber.join(deletion)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * What a project's members see of an environment (spec section 4.9, decisions 3.13.4-5): its players,
- * its days, and what is alive on all nodes, as each of them has last said.
+ * Reads of one environment for the dashboard: players, daily active players, and the rooms, queues and
+ * channels of all nodes, from the last report of each node.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { ageProfileOf } from "#rpc/ages"
@@ -25,30 +25,31 @@ import { Projects } from "./service.ts"
 const isPlayerId = Schema.is(PlayerId)
 const isEmail = Schema.is(Email)
 
-/** Behind every player's id. */
+/** Larger than every player id: the start of the newest-first list. */
 const lastId = PlayerId.make(`pl_${"Z".repeat(26)}`)
 
-/** What players are looked for by. */
+/** Search for players: `q` is an id, an email or the beginning of a display name. */
 export interface PlayerSearch {
   readonly q?: string
   readonly cursor?: string
   readonly limit?: number
 }
 
-interface PageOfPlayers {
+interface PlayersPage {
   readonly players: ReadonlyArray<ListedPlayer>
   readonly nextCursor: string | null
 }
 
+/** Reads the dashboard's views. */
 export class ProjectViews extends Context.Service<
   ProjectViews,
   {
     readonly overview: (environment: EnvironmentCaller) => Effect.Effect<Overview>
-    /** Players by id, by email or by what the name begins with, the newest first. */
+    /** Finds players by id, by email or by name prefix; without `q` lists all, newest first. */
     readonly players: (
       environmentId: EnvironmentId,
       search: PlayerSearch
-    ) => Effect.Effect<PageOfPlayers>
+    ) => Effect.Effect<PlayersPage>
     readonly player: (
       environmentId: EnvironmentId,
       playerId: string
@@ -75,38 +76,38 @@ const listView = (row: SeenPlayer, banned: boolean): ListedPlayer => {
   return { id, displayName, isGuest, createdAt, lastSeenAt, banned, identities }
 }
 
-/** The position of a player in a list by name. */
+/** The cursor of a list by name: the player's id and its sort name. */
 const cursorOf = (id: PlayerId, name: string) => `${id}.${Buffer.from(name).toString("base64url")}`
 
-/** The position that a cursor names; one of a list by time has no name. */
+/** Decodes a cursor; the cursor of a list by id has an empty name. */
 const positionOf = (cursor: string) => {
   const [id = "", name = ""] = cursor.split(".")
-  // What is no text of ours at least is one that Postgres takes.
+  // A forged cursor may decode to NUL characters, which Postgres text rejects.
   const text = Buffer.from(name, "base64url").toString("utf8").replaceAll("\0", "")
   return { id: PlayerId.make(id), name: text }
 }
 
-/** The address that a player signs in with, else one that a provider knows. */
-const makeEmailOf = Effect.map(IdentityRepository, (rows) =>
-  Effect.fnUntraced(function* (owner: Parameters<typeof rows.ofPlayer>[0]) {
-    const all = yield* rows.ofPlayer(owner)
-    const known = all.filter(({ email }) => email !== null)
-    const one = known.find(({ provider }) => provider === "email") ?? known[0]
-    return { email: one?.email ?? null, emailVerified: one?.emailVerified ?? false }
+/** Returns the email identity's address, or else an address that a provider reported. */
+const makeEmailOf = Effect.map(IdentityRepository, (repository) =>
+  Effect.fnUntraced(function* (owner: Parameters<typeof repository.ofPlayer>[0]) {
+    const all = yield* repository.ofPlayer(owner)
+    const withEmail = all.filter(({ email }) => email !== null)
+    const identity = withEmail.find(({ provider }) => provider === "email") ?? withEmail[0]
+    return { email: identity?.email ?? null, emailVerified: identity?.emailVerified ?? false }
   })
 )
 
-/** Players with their bans, as a list shows them. */
-const makeListed = Effect.map(SanctionRepository, (sanctions) =>
+/** Adds the `banned` flag to the players of a list. */
+const makeWithBans = Effect.map(SanctionRepository, (sanctions) =>
   Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     players: ReadonlyArray<SeenPlayer>
   ): Effect.fn.Return<ReadonlyArray<ListedPlayer>> {
     const now = yield* DateTime.now
     const ids = players.map(({ id }) => id)
-    const standings = yield* sanctions.playerStatuses(environmentId, ids)
+    const statuses = yield* sanctions.playerStatuses(environmentId, ids)
     const banned = new Set(
-      standings
+      statuses
         .filter((row) => playerStatusOf(row, now).banned !== undefined)
         .map(({ playerId }) => playerId)
     )
@@ -114,64 +115,65 @@ const makeListed = Effect.map(SanctionRepository, (sanctions) =>
   })
 )
 
-/** A page of what was found, which is one more than the page when there is a next one. */
+/** Builds a page from up to `limit + 1` rows; the extra row means that there is a next page. */
 const makePageOf = Effect.map(
-  makeListed,
-  (listed) =>
+  makeWithBans,
+  (withBans) =>
     <Row extends SeenPlayer>(
       environmentId: EnvironmentId,
       found: ReadonlyArray<Row>,
       limit: number,
       cursor: (last: Row) => string
-    ): Effect.Effect<PageOfPlayers> => {
+    ): Effect.Effect<PlayersPage> => {
       const page = found.slice(0, limit)
       const last = page.at(-1)
       const nextCursor = found.length > limit && last !== undefined ? cursor(last) : null
-      return Effect.map(listed(environmentId, page), (players) => ({ players, nextCursor }))
+      return Effect.map(withBans(environmentId, page), (players) => ({ players, nextCursor }))
     }
 )
 
-const makeFindPlayer = Effect.map(ViewRepository, (rows) =>
+const makeFindPlayer = Effect.map(ViewRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: string) {
     if (!isPlayerId(playerId)) return Option.none()
-    return yield* rows.player({ environmentId, playerId })
+    return yield* repository.player({ environmentId, playerId })
   })
 )
 
 const makeLists = Effect.gen(function* () {
-  const rows = yield* ViewRepository
+  const repository = yield* ViewRepository
   const find = yield* makeFindPlayer
   const pageOf = yield* makePageOf
-  const newest = Effect.fnUntraced(function* (
+  const listNewest = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     { cursor, limit = pages.pageDefault }: PlayerSearch
   ) {
     const before = cursor === undefined ? lastId : positionOf(cursor).id
-    const found = yield* rows.newest({ environmentId, before, limit: limit + 1 })
+    const found = yield* repository.listNewest({ environmentId, before, limit: limit + 1 })
     return yield* pageOf(environmentId, found, limit, ({ id }) => id)
   })
-  const named = Effect.fnUntraced(function* (
+  const searchByName = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     prefix: string,
     { cursor, limit = pages.pageDefault }: PlayerSearch
   ) {
     const after = cursor === undefined ? { id: "", name: "" } : positionOf(cursor)
-    const found = yield* rows.named({ environmentId, prefix, after, limit: limit + 1 })
+    const found = yield* repository.searchByName({ environmentId, prefix, after, limit: limit + 1 })
     return yield* pageOf(environmentId, found, limit, ({ id, sortName }) => cursorOf(id, sortName))
   })
-  const exactly = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
-    if (isEmail(q)) return yield* rows.mailed({ environmentId, email: normalizeEmail(q) })
+  const findExact = Effect.fnUntraced(function* (environmentId: EnvironmentId, q: string) {
+    if (isEmail(q))
+      return yield* repository.findByEmail({ environmentId, email: normalizeEmail(q) })
     return Option.toArray(yield* find(environmentId, q))
   })
   return {
     players: Effect.fn("ProjectViews.players")(function* (
       environmentId: EnvironmentId,
-      wanted: PlayerSearch
+      search: PlayerSearch
     ) {
-      const q = (wanted.q ?? "").trim().normalize("NFC")
-      if (q === "") return yield* newest(environmentId, wanted)
-      const exact = yield* exactly(environmentId, q)
-      if (exact.length === 0) return yield* named(environmentId, q, wanted)
+      const q = (search.q ?? "").trim().normalize("NFC")
+      if (q === "") return yield* listNewest(environmentId, search)
+      const exact = yield* findExact(environmentId, q)
+      if (exact.length === 0) return yield* searchByName(environmentId, q, search)
       return yield* pageOf(environmentId, exact, exact.length, ({ id }) => id)
     })
   }
@@ -179,7 +181,7 @@ const makeLists = Effect.gen(function* () {
 
 const makeDetail = Effect.gen(function* () {
   const configs = yield* Configs
-  const rows = yield* ViewRepository
+  const repository = yield* ViewRepository
   const find = yield* makeFindPlayer
   const emailOf = yield* makeEmailOf
   const sanctions = yield* SanctionRepository
@@ -188,16 +190,16 @@ const makeDetail = Effect.gen(function* () {
   return {
     player: Effect.fn("ProjectViews.player")(function* (
       environmentId: EnvironmentId,
-      given: string
+      rawPlayerId: string
     ) {
-      const found = yield* find(environmentId, given)
+      const found = yield* find(environmentId, rawPlayerId)
       if (Option.isNone(found)) return yield* new PlayerNotFound()
       const { id: playerId } = found.value
       const owner = { environmentId, playerId }
       const totals = yield* stats.totals(environmentId, playerId)
       const now = yield* DateTime.now
-      const sessions = yield* rows.sessions({ ...owner, now })
-      const bans = yield* sanctions.ofPlayer(owner)
+      const sessions = yield* repository.sessions({ ...owner, now })
+      const bans = yield* sanctions.listByPlayer(owner)
       const ban = banView(bans[0], now)
       const { audience } = (yield* configs.current(environmentId)).config
       return {
@@ -222,11 +224,11 @@ const makeDetail = Effect.gen(function* () {
   }
 })
 
-/** What the nodes have said lately. */
-const makeReports = Effect.map(LiveRepository, (rows) =>
+/** Reads the reports of nodes that are recent enough; older ones are of stopped nodes. */
+const makeReports = Effect.map(LiveRepository, (repository) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId) {
     const since = DateTime.subtract(yield* DateTime.now, { milliseconds: limits.liveTrustMillis })
-    return yield* rows.read({ environmentId, since })
+    return yield* repository.read({ environmentId, since })
   })
 )
 
@@ -234,7 +236,7 @@ const connectionsOf = (reports: ReadonlyArray<LiveReport>): number =>
   reports.reduce((sum, { connections }) => sum + connections, 0)
 
 const makeOverview = Effect.gen(function* () {
-  const rows = yield* ViewRepository
+  const repository = yield* ViewRepository
   const configs = yield* Configs
   const projects = yield* Projects
   const reportsOf = yield* makeReports
@@ -244,10 +246,10 @@ const makeOverview = Effect.gen(function* () {
     const days = Array.from({ length: limits.activeDays }, (_, i) =>
       DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: limits.activeDays - 1 - i }))
     )
-    const actives = yield* rows.actives(environmentId, days[0] ?? "")
+    const actives = yield* repository.dailyActives(environmentId, days[0] ?? "")
     const counts = new Map(actives.map(({ count, date }) => [date, count]))
     return {
-      players: yield* rows.totals(environmentId),
+      players: yield* repository.countPlayers(environmentId),
       dailyActives: days.map((date) => ({ date, count: counts.get(date) ?? 0 })),
       configVersion: (yield* configs.current(environmentId)).version,
       keys: yield* projects.keys(projectId, name),
@@ -261,7 +263,7 @@ const roomView = ({ createdAt, ...room }: LiveRoom): LiveView["rooms"][number] =
   createdAt: DateTime.formatIso(createdAt)
 })
 
-/** The queues of all nodes: while one moves, two may know it. */
+/** Merges the queues of all nodes. Two nodes report the same queue while it moves between them. */
 const queuesOf = (reports: ReadonlyArray<LiveReport>): LiveView["queues"] => {
   const waiting = new Map<string, number>()
   for (const { document } of reports) {
@@ -273,10 +275,10 @@ const queuesOf = (reports: ReadonlyArray<LiveReport>): LiveView["queues"] => {
 }
 
 const makeRealtime = Effect.gen(function* () {
-  const rows = yield* ViewRepository
+  const repository = yield* ViewRepository
   const reportsOf = yield* makeReports
   return Effect.fn("ProjectViews.realtime")(function* (environmentId: EnvironmentId) {
-    const rooms = yield* rows.rooms(environmentId, limits.liveMax + 1)
+    const rooms = yield* repository.rooms(environmentId, limits.liveMax + 1)
     const reports = yield* reportsOf(environmentId)
     const channels = reports.flatMap(({ document }) => document.channels)
     const truncated =

@@ -1,6 +1,6 @@
 /**
- * The body of `PUT /v1/saves/:key` (spec section 4.3): read as text, since `data` is kept as the text
- * that it is, and refused while it is read when it cannot be within the limit.
+ * Request body of `PUT /v1/saves/:key`. It is read as text, because `data` is stored as the client's
+ * exact JSON text. Reading stops as soon as the body exceeds the size limit.
  */
 import { ByteSize, Effect, Result, Schema } from "effect"
 import {
@@ -16,22 +16,22 @@ import { SavePut } from "#rpc/saves"
 import { invalidRequest } from "#server/platform/invalid-request"
 import { memberText } from "./json-text.ts"
 
-/** What a client wants to write. */
+/** A decoded write; `data` is JSON text, `size` its length in UTF-8 bytes. */
 export interface SaveBody {
   readonly data: string
   readonly size: number
   readonly ifVersion: number | undefined
 }
 
-type Refusal = InvalidJson | InvalidRequest | SaveTooLarge | UnsupportedMediaType
+type BodyError = InvalidJson | InvalidRequest | SaveTooLarge | UnsupportedMediaType
 
-/** Everything but the data, which is checked as text. */
+/** Decodes all fields except `data`, which is checked as text. */
 const decodeFields = Schema.decodeUnknownResult(
   Schema.Struct({ data: Schema.Unknown, ifVersion: SavePut.fields.ifVersion }),
   { errors: "all" }
 )
 
-const jsonForm = /^application\/json\s*(?:;|$)/i
+const jsonMediaType = /^application\/json\s*(?:;|$)/i
 
 const parseJson = (text: string): Result.Result<unknown, InvalidJson> =>
   Result.try({ try: () => JSON.parse(text), catch: () => new InvalidJson() })
@@ -42,8 +42,11 @@ const tooDeep = new InvalidRequest({
   }
 })
 
-/** The body that a text is. */
-export const parseSaveBody = (text: string, maxBytes: number): Result.Result<SaveBody, Refusal> => {
+/** Parses and checks a request body. */
+export const parseSaveBody = (
+  text: string,
+  maxBytes: number
+): Result.Result<SaveBody, BodyError> => {
   const parsed = parseJson(text)
   if (Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const fields = decodeFields(parsed.success)
@@ -58,21 +61,21 @@ export const parseSaveBody = (text: string, maxBytes: number): Result.Result<Sav
   return Result.succeed({ data: data.text, size, ifVersion: fields.success.ifVersion })
 }
 
-/** What is left of a body that is too large is not read. */
-const hangUp = HttpEffect.appendPreResponseHandler((_, response) =>
+/** Closes the connection after the response, so that the rest of a too large body is not read. */
+const closeConnection = HttpEffect.appendPreResponseHandler((_, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "connection", "close"))
 )
 
-/** Reads the body of a request. */
+/** Reads and parses the body of a request; fails with `save_too_large` above `maxBytes`. */
 export const makeReadSaveBody = (maxBytes: number) => {
   const textMaxBytes = ByteSize.fromInputUnsafe(maxBytes + limits.bodySlackBytes)
   const tooLarge = ({ headers }: HttpServerRequest.HttpServerRequest) => {
     const size = Math.max(Number(headers["content-length"]) || 0, maxBytes + 1)
     const error = new SaveTooLarge({ details: { size, limit: maxBytes } })
-    return Effect.andThen(hangUp, Effect.fail(error))
+    return Effect.andThen(closeConnection, Effect.fail(error))
   }
   return Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-    if (!jsonForm.test(request.headers["content-type"] ?? "application/json")) {
+    if (!jsonMediaType.test(request.headers["content-type"] ?? "application/json")) {
       return yield* new UnsupportedMediaType()
     }
     const text = yield* request.text.pipe(

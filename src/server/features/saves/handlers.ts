@@ -1,6 +1,6 @@
 /**
- * `/v1/saves` (spec section 4.3): the signed-in player's saves. A save that is another player's does
- * not exist; a write says which version it made, and one that comes too late which it would meet.
+ * Cloud saves over HTTP: `/v1/saves`, the signed-in player's own saves. A write returns its new
+ * version. A write with an outdated `ifVersion` fails with `version_conflict` and the current version.
  */
 import { DateTime, Effect, Layer, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
@@ -8,7 +8,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { NotFound, SaveNotFound, TooManySaves, VersionConflict } from "#rpc/errors/codes"
-import { throttles as paces } from "#rpc/limits"
+import { throttles as rates } from "#rpc/limits"
 import type { SaveItem } from "#rpc/saves"
 import { type SaveItemRow, type SaveOwner, SaveRepository } from "#sql/saves"
 import { sweepHourly } from "#server/platform/database"
@@ -31,8 +31,8 @@ const ownerOf = Effect.map(CurrentPlayer, ({ environmentId, playerId }): SaveOwn
 
 const conflict = (currentVersion: number) => new VersionConflict({ details: { currentVersion } })
 
-/** The answer with the data as the text that it is. */
-const answerOf = (row: SaveItemRow & { readonly data: string }) => {
+/** Builds a response that contains the stored JSON text of `data` unchanged. */
+const saveResponse = (row: SaveItemRow & { readonly data: string }) => {
   const item = JSON.stringify(viewOf(row))
   return HttpServerResponse.text(`${item.slice(0, -1)},"data":${row.data}}`, {
     contentType: "application/json"
@@ -40,27 +40,28 @@ const answerOf = (row: SaveItemRow & { readonly data: string }) => {
 }
 
 const makeWrite = Effect.gen(function* () {
-  const rows = yield* SaveRepository
+  const repository = yield* SaveRepository
   const throttles = yield* Throttles
   const { maxBytes, perPlayer } = (yield* Settings).saves
   const readBody = makeReadSaveBody(maxBytes)
   return Effect.fnUntraced(function* (key: string, request: Parameters<typeof readBody>[0]) {
     const { environmentId, playerId } = yield* CurrentPlayer
-    yield* takeToken(throttles, paces.savePut, `save:${playerId}`)
+    yield* takeToken(throttles, rates.savePut, `save:${playerId}`)
     const { data, ifVersion, size } = yield* readBody(request)
     const now = yield* DateTime.now
-    const named = { environmentId, playerId, key }
-    const written = yield* rows.put({ ...named, data, size, now, most: perPlayer }, ifVersion)
-    switch (written) {
+    const saveRef = { environmentId, playerId, key }
+    const write = { ...saveRef, data, size, now, maxSaves: perPlayer }
+    const result = yield* repository.put(write, ifVersion)
+    switch (result) {
       case "version_conflict":
-        return yield* conflict(yield* rows.versionOf(named))
+        return yield* conflict(yield* repository.versionOf(saveRef))
       case "too_many_saves":
         return yield* new TooManySaves({ details: { limit: perPlayer } })
       case "no_player":
-        // A token outlives its player by up to fifteen minutes.
+        // An access token stays valid for up to fifteen minutes after its player is deleted.
         return yield* new NotFound()
       default:
-        return viewOf({ key, version: written, size, updatedAt: now })
+        return viewOf({ key, version: result, size, updatedAt: now })
     }
   })
 })
@@ -70,27 +71,30 @@ export const SavesHttp = HttpApiBuilder.group(
   Api,
   "saves",
   Effect.fn(function* (handlers) {
-    const rows = yield* SaveRepository
+    const repository = yield* SaveRepository
     const write = yield* makeWrite
     return handlers
       .handle("list", () =>
-        Effect.map(Effect.flatMap(ownerOf, rows.list), (items) => ({ saves: items.map(viewOf) }))
+        Effect.map(Effect.flatMap(ownerOf, repository.list), (items) => ({
+          saves: items.map(viewOf)
+        }))
       )
       .handle(
         "read",
         Effect.fnUntraced(function* ({ params }) {
-          const found = yield* rows.find({ ...(yield* ownerOf), key: params.key })
-          return Option.isSome(found) ? answerOf(found.value) : yield* new SaveNotFound()
+          const found = yield* repository.find({ ...(yield* ownerOf), key: params.key })
+          return Option.isSome(found) ? saveResponse(found.value) : yield* new SaveNotFound()
         })
       )
       .handleRaw("write", ({ params, request }) => write(params.key, request))
       .handle(
         "remove",
         Effect.fnUntraced(function* ({ params, query: { ifVersion = null } }) {
-          const named = { ...(yield* ownerOf), key: params.key }
+          const saveRef = { ...(yield* ownerOf), key: params.key }
           const now = yield* DateTime.now
-          if (yield* rows.remove({ ...named, ifVersion, now })) return { deleted: true as const }
-          const currentVersion = yield* rows.versionOf(named)
+          if (yield* repository.remove({ ...saveRef, ifVersion, now }))
+            return { deleted: true as const }
+          const currentVersion = yield* repository.versionOf(saveRef)
           return yield* currentVersion === 0 ? new SaveNotFound() : conflict(currentVersion)
         })
       )
@@ -99,9 +103,9 @@ export const SavesHttp = HttpApiBuilder.group(
   Layer.merge(
     Layer.effectDiscard(
       Effect.gen(function* () {
-        const rows = yield* SaveRepository
+        const repository = yield* SaveRepository
         yield* sweepHourly("Deleted saves", (now) =>
-          rows.sweep(DateTime.subtract(now, { days: 1 }))
+          repository.sweep(DateTime.subtract(now, { days: 1 }))
         )
       })
     )

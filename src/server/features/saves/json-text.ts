@@ -1,10 +1,10 @@
 /**
- * The text of a save's data inside the text of a request (decisions 3.4.1): what is stored and given
- * back is that text, so that no number, key or escape of it changes on the way. Only white space
- * between tokens goes. The text has been parsed before: it is JSON, and its top is an object.
+ * Extracts a member's value from a JSON text without re-encoding it, so that numbers, key order and
+ * escapes of a save stay exactly as the client sent them. Only white space between tokens is removed.
+ * The input must already have been parsed: it is valid JSON whose root is an object.
  */
 
-/** A value as it stands in a text. */
+/** The text of a JSON value. */
 export interface JsonText {
   readonly text: string
   /** Levels of objects and lists: 0 for a scalar. */
@@ -15,7 +15,7 @@ const code = { quote: 34, backslash: 92, comma: 44, colon: 58, space: 32 } as co
 const opening: ReadonlySet<number> = new Set([91, 123])
 const closing: ReadonlySet<number> = new Set([93, 125])
 
-/** The place behind the string that begins at `start`. */
+/** Returns the index after the string literal that begins at `start`. */
 const stringEnd = (text: string, start: number): number => {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let escapes = 0
@@ -30,9 +30,9 @@ const skipSpace = (text: string, start: number): number => {
   return at
 }
 
-/** The value that begins at `start`, and the place behind it. */
+/** Reads the value that begins at `start`; `end` is the index after it. */
 const readValue = (text: string, start: number): JsonText & { readonly end: number } => {
-  let kept = ""
+  let compact = ""
   let from = start
   let at = start
   let level = 0
@@ -46,15 +46,15 @@ const readValue = (text: string, start: number): JsonText & { readonly end: numb
       level -= 1
     } else if (char === code.comma && level === 0) break
     else if (char <= code.space) {
-      kept += text.slice(from, at)
+      compact += text.slice(from, at)
       at = skipSpace(text, at) - 1
       from = at + 1
     }
   }
-  return { text: kept + text.slice(from, at), depth, end: at }
+  return { text: compact + text.slice(from, at), depth, end: at }
 }
 
-/** The value of a member of the object that a JSON text is; of several of a name, the last. */
+/** Returns a member of the root object; the last one if the name occurs several times. */
 export const memberText = (text: string, name: string): JsonText | undefined => {
   let found: JsonText | undefined
   let at = skipSpace(text, text.indexOf("{") + 1)
@@ -64,7 +64,7 @@ export const memberText = (text: string, name: string): JsonText | undefined => 
     const colon = skipSpace(text, nameEnd)
     const value = readValue(text, skipSpace(text, colon + 1))
     if (isNamed) found = value
-    // Behind a comma there is another member; behind the brace there is none.
+    // A comma is followed by another member; the closing brace is not.
     at = skipSpace(text, value.end + 1)
   }
   return found

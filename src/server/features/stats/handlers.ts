@@ -1,4 +1,4 @@
-/** `/v1/stats` and the webhook's secret (spec sections 4.3 and 4.8). */
+/** Stats over HTTP: `/v1/stats` for players, the webhook's secret for operators. */
 import { Effect, Layer } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -24,13 +24,13 @@ const StatsGroup = HttpApiBuilder.group(
       report: Effect.fnUntraced(function* ({ headers, payload }) {
         const environment = yield* CurrentEnvironment
         const player = yield* CurrentPlayer
-        const submitted = { environment, player, values: payload.stats }
-        yield* withRetryAfter(reports.checkRateLimit(submitted))
+        const submission = { environment, player, values: payload.stats }
+        yield* withRetryAfter(reports.checkRateLimit(submission))
         const key = headers["idempotency-key"]
-        const prepare = reports.prepare(submitted)
+        const prepare = reports.prepare(submission)
         if (key === undefined) {
           const stored = yield* yield* prepare
-          // As it is: an answer of 64 stats is not worth another look at each number.
+          // Skips the response encoder: it would check up to 64 stats that were just built.
           return HttpServerResponse.jsonUnsafe(stored)
         }
         const { environmentId, playerId } = player
@@ -44,20 +44,20 @@ const StatsGroup = HttpApiBuilder.group(
 const makeIntegrity = Effect.gen(function* () {
   const audit = yield* Audit
   const secrets = yield* WebhookSecrets
-  const answer = (secret: string) => ({ secret })
+  const toResponse = (secret: string) => ({ secret })
   return {
     webhookSecret: () =>
       Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
-        Effect.map(secrets.current(environmentId), answer)
+        Effect.map(secrets.current(environmentId), toResponse)
       ),
     rotateWebhookSecret: Effect.fnUntraced(function* () {
       const environment = yield* CurrentEnvironment
       const { environmentId } = environment
-      const rotated = audit.recordChange(environment, secrets.rotate(environmentId), () => ({
+      const rotate = audit.recordChange(environment, secrets.rotate(environmentId), () => ({
         action: "webhookSecret.rotate",
         target: { kind: "environment", id: environmentId }
       }))
-      return answer(yield* rotated)
+      return toResponse(yield* rotate)
     })
   }
 })

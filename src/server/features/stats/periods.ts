@@ -1,11 +1,10 @@
 /**
- * The periods that stats are counted in (decisions 3.4.4): the day, the ISO week and the month of a
- * time zone. A period is named by its first local day, so the hours that a zone skips or repeats are
- * of no consequence: what counts is the date on the wall.
+ * Aggregation periods of stats: the day, the ISO week and the month of a time zone. A period is
+ * identified by its first local date, so hours that daylight saving skips or repeats have no effect.
  */
 import { DateTime } from "effect"
 
-/** The first days of the periods that a moment is in, as ISO dates. */
+/** First days of the periods that contain a moment, as ISO dates. */
 export interface Periods {
   readonly day: string
   /** A Monday. */
@@ -13,11 +12,11 @@ export interface Periods {
   readonly month: string
 }
 
-/** The periods of a moment, in Unix milliseconds. `zone` is an IANA name. */
+/** Returns the periods of a moment in Unix milliseconds. `zone` is an IANA name. */
 export const periodsAt = (zone: string, millis: number): Periods => {
   const day = DateTime.formatIsoDate(DateTime.makeZonedUnsafe(millis, { timeZone: zone }))
   const date = DateTime.makeUnsafe(day)
-  // Sunday is 0, and the last of its week.
+  // Sunday is 0, and an ISO week ends with it.
   const sinceMonday = (DateTime.getPartUtc(date, "weekDay") + 6) % 7
   return {
     day,
@@ -28,15 +27,15 @@ export const periodsAt = (zone: string, millis: number): Periods => {
 
 const minuteMillis = 60_000
 
-/** {@link periodsAt} with a memory: no zone changes its date within a minute. */
+/** Caches {@link periodsAt} per zone and minute: no zone changes its date within a minute. */
 export const makePeriods = (): ((zone: string, millis: number) => Periods) => {
-  const known = new Map<string, { readonly minute: number; readonly periods: Periods }>()
+  const cache = new Map<string, { readonly minute: number; readonly periods: Periods }>()
   return (zone, millis) => {
     const minute = Math.floor(millis / minuteMillis)
-    const last = known.get(zone)
+    const last = cache.get(zone)
     if (last?.minute === minute) return last.periods
     const periods = periodsAt(zone, millis)
-    known.set(zone, { minute, periods })
+    cache.set(zone, { minute, periods })
     return periods
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The checks of a report that need nobody else (spec section 2.2, decisions 3.4.5-6): stats that are
- * declared, `maxPerSubmit`, and the ranges of `integrity.stats.rules` while `statsVerification` is on.
+ * Local checks of a report: the stat is declared, the value is at most `maxPerSubmit`, and it is in the
+ * ranges of `integrity.stats.rules` while `statsVerification` is on.
  */
 import { Function } from "effect"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
@@ -8,35 +8,35 @@ import type { Rejection, RejectionReason } from "#rpc/stats"
 
 type Aggregation = EnvironmentConfig["stats"][number]["aggregation"]
 
-/** What holds for one stat. */
+/** Aggregation and checks of one stat. */
 interface StatRule {
   readonly aggregation: Aggregation
-  /** The first check that a value fails, in this order. */
+  /** Checks in order; each function returns whether the value breaks it, and the first such one counts. */
   readonly checks: ReadonlyArray<readonly [RejectionReason, (value: number) => boolean]>
 }
 
 export type StatRules = ReadonlyMap<string, StatRule>
 
-/** A value that passed, and how it combines with what is stored. */
+/** A value that passed the checks; `aggregation` combines it with the stored value. */
 export interface AcceptedValue {
   readonly stat: string
   readonly value: number
   readonly aggregation: Aggregation
 }
 
-/** The rules of a config, read once for each. */
+/** Returns the rules of a config; cached per config object. */
 export const rulesOf: (config: EnvironmentConfig) => StatRules = Function.memoize(
   ({ features, integrity, stats }: EnvironmentConfig): StatRules => {
     const ranges = features.statsVerification ? integrity.stats.rules : []
     const ruleOf = ({ aggregation, key, maxPerSubmit }: (typeof stats)[number]): StatRule => {
       const own = ranges.filter(({ stat }) => stat === key)
-      const most = maxPerSubmit ?? Infinity
+      const limit = maxPerSubmit ?? Infinity
       const min = Math.max(-Infinity, ...own.map((rule) => rule.min ?? -Infinity))
       const max = Math.min(Infinity, ...own.map((rule) => rule.max ?? Infinity))
       return {
         aggregation,
         checks: [
-          ["above_max_per_submit", (value) => value > most],
+          ["above_max_per_submit", (value) => value > limit],
           ["below_min", (value) => value < min],
           ["above_max", (value) => value > max]
         ]
@@ -46,7 +46,7 @@ export const rulesOf: (config: EnvironmentConfig) => StatRules = Function.memoiz
   }
 )
 
-/** A report, sorted by what the rules say of each value. */
+/** Splits the values of a report into accepted and rejected ones. */
 export const checkValues = (
   rules: StatRules,
   values: Readonly<Record<string, number>>

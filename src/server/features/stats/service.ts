@@ -1,6 +1,6 @@
 /**
- * Reports of stats (spec section 4.3, decisions 3.4.4-7): the pace of a player, the rules, the
- * developer's webhook, and then one statement that stores what passed and notes what did not.
+ * Stats reports. A report passes the player's rate limit, the config's rules and the developer's
+ * webhook. Then one statement stores the accepted values and logs the rejected ones.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
@@ -15,41 +15,41 @@ import { makePeriods } from "./periods.ts"
 import { type AcceptedValue, checkValues, rulesOf } from "./rules.ts"
 import { type RejectionOf, Verification } from "./verification.ts"
 
-/** Values that a player reports. */
+/** Values that a player reports, by stat. */
 export interface StatSubmission {
   readonly environment: EnvironmentCaller
   readonly player: PlayerCaller
   readonly values: Readonly<Record<string, number>>
 }
 
-/** A report whose values have been judged. */
+/** The values of a report after the checks. */
 interface CheckedValues {
   readonly accepted: ReadonlyArray<AcceptedValue>
   readonly rejected: ReadonlyArray<Rejection>
 }
 
-/** What players report, and what it came to. */
+/** Checks and stores the stats reports of players. */
 export class StatReports extends Context.Service<
   StatReports,
   {
-    /** Takes one report of the player's minute; whatever else is throttled, this always is. */
-    readonly checkRateLimit: (submitted: StatSubmission) => Effect.Effect<void, RateLimited>
-    /** Judges the values; the effect in the answer stores them, at once and together. */
+    /** Enforces `maxSubmitsPerMinute` of the config, also while `SVC_THROTTLES` is off. */
+    readonly checkRateLimit: (submission: StatSubmission) => Effect.Effect<void, RateLimited>
+    /** Checks the values. The returned effect stores them in one statement. */
     readonly prepare: (
-      submitted: StatSubmission
+      submission: StatSubmission
     ) => Effect.Effect<Effect.Effect<StatsReported, NotFound>>
-    /** The player's values for all time, of the stats that the config has. */
+    /** The player's all-time values of the stats that the config declares. */
     readonly totals: (player: PlayerCaller) => Effect.Effect<Readonly<Record<string, number>>>
   }
 >()("server/features/stats/service/StatReports") {
   static readonly layer = Layer.effect(
     StatReports,
     Effect.gen(function* () {
-      const rows = yield* StatRepository
+      const repository = yield* StatRepository
       const configs = yield* Configs
       const throttles = yield* Throttles
       yield* sweepHourly("Rejected stats", (now) =>
-        rows.sweep(DateTime.subtract(now, { days: limits.signalDays }))
+        repository.sweep(DateTime.subtract(now, { days: limits.signalDays }))
       )
       return StatReports.of({
         checkRateLimit: Effect.fnUntraced(function* ({ player: { environmentId, playerId } }) {
@@ -60,34 +60,34 @@ export class StatReports extends Context.Service<
         prepare: yield* makePrepare,
         totals: Effect.fnUntraced(function* ({ environmentId, playerId }) {
           const rules = rulesOf((yield* configs.current(environmentId)).config)
-          const totals = yield* rows.totals(environmentId, playerId)
+          const totals = yield* repository.totals(environmentId, playerId)
           const declared = totals.filter(({ stat }) => rules.has(stat))
           return Object.fromEntries(declared.map(({ stat, total }) => [stat, total]))
         })
       })
     })
-    // The cap is a rule of the game, not a throttle that an operator lifts.
+    // The limit is part of the config, so `SVC_THROTTLES=off` does not lift it.
   ).pipe(Layer.provide(Throttles.on))
 }
 
-/** The values that somebody else has judged, sorted. */
+/** Moves the values that the webhook rejected from `accepted` to `rejected`. */
 const applyRejections = (
   { accepted, rejected }: CheckedValues,
-  verdict: RejectionOf
+  rejectionOf: RejectionOf
 ): CheckedValues => {
   const refused = accepted.flatMap(({ stat, value }) => {
-    const reason = verdict(stat)
+    const reason = rejectionOf(stat)
     return reason === undefined ? [] : [{ stat, value, reason }]
   })
   if (refused.length === 0) return { accepted, rejected }
   return {
-    accepted: accepted.filter(({ stat }) => verdict(stat) === undefined),
+    accepted: accepted.filter(({ stat }) => rejectionOf(stat) === undefined),
     rejected: [...rejected, ...refused]
   }
 }
 
 const makePrepare = Effect.gen(function* () {
-  const rows = yield* StatRepository
+  const repository = yield* StatRepository
   const configs = yield* Configs
   const verification = yield* Verification
   const periodsOf = makePeriods()
@@ -98,13 +98,19 @@ const makePrepare = Effect.gen(function* () {
     zone: string
   ) {
     const now = yield* DateTime.now
-    // What the config does not know says something about the game's code, not about the player.
+    // An unknown stat points to a mistake in the game's code, not to a cheating player: do not log it.
     const signals = rejected.filter(({ reason }) => reason !== "unknown_stat")
     const stats: Record<string, PeriodValues> = {}
     if (accepted.length > 0 || signals.length > 0) {
       const periods = periodsOf(zone, DateTime.toEpochMillis(now))
       const owner = { environmentId, playerId }
-      const combined = yield* rows.report({ ...owner, ...periods, values: accepted, signals, now })
+      const combined = yield* repository.report({
+        ...owner,
+        ...periods,
+        values: accepted,
+        signals,
+        now
+      })
       if (Option.isNone(combined)) return yield* new NotFound()
       for (const { daily, monthly, stat, total, weekly } of combined.value) {
         stats[stat] = { all: total, daily, weekly, monthly }
@@ -121,11 +127,11 @@ const makePrepare = Effect.gen(function* () {
       return store(player, checked, config.resetTimeZone)
     }
     const { playerId } = player
-    const verdict = yield* verification.verify(webhook, {
+    const rejectionOf = yield* verification.verify(webhook, {
       environment,
       playerId,
       values: checked.accepted
     })
-    return store(player, applyRejections(checked, verdict), config.resetTimeZone)
+    return store(player, applyRejections(checked, rejectionOf), config.resetTimeZone)
   })
 })

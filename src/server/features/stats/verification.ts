@@ -1,13 +1,13 @@
 /**
- * The stats webhook (spec sections 5, rule 14, and 6; decisions 3.4.7): before values are stored, the
- * developer's server may refuse them. It is asked once, with a signature over time and body:
+ * Stats webhook: before values are stored, the developer's server may reject them. The service sends
+ * one signed request without retries:
  *
  *     POST <webhook.url>
  *     Svc-Signature: t=<Unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<body>" under the webhook secret>
  *     { "type": "stats.verify", "environmentId", "playerId", "stats": { <key>: <value> }, "submittedAt" }
  *
- * It answers `{ "approve": true }` for all, or `{ "results": { <key>: true } }` for each: what is not
- * approved is rejected. A receiver should refuse a `t` that is more than 300 seconds old.
+ * The server replies with `{ "approve": true }` for all values, or `{ "results": { <key>: true } }` per
+ * value; a value without approval is rejected. A receiver should reject a `t` older than 300 seconds.
  */
 import { createHmac } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Metric, Result, Schema } from "effect"
@@ -22,14 +22,14 @@ import { WebhookSecrets } from "./webhook-secrets.ts"
 
 type Webhook = EnvironmentConfig["integrity"]["stats"]["webhook"]
 
-/** Values that somebody wants to store. */
+/** Values to verify before they are stored. */
 export interface VerificationRequest {
   readonly environment: EnvironmentCaller
   readonly playerId: PlayerId
   readonly values: ReadonlyArray<AcceptedValue>
 }
 
-/** Why a value may not be stored; undefined when it may. */
+/** Returns why a value is rejected; `undefined` for an approved one. */
 export type RejectionOf = (stat: string) => RejectionReason | undefined
 
 const WebhookResponse = Schema.fromJsonString(
@@ -46,28 +46,28 @@ const decodeResponse = Schema.decodeUnknownEffect(WebhookResponse)
 
 const approveAll: RejectionOf = () => undefined
 
-/** The value of `Svc-Signature`. */
+/** Builds the value of the `Svc-Signature` header. */
 export const signatureOf = (secret: string, unixSeconds: number, body: string): string => {
   const mac = createHmac("sha256", secret).update(`${unixSeconds}.${body}`).digest("hex")
   return `t=${unixSeconds},v1=${mac}`
 }
 
-/** How long developers' servers take, by what came of it. */
+/** Duration of webhook requests, by outcome. */
 export const webhookSeconds = (outcome: "answered" | "failed") =>
   Metric.histogram("svc_webhook_duration_seconds", {
-    description: "How long webhooks have taken, by what came of them.",
+    description: "Duration of stats webhook requests, by outcome.",
     attributes: { outcome },
     boundaries: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   })
 
-const measured = <A, E, R>(asked: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Effect.timed(Effect.result(asked)), ([duration, result]) => {
-    const seconds = webhookSeconds(Result.isSuccess(result) ? "answered" : "failed")
-    const told = Metric.update(seconds, Duration.toSeconds(duration))
-    return Effect.andThen(told, Effect.fromResult(result))
+const withDurationMetric = <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.timed(Effect.result(request)), ([duration, result]) => {
+    const histogram = webhookSeconds(Result.isSuccess(result) ? "answered" : "failed")
+    const record = Metric.update(histogram, Duration.toSeconds(duration))
+    return Effect.andThen(record, Effect.fromResult(result))
   })
 
-/** Asks developers' servers about values. */
+/** Sends values to the webhook of an environment. */
 export class Verification extends Context.Service<
   Verification,
   {
@@ -84,7 +84,7 @@ export class Verification extends Context.Service<
       const secrets = yield* WebhookSecrets
       const { production } = yield* Settings
 
-      const ask = Effect.fnUntraced(function* (
+      const send = Effect.fnUntraced(function* (
         url: string,
         timeoutMillis: number,
         { environment, playerId, values }: VerificationRequest
@@ -105,29 +105,29 @@ export class Verification extends Context.Service<
           body,
           headers: { "svc-signature": signatureOf(secret, seconds, body) },
           timeoutMillis,
-          // A service for many is no way to what runs beside it.
+          // In production, loopback would give developers access to processes on the service's host.
           allowLoopback: name === "development" && !production
         })
         const { approve = true, results } = yield* decodeResponse(text)
-        const verdict: RejectionOf = (stat) =>
+        const rejectionOf: RejectionOf = (stat) =>
           approve && (results === undefined || results[stat] === true)
             ? undefined
             : "verification_rejected"
-        return verdict
+        return rejectionOf
       })
 
       return Verification.of({
         verify: ({ onFailure, timeoutMs, url }, submission) => {
           if (url === undefined) return Effect.succeed(approveAll)
-          const failed: RejectionOf =
+          const fallback: RejectionOf =
             onFailure === "accept" ? approveAll : () => "verification_unavailable"
-          return measured(ask(url, timeoutMs, submission)).pipe(
+          return withDurationMetric(send(url, timeoutMs, submission)).pipe(
             Effect.catch((error) =>
               Effect.as(
-                Effect.logDebug("A stats webhook failed", error.message).pipe(
+                Effect.logDebug("Failed to verify stats with the webhook", error.message).pipe(
                   Effect.annotateLogs({ environmentId: submission.environment.environmentId })
                 ),
-                failed
+                fallback
               )
             )
           )

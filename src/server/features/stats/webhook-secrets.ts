@@ -1,7 +1,6 @@
 /**
- * The secrets that sign the stats webhook (spec sections 4.8 and 5, decisions 3.4.7): one for each
- * environment, made when it is first needed, stored sealed, kept in memory by the nodes that use it.
- * A rotation is in force on every node within a second.
+ * Signing secrets of the stats webhook, one per environment. A secret is created on first use, stored
+ * encrypted, and cached per node. A rotation takes effect on all nodes within a second.
  */
 import { Cache, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -16,24 +15,24 @@ const prefix = "whsec_"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 
-/** The second line of defence behind the invalidation: nothing is believed for longer. */
-const trust = "60 seconds"
+/** Bounds how long a node uses a stale secret when an invalidation message is lost. */
+const cacheTtl = "60 seconds"
 
 const purposeOf = (environmentId: EnvironmentId) => `webhook secret ${environmentId}`
 
-/** The webhook secrets of all environments. */
+/** Reads and rotates webhook secrets. */
 export class WebhookSecrets extends Context.Service<
   WebhookSecrets,
   {
     readonly current: (environmentId: EnvironmentId) => Effect.Effect<string>
-    /** A new secret; the one before it signs nothing from now on. */
+    /** Replaces the secret; the previous one signs no further request. */
     readonly rotate: (environmentId: EnvironmentId) => Effect.Effect<string>
   }
 >()("server/features/stats/webhook-secrets/WebhookSecrets") {
   static readonly layer = Layer.effect(
     WebhookSecrets,
     Effect.gen(function* () {
-      const rows = yield* WebhookSecretRepository
+      const repository = yield* WebhookSecretRepository
       const secrets = yield* Secrets
       const invalidation = yield* Invalidation
       const random = yield* SecureRandom.SecureRandom
@@ -47,21 +46,25 @@ export class WebhookSecrets extends Context.Service<
         Effect.provideService(SecureRandom.SecureRandom, random)
       )
       const find = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-        const found = yield* rows.find(environmentId)
+        const found = yield* repository.find(environmentId)
         if (Option.isNone(found)) return Option.none<string>()
         const open = secrets.open(found.value.sealed, purposeOf(environmentId))
         return Option.some(yield* Effect.orDie(open))
       })
       const lookup = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
-        const known = yield* find(environmentId)
-        if (Option.isSome(known)) return known.value
+        const stored = yield* find(environmentId)
+        if (Option.isSome(stored)) return stored.value
         const { row, secret } = yield* make(environmentId)
-        yield* rows.insert(row)
-        // Another node may have been faster.
+        yield* repository.insert(row)
+        // Another node may have inserted its secret first.
         return Option.getOrElse(yield* find(environmentId), () => secret)
       })
-      const cached = yield* Cache.make({ capacity: caches.environments, timeToLive: trust, lookup })
-      // A rotation is told as a change of the environment's config, which this is a part of.
+      const cached = yield* Cache.make({
+        capacity: caches.environments,
+        timeToLive: cacheTtl,
+        lookup
+      })
+      // A rotation is published as a config change of the environment.
       yield* invalidation.subscribe(({ id, kind }) => {
         if (kind === "everything") return Cache.invalidateAll(cached)
         return kind === "config" && isEnvironmentId(id) ? Cache.invalidate(cached, id) : Effect.void
@@ -70,7 +73,7 @@ export class WebhookSecrets extends Context.Service<
         current: (environmentId) => Cache.get(cached, environmentId),
         rotate: Effect.fn("WebhookSecrets.rotate")(function* (environmentId) {
           const { row, secret } = yield* make(environmentId)
-          yield* rows.replace(row)
+          yield* repository.replace(row)
           yield* sql.afterCommit(Cache.invalidate(cached, environmentId))
           yield* invalidation.publish({ kind: "config", id: environmentId })
           return secret

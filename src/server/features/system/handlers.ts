@@ -1,4 +1,4 @@
-/** What operators, load balancers and other servers ask of the process itself (design section 7). */
+/** Health, readiness and token signing keys, for load balancers, orchestrators and game servers. */
 import { Effect, Exit } from "effect"
 import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { SqlClient } from "effect/sql"
@@ -10,7 +10,7 @@ import { AccessTokens } from "../sessions/tokens.ts"
 
 const keySetMaxAgeSeconds = 600
 
-/** `GET /healthz`, `/readyz` and `/.well-known/jwks.json`. */
+/** The group `system`: `GET /healthz`, `/readyz` and `/.well-known/jwks.json`. */
 export const SystemHttp = HttpApiBuilder.group(
   Api,
   "system",
