@@ -1,12 +1,11 @@
 /**
- * The service as lists of layers. Reading from the bottom of the file up: settings and telemetry, the
- * database and what is decided from it, the entities and the cluster they live in, the endpoints
- * that listen. Given the environment variables of the settings, this is all there is.
+ * The architecture of the service: lists of layers, one for each floor, from the database up to the
+ * endpoints. A floor uses only floors above it in this file; {@link ServiceLive} stacks them.
  */
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import { ByteSize, Effect, Layer } from "effect"
-import { HttpBody, HttpIncomingMessage, HttpRouter, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { ByteSize, Layer } from "effect"
+import { HttpIncomingMessage, HttpRouter } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { http as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
@@ -93,6 +92,7 @@ import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
 import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
+import { ApiPage } from "./http/api-page.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
 import { DevMailPage } from "./http/dev-mail-page.ts"
@@ -122,147 +122,162 @@ import { MetricsRoute } from "./telemetry/metrics.ts"
 import { ReadingsLive } from "./telemetry/readings.ts"
 import { ObservabilityLive } from "./telemetry/telemetry.ts"
 
+// Storage: one repository for each feature.
+
 const RepositoriesLive = Layer.mergeAll(
   AgeRepository.layer,
   AuditRepository.layer,
+  ChannelRepository.layer,
   CodeRepository.layer,
   ConfigRepository.layer,
   DeveloperRepository.layer,
+  IdempotencyRepository.layer,
   IdentityRepository.layer,
-  MemberRepository.layer,
-  NewsRepository.layer,
-  PlayerRepository.layer,
-  ProjectRepository.layer,
-  SanctionRepository.layer,
   LiveRepository.layer,
   MailRepository.layer,
   ManagementRepository.layer,
-  UsageRepository.layer,
-  ViewRepository.layer,
+  MemberRepository.layer,
+  NewsRepository.layer,
+  PlayerDataRepository.layer,
+  PlayerRepository.layer,
+  ProjectRepository.layer,
+  ProviderRepository.layer,
+  RoomRepository.layer,
+  SanctionRepository.layer,
   SaveRepository.layer,
-  StatRepository.layer,
   SessionRepository.layer,
   SigningKeyRepository.layer,
-  ThrottleRepository.layer
+  StatRepository.layer,
+  FlowRepository.layer,
+  ThrottleRepository.layer,
+  UsageRepository.layer,
+  ViewRepository.layer,
+  WebhookSecretRepository.layer
 )
 
-/** Environments, configs, sessions, tokens, throttles: what realtime stands on too. */
+// Platform: services that know no feature.
+
+const PlatformLive = Layer.mergeAll(
+  Idempotency.layer,
+  Outgoing.layer,
+  Passwords.layer,
+  SingleUseCodes.layer,
+  Throttles.layer,
+  Usage.layer
+).pipe(Layer.provideMerge(Layer.mergeAll(Invalidation.layer, Secrets.layer)))
+
+// Features: services that HTTP handlers, frame handlers and entities share.
+
+const FeaturesLive = Layer.mergeAll(
+  Audit.layer,
+  Configs.layer,
+  DeveloperSessions.layer,
+  Environments.layer,
+  Sanctions.layer,
+  Sessions.layer
+).pipe(Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer)))
+
+/** Everything below the endpoints except entities; needs a database. */
 export const CoreLive = Origins.layer.pipe(
+  Layer.provideMerge(FeaturesLive),
+  Layer.provideMerge(PlatformLive),
+  Layer.provideMerge(RepositoriesLive)
+)
+
+// Entities and the cluster that distributes them.
+
+const EntitiesLive = Layer.mergeAll(
+  ChannelLive,
+  ChannelSweeper,
+  MatchmakingQueueLive,
+  PlayerSessionsLive,
+  RoomLive,
+  RoomSweeper
+).pipe(
+  Layer.provideMerge(ClusterLive),
   Layer.provideMerge(
     Layer.mergeAll(
-      Audit.layer,
-      Configs.layer,
-      DeveloperSessions.layer,
-      Environments.layer,
-      Passwords.layer,
-      Sanctions.layer,
-      Sessions.layer,
-      SingleUseCodes.layer,
-      Throttles.layer
+      ChannelWriter.layer,
+      LocalChannels.layer,
+      LocalQueues.layer,
+      LocalRooms.layer,
+      LocalSessions.layer,
+      RoomWriter.layer
     )
   ),
-  Layer.provideMerge(Layer.mergeAll(AccessTokens.layer, PlayerStatusCache.layer, Usage.layer)),
-  Layer.provideMerge(Layer.mergeAll(Invalidation.layer, RepositoriesLive, Secrets.layer))
+  Layer.provideMerge(Layer.mergeAll(NodeFlush.layer, ThisNode.layer))
 )
 
-/** Saves, stats and the public config. */
-const GameDataHttp = Layer.mergeAll(PublicConfigHttp, SavesHttp, StatsHttp).pipe(
-  Layer.provide(StatReports.layer),
-  Layer.provide([Idempotency.layer, Verification.layer]),
-  Layer.provide([Outgoing.layer, WebhookSecrets.layer]),
-  Layer.provide([IdempotencyRepository.layer, WebhookSecretRepository.layer])
+// Links to entities, and the frame handlers that use them.
+
+const FramesLive = Frames.layer.pipe(
+  Layer.provide(TurnServers.layer),
+  Layer.provideMerge(ListenerFrames.layer),
+  Layer.provideMerge(Layer.mergeAll(ChannelHub.layer, Channels.layer)),
+  Layer.provideMerge(Hub.layer)
 )
 
-/** Sign-in providers, and what they want back of players who go. */
-const GrantsLive = ProviderGrants.layer.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(
-      ProviderClients.layer.pipe(Layer.provide(Outgoing.layer)),
-      Providers.layer.pipe(Layer.provide(ProviderRepository.layer))
-    )
-  )
+// HTTP: handlers of the API, and pages.
+
+/** Services that only routes use. */
+const RouteServicesLive = Layer.mergeAll(
+  FlowStore.layer,
+  IdentitySignIn.layer,
+  Mailer.layer,
+  PlayerData.layer,
+  StatReports.layer
+).pipe(
+  Layer.provideMerge(Layer.mergeAll(ProviderGrants.layer, Verification.layer)),
+  Layer.provideMerge(Layer.mergeAll(ProviderClients.layer, Providers.layer, WebhookSecrets.layer))
 )
 
-/** External sign-in. */
-const SignInLive = Layer.mergeAll(ProvidersHttp, OAuthHttp).pipe(
-  Layer.provide([IdentitySignIn.layer, FlowStore.layer.pipe(Layer.provide(FlowRepository.layer))]),
-  Layer.provide(GrantsLive)
-)
-
-/** What is stored about a player, whole. */
-const PlayerDataLive = PlayerDataHttp.pipe(
-  Layer.provide(PlayerData.layer),
-  Layer.provide([PlayerDataRepository.layer, GrantsLive])
+const HandlersLive = Layer.mergeAll(
+  AgesHttp,
+  AppealsHttp,
+  AuditHttp,
+  ChannelsHttp,
+  ConfigHttp,
+  DevelopersHttp,
+  EmailHttp,
+  IdentitiesHttp,
+  ModerationHttp,
+  NewsHttp,
+  OAuthHttp,
+  PlayerDataHttp,
+  PlayersHttp,
+  ProjectsHttp,
+  ProvidersHttp,
+  PublicConfigHttp,
+  RoomsHttp,
+  SavesHttp,
+  SessionsHttp,
+  StatsHttp,
+  SystemHttp,
+  TransferHttp
 )
 
 const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe(
-  Layer.provide([
-    AgesHttp,
-    AppealsHttp,
-    AuditHttp,
-    ChannelsHttp,
-    ConfigHttp,
-    DevelopersHttp,
-    EmailHttp,
-    GameDataHttp,
-    IdentitiesHttp.pipe(Layer.provide(GrantsLive)),
-    ModerationHttp,
-    NewsHttp,
-    PlayersHttp,
-    ProjectsHttp,
-    PlayerDataLive,
-    RoomsHttp,
-    SessionsHttp,
-    SignInLive,
-    SystemHttp,
-    TransferHttp
-  ]),
+  Layer.provide(HandlersLive),
   Layer.provide([CallersLive, RequestsLive])
 )
 
-/** Text that is large is encoded once, not for every answer anew. */
-const asBytes = HttpRouter.middleware((served) =>
-  Effect.map(served, (answer) => {
-    const { body } = answer
-    return body._tag === "Uint8Array"
-      ? HttpServerResponse.setBody(answer, HttpBody.uint8Array(body.body, body.contentType))
-      : answer
-  })
-)
-
-/** Options of the API page; {@link HttpApiScalar.ScalarConfig} does not declare all that Scalar reads. */
-const scalar = {
-  withDefaultFonts: false,
-  telemetry: false,
-  showDeveloperTools: "never",
-  hideClientButton: true,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  customCss: 'a[href="https://www.scalar.com"] { display: none }'
-}
-
-/** The API page inlines Scalar's script, so it works offline. */
-const DocsRoute = HttpApiScalar.layer(Api, { path: paths.docs, scalar }).pipe(
-  Layer.provide(asBytes.layer)
-)
-
+/** The answer to a plain request for the WebSocket path. */
 const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
 
-/** Pages for people, not programs. */
-const Pages = Layer.mergeAll(DocsRoute, EmailPages, DevMailPage)
-
-/** Everything that is asked over HTTP. */
+/** All HTTP routes. */
 export const Routes = Layer.mergeAll(
+  ApiPage,
   ApiRoutes,
   ConfigSchemaRoute,
-  Pages,
+  DevMailPage,
+  EmailPages,
   RealtimeRoute,
   EdgeMiddleware
-).pipe(Layer.provide(Mailer.layer))
+).pipe(Layer.provide(RouteServicesLive))
 
 const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
 
-/** Answers these routes where the settings say. */
+/** Serves these routes on the address and port of the settings. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   HttpRouter.serve(routes, {
     disableLogger: true,
@@ -273,53 +288,21 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
     Layer.provideMerge(HttpServerLive)
   )
 
-/** What is remembered, and decided from it. */
-const StorageLive = SeedLive.pipe(
-  Layer.provideMerge(CoreLive),
-  Layer.provideMerge(Layer.mergeAll(ChannelRepository.layer, RoomRepository.layer)),
-  Layer.provideMerge(DatabaseLive)
-)
+// Endpoints: HTTP, /v1/realtime, /v1/rpc and /metrics.
 
-/** What is alive: rooms, queues, channels and player sessions, wherever in the cluster. */
-const EntitiesLive = Layer.mergeAll(
-  RoomLive,
-  MatchmakingQueueLive,
-  PlayerSessionsLive,
-  RoomSweeper,
-  ChannelLive,
-  ChannelSweeper
-).pipe(
-  Layer.provideMerge(ClusterLive),
-  Layer.provideMerge(
-    Layer.mergeAll(
-      RoomWriter.layer,
-      LocalRooms.layer,
-      LocalQueues.layer,
-      LocalSessions.layer,
-      ChannelWriter.layer,
-      LocalChannels.layer
-    )
-  ),
-  Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer))
-)
-
-/** What listens: HTTP, sockets, native RPC. */
 const EndpointsLive = Layer.mergeAll(
   Layer.mergeAll(LiveReports, ReadingsLive).pipe(Layer.provideMerge(Gateway.layer)),
   ConfigChanges,
   PlayerChanges,
   serveHttp(Layer.mergeAll(Routes, RpcServerLive, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
-).pipe(
-  Layer.provideMerge(Frames.layer.pipe(Layer.provide(TurnServers.layer))),
-  Layer.provideMerge(ListenerFrames.layer),
-  Layer.provideMerge(Layer.mergeAll(ChannelHub.layer, Channels.layer)),
-  Layer.provideMerge(Hub.layer),
-  Layer.provideMerge(HttpServerHandle.layer)
-)
+).pipe(Layer.provideMerge(FramesLive), Layer.provideMerge(HttpServerHandle.layer))
 
+/** The whole service; the environment variables of the settings are its only input. */
 export const ServiceLive = EndpointsLive.pipe(
   Layer.provideMerge(EntitiesLive),
-  Layer.provideMerge(StorageLive),
+  Layer.provideMerge(SeedLive),
+  Layer.provideMerge(CoreLive),
+  Layer.provideMerge(DatabaseLive),
   Layer.provideMerge(Layer.mergeAll(NodeCrypto.layer, NodeServices.layer)),
   Layer.provideMerge(ObservabilityLive),
   Layer.provideMerge(Settings.layer)

@@ -1,42 +1,60 @@
-/** The entry: starts the service and says where to go next. */
+/** Entry of the service: starts it, prints where it listens, and explains a failed start. */
 import { NodeRuntime } from "@effect/platform-node"
-import { Console, Data, Effect, Layer } from "effect"
+import { Console, Data, Effect, Layer, Runtime } from "effect"
 import { HttpServer } from "effect/http"
 import { ServiceLive } from "./app.ts"
 import { Settings } from "./platform/settings/settings.ts"
 
-const Greeting = Layer.effectDiscard(
+/** Printed once the service accepts requests: one log line as JSON, or a short text for a terminal. */
+const StartMessage = Layer.effectDiscard(
   Effect.gen(function* () {
     const { baseUrl, dataDir, logs, production, runner } = yield* Settings
     const { address } = yield* HttpServer.HttpServer
     const port = "port" in address ? address.port : ""
-    const here = `http://localhost:${port}`
-    if (logs.format === "json") return yield* Effect.logInfo(`The service is up on port ${port}`)
+    const url = `http://localhost:${port}`
+    if (logs.format === "json") return yield* Effect.logInfo(`Listening on port ${port}`)
     const lines = [
-      `The player backend is up at ${here} (for players: ${baseUrl}).`,
-      `  API reference   ${here}/docs`,
-      ...(production ? [] : [`  keys            ${dataDir}/dev-keys.json (project demo)`]),
+      `Player backend listening on ${url}`,
+      `  for players     ${baseUrl}`,
+      `  API reference   ${url}/docs`,
+      ...(production ? [] : [`  project keys    ${dataDir}/dev-keys.json (project demo)`]),
       ...(runner === undefined ? [] : [`  runner          ${runner.host}:${runner.port}`]),
-      "The README takes you to two players in a room. Ctrl-C stops the service."
+      "Next: README.md, section First game. Ctrl-C stops the service."
     ]
     yield* Console.log(lines.join("\n"))
   })
 )
 
-/** The longest that a stop may take, whatever hangs. */
+/** The process exits after this long, even if a part of the service does not stop. */
 const stopMillis = 20_000
 
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.once(signal, () => setTimeout(() => process.exit(1), stopMillis).unref())
 }
 
-/** A start that fails says what to mend. */
-class StartError extends Data.TaggedError("StartError")<{ readonly message: string }> {}
+/** A failed start whose reason is already on stderr; the runtime prints no stack trace. */
+class StartError extends Data.TaggedError("StartError") {
+  override readonly [Runtime.errorReported] = false
+}
 
-Layer.launch(Greeting.pipe(Layer.provide(ServiceLive))).pipe(
-  Effect.catchTag(["ServeError", "SocketServerError"], (error) => {
-    const message = `The service cannot listen (${String(error.cause)}); choose another port.`
-    return Effect.fail(new StartError({ message }))
-  }),
+const failStart = (reason: string) =>
+  Effect.andThen(
+    Console.error(`Failed to start the service.\n${reason}`),
+    Effect.fail(new StartError())
+  )
+
+Layer.launch(StartMessage.pipe(Layer.provide(ServiceLive))).pipe(
+  Effect.catchTag("SettingsError", ({ issues }) =>
+    failStart(
+      [
+        ...issues.map((issue) => `  ${issue}`),
+        "Set these environment variables; docs/operations/settings.md describes all of them."
+      ].join("\n")
+    )
+  ),
+  Effect.catchTag(["EmbeddedPostgresError", "SecretError"], ({ message }) => failStart(message)),
+  Effect.catchTag(["ServeError", "SocketServerError"], ({ cause }) =>
+    failStart(`${String(cause)}\nChoose another address or port (HOST, PORT, SVC_RUNNER_PORT).`)
+  ),
   NodeRuntime.runMain
 )

@@ -1,4 +1,4 @@
-/** The environment of a process, read once and refused as a whole when it is wrong (design 7). */
+/** Settings: defaults, decoding of environment variables, and errors that name every wrong one. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Redacted } from "effect"
 import { Settings } from "#server/platform/settings/settings"
@@ -13,7 +13,7 @@ const read = (env: Readonly<Record<string, string>>) =>
 const masterKey = Buffer.alloc(32, 1).toString("base64")
 
 describe("settings", () => {
-  it.effect("an empty environment is a laptop's", () =>
+  it.effect("defaults to a development service in an empty environment", () =>
     Effect.gen(function* () {
       const { features, trustedProxies, ...settings } = yield* read({})
       assert.deepStrictEqual(settings, {
@@ -44,7 +44,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("an empty variable counts as absent, and blanks around a value are dropped", () =>
+  it.effect("treats an empty variable as absent, and trims values", () =>
     Effect.gen(function* () {
       const settings = yield* read({
         DATABASE_URL: "",
@@ -57,7 +57,7 @@ describe("settings", () => {
     })
   )
 
-  it.effect("a runner of a cluster", () =>
+  it.effect("reads the settings of a runner in a cluster", () =>
     Effect.gen(function* () {
       const settings = yield* read({
         NODE_ENV: "production",
@@ -83,30 +83,30 @@ describe("settings", () => {
     })
   )
 
-  it.effect("mails come from the host of the base URL, unless it is said from where", () =>
+  it.effect("sends mail from the host of the base URL unless SVC_MAIL_FROM is set", () =>
     Effect.gen(function* () {
       const { mail } = yield* read({ SVC_BASE_URL: "https://play.example.com:8443/api" })
       assert.strictEqual(mail.from, "no-reply@play.example.com")
-      const told = yield* read({
+      const explicit = yield* read({
         SVC_MAIL_FROM: "game@example.com",
         SMTP_URL: "smtps://mailer:hunter2@mail.example.com:465"
       })
-      assert.strictEqual(told.mail.from, "game@example.com")
-      assert.notInclude(String(told.mail.smtpUrl), "hunter2")
+      assert.strictEqual(explicit.mail.from, "game@example.com")
+      assert.notInclude(String(explicit.mail.smtpUrl), "hunter2")
     })
   )
 
-  it.effect("production refuses to start without a master key", () =>
+  it.effect("refuses production without a master key", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read({ NODE_ENV: "production" }))
       assert.strictEqual(
         error.message,
-        "SVC_MASTER_KEY: is required in production: openssl rand -base64 32"
+        "SVC_MASTER_KEY: is required in production; make one with: openssl rand -base64 32"
       )
     })
   )
 
-  it.effect("names everything that is wrong, and no secret", () =>
+  it.effect("names every wrong variable, and no secret", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         read({
@@ -123,7 +123,7 @@ describe("settings", () => {
       for (const name of [
         "PORT: Expected a whole number from 0 to 65535",
         "SVC_BASE_URL",
-        "SVC_MASTER_KEY",
+        "SVC_MASTER_KEY: Expected 32 bytes in base64",
         "SMTP_URL: Expected smtp://",
         "SVC_MAIL_FROM",
         "SVC_TRUSTED_PROXIES.0",
@@ -138,7 +138,7 @@ describe("settings", () => {
     })
   )
 
-  it("every variable says what it is for", () => {
+  it("describes every variable", () => {
     for (const [name, { description }] of Object.entries(variables)) {
       assert.match(description, /^[A-Za-z0-9].*[.]$/s, name)
     }

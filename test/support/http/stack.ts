@@ -9,10 +9,8 @@ import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { EnvironmentName } from "#rpc/auth"
 import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
-import { ChannelRepository } from "#sql/channels"
 import { databaseLayer } from "#sql/database"
 import { DeveloperRepository } from "#sql/developers"
-import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
 import { Settings } from "#server/platform/settings/settings"
 import { Readiness } from "#server/cluster/readiness"
@@ -87,12 +85,7 @@ export const nodeWith = (
   observability: Layer.Layer<never, never, Settings> = Layer.empty
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
-    Layer.provide([
-      ChannelRepository.layer,
-      RoomRepository.layer,
-      ThisNode.layer,
-      Readiness.always
-    ]),
+    Layer.provide([ThisNode.layer, Readiness.always]),
     Layer.provide(nobodyThere),
     Layer.provideMerge(HttpServerHandle.layer),
     Layer.provideMerge(coreOfNode(env)),

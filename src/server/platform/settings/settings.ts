@@ -1,6 +1,6 @@
 /**
- * The settings of a process: every environment variable, once, with its default for a laptop (design
- * section 7). They are read through Effect's Config, so a test gives them as a record.
+ * Settings of the process, decoded from environment variables; the defaults suit a laptop. They are
+ * read through Effect's Config, so a test provides them as a record.
  */
 import {
   Config,
@@ -10,10 +10,12 @@ import {
   Option,
   Record,
   Redacted,
+  Result,
   Schema,
   SchemaGetter,
   SchemaIssue
 } from "effect"
+import { Base64 } from "effect/encoding"
 import type { IpNetwork } from "effect/net"
 import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
@@ -21,10 +23,15 @@ import type { Provider } from "#rpc/identities"
 import { developers, turn } from "#rpc/limits"
 import { metricsTokenMinCharacters, type Variable, variables } from "./variables.ts"
 
-/** The environment is not one that the service can run in; the message says what to mend. */
+/** Environment variables that the service cannot start with, each with the expected value. */
 export class SettingsError extends Schema.TaggedError<SettingsError>()("SettingsError", {
-  message: Schema.String
-}) {}
+  /** `SVC_RUNNER_PORT: must be set together with SVC_RUNNER_HOST`. */
+  issues: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return this.issues.join("; ")
+  }
+}
 
 const whole = (minimum: number, maximum: number) =>
   Schema.NumberFromString.check(
@@ -33,7 +40,7 @@ const whole = (minimum: number, maximum: number) =>
     })
   )
 
-/** Items by comma. */
+/** Items separated by commas; blanks around an item are dropped. */
 const listOf = <Item extends Schema.Constraint>(item: Item) =>
   Schema.String.pipe(
     Schema.decodeTo(Schema.Array(item), {
@@ -44,7 +51,7 @@ const listOf = <Item extends Schema.Constraint>(item: Item) =>
     })
   )
 
-/** `10.0.0.1` is the network of that address alone. */
+/** An address or a network; `10.0.0.1` means `10.0.0.1/32`. */
 const Network = Schema.String.pipe(
   Schema.decodeTo(Schema.IpNetworkFromString, {
     decode: SchemaGetter.transform((text) =>
@@ -54,9 +61,17 @@ const Network = Schema.String.pipe(
   })
 )
 
-const MasterKey = Schema.Uint8ArrayFromBase64.check(
-  Schema.makeFilter((bytes) => bytes.length === 32, { expected: "32 bytes in base64" })
-)
+const isMasterKey = (text: string): boolean =>
+  Result.match(Base64.decode(text), {
+    onFailure: () => false,
+    onSuccess: (bytes) => bytes.length === 32
+  })
+
+const MasterKey = Schema.String.check(
+  Schema.makeFilter(isMasterKey, {
+    message: "Expected 32 bytes in base64; make them with: openssl rand -base64 32"
+  })
+).pipe(Schema.decodeTo(Schema.Uint8ArrayFromBase64))
 
 const TurnUrl = Schema.String.check(
   Schema.isPattern(/^(?:stuns?:[^\s?]+|turns?:[^\s?]+(?:\?transport=(?:udp|tcp))?)$/i, {
@@ -143,7 +158,10 @@ const Environment = Schema.Struct({
   ),
   Schema.makeFilter((env) =>
     env.NODE_ENV === "production" && env.SVC_MASTER_KEY === undefined
-      ? { path: ["SVC_MASTER_KEY"], issue: "is required in production: openssl rand -base64 32" }
+      ? {
+          path: ["SVC_MASTER_KEY"],
+          issue: "is required in production; make one with: openssl rand -base64 32"
+        }
       : undefined
   )
 )
@@ -152,7 +170,7 @@ const decode = Schema.decodeUnknownEffect(Environment, { errors: "all" })
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The variables as text, defaults in; an empty one counts as absent. */
+/** The variables as text, with defaults applied; an empty variable counts as absent. */
 const environment = Config.all(
   Record.map(variables, (variable: Variable, name) =>
     Config.map(Config.option(Config.String(name)), (value) => {
@@ -171,18 +189,18 @@ export class Settings extends Context.Service<
     readonly production: boolean
     readonly port: number
     readonly host: string
-    /** Open at a time, WebSockets among them. */
+    /** Most open connections, including WebSockets. */
     readonly maxConnections: number
-    /** Absent: the service runs a Postgres of its own in `dataDir`. */
+    /** Undefined: the service runs its own Postgres in `dataDir`. */
     readonly databaseUrl: Redacted.Redacted | undefined
     readonly databaseConnections: number
     readonly dataDir: string
-    /** Without a slash at the end. */
+    /** Without a trailing slash. */
     readonly baseUrl: string
     readonly masterKey: Redacted.Redacted<Uint8Array> | undefined
-    /** They open what they have sealed; nothing is sealed under them. */
+    /** Replaced master keys: they still decrypt, and encrypt nothing new. */
     readonly olderMasterKeys: ReadonlyArray<Redacted.Redacted<Uint8Array>>
-    /** Present: one of several processes. */
+    /** Address of this runner in a cluster; undefined for a single process. */
     readonly runner:
       | {
           readonly host: string
@@ -190,7 +208,7 @@ export class Settings extends Context.Service<
           readonly shardGroups: ReadonlyArray<string>
         }
       | undefined
-    /** Without a URL no mail leaves. */
+    /** Without `smtpUrl` the service sends no mail. */
     readonly mail: { readonly smtpUrl: Redacted.Redacted | undefined; readonly from: string }
     readonly throttles: boolean
     /** Who may sign up as a developer. */
@@ -202,18 +220,18 @@ export class Settings extends Context.Service<
       readonly urls: ReadonlyArray<string>
       readonly secret: Redacted.Redacted | undefined
     }
-    /** Where sign-in providers are, if not where everybody finds them; without a slash at the end. */
+    /** Overrides of the OAuth base URLs (tests only), without a trailing slash. */
     readonly providerUrls: Readonly<Record<Provider, string | undefined>>
     readonly features: ReadonlySet<FeatureName>
     readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
-    /** Who may read the metrics; absent, everybody in development. */
+    /** Bearer token for `GET /metrics`; undefined: open in development, closed in production. */
     readonly metricsToken: Redacted.Redacted | undefined
     readonly logs: {
       readonly level: LogLevel
       readonly format: "json" | "pretty"
       readonly requests: "failed" | "all"
     }
-    /** Present: traces go there. */
+    /** Export of traces; undefined: no tracing. */
     readonly traces:
       | {
           readonly protocol: "http/protobuf" | "http/json"
@@ -280,11 +298,11 @@ export class Settings extends Context.Service<
     }).pipe(
       Effect.mapError((error) =>
         error._tag === "ConfigError"
-          ? new SettingsError({ message: error.message })
+          ? new SettingsError({ issues: [error.message] })
           : new SettingsError({
-              message: format(error.issue)
-                .issues.map(({ path = [], message }) => `${path.map(String).join(".")}: ${message}`)
-                .join("; ")
+              issues: format(error.issue).issues.map(
+                ({ path = [], message }) => `${path.map(String).join(".")}: ${message}`
+              )
             })
       )
     )
