@@ -1,152 +1,59 @@
 /**
- * Threats to relays (spec section 4.4): a real coturn under the configuration that is shipped, asked by
- * coturn's own client with credentials that the service makes. Nothing of it leaves the machine.
+ * Threats to TURN relays: who may use one, and which peers it reaches. coturn runs the shipped
+ * configuration; without coturn, the embedded server applies the peers that it denies.
  */
-import { spawn, spawnSync } from "node:child_process"
-import { createSocket } from "node:dgram"
 import { isIPv6 } from "node:net"
-import { networkInterfaces } from "node:os"
-import { fileURLToPath } from "node:url"
 import { assert, layer } from "@effect/vitest"
-import { Clock, ConfigProvider, Context, Effect, Layer } from "effect"
+import { Clock, ConfigProvider, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { turn } from "#rpc/limits"
-import { Settings } from "#server/platform/settings/settings"
 import { TurnServers } from "#server/features/peers/frames"
-
-const secret = "shared-with-the-turn-server"
-const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
-
-const installed = ["turnserver", "turnutils_uclient"].every(
-  (tool) => spawnSync(tool, ["--version"]).error === undefined
-)
-const hasIPv6 = Object.values(networkInterfaces()).some((each) =>
-  each?.some(({ address }) => address === "::1")
-)
-
-const freeUdpPort = Effect.callback<number>((resume) => {
-  const socket = createSocket("udp4")
-  socket.bind(0, "127.0.0.1", () => {
-    const { port } = socket.address()
-    socket.close(() => resume(Effect.succeed(port)))
-  })
-})
-
-/** A program's output until it says what it is asked for, or ends by itself. */
-const outputUntil = (command: string, args: ReadonlyArray<string>, said: RegExp) =>
-  Effect.gen(function* () {
-    const child = yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(command, args)),
-      (child) => Effect.sync(() => child.kill("SIGKILL"))
-    )
-    return yield* Effect.callback<string>((resume) => {
-      let output = ""
-      const hear = (chunk: Buffer) => {
-        output += chunk.toString()
-        if (said.test(output)) resume(Effect.succeed(output))
-      }
-      child.stdout.on("data", hear)
-      child.stderr.on("data", hear)
-      child.once("close", () => resume(Effect.succeed(output)))
-    })
-  })
-
-const bindingRequest = Buffer.from(`000100002112a442${"00".repeat(12)}`, "hex")
-
-/** Waits until a STUN server answers. */
-const answering = (port: number) =>
-  Effect.callback<void>((resume) => {
-    const socket = createSocket("udp4")
-    const again = setInterval(() => socket.send(bindingRequest, port, "127.0.0.1"), 50)
-    socket.once("message", () => {
-      clearInterval(again)
-      socket.close(() => resume(Effect.void))
-    })
-  })
-
-/** coturn as it is shipped, but for where it listens. */
-class Coturn extends Context.Service<Coturn, { readonly port: number }>()(
-  "test/security/relays.test/Coturn"
-) {
-  static readonly layer = Layer.effect(
-    Coturn,
-    Effect.gen(function* () {
-      const port = yield* freeUdpPort
-      if (!installed) return Coturn.of({ port })
-      const relays = ["127.0.0.1", ...(hasIPv6 ? ["::1"] : [])]
-      const args = [
-        "-c",
-        shipped,
-        "--realm=test",
-        `--static-auth-secret=${secret}`,
-        "--listening-ip=127.0.0.1",
-        `--listening-port=${port}`,
-        ...relays.map((address) => `--relay-ip=${address}`),
-        "--no-tls",
-        "--no-dtls",
-        "--pidfile=/dev/null"
-      ]
-      yield* Effect.acquireRelease(
-        Effect.sync(() => spawn("turnserver", args, { stdio: "ignore" })),
-        (server) => Effect.sync(() => server.kill("SIGKILL"))
-      )
-      yield* answering(port)
-      return Coturn.of({ port })
-    })
-  )
-}
+import { Settings } from "#server/platform/settings/settings"
+import { allocate, type Credentials, grantPeer } from "../support/turn-client.ts"
+import { hasCoturn, hasIPv6, TurnServer, turnSecret } from "../support/turn-server.ts"
 
 const RelaysLive = Layer.unwrap(
-  Effect.map(Coturn, ({ port }) =>
+  Effect.map(TurnServer, ({ port }) =>
     TurnServers.layer.pipe(
       Layer.provide(Settings.layer),
       Layer.provide(
         ConfigProvider.layer(
           ConfigProvider.fromEnv({
-            env: { SVC_TURN_URLS: `turn:127.0.0.1:${port}`, SVC_TURN_SECRET: secret }
+            env: { SVC_TURN_URLS: `turn:127.0.0.1:${port}`, SVC_TURN_SECRET: turnSecret }
           })
         )
       )
     )
   )
-).pipe(Layer.provideMerge(Coturn.layer))
+).pipe(Layer.provideMerge(TurnServer.layerShipped))
 
-interface Credentials {
-  readonly username: string
-  readonly credential: string
-}
-
-/** What a player is given, `secondsAgo`. */
-const given = Effect.fnUntraced(function* (player: string, secondsAgo = 0) {
-  const relays = yield* TurnServers
+/** The credentials that the service issued to a player `secondsAgo`. */
+const issue = Effect.fnUntraced(function* (player: string, secondsAgo = 0) {
+  const turnServers = yield* TurnServers
   const now = yield* TestClock.withLive(Clock.currentTimeMillis)
   yield* TestClock.setTime(now - secondsAgo * 1000)
-  const { iceServers } = yield* relays.serversFor(player, "relay")
+  const { iceServers } = yield* turnServers.serversFor(player, "relay")
   const { credential = "", username = "" } = iceServers[0] ?? {}
   return { username, credential }
 })
 
-/** What becomes of a relay to a peer: the code and words of the refusal, or `granted`. */
-const relayTo = Effect.fnUntraced(function* (
-  peer: string,
-  { credential, username }: Credentials,
-  ...more: ReadonlyArray<string>
-) {
-  const { port } = yield* Coturn
-  const as = ["-u", username, "-w", credential, "-p", String(port)]
-  const to = ["-e", peer, ...(isIPv6(peer) ? ["-x"] : []), "-c", "-n", "1", ...more]
-  const end = /error \d+ \(|Total connect time|Cannot complete/
-  // 437: the port that the client got is still that of an earlier allocation.
-  const output = yield* outputUntil(
-    "turnutils_uclient",
-    ["-v", ...as, ...to, "127.0.0.1"],
-    end
-  ).pipe(Effect.scoped, Effect.repeat({ until: (text) => !text.includes("error 437") }))
-  if (/Total connect time/.test(output)) return "granted"
-  return /error (\d+ \([^)]*\))/.exec(output)?.[1] ?? "unauthorized"
-})
+/** "Allocation mismatch": the client's port is still that of an allocation which coturn is ending. */
+const allocationMismatch = 437
 
-/** Of this machine, of internal networks, of the cloud's, and whatever stands for one of those. */
+/** Allocates a relay and asks it for a peer; returns `granted` or the code of the refusal. */
+const relayTo = Effect.fnUntraced(
+  function* (peer: string, credentials: Credentials, by: "permission" | "channel" = "permission") {
+    const { port } = yield* TurnServer
+    // coturn relays to peers of the relay's own family; the embedded server to either.
+    const family = hasCoturn && isIPv6(peer) ? 6 : 4
+    const relay = yield* allocate(port, credentials, { family })
+    return "refused" in relay ? relay.refused : yield* grantPeer(relay.client, peer, by)
+  },
+  Effect.scoped,
+  Effect.repeat({ until: (outcome) => outcome !== allocationMismatch })
+)
+
+/** Loopback, private, link-local, cloud metadata and reserved addresses, also embedded in IPv6. */
 const internal = [
   "0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.254 127.0.0.1 127.8.8.8",
   "169.254.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.168.0.1",
@@ -158,60 +65,72 @@ const internal = [
 ]
   .join(" ")
   .split(" ")
-const reachable = internal.filter((peer) => hasIPv6 || !isIPv6(peer))
+const usable = internal.filter((peer) => hasIPv6 || !isIPv6(peer))
 
-layer(RelaysLive, { timeout: "30 seconds" })("a relay (needs coturn)", (it) => {
-  it.effect.skipIf(!installed)("reaches the world, and none of 40 internal addresses", () =>
+const needsCoturn = hasCoturn ? "" : " (skipped: coturn is not installed)"
+
+layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
+  it.effect("reaches public peers and none of 40 internal addresses", () =>
     Effect.gen(function* () {
-      const reached: Array<string> = []
-      const worlds = ["9.9.9.9", ...(hasIPv6 ? ["2606:4700::1111"] : [])]
-      for (const [index, peer] of worlds.entries()) {
-        assert.strictEqual(yield* relayTo(peer, yield* given(`env.world${index}`)), "granted", peer)
+      const wrong: Array<string> = []
+      const publicPeers = ["9.9.9.9", ...(hasIPv6 ? ["2606:4700::1111"] : [])]
+      for (const [index, peer] of publicPeers.entries()) {
+        for (const by of ["permission", "channel"] as const) {
+          const outcome = yield* relayTo(peer, yield* issue(`env.world${index}`), by)
+          assert.strictEqual(outcome, "granted", `${peer} by ${by}`)
+        }
       }
-      for (const [index, peer] of reachable.entries()) {
-        for (const more of [[], ["-s"]]) {
-          const told = yield* relayTo(peer, yield* given(`env.p${index}`), ...more)
-          if (told !== "403 (Forbidden IP)") reached.push(`${peer} ${more.join(" ")}: ${told}`)
+      for (const [index, peer] of usable.entries()) {
+        for (const by of ["permission", "channel"] as const) {
+          const outcome = yield* relayTo(peer, yield* issue(`env.p${index}`), by)
+          if (outcome !== 403) wrong.push(`${peer} by ${by}: ${outcome}`)
         }
       }
       assert.isAtLeast(internal.length, 40)
-      assert.deepStrictEqual(reached, [])
+      assert.deepStrictEqual(wrong, [])
     })
   )
 
-  it.effect.skipIf(!installed)("carries no TCP", () =>
+  it.effect("refuses forged and expired credentials", () =>
     Effect.gen(function* () {
-      const told = yield* relayTo("9.9.9.9", yield* given("env.tcp"), "-T")
-      assert.match(told, /^442 /)
-    })
-  )
-
-  it.effect.skipIf(!installed)("is for who has credentials that have not ended", () =>
-    Effect.gen(function* () {
-      const good = yield* given("env.ann")
-      const other = yield* given("env.ben")
+      const good = yield* issue("env.ann")
+      const other = yield* issue("env.ben")
       const cases: ReadonlyArray<readonly [string, Credentials]> = [
-        ["another's password", { ...good, credential: other.credential }],
-        ["no password", { ...good, credential: "x" }],
-        ["a later end", { ...good, username: good.username.replace(/^\d/, "9") }],
-        ["no end", { ...good, username: "env.ann" }],
-        ["ended a second ago", yield* given("env.ann", turn.credentialSeconds + 1)]
+        ["the password of another player", { ...good, credential: other.credential }],
+        ["a wrong password", { ...good, credential: "x" }],
+        ["a later expiry", { ...good, username: good.username.replace(/^\d/, "9") }],
+        ["no expiry", { ...good, username: "env.ann" }],
+        ["expired a second ago", yield* issue("env.ann", turn.credentialSeconds + 1)]
       ]
       for (const [name, credentials] of cases) {
-        assert.strictEqual(yield* relayTo("9.9.9.9", credentials), "unauthorized", name)
+        assert.strictEqual(yield* relayTo("9.9.9.9", credentials), 401, name)
       }
-      const almost = yield* given("env.ann", turn.credentialSeconds - 30)
+      const almost = yield* issue("env.ann", turn.credentialSeconds - 30)
       assert.strictEqual(yield* relayTo("9.9.9.9", almost), "granted")
     })
   )
 
-  it.effect.skipIf(!installed)("gives a player 16 allocations, whichever credentials it has", () =>
+  it.effect.skipIf(!hasCoturn)(`allocates no TCP relay${needsCoturn}`, () =>
     Effect.gen(function* () {
-      const all = yield* relayTo("9.9.9.9", yield* given("env.many"), "-m", "17")
-      assert.strictEqual(all, "486 (Allocation Quota Reached)")
-      const fresh = yield* relayTo("9.9.9.9", yield* given("env.many", 60))
-      assert.strictEqual(fresh, "486 (Allocation Quota Reached)")
-      assert.strictEqual(yield* relayTo("9.9.9.9", yield* given("env.another")), "granted")
+      const { port } = yield* TurnServer
+      const credentials = yield* issue("env.tcp")
+      const relay = yield* allocate(port, credentials, { relayed: "tcp" })
+      assert.deepStrictEqual(relay, { refused: 442 })
     })
+  )
+
+  it.effect.skipIf(!hasCoturn)(
+    `gives a player 16 allocations over all its credentials${needsCoturn}`,
+    () =>
+      Effect.gen(function* () {
+        const { port } = yield* TurnServer
+        const credentials = yield* issue("env.many")
+        for (let count = 1; count <= 16; count++) {
+          assert.notProperty(yield* allocate(port, credentials, {}), "refused", `${count}`)
+        }
+        assert.deepStrictEqual(yield* allocate(port, credentials, {}), { refused: 486 })
+        assert.strictEqual(yield* relayTo("9.9.9.9", yield* issue("env.many", 60)), 486)
+        assert.strictEqual(yield* relayTo("9.9.9.9", yield* issue("env.another")), "granted")
+      })
   )
 })

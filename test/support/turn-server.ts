@@ -1,0 +1,191 @@
+/**
+ * A TURN server for tests: coturn where it is installed, the embeddable `turn-server` package
+ * elsewhere. Both take the REST credentials that the service issues with the shared secret.
+ */
+import { spawn, spawnSync } from "node:child_process"
+import { createSocket } from "node:dgram"
+import { readFileSync } from "node:fs"
+import { BlockList, isIP, isIPv4 } from "node:net"
+import { networkInterfaces } from "node:os"
+import { fileURLToPath } from "node:url"
+import { Context, Effect, Layer } from "effect"
+import { createServer, type Socket } from "turn-server"
+
+/** The secret that the service and the TURN server share. */
+export const turnSecret = "shared-with-the-turn-server"
+
+const host = "127.0.0.1"
+const realm = "test"
+
+/** The configuration that operators deploy. */
+const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
+
+export const hasCoturn = spawnSync("turnserver", ["--version"]).error === undefined
+
+export const hasIPv6 = Object.values(networkInterfaces()).some((each) =>
+  each?.some(({ address }) => address === "::1")
+)
+
+/** Which peers a relay may reach. */
+type Peers = "loopback" | "shipped"
+
+const freeUdpPort = Effect.callback<number>((resume) => {
+  const socket = createSocket("udp4")
+  socket.bind(0, host, () => {
+    const { port } = socket.address()
+    socket.close(() => resume(Effect.succeed(port)))
+  })
+})
+
+const bindingRequest = Buffer.from(`000100002112a442${"00".repeat(12)}`, "hex")
+const probeMillis = 50
+
+/** Waits until the server replies to a STUN binding request. */
+const untilReady = (port: number) =>
+  Effect.callback<void>((resume) => {
+    const socket = createSocket("udp4")
+    const probe = setInterval(() => socket.send(bindingRequest, port, host), probeMillis)
+    const stop = () => {
+      clearInterval(probe)
+      socket.close()
+    }
+    socket.once("message", () => {
+      stop()
+      resume(Effect.void)
+    })
+    return Effect.sync(stop)
+  })
+
+const coturnOptions: Readonly<Record<Peers, ReadonlyArray<string>>> = {
+  loopback: [
+    "-n",
+    "--use-auth-secret",
+    "--fingerprint",
+    "--no-cli",
+    "--no-tcp-relay",
+    "--allow-loopback-peers",
+    "--log-file=stdout",
+    "--verbose"
+  ],
+  shipped: ["-c", shipped, ...(hasIPv6 ? ["--relay-ip=::1"] : [])]
+}
+
+const startCoturn = Effect.fnUntraced(function* (port: number, peers: Peers) {
+  let log = ""
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const server = spawn("turnserver", [
+        ...coturnOptions[peers],
+        `--realm=${realm}`,
+        `--static-auth-secret=${turnSecret}`,
+        `--listening-ip=${host}`,
+        `--listening-port=${port}`,
+        `--relay-ip=${host}`,
+        "--no-tls",
+        "--no-dtls",
+        "--pidfile=/dev/null"
+      ])
+      for (const output of [server.stdout, server.stderr]) {
+        output.on("data", (chunk: Buffer) => (log += chunk.toString()))
+      }
+      return server
+    }),
+    (server) => Effect.sync(() => server.kill("SIGKILL"))
+  )
+  return () => log
+})
+
+/** The peers that `denied-peer-ip` and `no-multicast-peers` of the shipped configuration refuse. */
+const shippedDenials = () => {
+  const ranges = readFileSync(shipped, "utf8").matchAll(/^denied-peer-ip=([^-\s]+)-(\S+)$/gm)
+  // One list per family: Node matches IPv4 addresses against IPv6 ranges that hold mapped ones.
+  const denied = { ipv4: new BlockList(), ipv6: new BlockList() }
+  denied.ipv4.addSubnet("224.0.0.0", 4, "ipv4")
+  denied.ipv6.addSubnet("ff00::", 8, "ipv6")
+  denied.ipv6.addAddress("::", "ipv6")
+  for (const [, first = "", last = ""] of ranges) {
+    const family = isIPv4(first) ? "ipv4" : "ipv6"
+    denied[family].addRange(first, last, family)
+  }
+  return denied
+}
+
+const reachable: Readonly<Record<Peers, () => (address: string) => boolean>> = {
+  loopback: () => (address) => address === host,
+  shipped: () => {
+    const denied = shippedDenials()
+    return (address) => {
+      const family = isIPv4(address) ? "ipv4" : "ipv6"
+      return isIP(address) !== 0 && !denied[family].check(address, family)
+    }
+  }
+}
+
+/** What a hook of the package gets of the peer that a client asks for. */
+interface PeerRequest {
+  readonly peer: { readonly ip: string }
+}
+
+/**
+ * libjuice keeps the transaction id when it repeats a request with credentials. The package takes that
+ * for a retransmission and repeats its 401, unless it has forgotten that reply.
+ */
+const acceptSameTransaction = (client: Socket): void => {
+  const session = client.getSession()
+  let wasSigned = false
+  session.on("raw", ({ integrity_offset: offset }: { readonly integrity_offset: unknown }) => {
+    const isSigned = offset !== null
+    if (isSigned && !wasSigned) session.context["lastResponse"] = null
+    wasSigned = isSigned
+  })
+}
+
+/** The package refuses no private addresses by itself, so both hooks that grant a peer check it. */
+const startEmbedded = (port: number, peers: Peers) =>
+  Effect.gen(function* () {
+    const mayReach = reachable[peers]()
+    const users: Array<string> = []
+    const server = createServer({
+      auth: { mechanism: "long-term", realm, secret: turnSecret },
+      relay: { ip: host, externalIp: host },
+      allowLoopback: peers === "loopback"
+    })
+    const decide = ({ peer }: PeerRequest, grant: (granted: boolean) => void) =>
+      grant(mayReach(peer.ip))
+    server.on("connection", acceptSameTransaction)
+    server.on("beforePermission", decide)
+    server.on("beforeChannelBind", decide)
+    server.on("allocate", (_, { username }) => users.push(String(username)))
+    yield* Effect.acquireRelease(
+      Effect.sync(() => server.listen([{ port, transport: "udp", address: host }])),
+      () => Effect.sync(() => server.stop())
+    )
+    return () => users.join("\n")
+  })
+
+export class TurnServer extends Context.Service<
+  TurnServer,
+  {
+    readonly port: number
+    /** Names the user of every allocation. */
+    readonly log: () => string
+  }
+>()("test/support/turn-server/TurnServer") {
+  /** Relays between peers on this machine. */
+  static readonly layerLoopback = TurnServer.#layer("loopback")
+
+  /** Relays to the peers that the shipped configuration allows. */
+  static readonly layerShipped = TurnServer.#layer("shipped")
+
+  static #layer(peers: Peers) {
+    return Layer.effect(
+      TurnServer,
+      Effect.gen(function* () {
+        const port = yield* freeUdpPort
+        const log = yield* hasCoturn ? startCoturn(port, peers) : startEmbedded(port, peers)
+        yield* untilReady(port)
+        return TurnServer.of({ port, log })
+      })
+    )
+  }
+}
