@@ -1,7 +1,7 @@
 /**
- * Tests in five projects: `house` (the rules of this repository, a second), `service` (all others,
- * which share the Postgres that `test/support/global-setup.ts` starts) and, one after the other when these are
- * through, since each takes every core for itself, `simulation`, `chaos` and `fuzz`.
+ * Test projects: `house` (the rules of this repository), `service` (everything else, on one shared
+ * Postgres), `simulation`, `chaos` and `fuzz`. The last three have a short form, for `npm test`, and a
+ * long one (`vitest.long.config.ts`). Simulation and chaos take every core, so they run alone.
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
@@ -14,41 +14,48 @@ const globalSetup = existsSync("test/support/global-setup.ts")
   ? ["test/support/global-setup.ts"]
   : []
 
-export default defineConfig({
-  test: {
-    environment: "node",
-    pool: "forks",
-    maxWorkers: 2,
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
-    projects: [
-      { extends: true, test: { name: "house", include: [house] } },
-      {
-        extends: true,
-        test: {
-          name: "service",
-          include: ["test/**/*.test.ts"],
-          exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**"],
-          globalSetup
+/** A test that hangs ends here. No test may depend on it: a busy machine is ten times as slow. */
+const hangMillis = 120_000
+
+export const configOf = (form: "short" | "long") =>
+  defineConfig({
+    test: {
+      environment: "node",
+      pool: "forks",
+      maxWorkers: 2,
+      testTimeout: hangMillis,
+      hookTimeout: hangMillis,
+      provide: { form },
+      projects: [
+        { extends: true, test: { name: "house", include: [house] } },
+        {
+          extends: true,
+          test: {
+            name: "service",
+            include: ["test/**/*.test.ts"],
+            exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**"],
+            globalSetup
+          }
+        },
+        {
+          extends: true,
+          test: {
+            name: "simulation",
+            include: [simulation],
+            sequence: { groupOrder: 1 },
+            globalSetup
+          }
+        },
+        {
+          extends: true,
+          test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
+        },
+        {
+          extends: true,
+          test: { name: "fuzz", include: [fuzz], sequence: { groupOrder: 3 } }
         }
-      },
-      {
-        extends: true,
-        test: {
-          name: "simulation",
-          include: [simulation],
-          sequence: { groupOrder: 1 },
-          globalSetup
-        }
-      },
-      {
-        extends: true,
-        test: { name: "chaos", include: [chaos], sequence: { groupOrder: 2 } }
-      },
-      {
-        extends: true,
-        test: { name: "fuzz", include: [fuzz], sequence: { groupOrder: 3 } }
-      }
-    ]
-  }
-})
+      ]
+    }
+  })
+
+export default configOf("short")

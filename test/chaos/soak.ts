@@ -15,7 +15,7 @@ import { SecureRandom } from "effect/crypto"
 import { Journal } from "./journal.ts"
 import { config, Load } from "./load.ts"
 import { runScript } from "./script.ts"
-import { meanOf, type Point, slopeOf, vitalsOf } from "./vitals.ts"
+import { meanOf, type Point, processStats, slopeOf } from "./process-stats.ts"
 import { World } from "./world.ts"
 
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "20" } } })
@@ -27,7 +27,7 @@ const bounds = { "MB of data": 1, "MB of code": 10, handles: 6, "p99 ms": 10 } a
 type Measure = keyof typeof bounds
 
 const sampleMillis = 10_000
-const reporter = fileURLToPath(new URL("./vitals-reporter.ts", import.meta.url))
+const reporter = fileURLToPath(new URL("./process-stats-reporter.ts", import.meta.url))
 const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
 
 /** What is measured, by its name: `MB of data of runner 1`. */
@@ -44,7 +44,7 @@ const percentile = (times: ReadonlyArray<number>, share: number): number =>
 
 const sample = async (world: World, journal: Journal, series: Series, hours: number) => {
   for (const { index, runner } of world.places) {
-    const { code, data, handles } = await vitalsOf(runner.pid)
+    const { code, data, handles } = await processStats(runner.pid)
     const of = `of runner ${index + 1}`
     note(series, `MB of data ${of}`, "MB of data", { hours, value: data / 1e6 })
     note(series, `MB of code ${of}`, "MB of code", { hours, value: code / 1e6 })

@@ -1,20 +1,24 @@
 /**
- * Requests and frames that nobody means well with, in short (`npm run test:fuzz` is the long form): a
- * running service answers all of them in its own words, and stays as it was. See `fuzz/run.ts`.
+ * Random and hostile requests and frames against a running service, which must reply in its own error
+ * format, log nothing, and return to its former memory. `npm run test:fuzz` runs any seed and size.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { inject } from "vitest"
 import { fuzz } from "./run.ts"
 
-/** Replayed by hand with `npm run test:fuzz -- --hasty --seed 8 --requests 10000 --frames 100000`. */
-const options = { seed: 8, requests: 10_000, frames: 100_000, patient: false } as const
+/** To repeat: `npm run test:fuzz -- --seed 8 --requests 2000 --frames 20000 --rounds 2 --lingering 32`. */
+const forms = {
+  short: { seed: 8, requests: 2000, frames: 20_000, rounds: 2, lingeringMax: 32 },
+  long: { seed: 8, requests: 50_000, frames: 500_000, rounds: 3, lingeringMax: 0 }
+} as const
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
-describe("a running service under a storm of input", { timeout: 600_000 }, () => {
-  it.live("refuses what is wrong in its own words, and its memory and neighbours do not mind", () =>
+describe("a running service under random input", { timeout: 2_400_000 }, () => {
+  it.live("refuses what is invalid, spares its bystanders and keeps no memory", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* fuzz({ ...options, say }), [])
+      assert.deepStrictEqual(yield* fuzz({ ...forms[inject("form")], say }), [])
     })
   )
 })

@@ -1,7 +1,7 @@
 /**
- * The fuzz run at full length: `npm run test:fuzz`, with `--seed`, `--requests` and `--frames`.
+ * The fuzz run by hand: `npm run test:fuzz`.
  *
- *   node test/fuzz/fuzz.ts --seed 8 --requests 1000 --frames 10000 --hasty
+ *   npm run test:fuzz -- --seed 8 --requests 1000 --frames 10000 --rounds 2 --lingering 32
  */
 import { randomInt } from "node:crypto"
 import { parseArgs } from "node:util"
@@ -14,8 +14,9 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(randomInt(1_000_000)) },
     requests: { type: "string", default: "100000" },
     frames: { type: "string", default: "1000000" },
-    /** Does not wait for rooms to be forgotten. */
-    hasty: { type: "boolean", default: false }
+    rounds: { type: "string", default: "3" },
+    /** Rooms, channels and sessions that may linger when memory is measured. */
+    lingering: { type: "string", default: "0" }
   }
 })
 
@@ -25,10 +26,11 @@ const main = Effect.gen(function* () {
     seed: Number(values.seed),
     requests: Number(values.requests),
     frames: Number(values.frames),
-    patient: !values.hasty,
+    rounds: Number(values.rounds),
+    lingeringMax: Number(values.lingering),
     say: (line) => process.stdout.write(`${line}\n`)
   })
-  yield* Console.log(`found: ${found.length} (seed ${values.seed})`)
+  yield* Console.log(`findings: ${found.length} (seed ${values.seed})`)
   for (const what of found) yield* Console.log(what)
   process.exitCode = found.length > 0 ? 1 : 0
 })

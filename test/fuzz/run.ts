@@ -1,17 +1,17 @@
 /**
- * The fuzz run: a storm of requests and a storm of frames against a running service, in thirds, the
- * first to warm up. What is alive in the service must not grow from the second to the third, and
- * nothing of all that may be left once it is over; a room of neighbours plays on throughout.
+ * The fuzz run: random requests and frames against a running service, in rounds. The first round warms
+ * the service up. From the second on, live memory must not grow, and nothing may be left at the end.
+ * Bystanders play in a room of another project throughout.
  */
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Schedule } from "effect"
 import { request } from "#testing/players"
 import type { Runner } from "#testing/runners"
-import { vitalsOf } from "../chaos/vitals.ts"
+import { processStats } from "../chaos/process-stats.ts"
+import { bystanders } from "./bystanders.ts"
 import { Findings } from "./findings.ts"
-import { FrameStorm } from "./frame-storm.ts"
-import { HttpStorm } from "./http-storm.ts"
-import { neighbours } from "./neighbour.ts"
+import { FrameFuzzer } from "./frame-fuzzer.ts"
+import { HttpFuzzer } from "./http-fuzzer.ts"
 import { startTarget } from "./target.ts"
 import { makeProject, signUp } from "./tenant.ts"
 
@@ -19,26 +19,36 @@ export interface FuzzOptions {
   readonly seed: number
   readonly requests: number
   readonly frames: number
-  /** Waits after each third until all rooms and channels are gone: a minute or two. */
-  readonly patient: boolean
+  /** Rounds that share the requests and frames; memory is compared between the last two. */
+  readonly rounds: number
+  /** Rooms, channels and sessions that may linger when memory is measured, of each. */
+  readonly lingeringMax: number
   readonly say: (line: string) => unknown
 }
 
-/** How much what is alive may grow in a third, at rest and while rooms still linger. */
-const growthBytes = { patient: 12e6, hasty: 40e6 } as const
+/**
+ * How much live memory may grow in a round. It is measured after full collections and once rooms,
+ * channels and sessions have ended, so it does not depend on the speed of the machine: a fast one ends
+ * a round with hundreds of them (about 45 kB each), a slow one with few.
+ */
+const growthMaxBytes = 12e6
 
-/** What has to come back to nothing: at once, and when all that lived is forgotten. */
+/** Counts that must return to zero at once. */
 const transient = ["svc_sockets", "svc_room_members", "svc_queue_tickets"]
-const lasting = ["Room", "Channel", "PlayerSession"].map(
-  (type) => `svc_cluster_entities{type="${type}"}`
-)
 
-/** What the neighbours, who stay, are of these. */
-const neighbourhood: Readonly<Record<string, number>> = {
+/** Counts that return to zero a minute or two after their last use. */
+const lingering = [
+  'svc_cluster_entities{type="Room"}',
+  'svc_cluster_entities{type="Channel"}',
+  "svc_player_sessions"
+]
+
+/** What the bystanders, who stay, add to these counts. */
+const bystanderCounts: Readonly<Record<string, number>> = {
   svc_sockets: 3,
   svc_room_members: 3,
   'svc_cluster_entities{type="Room"}': 1,
-  'svc_cluster_entities{type="PlayerSession"}': 3
+  svc_player_sessions: 3
 }
 
 /** The sum of a metric's series. */
@@ -48,37 +58,52 @@ const metricOf = (text: string, name: string): number =>
     .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0)
 
-/** Waits until nothing of these is left; what is left after a while is a finding. */
-const untilGone = (url: string, names: ReadonlyArray<string>, findings: Findings) => {
+/** Waits until at most `max` of each count are left. More after ten minutes are a finding. */
+const untilGone = (url: string, names: ReadonlyArray<string>, max: number, findings: Findings) => {
   const left = Effect.map(request(`${url}/metrics`), ({ body }) =>
     names.flatMap((name) => {
-      const count = metricOf(String(body), name) - (neighbourhood[name] ?? 0)
-      return count === 0 ? [] : [`${name} ${count}`]
+      const count = metricOf(String(body), name) - (bystanderCounts[name] ?? 0)
+      return count >= 0 && count <= max ? [] : [`${name} ${count}`]
     })
   )
   return left.pipe(
     Effect.filterOrFail((some) => some.length === 0),
-    Effect.retry({ times: 240, schedule: Schedule.spaced("1 second") }),
+    Effect.retry({ times: 600, schedule: Schedule.spaced("1 second") }),
     Effect.catch(() =>
       Effect.map(left, (some) => findings.add("something is left over", some.join(", ")))
     )
   )
 }
 
-/** What the service complains of: it must complain of nothing. */
+/** Every line that the service logged is a finding: its level is warning. */
 const readLog = ({ output }: Runner, findings: Findings): void => {
   for (const line of output().split("\n")) {
     const kind = /"message":"[^"]*"/.exec(line)?.[0] ?? line.slice(0, 100)
-    if (line !== "") findings.add(`the service complains: ${kind}`, line)
+    if (line !== "") findings.add(`the service logged: ${kind}`, line)
   }
 }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 
-/** Runs both storms; answers what was found. */
+const sayFigures = (
+  say: FuzzOptions["say"],
+  { figures: http }: HttpFuzzer,
+  { figures: frames }: FrameFuzzer
+) => {
+  const statuses = Array.from(http.statuses).toSorted()
+  say(
+    `${http.requests} requests ${JSON.stringify(http.kinds)} by ${http.tenants} tenants, ` +
+      `slowest reply ${http.worstMillis} ms`
+  )
+  say(`fewest invalid requests: ${http.leastBad.join(" ")}`)
+  say(statuses.map((pair) => pair.join(": ")).join(", "))
+  say(`${frames.frames} frames on ${frames.sessions} sockets`)
+}
+
+/** Runs both fuzzers; returns the findings. */
 export const fuzz = Effect.fnUntraced(
   function* (options: FuzzOptions) {
-    const { frames, patient, requests, say, seed } = options
+    const { frames, lingeringMax, requests, rounds, say, seed } = options
     const target = yield* startTarget
     const { url } = target
     yield* Effect.addFinalizer((exit) =>
@@ -91,44 +116,33 @@ export const fuzz = Effect.fnUntraced(
       const developer = yield* signUp(url, `${name}@example.com`)
       return (yield* makeProject(url, developer)).development
     })
-    const { done } = yield* neighbours(yield* projectOf("neighbours"), findings)
-    const frameStorm = new FrameStorm(yield* projectOf("frames"), seed, findings)
-    const httpStorm = new HttpStorm(url, seed, findings)
+    const { done } = yield* bystanders(yield* projectOf("bystanders"), findings)
+    const frameFuzzer = new FrameFuzzer(yield* projectOf("frames"), seed, findings)
+    const httpFuzzer = new HttpFuzzer(url, seed, findings)
     const memory: Array<number> = []
-    for (const third of [1, 2, 3]) {
-      const begun = performance.now()
-      yield* Effect.promise(() => frameStorm.rage(frames / 3))
-      yield* Effect.promise(() => httpStorm.rage(requests / 3))
-      const seconds = Math.round((performance.now() - begun) / 1000)
-      if (patient || third === 3)
-        yield* untilGone(url, patient ? [...transient, ...lasting] : transient, findings)
-      const { data, handles, rss } = yield* Effect.promise(() => vitalsOf(target.pid))
+    for (let round = 1; round <= rounds; round++) {
+      const startedAt = performance.now()
+      yield* Effect.promise(() => frameFuzzer.send(frames / rounds))
+      yield* Effect.promise(() => httpFuzzer.send(requests / rounds))
+      const seconds = Math.round((performance.now() - startedAt) / 1000)
+      yield* untilGone(url, transient, 0, findings)
+      yield* untilGone(url, lingering, lingeringMax, findings)
+      const { data, handles, rss } = yield* Effect.promise(() => processStats(target.pid))
       memory.push(data)
       say(
-        `third ${third}: ${seconds} s; ${megabytes(data)} of data, ` +
+        `round ${round}: ${seconds} s; ${megabytes(data)} of data, ` +
           `rss ${megabytes(rss)}, ${handles} handles`
       )
     }
-    const [, before = 0, after = 0] = memory
-    if (after - before > (patient ? growthBytes.patient : growthBytes.hasty)) {
+    const [before = 0, after = 0] = memory.slice(-2)
+    if (after - before > growthMaxBytes) {
       findings.add("memory grows", `from ${megabytes(before)} to ${megabytes(after)}`)
     }
     const { messages, worst } = yield* done
-    httpStorm.close()
+    httpFuzzer.close()
     readLog(target, findings)
-    const { kinds, leastBad, requests: sent, statuses, tenants, worstMillis } = httpStorm.figures
-    say(
-      `${sent} requests ${JSON.stringify(kinds)} by ${tenants} tenants, ${worstMillis} ms at worst`
-    )
-    say(`fewest that were not valid: ${leastBad.join(" ")}`)
-    say(
-      Array.from(statuses)
-        .toSorted()
-        .map((pair) => pair.join(": "))
-        .join(", ")
-    )
-    say(`${frameStorm.figures.frames} frames on ${frameStorm.figures.sessions} sockets`)
-    say(`${messages} messages of neighbours, ${worst} ms at worst`)
+    sayFigures(say, httpFuzzer, frameFuzzer)
+    say(`${messages} messages of bystanders, the slowest after ${worst} ms`)
     return findings.list
   },
   Effect.scoped,

@@ -1,4 +1,4 @@
-/** The service under fire: the real one, in a process of its own, on a Postgres of its own. */
+/** The service under test: a real one in its own process, on its own Postgres. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,10 +7,10 @@ import { Effect, Redacted } from "effect"
 import { cloneDatabase, testServer } from "#testing/database"
 import { startRunner } from "#testing/runners"
 
-const reporter = fileURLToPath(new URL("../chaos/vitals-reporter.ts", import.meta.url))
+const reporter = fileURLToPath(new URL("../chaos/process-stats-reporter.ts", import.meta.url))
 
-/** Where nobody listens: no sign-in provider is asked for anything. */
-const nobody = "http://127.0.0.1:9"
+/** No process listens here, so no request reaches a sign-in provider. */
+const unreachable = "http://127.0.0.1:9"
 
 export const startTarget = Effect.gen(function* () {
   const server = yield* testServer
@@ -23,7 +23,7 @@ export const startTarget = Effect.gen(function* () {
     databaseUrl,
     dataDir,
     env: {
-      // Alone: a crowded machine would keep it from renewing its locks in time.
+      // A single node: on a busy machine a member of a cluster may renew its shard locks too late.
       SVC_RUNNER_HOST: "",
       SVC_RUNNER_PORT: "",
       NODE_OPTIONS: `--expose-gc --import ${reporter}`,
@@ -32,10 +32,10 @@ export const startTarget = Effect.gen(function* () {
       SVC_LOG_LEVEL: "warning",
       SVC_TURN_URLS: "turn:127.0.0.1:3478,stun:127.0.0.1:3478",
       SVC_TURN_SECRET: "a secret shared with nobody",
-      SVC_OAUTH_GOOGLE_URL: nobody,
-      SVC_OAUTH_DISCORD_URL: nobody,
-      SVC_OAUTH_APPLE_URL: nobody,
-      SVC_OAUTH_X_URL: nobody
+      SVC_OAUTH_GOOGLE_URL: unreachable,
+      SVC_OAUTH_DISCORD_URL: unreachable,
+      SVC_OAUTH_APPLE_URL: unreachable,
+      SVC_OAUTH_X_URL: unreachable
     }
   })
 })

@@ -11,9 +11,11 @@ import { Config, Effect, Option } from "effect"
 import { inject } from "vitest"
 import { runSimulations } from "./runs.ts"
 
+const seedCounts = { short: 150, long: 1000 }
+
 const settings = Config.all({
   seed: Config.option(Config.Int("SVC_SIMULATION_SEED")),
-  seeds: Config.withDefault(Config.Int("SVC_SIMULATION_SEEDS"), 1000)
+  seeds: Config.option(Config.Int("SVC_SIMULATION_SEEDS"))
 })
 
 describe("a simulated cluster under faults", { timeout: 600_000 }, () => {
@@ -21,7 +23,10 @@ describe("a simulated cluster under faults", { timeout: 600_000 }, () => {
     Effect.gen(function* () {
       const { seed, seeds } = yield* settings
       const range = Option.match(seed, {
-        onNone: () => ({ first: 1, count: seeds }),
+        onNone: () => ({
+          first: 1,
+          count: Option.getOrElse(seeds, () => seedCounts[inject("form")])
+        }),
         onSome: (first) => ({ first, count: 1 })
       })
       const workers = Math.min(availableParallelism(), range.count)

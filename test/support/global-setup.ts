@@ -6,6 +6,8 @@ import type { TestProject } from "vitest/node"
 declare module "vitest" {
   interface ProvidedContext {
     readonly postgres: string
+    /** How much the simulation, chaos and fuzz tests run. */
+    readonly form: "short" | "long"
   }
 }
 

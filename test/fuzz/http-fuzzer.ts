@@ -81,7 +81,7 @@ export interface HttpFigures {
   readonly worstMillis: number
 }
 
-export class HttpStorm {
+export class HttpFuzzer {
   readonly #url: string
   readonly #seed: number
   readonly #findings: Findings
@@ -104,7 +104,7 @@ export class HttpStorm {
   }
 
   /** Sends so many requests more. */
-  async rage(requests: number): Promise<void> {
+  async send(requests: number): Promise<void> {
     this.#turn += 1
     const each = Math.ceil(requests / lanes)
     await Promise.all(Array.from({ length: lanes }, (_, i) => this.#lane(i, each)))

@@ -12,7 +12,7 @@ const players = 64
 /** An access token lives for 15 minutes. */
 const tokenMillis = 8 * 60_000
 
-export class FrameStorm {
+export class FrameFuzzer {
   readonly #target: TestTarget
   readonly #chance: Chance
   readonly #findings: Findings
@@ -34,7 +34,7 @@ export class FrameStorm {
   }
 
   /** Says so many frames more. */
-  async rage(frames: number): Promise<void> {
+  async send(frames: number): Promise<void> {
     const end = this.#frames + frames
     await Promise.all(
       Array.from({ length: sockets }, async () => {

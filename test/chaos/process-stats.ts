@@ -1,47 +1,47 @@
-/** What a runner's process holds, and what becomes of it over time. */
+/** Memory and handles of a runner process, and the slope of a measurement over time. */
 import { once } from "node:events"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Schema } from "effect"
 
-/** Where the reporter of a process listens. */
-export const vitalsPath = (pid: number): string => join(tmpdir(), `chaos-vitals-${pid}.sock`)
+/** The Unix socket of the reporter in a process. */
+export const statsPath = (pid: number): string => join(tmpdir(), `process-stats-${pid}.sock`)
 
-/** Bytes of data alive, on the heap and beside it, of compiled code, and of the machine; what is open. */
-const Vitals = Schema.Struct({
+const ProcessStats = Schema.Struct({
+  /** Bytes of live data, on and off the heap, after full garbage collections. */
   data: Schema.Number,
+  /** Bytes of compiled code. */
   code: Schema.Number,
   rss: Schema.Number,
   /** Sockets, timers and files. */
   handles: Schema.Number
 })
-export type Vitals = typeof Vitals.Type
 
-const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Vitals))
+const decode = Schema.decodeUnknownSync(Schema.fromJsonString(ProcessStats))
 
-/** The vitals of a process, now. */
-export const vitalsOf = async (pid: number): Promise<Vitals> => {
-  const socket = connect(vitalsPath(pid))
-  let answer = ""
-  socket.on("data", (chunk: Buffer) => (answer += chunk.toString()))
+/** Measures a process that preloaded the reporter. */
+export const processStats = async (pid: number): Promise<typeof ProcessStats.Type> => {
+  const socket = connect(statsPath(pid))
+  let reply = ""
+  socket.on("data", (chunk: Buffer) => (reply += chunk.toString()))
   await once(socket, "end")
-  return decode(answer)
+  return decode(reply)
 }
 
-/** A value at a time, in hours. */
+/** A measured value and its time in hours. */
 export interface Point {
   readonly hours: number
   readonly value: number
 }
 
-/** How much a value grows in an hour, by least squares, and how sure that is (one standard error). */
+/** Growth per hour by least squares, with its standard error. */
 export interface Slope {
   readonly hourly: number
   readonly error: number
 }
 
-/** Where points are on the whole. */
+/** The mean time and value of points. */
 export const meanOf = (points: ReadonlyArray<Point>): Point => ({
   hours: points.reduce((sum, point) => sum + point.hours, 0) / points.length,
   value: points.reduce((sum, point) => sum + point.value, 0) / points.length
@@ -53,9 +53,9 @@ export const slopeOf = (points: ReadonlyArray<Point>): Slope => {
   const spread = points.reduce((sum, point) => sum + (point.hours - hours) ** 2, 0)
   const hourly =
     points.reduce((sum, point) => sum + (point.hours - hours) * (point.value - value), 0) / spread
-  const rest = points.reduce(
+  const residual = points.reduce(
     (sum, point) => sum + (point.value - value - hourly * (point.hours - hours)) ** 2,
     0
   )
-  return { hourly, error: Math.sqrt(rest / Math.max(1, count - 2) / spread) }
+  return { hourly, error: Math.sqrt(residual / Math.max(1, count - 2) / spread) }
 }
