@@ -1,6 +1,6 @@
 /**
- * Age groups as players change them: each change is one statement that decides and writes, so of two
- * at once neither undoes what the other has made stricter (decisions 3.2.13).
+ * Changes of age bands. Each change is one conditional update, so concurrent changes never replace a
+ * stricter band by a looser one.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema, type Statement } from "effect/sql"
@@ -10,10 +10,10 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Owner = { environmentId: EnvironmentId, playerId: PlayerId }
 
-/** What a player's age group is after a change. */
+/** The declared age band after a change. */
 const Declared = Schema.Struct({ declaredAgeBand: Schema.NullOr(AgeBand) })
 
-/** How loose a group is, from 1. */
+/** Rank of a band: 1 is the strictest. */
 const makeRank = (sql: SqlClient.SqlClient) => (band: Statement.Fragment) =>
   sql`array_position(${[...AgeBand.literals]}::text[], ${band})`
 
@@ -47,14 +47,14 @@ const statements = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/** Changes of `players.declared_age_band`. */
-export class AgeRepository extends Context.Service<AgeRepository>()("sql/ages/AgeRows", {
+/** Stores age declarations and age signals of players. */
+export class AgeRepository extends Context.Service<AgeRepository>()("sql/ages/AgeRepository", {
   make: Effect.gen(function* () {
     const { declare, signal } = statements(yield* SqlClient.SqlClient)
     return {
-      /** None when there is no such player, or it would loosen what is known. */
+      /** None if the player does not exist or the band is looser than a known one. */
       declare: (request: Parameters<typeof declare>[0]) => orDieWithTimeout(declare(request)),
-      /** Makes stricter, or leaves as it is; `undeclared` is what counts before a declaration. */
+      /** Applies a signal if it is stricter. `undeclared` is the band in force before a declaration. */
       signal: (request: Parameters<typeof signal>[0]) => orDieWithTimeout(signal(request))
     }
   })

@@ -1,6 +1,6 @@
 /**
- * How players sign in (spec sections 2.1 and 3): an address with a password, or a person at a provider.
- * An identity belongs to one player of its environment, and a player has at most one of a provider.
+ * Identities of players: an email address with a password, or an account at a sign-in provider. An
+ * identity belongs to one player of its environment. A player has at most one identity per provider.
  */
 import { Context, Data, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -10,28 +10,28 @@ import { Method } from "#rpc/identities"
 import { dieOnTimeout, violatedConstraint, orDieWithTimeout } from "./database.ts"
 import { PlayerRow, playerColumns } from "./players.ts"
 
-/** The key of an identity: `subject` is an address in lower case, or the provider's id of a person. */
+/** Key of an identity. `subject` is a lower-case email address or the provider's user id. */
 const Key = Schema.Struct({
   environmentId: EnvironmentId,
   provider: Method,
   subject: Schema.String
 })
 
-/** What a provider tells of a person at each sign-in. */
-const Told = {
+/** Fields that the provider sends at each sign-in. */
+const Profile = {
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
   username: Schema.NullOr(Schema.String),
-  /** What has to be given back to the provider when the player is deleted, sealed. */
+  /** Sealed provider token, which is revoked when the player is deleted. */
   grantSealed: Schema.NullOr(Schema.String)
 }
 
-/** A way to sign in, as it is made. */
+/** An identity to insert. */
 export const NewIdentity = Schema.Struct({
   provider: Method,
   subject: Schema.String,
-  ...Told,
-  /** Of `email`, and only of it. */
+  ...Profile,
+  /** Set only for `email`. */
   passwordHash: Schema.NullOr(Schema.String)
 })
 export type NewIdentity = typeof NewIdentity.Type
@@ -47,7 +47,7 @@ export type IdentityRow = typeof IdentityRow.Type
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 type Owner = typeof Owner.Type
 
-const Owned = Schema.Struct({ ...Owner.fields, provider: Method })
+const IdentityOfPlayer = Schema.Struct({ ...Owner.fields, provider: Method })
 
 const reads = (sql: SqlClient.SqlClient) => ({
   find: SqlSchema.findOneOption({
@@ -68,8 +68,8 @@ const reads = (sql: SqlClient.SqlClient) => ({
 })
 
 const writes = (sql: SqlClient.SqlClient) => ({
-  /** The player, locked: what else is decided of its identities waits. */
-  lock: SqlSchema.findOneOption({
+  /** Locks the player row, so that changes to its identities serialize. */
+  lockPlayer: SqlSchema.findOneOption({
     Request: Owner,
     Result: PlayerRow,
     execute: ({ environmentId, playerId }) => sql`
@@ -80,20 +80,20 @@ const writes = (sql: SqlClient.SqlClient) => ({
     Request: IdentityRow,
     execute: (row) => sql`insert into identities ${sql.insert(row)}`
   }),
-  settle: SqlSchema.void({
+  clearGuestFlag: SqlSchema.void({
     Request: Owner,
     execute: ({ environmentId, playerId }) => sql`
       update players set is_guest = false
       where environment_id = ${environmentId} and id = ${playerId} and is_guest`
   }),
   remove: SqlSchema.void({
-    Request: Owned,
+    Request: IdentityOfPlayer,
     execute: ({ environmentId, playerId, provider }) => sql`
       delete from identities where environment_id = ${environmentId}
         and player_id = ${playerId} and provider = ${provider}`
   }),
-  renew: SqlSchema.findOneOption({
-    Request: Schema.Struct({ ...Key.fields, ...Told }),
+  updateProfile: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Key.fields, ...Profile }),
     Result: Schema.Struct({ playerId: PlayerId }),
     execute: ({ email, emailVerified, environmentId, grantSealed, provider, subject, username }) =>
       sql`
@@ -134,17 +134,20 @@ const writes = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** An identity stays unlinked: it is another player's (`taken`), or the player has one of its provider. */
-export class IdentityConflict extends Data.TaggedError("NotLinked")<{
-  readonly reason: "taken" | "second"
+/**
+ * The identity belongs to another player (`subject-taken`), or the player already has an identity of
+ * this provider (`provider-linked`).
+ */
+export class IdentityConflict extends Data.TaggedError("IdentityConflict")<{
+  readonly reason: "subject-taken" | "provider-linked"
 }> {}
 
-const reasons: ReadonlyMap<string, "taken" | "second"> = new Map([
-  ["identities_subject", "taken"],
-  ["identities_one_a_provider", "second"]
+const reasons: ReadonlyMap<string, "subject-taken" | "provider-linked"> = new Map([
+  ["identities_subject", "subject-taken"],
+  ["identities_one_a_provider", "provider-linked"]
 ])
 
-/** Runs a statement that links; any failure but a broken rule of `identities` is a defect. */
+/** Maps a violated unique constraint of `identities` to an error. Any other failure is a defect. */
 export const mapIdentityConflict = <A, E, R>(
   statement: Effect.Effect<A, E, R>
 ): Effect.Effect<A, IdentityConflict, R> =>
@@ -155,70 +158,70 @@ export const mapIdentityConflict = <A, E, R>(
       : Effect.fail(new IdentityConflict({ reason }))
   })
 
-/** Rows in and out of `identities`. */
+/** Stores identities. */
 export class IdentityRepository extends Context.Service<IdentityRepository>()(
-  "sql/identities/IdentityRows",
+  "sql/identities/IdentityRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { find, ofPlayer } = reads(sql)
       const {
         insert,
-        lock,
+        lockPlayer,
         remove,
-        renew: updateProfile,
+        updateProfile,
         replacePassword,
         setPassword,
-        settle,
+        clearGuestFlag,
         verify
       } = writes(sql)
       return {
         find: (key: typeof Key.Type) => orDieWithTimeout(find(key)),
-        /** All of a player, oldest first. */
+        /** All identities of a player, oldest first. */
         ofPlayer: (owner: Owner) => orDieWithTimeout(ofPlayer(owner)),
-        /** Holds the player's row until the transaction ends; none when there is no such player. */
-        lockPlayer: (owner: Owner) => orDieWithTimeout(lock(owner)),
-        /** The player with one identity more, no guest any longer; none when there is no such player. */
+        /** Locks the player row until the commit. None if the player does not exist. */
+        lockPlayer: (owner: Owner) => orDieWithTimeout(lockPlayer(owner)),
+        /** Adds an identity; the player is no guest afterwards. None if the player does not exist. */
         link: (row: IdentityRow) =>
           dieOnTimeout(
             mapIdentityConflict(
               sql.withTransaction(
                 Effect.gen(function* () {
-                  if (Option.isNone(yield* lock(row))) return Option.none<PlayerRow>()
+                  if (Option.isNone(yield* lockPlayer(row))) return Option.none<PlayerRow>()
                   yield* insert(row)
-                  yield* settle(row)
-                  return yield* lock(row)
+                  yield* clearGuestFlag(row)
+                  return yield* lockPlayer(row)
                 })
               )
             )
           ),
-        /** The player with one identity fewer; none when it has not got it. */
-        unlink: (owned: typeof Owned.Type) =>
+        /** Removes an identity. None if the player does not have it. */
+        unlink: (owned: typeof IdentityOfPlayer.Type) =>
           dieOnTimeout(
             sql
               .withTransaction(
                 Effect.gen(function* () {
-                  yield* lock(owned)
-                  // Not as the statement sees them that has waited: what it waited for may be gone.
+                  yield* lockPlayer(owned)
+                  // Read under the lock: a concurrent unlink may have removed an identity.
                   const methods = (yield* ofPlayer(owned)).map(({ provider }) => provider)
                   if (!methods.includes(owned.provider)) return Option.none<PlayerRow>()
                   if (methods.length === 1) return yield* new LastLoginMethod()
                   yield* remove(owned)
-                  return yield* lock(owned)
+                  return yield* lockPlayer(owned)
                 })
               )
               .pipe(Effect.catchTag(["SqlError", "SchemaError"], Effect.die))
           ),
-        /** Whose it is, if anybody's, with what the provider tells now; what it leaves out stays. */
-        renew: (identity: Parameters<typeof updateProfile>[0]) =>
+        /** Updates the profile and returns the owner. Null fields keep their stored value. */
+        updateProfile: (identity: Parameters<typeof updateProfile>[0]) =>
           orDieWithTimeout(updateProfile(identity)),
-        /** Whether the player (still) has this address. */
+        /** Marks the address as verified. False if it no longer belongs to the player. */
         verify: (owned: Parameters<typeof verify>[0]) =>
           Effect.map(orDieWithTimeout(verify(owned)), Option.isSome),
-        /** Whether the player (still) has a password. */
+        /** Sets the password. False if the player has no email identity. */
         setPassword: (owned: Parameters<typeof setPassword>[0]) =>
           Effect.map(orDieWithTimeout(setPassword(owned)), Option.isSome),
-        /** Whether the password is still `from`; then it is `to`, and stays until the transaction ends. */
+        /** Replaces the hash `from` by `to` and locks the row until the commit. False if `from` is stale. */
         replacePassword: (owned: Parameters<typeof replacePassword>[0]) =>
           Effect.map(orDieWithTimeout(replacePassword(owned)), Option.isSome)
       }

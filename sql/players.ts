@@ -1,4 +1,4 @@
-/** Players (spec section 2.1). Every query names the environment: another's player does not exist. */
+/** Players. Every query is scoped to an environment, so a foreign player reads as absent. */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { AgeBand } from "#rpc/ages"
@@ -7,13 +7,12 @@ import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { orDieWithTimeout } from "./database.ts"
 import { batchReads } from "./batching.ts"
 
-/** A player as it is made. */
+/** A player to insert. */
 export const NewPlayer = Schema.Struct({
   id: PlayerId,
   environmentId: EnvironmentId,
   displayName: Schema.String,
   isGuest: Schema.Boolean,
-  /** The age group that was declared. */
   declaredAgeBand: Schema.NullOr(AgeBand),
   createdAt: Schema.DateTimeUtcFromDate
 })
@@ -21,14 +20,14 @@ export type NewPlayer = typeof NewPlayer.Type
 
 export const PlayerRow = Schema.Struct({
   ...NewPlayer.fields,
-  /** How the player signs in, oldest first; a guest has nothing but its session. */
+  /** Providers of the identities, oldest first. Empty for a guest. */
   methods: Schema.Array(Method),
-  /** Whether the address of `email` was confirmed. */
+  /** Whether the address of the `email` identity is verified. */
   emailVerified: Schema.Boolean
 })
 export type PlayerRow = typeof PlayerRow.Type
 
-/** The columns of a {@link PlayerRow}, of `players p`. */
+/** Columns of a {@link PlayerRow}, for `players p`. */
 export const playerColumns = (sql: SqlClient.SqlClient) =>
   sql.literal(`
   p.id, p.environment_id, p.display_name, p.is_guest, p.declared_age_band, p.created_at,
@@ -70,7 +69,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `players`. */
+/** Stores players. */
 export class PlayerRepository extends Context.Service<PlayerRepository>()(
   "sql/players/PlayerRepository",
   {
@@ -87,10 +86,10 @@ export class PlayerRepository extends Context.Service<PlayerRepository>()(
           Effect.map(players(environmentId, [playerId]), (found) =>
             Option.fromUndefinedOr(found.get(playerId))
           ),
-        /** The player with another age group; none when the environment has no such player. */
+        /** Sets the declared age band. None if the environment has no such player. */
         declareAge: (environmentId: EnvironmentId, playerId: PlayerId, band: AgeBand) =>
           orDieWithTimeout(declareAge({ environmentId, playerId, band })),
-        /** The renamed player; none when the environment has no such player. */
+        /** Sets the display name. None if the environment has no such player. */
         rename: (environmentId: EnvironmentId, playerId: PlayerId, displayName: string) =>
           orDieWithTimeout(rename({ environmentId, playerId, displayName }))
       }

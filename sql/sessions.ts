@@ -1,9 +1,9 @@
 /**
- * Sessions and the keys that sign their tokens (spec section 5, decisions 3.1.7-8).
+ * Sessions, and the keys that sign their access tokens.
  *
- * A session is one sign-in on one device and one row: the hash of its current refresh token and of
- * that token's immediate parent. A rotation rewrites the row in one statement that only the holder
- * of the current token passes, so of many that come at once exactly one wins.
+ * A session is one sign-in on one device, stored as one row. The row holds the hashes of the current
+ * refresh token and of its parent. One statement rotates the row if the presented token is current, so
+ * exactly one of several concurrent rotations succeeds.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -15,18 +15,18 @@ import { NewPlayer, PlayerRow, playerColumns } from "./players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A session that begins. */
-const Opening = Schema.Struct({
+/** A session to insert. */
+const NewSession = Schema.Struct({
   sessionId: SessionId,
   tokenHash: Schema.String,
   now: Time,
   expiresAt: Time
 })
 
-/** A player who signs in for the first time. */
-const FirstOpening = Schema.Struct({ ...Opening.fields, player: NewPlayer })
+/** A session to insert together with its player. */
+const NewSessionAndPlayer = Schema.Struct({ ...NewSession.fields, player: NewPlayer })
 
-const Several = Schema.Struct({
+const SessionIds = Schema.Struct({
   environmentId: Schema.String,
   sessionIds: Schema.Array(Schema.String)
 })
@@ -42,7 +42,7 @@ const Rotation = Schema.Struct({
 
 const Owner = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
 
-const Named = Schema.Struct({ environmentId: EnvironmentId, sessionId: SessionId })
+const SessionKey = Schema.Struct({ environmentId: EnvironmentId, sessionId: SessionId })
 
 const SessionRow = Schema.Struct({
   playerId: PlayerId,
@@ -51,7 +51,7 @@ const SessionRow = Schema.Struct({
   rotatedAt: Time,
   expiresAt: Time,
   revokedAt: Schema.NullOr(Time),
-  /** The ban that revoked it. */
+  /** The ban that revoked the session. */
   sanctionId: Schema.NullOr(SanctionId)
 })
 export type SessionRow = typeof SessionRow.Type
@@ -64,16 +64,16 @@ const SigningKeyRow = Schema.Struct({
 })
 export type SigningKeyRow = typeof SigningKeyRow.Type
 
-/** That the player `p` is not banned. */
+/** Condition that the player `p` has no active ban. */
 const notBanned = (sql: SqlClient.SqlClient, now: Date) => sql`
   not exists (
     select from sanctions b where b.player_id = p.id and b.lifted_at is null
       and (b.expires_at is null or b.expires_at > ${now}))`
 
-/** How sessions begin and go on. */
-const chains = (sql: SqlClient.SqlClient) => ({
-  open: SqlSchema.void({
-    Request: FirstOpening,
+/** Creates, reads and rotates sessions. */
+const sessionStatements = (sql: SqlClient.SqlClient) => ({
+  createWithPlayer: SqlSchema.void({
+    Request: NewSessionAndPlayer,
     execute: ({ expiresAt, now, player, sessionId, tokenHash }) => sql`
       with signed_up as (insert into players ${sql.insert(player)} returning id, environment_id)
       insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
@@ -81,18 +81,18 @@ const chains = (sql: SqlClient.SqlClient) => ({
       select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
       from signed_up`
   }),
-  resume: SqlSchema.findOneOption({
-    Request: Schema.Struct({ ...Opening.fields, ...Owner.fields }),
+  create: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...NewSession.fields, ...Owner.fields }),
     Result: PlayerRow,
     execute: ({ environmentId, expiresAt, now, playerId, sessionId, tokenHash }) => sql`
-      with opened as (
+      with created as (
         insert into sessions (id, environment_id, player_id, token_hash, rotated_at, expires_at,
           created_at)
         select ${sessionId}, environment_id, id, ${tokenHash}, ${now}, ${expiresAt}, ${now}
         from players p where environment_id = ${environmentId} and id = ${playerId}
           and ${notBanned(sql, now)}
         returning player_id)
-      select ${playerColumns(sql)} from opened join players p on p.id = opened.player_id`
+      select ${playerColumns(sql)} from created join players p on p.id = created.player_id`
   }),
   rotate: SqlSchema.findOneOption({
     Request: Rotation,
@@ -107,14 +107,14 @@ const chains = (sql: SqlClient.SqlClient) => ({
       returning ${playerColumns(sql)}`
   }),
   find: SqlSchema.findOneOption({
-    Request: Named,
+    Request: SessionKey,
     Result: SessionRow,
     execute: ({ environmentId, sessionId }) => sql`
       select player_id, token_hash, parent_hash, rotated_at, expires_at, revoked_at, sanction_id
       from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
   }),
-  hold: SqlSchema.findOneOption({
+  lockOpenSession: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Owner.fields, sessionId: Schema.String }),
     Result: Schema.Struct({ id: Schema.String }),
     execute: ({ environmentId, playerId, sessionId }) => sql`
@@ -125,10 +125,10 @@ const chains = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** How sessions end. */
-const endings = (sql: SqlClient.SqlClient) => ({
+/** Revokes and deletes sessions. */
+const revocations = (sql: SqlClient.SqlClient) => ({
   revoke: SqlSchema.void({
-    Request: Schema.Struct({ ...Named.fields, now: Time }),
+    Request: Schema.Struct({ ...SessionKey.fields, now: Time }),
     execute: ({ environmentId, now, sessionId }) => sql`
       update sessions set revoked_at = ${now}
       where id = ${sessionId} and environment_id = ${environmentId} and revoked_at is null`
@@ -141,7 +141,7 @@ const endings = (sql: SqlClient.SqlClient) => ({
         and id is distinct from ${kept}`
   }),
   revoked: SqlSchema.findAll({
-    Request: Several,
+    Request: SessionIds,
     Result: Schema.Struct({ id: Schema.String, revokedAt: Time }),
     execute: ({ environmentId, sessionIds }) => sql`
       select id, revoked_at from sessions where environment_id = ${environmentId}
@@ -153,7 +153,7 @@ const endings = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-const signing = (sql: SqlClient.SqlClient) => ({
+const signingKeys = (sql: SqlClient.SqlClient) => ({
   keys: SqlSchema.findAll({
     Request: Schema.Void,
     Result: SigningKeyRow,
@@ -168,15 +168,15 @@ const signing = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `sessions`. */
+/** Stores sessions. */
 export class SessionRepository extends Context.Service<SessionRepository>()(
-  "sql/sessions/SessionRows",
+  "sql/sessions/SessionRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { find, hold: lockPlayer, open: createWithPlayer, resume: create, rotate } = chains(sql)
-      const { revoke, revoked, revokeOthers, sweep } = endings(sql)
-      const ends = yield* batchReads((environmentId, sessionIds) =>
+      const { create, createWithPlayer, find, lockOpenSession, rotate } = sessionStatements(sql)
+      const { revoke, revoked, revokeOthers, sweep } = revocations(sql)
+      const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
         Effect.map(
           orDieWithTimeout(revoked({ environmentId, sessionIds })),
           (rows): ReadonlyMap<string, typeof Time.Type> =>
@@ -188,31 +188,35 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         execute: (row) => sql`insert into identities ${sql.insert(row)}`
       })
       return {
-        /** A new player and its session, both or neither. */
-        open: (request: typeof FirstOpening.Type) => orDieWithTimeout(createWithPlayer(request)),
-        /** A new player with an identity and its session, all or nothing. */
-        createWithIdentity: (request: typeof FirstOpening.Type, identity: IdentityRow) =>
+        /** Inserts a player and its session atomically. */
+        createWithPlayer: (request: typeof NewSessionAndPlayer.Type) =>
+          orDieWithTimeout(createWithPlayer(request)),
+        /** Inserts a player, its identity and its session atomically. */
+        createWithIdentity: (request: typeof NewSessionAndPlayer.Type, identity: IdentityRow) =>
           dieOnTimeout(
             mapIdentityConflict(
               sql.withTransaction(Effect.andThen(createWithPlayer(request), link(identity)))
             )
           ),
-        /** A session more of a player; none when there is no such player, or it is banned. */
-        resume: (request: Parameters<typeof create>[0]) => orDieWithTimeout(create(request)),
-        /** The player, when the token was current, its session alive and there is no ban; then the next is current. */
+        /** Adds a session to a player. None if the player does not exist or is banned. */
+        create: (request: Parameters<typeof create>[0]) => orDieWithTimeout(create(request)),
+        /**
+         * Replaces the current token and returns the player. None if the token is not current, the
+         * session has ended or the player is banned.
+         */
         rotate: (request: typeof Rotation.Type) => orDieWithTimeout(rotate(request)),
-        find: (request: typeof Named.Type) => orDieWithTimeout(find(request)),
-        /** Whether the session is open; then its player is held until the transaction ends. */
-        hold: (request: Parameters<typeof lockPlayer>[0]) =>
-          Effect.map(orDieWithTimeout(lockPlayer(request)), Option.isSome),
-        /** When the session was revoked, if it was. */
+        find: (request: typeof SessionKey.Type) => orDieWithTimeout(find(request)),
+        /** Locks the rows of an open session and its player until the commit; false if it was revoked. */
+        lockOpenSession: (request: Parameters<typeof lockOpenSession>[0]) =>
+          Effect.map(orDieWithTimeout(lockOpenSession(request)), Option.isSome),
+        /** The time of revocation; undefined for an open or unknown session. */
         revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
-          Effect.map(ends(environmentId, [sessionId]), (found) => found.get(sessionId)),
+          Effect.map(revocationTimes(environmentId, [sessionId]), (found) => found.get(sessionId)),
         revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
-        /** Ends the sessions of a player, all but the one that is kept. */
+        /** Revokes all sessions of a player except `kept`. */
         revokeOthers: (request: Parameters<typeof revokeOthers>[0]) =>
           orDieWithTimeout(revokeOthers(request)),
-        /** Forgets the sessions that ended before a time. */
+        /** Deletes sessions that expired before a time. */
         sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
       }
     })
@@ -221,17 +225,17 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
   static readonly layer = Layer.effect(SessionRepository, this.make)
 }
 
-/** Rows in and out of `signing_keys`. */
+/** Stores the key pairs that sign access tokens. */
 export class SigningKeyRepository extends Context.Service<SigningKeyRepository>()(
-  "sql/sessions/SigningKeyRows",
+  "sql/sessions/SigningKeyRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { insertKey, keys } = signing(sql)
+      const { insertKey, keys } = signingKeys(sql)
       return {
-        /** The keys, newest first. */
+        /** All keys, newest first. */
         all: orDieWithTimeout(keys(undefined)),
-        /** The keys; when there is none, the one that is made. Of many callers one makes it. */
+        /** All keys. If there is none, one of the concurrent callers creates it. */
         allOrCreate: <E, R>(make: Effect.Effect<SigningKeyRow, E, R>) =>
           orDieWithTimeout(
             sql.withTransaction(
@@ -239,9 +243,9 @@ export class SigningKeyRepository extends Context.Service<SigningKeyRepository>(
                 yield* sql`lock table signing_keys in share row exclusive mode`
                 const found = yield* keys(undefined)
                 if (found.length > 0) return found
-                const made = yield* make
-                yield* insertKey(made)
-                return [made]
+                const created = yield* make
+                yield* insertKey(created)
+                return [created]
               })
             )
           )

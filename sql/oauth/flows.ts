@@ -1,7 +1,6 @@
 /**
- * The steps of external sign-ins (spec section 5, rules 9 to 11): what the start leaves for the return
- * from the provider, what that leaves for the exchange, and which id tokens were taken. Only the hash
- * of what opens a step is remembered; what it carries is sealed.
+ * Pending OAuth flows: the state between the redirect and the callback, the result between the callback
+ * and the code exchange, and used id tokens. A row holds the hash of its secret and sealed data.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -15,17 +14,17 @@ const FlowRow = Schema.Struct({
   hash: Schema.String,
   environmentId: EnvironmentId,
   provider: Provider,
-  /** Whom the identity is to be linked to. */
+  /** The player to link the identity to; null for a sign-in. */
   playerId: Schema.NullOr(PlayerId),
   sealed: Schema.String,
   expiresAt: Time
 })
-export type Step = typeof FlowRow.Type
+export type FlowRow = typeof FlowRow.Type
 
 const Hash = Schema.Struct({ hash: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => ({
-  put: SqlSchema.findOneOption({
+  insert: SqlSchema.findOneOption({
     Request: FlowRow,
     Result: Hash,
     execute: (row) => sql`
@@ -45,21 +44,25 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `sign_in_steps`. */
-export class FlowRepository extends Context.Service<FlowRepository>()("sql/oauth/flows/StepRows", {
-  make: Effect.gen(function* () {
-    const { put: insert, sweep, take } = statements(yield* SqlClient.SqlClient)
-    return {
-      /** Whether it was not there yet. The step of a player who is gone is not kept: it leads nowhere. */
-      put: (row: Step) =>
-        orDieWithTimeout(Effect.catchIf(insert(row), isPlayerGone, () => Effect.succeedNone)).pipe(
-          Effect.map(Option.isSome)
-        ),
-      /** The step, expired or not; of many who come at once one gets it. */
-      take: (hash: string, provider: Provider | null) => orDieWithTimeout(take({ hash, provider })),
-      sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
-    }
-  })
-}) {
+/** Stores pending OAuth flows. */
+export class FlowRepository extends Context.Service<FlowRepository>()(
+  "sql/oauth/flows/FlowRepository",
+  {
+    make: Effect.gen(function* () {
+      const { insert, sweep, take } = statements(yield* SqlClient.SqlClient)
+      return {
+        /** False if the hash exists already, or the player to link to was deleted. */
+        insert: (row: FlowRow) =>
+          orDieWithTimeout(
+            Effect.catchIf(insert(row), isPlayerGone, () => Effect.succeedNone)
+          ).pipe(Effect.map(Option.isSome)),
+        /** Deletes and returns a flow, expired or not. One of several concurrent callers gets it. */
+        take: (hash: string, provider: Provider | null) =>
+          orDieWithTimeout(take({ hash, provider })),
+        sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
+      }
+    })
+  }
+) {
   static readonly layer = Layer.effect(FlowRepository, this.make)
 }

@@ -1,4 +1,4 @@
-/** The credentials of sign-in providers, sealed (spec section 5, rule 11). */
+/** Sealed client credentials of sign-in providers. */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { Provider } from "#rpc/identities"
@@ -14,12 +14,12 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate
 })
 
-const Found = Schema.Struct({ clientId: Schema.String, sealed: Schema.String })
+const Credentials = Schema.Struct({ clientId: Schema.String, sealed: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => ({
   find: SqlSchema.findOneOption({
     Request: Key,
-    Result: Found,
+    Result: Credentials,
     execute: ({ environmentId, provider }) => sql`
       select client_id, sealed from provider_credentials
       where environment_id = ${environmentId} and provider = ${provider}`
@@ -41,9 +41,9 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `provider_credentials`. */
+/** Stores provider credentials. */
 export class ProviderRepository extends Context.Service<ProviderRepository>()(
-  "sql/oauth/providers/ProviderRows",
+  "sql/oauth/providers/ProviderRepository",
   {
     make: Effect.gen(function* () {
       const { delete: remove, find, put } = statements(yield* SqlClient.SqlClient)
@@ -51,7 +51,7 @@ export class ProviderRepository extends Context.Service<ProviderRepository>()(
         find: (environmentId: EnvironmentId, provider: Provider) =>
           orDieWithTimeout(find({ environmentId, provider })),
         put: (row: typeof Row.Type) => orDieWithTimeout(put(row)),
-        /** Whether there was something to forget. */
+        /** Whether there were credentials to delete. */
         delete: (environmentId: EnvironmentId, provider: Provider) =>
           Effect.map(orDieWithTimeout(remove({ environmentId, provider })), Option.isSome)
       }

@@ -1,6 +1,6 @@
 /**
- * All that is stored about one player, to be shown and to be deleted (spec section 5, rule 13). Which
- * tables there are stands in `./tables.ts`.
+ * Reads and deletes all data of one player, for the export and the deletion. `./tables.ts` lists the
+ * tables.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -31,7 +31,7 @@ const Signal = Schema.Struct({
   createdAt: Time
 })
 
-/** What the row of a player holds beside what others see of it. */
+/** Private columns of the player row. */
 const Choices = Schema.Struct({
   signalledAgeBand: Schema.NullOr(SignalledBand),
   newsOptIn: Schema.NullOr(Schema.Boolean),
@@ -89,7 +89,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
       select id from rooms
       where environment_id = ${environmentId} and members @> ${[playerId]}::text[] order by id`
   }),
-  /** Channels whose document names the player: as owner, or on a list. */
+  /** Channels whose document contains the player id, as owner or on a list. */
   channels: SqlSchema.findAll({
     Request: Owner,
     Result: Schema.Struct({ name: Schema.String }),
@@ -100,7 +100,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-const erasures = (sql: SqlClient.SqlClient) => ({
+const deletions = (sql: SqlClient.SqlClient) => ({
   player: SqlSchema.findOneOption({
     Request: Owner,
     Result: Schema.Struct({ id: PlayerId }),
@@ -108,38 +108,38 @@ const erasures = (sql: SqlClient.SqlClient) => ({
       delete from players where id = ${playerId} and environment_id = ${environmentId}
       returning id`
   }),
-  remember: SqlSchema.void({
+  insertTombstone: SqlSchema.void({
     Request: Schema.Struct({ ...Owner.fields, now: Time }),
     execute: ({ environmentId, now, playerId }) => sql`
       insert into deleted_players (id, environment_id, deleted_at)
       values (${playerId}, ${environmentId}, ${now})`
   }),
-  keys: SqlSchema.void({
+  idempotencyKeys: SqlSchema.void({
     Request: Owner,
     execute: ({ environmentId, playerId }) => sql`
       delete from idempotency_keys
       where caller = ${playerId} and environment_id = ${environmentId}`
   }),
-  // Their names end with whom they count.
+  // The key of a throttle per player ends with the player id.
   throttles: SqlSchema.void({
     Request: Owner,
     execute: ({ playerId }) => sql`delete from throttles where key like ${`%:${playerId}`}`
   })
 })
 
-/** All rows of one player. */
+/** Reads and deletes all rows of one player. */
 export class PlayerDataRepository extends Context.Service<PlayerDataRepository>()(
   "sql/player-data/repository/PlayerDataRepository",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { channels, choices, days, rooms, saves, sessions, signals, stats } = reads(sql)
-      const { keys, player, remember, throttles } = erasures(sql)
+      const { idempotencyKeys, insertTombstone, player, throttles } = deletions(sql)
       return {
-        /** The names of channels that name the player. */
+        /** Names of the channels whose document contains the player id. */
         channels: (owner: Owner) =>
           Effect.map(orDieWithTimeout(channels(owner)), (rows) => rows.map(({ name }) => name)),
-        /** What an export shows, what other repositories read apart. */
+        /** Rows of the export that no other repository reads. */
         read: (owner: Owner) =>
           orDieWithTimeout(
             Effect.all({
@@ -153,13 +153,13 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
               stats: stats(owner)
             })
           ),
-        /** Deletes the player and all that is its own; false when there is no such player. */
+        /** Deletes the player and everything it owns. False if the player does not exist. */
         delete: (owner: Owner, now: typeof Time.Type) =>
           orDieWithTimeout(
             Effect.gen(function* () {
               if (Option.isNone(yield* player(owner))) return false
-              yield* remember({ ...owner, now })
-              yield* keys(owner)
+              yield* insertTombstone({ ...owner, now })
+              yield* idempotencyKeys(owner)
               yield* throttles(owner)
               return true
             })

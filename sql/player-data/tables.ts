@@ -1,19 +1,19 @@
 /**
- * Every table that holds the id of a player, what an export shows of it, and how a deletion empties it.
- * A test compares this with the database: a table that is missing here fails it.
+ * Lists every table that holds player ids, with its place in the export and its rule for deletion. A
+ * test fails if a table of the database is missing here.
  */
 
-/** Where a player's id stands, and what becomes of it. */
+/** One table with player ids. */
 export interface PlayerTable {
   readonly table: string
-  /** The part of the export that shows it; null where there is nothing that is not shown elsewhere. */
+  /** Property of the export; null if the table adds nothing to other properties. */
   readonly exportedAs: string | null
   /**
-   * `itself`: the row of the player. `cascade`: goes with it by its foreign key. `statement`: goes in
-   * the same transaction. `alive`: the entity that owns the row takes the player out, and writes it.
-   * `kept`: stays, as the law and the log want it: an id that names nobody any more.
+   * `itself`: the player row. `cascade`: deleted by the foreign key. `statement`: deleted by another
+   * statement of the same transaction. `entity`: the entity that owns the row removes the player and
+   * saves. `retained`: stays for audits and legal duties; the id no longer identifies anybody.
    */
-  readonly deletion: "itself" | "cascade" | "statement" | "alive" | "kept"
+  readonly deletion: "itself" | "cascade" | "statement" | "entity" | "retained"
 }
 
 export const playerTables: ReadonlyArray<PlayerTable> = [
@@ -31,8 +31,8 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "player_days", exportedAs: "days", deletion: "cascade" },
   { table: "idempotency_keys", exportedAs: null, deletion: "statement" },
   { table: "throttles", exportedAs: null, deletion: "statement" },
-  { table: "rooms", exportedAs: "rooms", deletion: "alive" },
-  { table: "channels", exportedAs: "channels", deletion: "alive" },
-  { table: "deleted_players", exportedAs: null, deletion: "kept" },
-  { table: "audit", exportedAs: null, deletion: "kept" }
+  { table: "rooms", exportedAs: "rooms", deletion: "entity" },
+  { table: "channels", exportedAs: "channels", deletion: "entity" },
+  { table: "deleted_players", exportedAs: null, deletion: "retained" },
+  { table: "audit", exportedAs: null, deletion: "retained" }
 ]

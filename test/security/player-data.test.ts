@@ -110,7 +110,7 @@ const missing = Effect.fnUntraced(function* (id: string, exported: string) {
   const sql = yield* SqlClient.SqlClient
   const lacking: Array<string> = []
   for (const { deletion: goes, exportedAs: shown, table } of playerTables) {
-    if (shown === null || goes === "alive") continue
+    if (shown === null || goes === "entity") continue
     const owner = sql(table === "players" ? "id" : "player_id")
     const rows = yield* sql<{ row: string }>`
       select to_jsonb(t)::text as row from ${sql(table)} t where ${owner} = ${id}`

@@ -132,7 +132,7 @@ describe("traces", () => {
       const signUp = above(spans, statement(spans, "insert into players"))
       assert.deepStrictEqual(
         signUp.map(({ name }) => name),
-        ["Sessions.openGuest", "POST /v1/auth/guest"]
+        ["Sessions.createGuest", "POST /v1/auth/guest"]
       )
       const { app, player } = played
       const told = ["Ada Lovelace", "Grace Hopper", player.accessToken, player.refreshToken]

@@ -315,11 +315,11 @@ layer(World(), { timeout: "60 seconds", excludeTestServices: true })("attacks", 
         { status: 200, body: { data: "x".repeat(300_000) } }
       ]
       for (const refusal of refusals) {
-        x.refusal = refusal
+        x.profileError = refusal
         const outcome = yield* comeBack(app, "x", "silent")
         assert.deepStrictEqual(outcome, { code: null, error: "provider_error" })
       }
-      x.refusal = undefined
+      x.profileError = undefined
       assert.isTrue(lines.some((line) => line.includes("client-not-enrolled")))
       const wrong = { clientId: "client-of-the-game", clientSecret: "not-the-secret" }
       yield* enter(app, "x", wrong)

@@ -153,7 +153,7 @@ const log = "audit"
 
 const everywhere = [
   log,
-  ...playerTables.flatMap(({ deletion: goes, table }) => (goes === "kept" ? [] : [table]))
+  ...playerTables.flatMap(({ deletion, table }) => (deletion === "retained" ? [] : [table]))
 ]
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's data", (it) => {
@@ -175,7 +175,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
         where k.contype = 'f' and k.confrelid = 'players'::regclass and k.confdeltype = 'c'`
       assert.sameMembers(
         cascading.map(({ name }) => name),
-        playerTables.flatMap(({ deletion: goes, table }) => (goes === "cascade" ? [table] : []))
+        playerTables.flatMap(({ deletion, table }) => (deletion === "cascade" ? [table] : []))
       )
     })
   )

@@ -1,8 +1,7 @@
 /**
- * A real OpenID provider (`oidc-provider`) in this process, in the shape of any of the four: their
- * paths, their ways to prove a client, their ways to tell who a person is. Its sign-in page has a
- * name to fill in and two buttons, `#continue` and `#cancel`, so that a browser, or a script, can go
- * all the way.
+ * A real OpenID provider (`oidc-provider`) in this process, with the paths, the client authentication
+ * and the profile source of any of the four providers. Its sign-in page has an account field and two
+ * buttons, `#continue` and `#cancel`, so a browser or a script can complete a flow.
  *
  *     const google = yield* startProvider("google", { callbackUrl, port: 0 })
  *     // the service: SVC_OAUTH_GOOGLE_URL=google.url, and google.credentials for the environment
@@ -29,7 +28,7 @@ import {
 import type { Provider as Name } from "#rpc/identities"
 import { definitionOf } from "#server/features/oauth/definitions"
 
-/** A person with an account at the provider, by the id that is typed into its page. */
+/** An account at the provider. Its key is the id typed into the sign-in page. */
 export interface Account {
   readonly name?: string
   readonly email?: string
@@ -37,23 +36,23 @@ export interface Account {
   readonly username?: string
 }
 
-/** A provider that runs. */
+/** A running provider. */
 export interface TestProvider {
   readonly name: Name
   readonly url: string
-  /** What an operator enters for it. */
+  /** The credentials that an operator stores for it. */
   readonly credentials: Readonly<Record<string, unknown>>
   readonly clientId: string
   readonly accounts: Map<string, Account>
-  /** A token as the provider would sign it. */
+  /** Signs a token with the key of the provider. */
   readonly sign: (claims: JWTPayload, header?: { alg?: string; kid?: string }) => Promise<string>
-  /** Makes other id tokens of the next ones. */
+  /** Replaces the id tokens of the next responses. */
   tamper: ((claims: JWTPayload) => Promise<string>) | undefined
-  /** What the requests for a person are answered instead. */
-  refusal: { readonly status: number; readonly body: object } | undefined
-  /** All tokens that it has given, and the secrets that it was shown. */
+  /** Response of the user info endpoint instead of a profile. */
+  profileError: { readonly status: number; readonly body: object } | undefined
+  /** All tokens that it issued and all client secrets that it received. */
   readonly issued: Array<string>
-  /** Tokens that were given back. */
+  /** Tokens that the service revoked. */
   readonly revoked: Array<string>
 }
 
@@ -85,7 +84,7 @@ const portOf = (server: Server): number => {
   return typeof address === "object" && address !== null ? address.port : 0
 }
 
-const keysOf = Effect.promise(async () => {
+const generateKeys = Effect.promise(async () => {
   const signing = await generateKeyPair("RS256", { extractable: true })
   const client = await generateKeyPair("ES256", { extractable: true })
   const jwk: JWK = { ...(await exportJWK(signing.privateKey)), kid: "provider-key", alg: "RS256" }
@@ -95,7 +94,7 @@ const keysOf = Effect.promise(async () => {
     privateKey: await exportPKCS8(client.privateKey)
   }
 })
-type Keys = Effect.Success<typeof keysOf>
+type Keys = Effect.Success<typeof generateKeys>
 
 const page = (action: string) => `<!doctype html>
 <title>Sign in</title>
@@ -107,7 +106,7 @@ const page = (action: string) => `<!doctype html>
 
 const formOf = async (request: IncomingMessage) => new URLSearchParams(await readText(request))
 
-/** Any account is let in, and its consent taken for granted. */
+/** Accepts every account without a consent page. */
 const makeConfiguration = (
   name: Name,
   base: string,
@@ -115,7 +114,7 @@ const makeConfiguration = (
   { jwk }: Keys,
   accounts: TestProvider["accounts"]
 ): Configuration => {
-  const { authorize, clientAuth, revoke, scope, tells, token } = definitionOf(name, base)
+  const { authorize, clientAuth, revoke, profile, scope, token } = definitionOf(name, base)
   const pathOf = (url: string) => new URL(url).pathname
   const policy = interactionPolicy.base()
   policy.add(new interactionPolicy.Prompt({ name: "select_account", requestable: true }), 0)
@@ -134,14 +133,14 @@ const makeConfiguration = (
     routes: {
       authorization: pathOf(authorize),
       token: pathOf(token),
-      ...(tells.by === "token" ? { jwks: pathOf(tells.keys) } : {}),
+      ...(profile.source === "id-token" ? { jwks: pathOf(profile.jwks) } : {}),
       ...(revoke === undefined ? {} : { revocation: pathOf(revoke) })
     },
     scopes: ["openid", ...scope.split(" ")],
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
     conformIdTokenClaims: false,
     features: { devInteractions: { enabled: false }, revocation: { enabled: true } },
-    // An app has its code from the system, without a verifier.
+    // The code of a native sign-in comes from the SDK, without a verifier.
     pkce: { required: () => name !== "apple" },
     issueRefreshToken: () => name === "apple",
     cookies: { keys: ["a key for cookies"] },
@@ -174,20 +173,24 @@ const makeConfiguration = (
   }
 }
 
-/** Who an access token is of, as Discord and X tell it. */
-const personOf = (name: Name, id: string, { email, emailVerified, name: own, username }: Account) =>
+/** The response of the user info endpoint of Discord or X. */
+const userInfoOf = (
+  name: Name,
+  id: string,
+  { email, emailVerified, name: own, username }: Account
+) =>
   name === "discord"
     ? { id, username: username ?? id, global_name: own ?? null, email, verified: emailVerified }
     : { data: { id, name: own ?? id, username: username ?? id } }
 
-/** Runs a provider for as long as the scope. */
+/** Runs a provider until the scope closes. */
 export const startProvider = Effect.fnUntraced(function* (
   name: Name,
   { callbackUrl, port = 0 }: ProviderOptions
 ) {
   const server = yield* listen(port)
   const url = `http://127.0.0.1:${portOf(server)}`
-  const keys = yield* keysOf
+  const keys = yield* generateKeys
   const accounts: TestProvider["accounts"] = new Map()
   const configuration = makeConfiguration(name, url, callbackUrl, keys, accounts)
   const oidc = new Provider(url, configuration)
@@ -206,14 +209,14 @@ export const startProvider = Effect.fnUntraced(function* (
         .setProtectedHeader({ alg: "RS256", kid: "provider-key", ...header })
         .sign(signingKey),
     tamper: undefined,
-    refusal: undefined,
+    profileError: undefined,
     issued: [],
     revoked: []
   }
   oidc.use(interactions(oidc))
-  oidc.use(people(oidc, running))
+  oidc.use(userInfo(oidc, running))
   if (name === "apple") oidc.use(likeApple(running, keys))
-  oidc.use(tampering(running))
+  oidc.use(recordTokens(running))
   server.on("request", oidc.callback())
   return running
 })
@@ -233,19 +236,21 @@ const interactions =
     const result =
       form.get("answer") === "yes"
         ? { login: { accountId }, select_account: {} }
-        : { error: "access_denied", error_description: "They said no." }
+        : { error: "access_denied", error_description: "The user declined." }
     context.redirect(await oidc.interactionResult(context.req, context.res, result))
     context.status = 303
   }
 
-const people =
+const userInfo =
   (oidc: Provider, running: TestProvider): Middleware =>
   async (context, next) => {
-    const { tells } = definitionOf(running.name, running.url)
-    if (tells.by !== "request" || context.path !== new URL(tells.person).pathname) return next()
-    if (running.refusal !== undefined) {
-      context.status = running.refusal.status
-      context.body = running.refusal.body
+    const { profile } = definitionOf(running.name, running.url)
+    if (profile.source !== "user-info" || context.path !== new URL(profile.url).pathname) {
+      return next()
+    }
+    if (running.profileError !== undefined) {
+      context.status = running.profileError.status
+      context.body = running.profileError.body
       return
     }
     const [, bearer = ""] = /^Bearer (.+)$/.exec(context.get("authorization")) ?? []
@@ -255,22 +260,22 @@ const people =
       return
     }
     const account = running.accounts.get(token.accountId) ?? {}
-    context.body = personOf(running.name, token.accountId, account)
+    context.body = userInfoOf(running.name, token.accountId, account)
   }
 
 /**
- * Apple gives id tokens without being asked for `openid`, and knows clients by a token that their key
- * has signed.
+ * Behaves like Apple: issues id tokens without the scope `openid`, and authenticates clients by a JWT
+ * that their key signed.
  */
 const likeApple =
   (running: TestProvider, { clientKey }: Keys): Middleware =>
   async (context, next) => {
     const { authorize, revoke, token } = definitionOf("apple", running.url)
-    const at = (url: string | undefined) =>
+    const isAt = (url: string | undefined) =>
       url !== undefined && context.path === new URL(url).pathname
-    if (at(authorize))
+    if (isAt(authorize))
       context.query = { ...context.query, scope: `openid ${context.query["scope"]}` }
-    if (!at(token) && !at(revoke)) return next()
+    if (!isAt(token) && !isAt(revoke)) return next()
     const form = await formOf(context.req)
     await jwtVerify(form.get("client_secret") ?? "", clientKey, {
       algorithms: ["ES256"],
@@ -278,7 +283,7 @@ const likeApple =
       audience: running.url
     })
     running.issued.push(form.get("client_secret") ?? "")
-    if (at(revoke)) running.revoked.push(form.get("token") ?? "")
+    if (isAt(revoke)) running.revoked.push(form.get("token") ?? "")
     form.set("client_secret", clientSecret)
     Object.assign(context.req, { body: Object.fromEntries(form) })
     return next()
@@ -289,8 +294,8 @@ const tokensOf = (body: object): ReadonlyArray<string> =>
     name.endsWith("_token") && typeof value === "string" ? [value] : []
   )
 
-/** Keeps what it gives in mind, and changes what it says. */
-const tampering =
+/** Records issued tokens, and replaces id tokens by those of `tamper`. */
+const recordTokens =
   (running: TestProvider): Middleware =>
   async (context, next) => {
     await next()

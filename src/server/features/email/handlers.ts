@@ -1,4 +1,4 @@
-/** Sign-in with an email over HTTP (spec section 4.1). */
+/** `/v1/auth/email`, `/v1/auth/password` and the email routes of the signed-in player. */
 import { Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -13,26 +13,26 @@ import { Settings } from "#server/platform/settings/settings"
 import { countFailures, withRetryAfter, takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
-import { EmailAccounts, type LinkTarget } from "./service.ts"
 import { EmailLinks } from "./links.ts"
+import { EmailAccounts, type LinkTarget } from "./service.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Where the link of a mail leads: to an address that the environment's config allows. */
-const makeLinkTarget = Effect.map(makeRedirectUrlCheck, (allowReturn) =>
+/** Reads the target of a mail link. The environment's config must allow the redirect URL. */
+const makeLinkTarget = Effect.map(makeRedirectUrlCheck, (checkRedirectUrl) =>
   Effect.fnUntraced(function* (
     request: Request,
     { redirectUrl }: { readonly redirectUrl?: string }
   ): Effect.fn.Return<LinkTarget, InvalidRequest, CurrentEnvironment> {
     if (redirectUrl !== undefined) {
-      yield* allowReturn(yield* CurrentEnvironment, redirectUrl, "redirectUrl")
+      yield* checkRedirectUrl(yield* CurrentEnvironment, redirectUrl, "redirectUrl")
     }
     return { redirectUrl: redirectUrl ?? null, key: request.headers["x-svc-key"] ?? "" }
   })
 )
 
-/** Counts those who make accounts from one address, and those who find out who has one. */
-const makeSignupPace = Effect.gen(function* () {
+/** Limits sign-ups per client address, since a refused sign-up reveals that an account exists. */
+const makeThrottleSignup = Effect.gen(function* () {
   const throttles = yield* Throttles
   const { trustedProxies } = yield* Settings
   return Effect.fnUntraced(function* (request: Request) {
@@ -42,7 +42,7 @@ const makeSignupPace = Effect.gen(function* () {
   })
 })
 
-const AnyonesHttp = HttpApiBuilder.group(
+const PublicEmailHttp = HttpApiBuilder.group(
   Api,
   "email",
   Effect.fn(function* (handlers) {
@@ -50,12 +50,12 @@ const AnyonesHttp = HttpApiBuilder.group(
     const links = yield* EmailLinks
     const throttles = yield* Throttles
     const linkTarget = yield* makeLinkTarget
-    const signupPace = yield* makeSignupPace
+    const throttleSignup = yield* makeThrottleSignup
     const { trustedProxies } = yield* Settings
     return handlers.handleAll({
       signup: Effect.fnUntraced(function* ({ payload, request }) {
         const link = yield* linkTarget(request, payload)
-        yield* signupPace(request)
+        yield* throttleSignup(request)
         return yield* accounts.signUp(yield* CurrentEnvironment, payload, link)
       }),
       login: Effect.fnUntraced(function* ({ payload, request }) {
@@ -78,8 +78,8 @@ const AnyonesHttp = HttpApiBuilder.group(
         const link = yield* linkTarget(request, payload)
         const address = clientAddress(request, trustedProxies)
         const key = `forgot:${environment.environmentId}:${address}`
-        const pace = throttles.take(limits.forgotPerAddress, key)
-        yield* links.forgot(environment, payload.email, link, pace)
+        const throttle = throttles.take(limits.forgotPerAddress, key)
+        yield* links.forgot(environment, payload.email, link, throttle)
         return {}
       }),
       reset: Effect.fnUntraced(function* ({ payload }) {
@@ -90,7 +90,7 @@ const AnyonesHttp = HttpApiBuilder.group(
   })
 )
 
-const OwnHttp = HttpApiBuilder.group(
+const PlayerEmailHttp = HttpApiBuilder.group(
   Api,
   "playerEmail",
   Effect.fn(function* (handlers) {
@@ -98,11 +98,11 @@ const OwnHttp = HttpApiBuilder.group(
     const links = yield* EmailLinks
     const throttles = yield* Throttles
     const linkTarget = yield* makeLinkTarget
-    const signupPace = yield* makeSignupPace
+    const throttleSignup = yield* makeThrottleSignup
     return handlers.handleAll({
       link: Effect.fnUntraced(function* ({ payload, request }) {
         const link = yield* linkTarget(request, payload)
-        yield* signupPace(request)
+        yield* throttleSignup(request)
         return { player: yield* accounts.link(yield* CurrentPlayer, payload, link) }
       }),
       resend: Effect.fnUntraced(function* ({ payload, request }) {
@@ -113,7 +113,7 @@ const OwnHttp = HttpApiBuilder.group(
       change: Effect.fnUntraced(function* ({ payload }) {
         const player = yield* CurrentPlayer
         const { currentPassword, newPassword, refreshToken } = payload
-        // A stolen token must not find the password out by trying.
+        // A stolen access token must not allow guessing the password.
         const guard = countFailures(throttles, [
           [limits.loginPerAccount, `proof:${player.playerId}`]
         ])
@@ -125,6 +125,6 @@ const OwnHttp = HttpApiBuilder.group(
 )
 
 /** The groups `email` and `ownEmail`. */
-export const EmailHttp = Layer.mergeAll(AnyonesHttp, OwnHttp).pipe(
+export const EmailHttp = Layer.mergeAll(PublicEmailHttp, PlayerEmailHttp).pipe(
   Layer.provide([EmailAccounts.layer, EmailLinks.layer])
 )

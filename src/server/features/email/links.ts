@@ -1,6 +1,6 @@
 /**
- * The links of mails (spec sections 3 and 5, rule 8; decisions 3.2.5): asked for, and used once. A
- * link proves that somebody reads the mailbox of one address, so it is good for that address alone.
+ * Links in mails: verification of an address and reset of a password. A link works once. It proves
+ * control of one mailbox, so it is void when the player's address has changed.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
@@ -27,30 +27,31 @@ import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
 import type { LinkTarget } from "./service.ts"
 
+/** Sends mail links and redeems them. */
 export class EmailLinks extends Context.Service<
   EmailLinks,
   {
-    /** Sends the verification link again; nothing when the address is confirmed. */
+    /** Sends another verification link; does nothing if the address is verified. */
     readonly resend: (
       player: PlayerCaller,
       link: LinkTarget
     ) => Effect.Effect<void, MailUnavailable | NotFound | RateLimited>
     /**
-     * Sends a reset link, if anybody has the address. Here nobody looks whether somebody has: the same
-     * happens for every address, and nothing for one that has got too many or for who keeps no pace.
+     * Enqueues a reset link. The mail worker looks up the account later, so that the response reveals
+     * nothing: every address costs the same work. Skips the mail silently when a limit is exceeded.
      */
     readonly forgot: (
       environment: EnvironmentCaller,
       email: string,
       link: LinkTarget,
-      pace: Effect.Effect<void, RateLimited>
+      throttle: Effect.Effect<void, RateLimited>
     ) => Effect.Effect<void, MailUnavailable>
-    /** Confirms the address that a token was sent to. */
+    /** Verifies the address that the token was sent to. */
     readonly verify: (
       environment: EnvironmentCaller,
       token: string
     ) => Effect.Effect<Player, InvalidToken | PlayerBanned>
-    /** Sets a password, confirms the address and ends every session. */
+    /** Sets the password, verifies the address and revokes all sessions. */
     readonly reset: (
       environment: EnvironmentCaller,
       token: string,
@@ -61,58 +62,58 @@ export class EmailLinks extends Context.Service<
   static readonly layer = Layer.effect(
     EmailLinks,
     Effect.gen(function* () {
-      return EmailLinks.of({ ...(yield* makeRequests), ...(yield* makeUses) })
+      return EmailLinks.of({ ...(yield* makeSenders), ...(yield* makeRedeemers) })
     })
   )
 }
 
-const makeRequests = Effect.gen(function* () {
+const makeSenders = Effect.gen(function* () {
   const identities = yield* IdentityRepository
-  const mails = yield* Mailer
+  const mailer = yield* Mailer
 
   const resend: EmailLinks["Service"]["resend"] = Effect.fn("EmailLinks.resend")(function* (
     { environmentId, playerId },
     link
   ) {
-    yield* mails.available
+    yield* mailer.available
     const all = yield* identities.ofPlayer({ environmentId, playerId })
-    const own = all.find(({ provider }) => provider === "email")
-    if (own === undefined) return yield* noEmail
-    if (own.emailVerified) return
-    const { subject: to } = own
-    yield* mails.limitRecipient(environmentId, to)
-    yield* mails.enqueue({ environmentId, purpose: "verify", playerId, to, ...link })
+    const identity = all.find(({ provider }) => provider === "email")
+    if (identity === undefined) return yield* noEmail
+    if (identity.emailVerified) return
+    const { subject: to } = identity
+    yield* mailer.limitRecipient(environmentId, to)
+    yield* mailer.enqueue({ environmentId, purpose: "verify", playerId, to, ...link })
   })
 
   const forgot: EmailLinks["Service"]["forgot"] = Effect.fn("EmailLinks.forgot")(function* (
     { environmentId },
     email,
     link,
-    pace
+    throttle
   ) {
-    yield* mails.available
+    yield* mailer.available
     const to = normalizeEmail(email)
-    const permit = Effect.andThen(pace, mails.limitRecipient(environmentId, to))
+    const permit = Effect.andThen(throttle, mailer.limitRecipient(environmentId, to))
     if (!(yield* Effect.isSuccess(permit))) {
-      return yield* Effect.logInfo("No reset link was sent: too many were asked for")
+      return yield* Effect.logInfo("Skipped a reset link: the rate limit is exceeded")
     }
-    yield* mails.enqueue({ environmentId, purpose: "reset", playerId: null, to, ...link })
+    yield* mailer.enqueue({ environmentId, purpose: "reset", playerId: null, to, ...link })
   })
 
   return { forgot, resend }
 })
 
-const makeUses = Effect.gen(function* () {
+const makeRedeemers = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const identities = yield* IdentityRepository
   const passwords = yield* Passwords
   const players = yield* PlayerRepository
   const sessions = yield* Sessions
-  const standings = yield* PlayerStatusCache
+  const statuses = yield* PlayerStatusCache
   const transaction = yield* makeTransaction
 
-  /** Whose link it is, who may use it; it is not used. */
-  const look = Effect.fnUntraced(function* (
+  /** Finds the player of a link without spending the link. Refuses banned players. */
+  const peek = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     purpose: MailPurpose,
     token: string
@@ -120,12 +121,12 @@ const makeUses = Effect.gen(function* () {
     const found = yield* codes.peek(environmentId, purpose, token)
     if (Option.isNone(found)) return yield* invalid
     const { playerId } = found.value
-    yield* standings.requireNotBanned(environmentId, playerId)
+    yield* statuses.requireNotBanned(environmentId, playerId)
     return playerId
   })
 
-  /** Uses a link of a player up: the player's address is confirmed, if it still is the player's. */
-  const use = Effect.fnUntraced(function* (
+  /** Spends a link and verifies the address, provided the player still has it. */
+  const spend = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     playerId: PlayerId,
     purpose: MailPurpose,
@@ -135,16 +136,16 @@ const makeUses = Effect.gen(function* () {
     const spent = yield* codes.spend(environmentId, purpose, token)
     if (Option.isNone(spent)) return yield* invalid
     const { data: subject } = spent.value
-    const isOwn = yield* identities.verify({ environmentId, playerId, subject })
-    if (!isOwn) return yield* invalid
+    const isCurrent = yield* identities.verify({ environmentId, playerId, subject })
+    if (!isCurrent) return yield* invalid
   })
 
   const verify: EmailLinks["Service"]["verify"] = Effect.fn("EmailLinks.verify")(function* (
     { environmentId },
     token
   ) {
-    const playerId = yield* look(environmentId, "verify", token)
-    yield* transaction(use(environmentId, playerId, "verify", token))
+    const playerId = yield* peek(environmentId, "verify", token)
+    yield* transaction(spend(environmentId, playerId, "verify", token))
     const found = yield* players.find(environmentId, playerId)
     return Option.isSome(found) ? playerView(found.value) : yield* invalid
   })
@@ -154,12 +155,12 @@ const makeUses = Effect.gen(function* () {
     token,
     password
   ) {
-    // Nobody hashes for a link that does not work.
-    const playerId = yield* look(environmentId, "reset", token)
+    // Checked first, so that an invalid link costs no password hash.
+    const playerId = yield* peek(environmentId, "reset", token)
     const passwordHash = yield* passwords.hash(password)
     yield* transaction(
       Effect.gen(function* () {
-        yield* use(environmentId, playerId, "reset", token)
+        yield* spend(environmentId, playerId, "reset", token)
         yield* identities.setPassword({ environmentId, playerId, passwordHash })
         yield* codes.revoke(environmentId, playerId, "reset")
         yield* sessions.revokeAll(environmentId, playerId)
@@ -170,7 +171,9 @@ const makeUses = Effect.gen(function* () {
   return { reset, verify }
 })
 
-const noEmail = Effect.fail(new NotFound({ message: "This player has no email." }))
+const noEmail = Effect.fail(
+  new NotFound({ message: "This player has no email address. Link one first." })
+)
 const invalid = Effect.fail(
-  new InvalidToken({ message: "This link was used, has expired or never was." })
+  new InvalidToken({ message: "This link is invalid, expired or already used. Request a new one." })
 )

@@ -1,12 +1,10 @@
 /**
- * The service's own pages for links of mails whose caller has none (decisions 3.2.5): `/-/verify` and
- * `/-/reset`. They are the same for everybody: the token, and the publishable key by which the API
- * knows the environment, stand in the link's fragment, which no server and no log sees. A page asks
- * the API as a page of the app would, so every check of the API holds; its origin is the service's own,
- * which may always call.
+ * `/-/verify` and `/-/reset`: built-in pages for mail links of apps without pages of their own. The
+ * pages are static. The link's fragment holds the token and the publishable key, so no server and no
+ * log sees them. A page calls the public API, whose checks all apply.
  *
- * Opening a link uses nothing up, since programs that guard mailboxes open links too: that takes a
- * click. The pages hold all they need, and their policy allows nothing else.
+ * A link is redeemed on a click, not on opening: mail scanners open links, too. The pages are
+ * self-contained, and their content security policy allows nothing else.
  */
 import { hash } from "node:crypto"
 import { Layer } from "effect"
@@ -32,26 +30,26 @@ button:disabled { background: #767676; cursor: default; }
 
 interface Page {
   readonly title: string
-  readonly act: string
+  readonly button: string
   readonly done: string
-  /** What is asked of the API, from the page's own address. */
-  readonly asked: string
+  /** Path of the API, relative to the page. */
+  readonly endpoint: string
   readonly fields: string
 }
 
 const pages: Readonly<Record<MailPurpose, Page>> = {
   verify: {
     title: "Confirm your email",
-    act: "Confirm",
+    button: "Confirm",
     done: "Thank you, your email is confirmed. You can close this page.",
-    asked: "../v1/auth/email/verify",
+    endpoint: "../v1/auth/email/verify",
     fields: ""
   },
   reset: {
     title: "Choose a new password",
-    act: "Set the password",
+    button: "Set the password",
     done: "Your password is set. Sign in with it in the app; you can close this page.",
-    asked: "../v1/auth/password/reset",
+    endpoint: "../v1/auth/password/reset",
     fields:
       `<label>New password<input name="password" type="password" required autofocus ` +
       `autocomplete="new-password" minlength="${limits.passwordMinCharacters}" ` +
@@ -59,39 +57,39 @@ const pages: Readonly<Record<MailPurpose, Page>> = {
   }
 }
 
-const scriptOf = (purpose: MailPurpose, { asked, done }: Page): string => `
+const scriptOf = (purpose: MailPurpose, { done, endpoint }: Page): string => `
 const link = new URLSearchParams(location.hash.slice(1));
 const token = link.get("svc_${purpose}"), key = link.get("svc_key");
-const form = document.querySelector("form"), told = document.querySelector("output");
+const form = document.querySelector("form"), message = document.querySelector("output");
 const button = form.querySelector("button");
-const end = (text) => { form.hidden = true; told.textContent = text; };
-const over = "This link was used or has expired. Please ask for a new one.";
-if (!token || !key) end("This link is not complete. Please open it again from the mail.");
+const finish = (text) => { form.hidden = true; message.textContent = text; };
+const expired = "This link was used or has expired. Please request a new one.";
+if (!token || !key) finish("This link is incomplete. Please open it again from the mail.");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   button.disabled = true;
-  told.textContent = "";
+  message.textContent = "";
   try {
-    const answer = await fetch("${asked}", {
+    const response = await fetch("${endpoint}", {
       method: "POST",
       headers: { "content-type": "application/json", "x-svc-key": key },
       body: JSON.stringify({ token, ...Object.fromEntries(new FormData(form)) })
     });
-    const { error } = await answer.json();
-    if (answer.ok) {
+    const { error } = await response.json();
+    if (response.ok) {
       history.replaceState(null, "", location.pathname);
-      return end("${done}");
+      return finish("${done}");
     }
-    if (["invalid_token", "invalid_key"].includes(error.code)) return end(over);
-    told.textContent = error.message;
+    if (["invalid_token", "invalid_key"].includes(error.code)) return finish(expired);
+    message.textContent = error.message;
   } catch {
-    told.textContent = "That did not work. Please try again.";
+    message.textContent = "The request failed. Please try again.";
   }
   button.disabled = false;
 });
 `
 
-const sourceOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`
+const cspHashOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`
 
 const pageOf = (purpose: MailPurpose): HttpServerResponse.HttpServerResponse => {
   const page = pages[purpose]
@@ -100,11 +98,11 @@ const pageOf = (purpose: MailPurpose): HttpServerResponse.HttpServerResponse => 
     `<!doctype html><html lang="en"><head><meta charset="utf-8">` +
     `<meta name="viewport" content="width=device-width, initial-scale=1">` +
     `<title>${page.title}</title><style>${style}</style></head>` +
-    `<body><main><h1>${page.title}</h1><form>${page.fields}<button>${page.act}</button></form>` +
+    `<body><main><h1>${page.title}</h1><form>${page.fields}<button>${page.button}</button></form>` +
     `<p><output></output></p><noscript>This page needs JavaScript.</noscript></main>` +
     `<script>${script}</script></body></html>`
   const policy =
-    `default-src 'none'; script-src ${sourceOf(script)}; style-src ${sourceOf(style)}; ` +
+    `default-src 'none'; script-src ${cspHashOf(script)}; style-src ${cspHashOf(style)}; ` +
     `connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`
   return HttpServerResponse.text(html, {
     contentType: "text/html; charset=utf-8",

@@ -1,10 +1,9 @@
 /**
- * Sign-in with an email and a password (spec sections 3 and 5; decisions 3.2.4, 3.2.5, 3.2.9).
+ * Accounts with an email address and a password: sign-up, login, linking and password changes.
  *
- * A password is checked outside of any transaction, since that takes long; a session opens, and a
- * password changes, only if the one that was checked is still in force. So nobody who knew the old one
- * comes in after a reset, not even at the same moment. Whatever changes how a player signs in, or signs
- * it in, holds the player first, so that no two wait for one another.
+ * Passwords are hashed outside of transactions, because that is slow. Each transaction then checks that
+ * the verified hash is still current, so an old password is useless once a reset commits. Every
+ * transaction locks the player row first, which prevents deadlocks.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
@@ -32,30 +31,30 @@ import { SingleUseCodes } from "#server/platform/single-use-codes"
 import { playerView } from "../players/view.ts"
 import { Sessions } from "../sessions/service.ts"
 
-/** Where the link of a verification leads. */
+/** Target of a mail link: the redirect URL and the publishable key of the caller. */
 export type LinkTarget = Pick<MailRequest, "key" | "redirectUrl">
 
-/** An address with a password, to be. */
 interface Credentials {
   readonly email: string
   readonly password: string
 }
 
+/** Signs up, logs in and changes accounts with an email address. */
 export class EmailAccounts extends Context.Service<
   EmailAccounts,
   {
-    /** A new player, signed in; the mail that asks for confirmation leaves, if one can. */
+    /** Creates a player and its session. Enqueues a verification mail, if mail is available. */
     readonly signUp: (
       environment: EnvironmentCaller,
       account: Credentials & { readonly displayName?: string },
       link: LinkTarget
     ) => Effect.Effect<Session, EmailTaken | Unavailable>
-    /** One error for whatever is wrong, after the same time; of a ban hears who knows the password. */
+    /** Fails with one error after the same work, whatever is wrong. A ban shows after the password. */
     readonly login: (
       environment: EnvironmentCaller,
       account: Credentials
     ) => Effect.Effect<Session, InvalidCredentials | PlayerBanned | Unavailable>
-    /** Gives a player an address; a guest becomes permanent, with its id and all its data. */
+    /** Adds an email identity to a player. A guest keeps its id and data and becomes permanent. */
     readonly link: (
       player: PlayerCaller,
       account: Credentials,
@@ -64,7 +63,7 @@ export class EmailAccounts extends Context.Service<
       Player,
       IdentityAlreadyLinked | EmailAlreadyLinked | NotFound | SessionRevoked | Unavailable
     >
-    /** Another password; every other device is signed out, and links to reset the old one end. */
+    /** Changes the password, revokes all other sessions and voids reset links. */
     readonly changePassword: (
       player: PlayerCaller,
       currentPassword: string,
@@ -80,8 +79,8 @@ export class EmailAccounts extends Context.Service<
     EmailAccounts,
     Effect.gen(function* () {
       return EmailAccounts.of({
-        ...(yield* makeBeginnings),
-        ...(yield* makeChecks)
+        ...(yield* makeLinking),
+        ...(yield* makePasswordChecks)
       })
     })
   )
@@ -97,26 +96,26 @@ const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
   grantSealed: null
 })
 
-/** The order of a verification mail; nothing where none can be sent, or too many were to this address. */
-const makeVerification = Effect.map(Mailer, (mails) =>
+/** Prepares a verification mail; sends none without mail delivery or beyond the address limit. */
+const makePrepareVerification = Effect.map(Mailer, (mailer) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, to: string, link: LinkTarget) {
-    const permit = Effect.andThen(mails.available, mails.limitRecipient(environmentId, to))
-    const permitted = yield* Effect.isSuccess(permit)
+    const available = Effect.andThen(mailer.available, mailer.limitRecipient(environmentId, to))
+    const canSend = yield* Effect.isSuccess(available)
     return (playerId: PlayerId) =>
-      permitted
-        ? Effect.ignore(mails.enqueue({ environmentId, purpose: "verify", playerId, to, ...link }))
+      canSend
+        ? Effect.ignore(mailer.enqueue({ environmentId, purpose: "verify", playerId, to, ...link }))
         : Effect.void
   })
 )
 
-/** How an address comes to a player. */
-const makeBeginnings = Effect.gen(function* () {
+/** Adds an email identity to a new or an existing player. */
+const makeLinking = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const passwords = yield* Passwords
   const players = yield* PlayerRepository
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
-  const verification = yield* makeVerification
+  const prepareVerification = yield* makePrepareVerification
 
   const signUp: EmailAccounts["Service"]["signUp"] = Effect.fn("EmailAccounts.signUp")(function* (
     { environmentId },
@@ -125,20 +124,20 @@ const makeBeginnings = Effect.gen(function* () {
   ) {
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
-    const verify = yield* verification(environmentId, to, link)
+    const sendVerification = yield* prepareVerification(environmentId, to, link)
     return yield* sessions.signUp(environmentId, { displayName, identity }).pipe(
-      Effect.tap(({ player }) => verify(player.id)),
+      Effect.tap(({ player }) => sendVerification(player.id)),
       transaction,
-      Effect.catchTag("NotLinked", () => Effect.fail(new EmailTaken()))
+      Effect.catchTag("IdentityConflict", () => Effect.fail(new EmailTaken()))
     )
   })
 
-  /** Why an address was not linked: it may be the player's own. */
-  const refused = Effect.fnUntraced(function* (player: PlayerCaller, subject: string) {
+  /** Fails with the reason why an address is taken: it may be the player's own. */
+  const failTaken = Effect.fnUntraced(function* (player: PlayerCaller, subject: string) {
     const { environmentId, playerId } = player
     const owner = yield* identities.find({ environmentId, provider: "email", subject })
-    const own = Option.exists(owner, (row) => row.playerId === playerId)
-    return yield* own ? new EmailAlreadyLinked() : new IdentityAlreadyLinked()
+    const isOwn = Option.exists(owner, (row) => row.playerId === playerId)
+    return yield* isOwn ? new EmailAlreadyLinked() : new IdentityAlreadyLinked()
   })
 
   const link: EmailAccounts["Service"]["link"] = Effect.fn("EmailAccounts.link")(function* (
@@ -152,14 +151,14 @@ const makeBeginnings = Effect.gen(function* () {
     if (found.value.methods.includes("email")) return yield* new EmailAlreadyLinked()
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
-    const verify = yield* verification(environmentId, to, target)
+    const sendVerification = yield* prepareVerification(environmentId, to, target)
     const linkedAt = yield* DateTime.now
     const linked = yield* sessions.lockOpenSession(environmentId, playerId, sessionId).pipe(
       Effect.andThen(identities.link({ ...identity, environmentId, playerId, linkedAt })),
-      Effect.tap(() => verify(playerId)),
+      Effect.tap(() => sendVerification(playerId)),
       transaction,
-      Effect.catchTag("NotLinked", ({ reason }) =>
-        reason === "second" ? Effect.fail(new EmailAlreadyLinked()) : refused(player, to)
+      Effect.catchTag("IdentityConflict", ({ reason }) =>
+        reason === "provider-linked" ? Effect.fail(new EmailAlreadyLinked()) : failTaken(player, to)
       )
     )
     return Option.isSome(linked) ? playerView(linked.value) : yield* new NotFound()
@@ -168,8 +167,8 @@ const makeBeginnings = Effect.gen(function* () {
   return { link, signUp }
 })
 
-/** What a password opens. */
-const makeChecks = Effect.gen(function* () {
+/** Login and change of password. */
+const makePasswordChecks = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const passwords = yield* Passwords
   const sessions = yield* Sessions
@@ -183,17 +182,19 @@ const makeChecks = Effect.gen(function* () {
     const key = { environmentId, provider: "email", subject: normalizeEmail(email) } as const
     const found = Option.getOrUndefined(yield* identities.find(key))
     const from = found?.passwordHash ?? null
-    const right = yield* passwords.verify(password, from)
-    if (!right || found === undefined || from === null) return yield* new InvalidCredentials()
+    const isCorrect = yield* passwords.verify(password, from)
+    if (!isCorrect || found === undefined || from === null) return yield* new InvalidCredentials()
     const { playerId } = found
     const to = passwords.isOutdated(from) ? yield* passwords.hash(password) : from
     return yield* Effect.gen(function* () {
       yield* identities.lockPlayer({ environmentId, playerId })
-      const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
-      return holds ? yield* sessions.signIn(environmentId, playerId) : yield* wrong
+      const isReplaced = yield* identities.replacePassword({ environmentId, playerId, from, to })
+      return isReplaced
+        ? yield* sessions.signIn(environmentId, playerId)
+        : yield* invalidCredentials
     }).pipe(
       transaction,
-      Effect.catchTag("player_not_found", () => wrong)
+      Effect.catchTag("player_not_found", () => invalidCredentials)
     )
   })
 
@@ -204,14 +205,14 @@ const makeChecks = Effect.gen(function* () {
     if (device.playerId !== playerId) return yield* new InvalidRefreshToken()
     const all = yield* identities.ofPlayer({ environmentId, playerId })
     const from = all.find(({ provider }) => provider === "email")?.passwordHash ?? null
-    const right = yield* passwords.verify(currentPassword, from)
-    if (!right || from === null) return yield* wrongPassword
+    const isCorrect = yield* passwords.verify(currentPassword, from)
+    if (!isCorrect || from === null) return yield* wrongPassword
     const to = yield* passwords.hash(newPassword)
     yield* transaction(
       Effect.gen(function* () {
         yield* identities.lockPlayer({ environmentId, playerId })
-        const holds = yield* identities.replacePassword({ environmentId, playerId, from, to })
-        if (!holds) return yield* wrongPassword
+        const isReplaced = yield* identities.replacePassword({ environmentId, playerId, from, to })
+        if (!isReplaced) return yield* wrongPassword
         yield* codes.revoke(environmentId, playerId, "reset")
         yield* sessions.revokeAll(environmentId, playerId, device.sessionId)
       })
@@ -221,5 +222,5 @@ const makeChecks = Effect.gen(function* () {
   return { changePassword, login }
 })
 
-const wrong = Effect.fail(new InvalidCredentials())
+const invalidCredentials = Effect.fail(new InvalidCredentials())
 const wrongPassword = Effect.fail(new InvalidCredentials({ message: "The password is wrong." }))

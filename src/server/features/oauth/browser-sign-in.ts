@@ -1,9 +1,10 @@
 /**
- * External sign-in by the browser (spec sections 3, 4.1 and 5, rules 9 to 11; decisions 3.2.6). Each
- * step is taken once: the start, the return from the provider within ten minutes, the exchange within
- * one. The provider's answer leads to no more than a code, and only the client that began has the
- * verifier of its challenge: whoever is lured into finishing the sign-in, or the linking, of another
- * gets nothing by it and gives nothing away. Players are made and linked at the exchange.
+ * Sign-in by browser redirect. Each step works once: the start, the callback within ten minutes and the
+ * code exchange within one minute.
+ *
+ * The callback yields only a code, which is useless without the PKCE verifier of the client that started
+ * the flow. So an attacker gains nothing by luring a victim into finishing a foreign sign-in or link.
+ * Players are created and linked at the exchange.
  */
 import { timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Option } from "effect"
@@ -33,15 +34,15 @@ import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
 import { ProviderClients } from "./clients.ts"
 import {
   type AuthorizationState,
+  type FlowContext,
   FlowStore,
-  type TakenFlow,
-  type FlowContext
+  type TakenFlow
 } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
 import { Providers } from "./providers.ts"
 
-/** A start: whose, with what, and where `redirectUrl` stands in the request. */
+/** A request to start a flow. `path` locates `redirectUrl` in the request, for error details. */
 export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sessionId"> {
   readonly environment: EnvironmentCaller
   readonly request: StartRequest
@@ -50,17 +51,21 @@ export interface Start extends Pick<FlowContext, "provider" | "playerId" | "sess
 
 type StartError = ProviderDisabled | ProviderNotConfigured | InvalidRequest
 
-/** Signs people in by their browser. */
+/** Runs OAuth flows that redirect a browser. */
 export class BrowserSignIn extends Context.Service<
   BrowserSignIn,
   {
-    /** The address of the provider. With 409 the return address is known to be good. */
+    /**
+     * Starts a flow and returns the provider's URL. `ProviderNotConfigured` implies a valid
+     * `redirectUrl`.
+     */
     readonly start: (start: Start) => Effect.Effect<string, StartError>
-    /** Where the browser goes from here; none when nobody began what has come back. */
-    readonly return: (
+    /** Handles the callback and returns the URL to redirect to. None if the state is unknown. */
+    readonly callback: (
       provider: Provider,
       returned: ProviderReturn
     ) => Effect.Effect<Option.Option<string>>
+    /** Exchanges the code of a callback for a session. */
     readonly exchange: (
       environmentId: EnvironmentId,
       code: string,
@@ -76,14 +81,14 @@ export class BrowserSignIn extends Context.Service<
     Effect.gen(function* () {
       return BrowserSignIn.of({
         start: yield* makeStart,
-        return: yield* makeReturn,
+        callback: yield* makeCallback,
         exchange: yield* makeExchange
       })
     })
   )
 }
 
-/** An address with the outcome in its fragment, which browsers send to nobody. */
+/** The redirect URL with the outcome in its fragment, which browsers send to no server. */
 export const redirectWith = (
   redirectUrl: string,
   outcome: { readonly code: string } | { readonly error: SignInError }
@@ -94,76 +99,79 @@ export const redirectWith = (
 
 const makeStart = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const allowReturn = yield* makeRedirectUrlCheck
+  const flows = yield* FlowStore
+  const checkRedirectUrl = yield* makeRedirectUrlCheck
   const providers = yield* Providers
-  const steps = yield* FlowStore
   const random = yield* SecureRandom.SecureRandom
-  return Effect.fn("SignIn.start")(
+  return Effect.fn("BrowserSignIn.start")(
     function* ({ environment, path, playerId, provider, request, sessionId }: Start) {
       const { environmentId } = environment
-      yield* providers.enabled(environmentId, provider)
+      yield* providers.requireEnabled(environmentId, provider)
       const { challenge, redirectUrl } = request
-      yield* allowReturn(environment, redirectUrl, path)
+      yield* checkRedirectUrl(environment, redirectUrl, path)
       const credentials = yield* providers.credentials(environmentId, provider)
       if (Option.isNone(credentials)) return yield* new ProviderNotConfigured()
       const proofs = { nonce: yield* randomSecret, verifier: yield* randomSecret }
       const state = yield* randomSecret
-      const whose = { environmentId, provider, playerId, sessionId }
-      yield* steps.saveState(whose, state, { redirectUrl, challenge, ...proofs })
+      const context = { environmentId, provider, playerId, sessionId }
+      yield* flows.saveState(context, state, { redirectUrl, challenge, ...proofs })
       return yield* clients.authorizeUrl(provider, credentials.value, { state, ...proofs })
     },
     Effect.provideService(SecureRandom.SecureRandom, random)
   )
 })
 
-/** A person who said no, as OAuth and Apple have it. */
-const refusals = new Set(["access_denied", "user_cancelled_authorize"])
+/** Errors of OAuth and of Apple that mean that the user declined. */
+const declineErrors = new Set(["access_denied", "user_cancelled_authorize"])
 
-const makeReturn = Effect.gen(function* () {
+const makeCallback = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const entrance = yield* IdentitySignIn
+  const flows = yield* FlowStore
   const grants = yield* ProviderGrants
+  const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
-  const steps = yield* FlowStore
 
-  /** The code for who has come back, or why there is none. */
-  const codeOf = Effect.fnUntraced(function* (
-    { carried, ...whose }: TakenFlow<AuthorizationState>,
+  /** Issues the code of a callback, or fails with the reason why there is none. */
+  const issueCode = Effect.fnUntraced(function* (
+    { data, isExpired, ...context }: TakenFlow<AuthorizationState>,
     returned: ProviderReturn
   ) {
-    const { environmentId, provider } = whose
+    const { environmentId, provider } = context
     const fail = (error: SignInError) => Effect.fail(error)
-    if (whose.isLate) return yield* fail("expired")
-    if (refusals.has(returned.error ?? "")) return yield* fail("access_denied")
+    if (isExpired) return yield* fail("expired")
+    if (declineErrors.has(returned.error ?? "")) return yield* fail("access_denied")
     if (returned.error !== undefined) {
-      const known = /^[\w.-]{1,64}$/.test(returned.error) ? returned.error : "unknown"
-      yield* Effect.logWarning("A sign-in provider returned an error", known)
+      const loggable = /^[\w.-]{1,64}$/.test(returned.error) ? returned.error : "unknown"
+      yield* Effect.logWarning("The sign-in provider returned an error", loggable)
       return yield* fail("provider_error")
     }
     const credentials = yield* providers.credentials(environmentId, provider)
     if (Option.isNone(credentials)) return yield* fail("provider_not_configured")
-    const { person, permission } = yield* clients
-      .exchangeCode(provider, credentials.value, returned, carried)
+    const { profile, revocableToken } = yield* clients
+      .exchangeCode(provider, credentials.value, returned, data)
       .pipe(
         Effect.tapError(({ reason }) =>
-          Effect.logWarning("A sign-in failed at the provider", reason)
+          Effect.logWarning("Failed to exchange a code at the sign-in provider", reason)
         ),
         Effect.mapError(() => "provider_error" as const)
       )
-    const refusal = yield* entrance.precheck(whose, person)
-    if (refusal !== undefined) return yield* fail(refusal)
-    const grantSealed = yield* grants.seal(environmentId, provider, permission)
-    const { challenge } = carried
-    return yield* steps.saveResult(whose, { challenge, person, grantSealed })
+    const error = yield* identitySignIn.precheck(context, profile)
+    if (error !== undefined) return yield* fail(error)
+    const grantSealed = yield* grants.seal(environmentId, provider, revocableToken)
+    const { challenge } = data
+    return yield* flows.saveResult(context, { challenge, profile, grantSealed })
   })
 
-  return Effect.fn("SignIn.return")(function* (provider: Provider, returned: ProviderReturn) {
-    const found = yield* steps.takeState(provider, returned.state ?? "")
+  return Effect.fn("BrowserSignIn.callback")(function* (
+    provider: Provider,
+    returned: ProviderReturn
+  ) {
+    const found = yield* flows.takeState(provider, returned.state ?? "")
     if (Option.isNone(found)) return Option.none()
-    const taken = found.value
-    const { environmentId } = taken
-    const { redirectUrl } = taken.carried
-    return yield* codeOf(taken, returned).pipe(
+    const flow = found.value
+    const { environmentId } = flow
+    const { redirectUrl } = flow.data
+    return yield* issueCode(flow, returned).pipe(
       Effect.annotateLogs({ environmentId, provider }),
       Effect.match({
         onSuccess: (code) => redirectWith(redirectUrl, { code }),
@@ -174,7 +182,7 @@ const makeReturn = Effect.gen(function* () {
   })
 })
 
-/** Whether this is the verifier of a challenge (S256), in constant time. */
+/** Checks a PKCE verifier against its challenge (S256), in constant time. */
 const isVerifierOf = (challenge: string, verifier: string): boolean => {
   const expected = Buffer.from(challenge)
   const actual = Buffer.from(sha256(verifier))
@@ -182,16 +190,16 @@ const isVerifierOf = (challenge: string, verifier: string): boolean => {
 }
 
 const makeExchange = Effect.gen(function* () {
-  const entrance = yield* IdentitySignIn
-  const steps = yield* FlowStore
-  return Effect.fn("SignIn.exchange")(function* (
+  const flows = yield* FlowStore
+  const identitySignIn = yield* IdentitySignIn
+  return Effect.fn("BrowserSignIn.exchange")(function* (
     environmentId: EnvironmentId,
     code: string,
     verifier: string
   ) {
-    const taken = Option.getOrUndefined(yield* steps.takeResult(environmentId, code))
-    if (taken === undefined || taken.isLate) return yield* new InvalidCode()
-    if (!isVerifierOf(taken.carried.challenge, verifier)) return yield* new InvalidCode()
-    return yield* entrance.signIn(taken, taken.carried)
+    const flow = Option.getOrUndefined(yield* flows.takeResult(environmentId, code))
+    if (flow === undefined || flow.isExpired) return yield* new InvalidCode()
+    if (!isVerifierOf(flow.data.challenge, verifier)) return yield* new InvalidCode()
+    return yield* identitySignIn.signIn(flow, flow.data)
   })
 })

@@ -1,6 +1,6 @@
 /**
- * This service as a client of the sign-in providers (spec section 5, rules 9 to 11): where people are
- * sent, who comes back, and what is given back one day.
+ * OAuth client of the sign-in providers: builds authorization URLs, exchanges codes, reads profiles and
+ * revokes tokens.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import * as oauth from "oauth4webapi"
@@ -8,104 +8,103 @@ import type { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import type { ProviderReturn } from "#rpc/oauth/sign-in"
-import { type Claims, makeVerify, type Verify } from "./id-tokens.ts"
+import { type Claims, makeVerifyIdToken, type VerifyIdToken } from "./id-tokens.ts"
 import {
   nameOfAppleUser,
-  type ProviderProfile,
   profileFromClaims,
   profileFromDiscord,
-  profileFromX
+  profileFromX,
+  type ProviderProfile
 } from "./profiles.ts"
 import {
-  type ProviderHttp,
   makeProviderHttp,
   oauthClientOf,
-  tryLibrary,
-  ProviderError
+  ProviderError,
+  type ProviderHttp,
+  tryLibrary
 } from "./provider-http.ts"
 import { callbackUrlOf, clientIdOf, type Credentials } from "./providers.ts"
 
-/** What a sign-in has sent to the provider, and what comes back has to fit. */
+/** Secrets of one authorization request, which its response must match: nonce and PKCE verifier. */
 export interface AuthorizationProofs {
   readonly nonce: string
   readonly verifier: string
 }
 
-/** A permission that the provider gave to a client, to be given back one day. */
+/** A refresh token of a provider, kept only to revoke it when the identity is removed. */
 export interface RevocableToken {
   readonly clientId: string
   readonly token: string
 }
 
-/** A person who has come back from the provider. */
+/** The outcome of a code exchange at a provider. */
 export interface ProviderSignIn {
-  readonly person: ProviderProfile
-  readonly permission: RevocableToken | undefined
+  readonly profile: ProviderProfile
+  readonly revocableToken: RevocableToken | undefined
 }
 
-/** The providers as one asks them. */
+/** Talks OAuth to the sign-in providers. */
 export class ProviderClients extends Context.Service<
   ProviderClients,
   {
-    /** Where a person signs in. */
+    /** The URL at which the user signs in. */
     readonly authorizeUrl: (
       provider: Provider,
       credentials: Credentials,
       proofs: AuthorizationProofs & { readonly state: string }
     ) => Effect.Effect<string>
-    /** Who has come back from there. */
+    /** Exchanges the code of a callback for the profile of the user. */
     readonly exchangeCode: (
       provider: Provider,
       credentials: Credentials,
       returned: ProviderReturn,
       proofs: AuthorizationProofs
     ) => Effect.Effect<ProviderSignIn, ProviderError>
-    /** The claims of an id token that was made for one of these clients. */
+    /** Verifies an id token whose audience is one of these clients, and returns its claims. */
     readonly verifyIdToken: (
       provider: Provider,
       idToken: string,
       audience: ReadonlyArray<string>
     ) => Effect.Effect<Claims, InvalidToken | ProviderError>
-    /** What Apple gives for the code that an app got beside the id token of this person. */
+    /** Exchanges the authorization code of a native Apple sign-in. It must belong to `subject`. */
     readonly exchangeNativeCode: (
       credentials: Credentials,
       clientId: string,
       authorizationCode: string,
       subject: string
     ) => Effect.Effect<RevocableToken, ProviderError>
-    /** Gives a permission back. */
     readonly revoke: (
       provider: Provider,
       credentials: Credentials,
-      permission: RevocableToken
+      revocableToken: RevocableToken
     ) => Effect.Effect<void, ProviderError>
   }
 >()("server/features/oauth/clients/ProviderClients") {
   static readonly layer = Layer.effect(
     ProviderClients,
     Effect.gen(function* () {
-      const asking = yield* makeProviderHttp
-      const verify = makeVerify(asking)
+      const http = yield* makeProviderHttp
+      const verifyIdToken = makeVerifyIdToken(http)
       return ProviderClients.of({
-        authorizeUrl: makeAuthorizeUrl(asking),
-        exchangeCode: makeRedeem(asking, verify),
-        verifyIdToken: verify,
-        exchangeNativeCode: makePermission(asking),
-        revoke: makeRevoke(asking)
+        authorizeUrl: makeAuthorizeUrl(http),
+        exchangeCode: makeExchangeCode(http, verifyIdToken),
+        verifyIdToken,
+        exchangeNativeCode: makeExchangeNativeCode(http),
+        revoke: makeRevoke(http)
       })
     })
   )
 }
 
-const refused = (reason: string) => new ProviderError({ reason })
+const providerError = (reason: string) => new ProviderError({ reason })
 
-const makeAuthorizeUrl = ({ baseUrl, shapes }: ProviderHttp) =>
+const makeAuthorizeUrl = ({ baseUrl, definitions }: ProviderHttp) =>
   Effect.fnUntraced(function* (
     provider: Provider,
     credentials: Credentials,
     { nonce, state, verifier }: AuthorizationProofs & { readonly state: string }
   ) {
-    const { authorize, parameters, scope, tells } = shapes[provider]
+    const { authorize, parameters, profile, scope } = definitions[provider]
     const challenge = yield* Effect.promise(() => oauth.calculatePKCECodeChallenge(verifier))
     const query = new URLSearchParams({
       response_type: "code",
@@ -113,7 +112,7 @@ const makeAuthorizeUrl = ({ baseUrl, shapes }: ProviderHttp) =>
       redirect_uri: callbackUrlOf(baseUrl, provider),
       scope,
       state,
-      ...(tells.by === "token" ? { nonce } : {}),
+      ...(profile.source === "id-token" ? { nonce } : {}),
       code_challenge: challenge,
       code_challenge_method: "S256",
       ...parameters
@@ -121,52 +120,53 @@ const makeAuthorizeUrl = ({ baseUrl, shapes }: ProviderHttp) =>
     return `${authorize}?${query}`
   })
 
-const makeRedeem = (asking: ProviderHttp, verify: Verify) =>
-  Effect.fn("ProviderClients.redeem")(function* (
+const makeExchangeCode = (http: ProviderHttp, verifyIdToken: VerifyIdToken) =>
+  Effect.fn("ProviderClients.exchangeCode")(function* (
     provider: Provider,
     credentials: Credentials,
     { code, iss, user }: ProviderReturn,
     { nonce, verifier }: AuthorizationProofs
   ) {
-    if (code === undefined) return yield* refused("It came back without a code")
-    const { tells } = asking.shapes[provider]
+    if (code === undefined) return yield* providerError("The callback has no code")
+    const { profile: source } = http.definitions[provider]
     const clientId = clientIdOf(credentials)
     const { auth, client, options, server } = yield* oauthClientOf(
-      asking,
+      http,
       provider,
       credentials,
       clientId
     )
     const tokens = yield* tryLibrary(async (signal) => {
-      const given = new URLSearchParams({ code, ...(iss === undefined ? {} : { iss }) })
+      const parameters = new URLSearchParams({ code, ...(iss === undefined ? {} : { iss }) })
       const response = await oauth.authorizationCodeGrantRequest(
         server,
         client,
         auth,
-        oauth.validateAuthResponse(server, client, given, oauth.expectNoState),
-        callbackUrlOf(asking.baseUrl, provider),
+        oauth.validateAuthResponse(server, client, parameters, oauth.expectNoState),
+        callbackUrlOf(http.baseUrl, provider),
         verifier,
         options(signal)
       )
-      const expected = tells.by === "token" ? { expectedNonce: nonce, requireIdToken: true } : {}
+      const expected =
+        source.source === "id-token" ? { expectedNonce: nonce, requireIdToken: true } : {}
       return await oauth.processAuthorizationCodeResponse(server, client, response, expected)
     })
-    if (tells.by === "request") {
-      const person = yield* askWho(asking, provider, tells.person, tokens.access_token)
-      return { person, permission: undefined }
+    if (source.source === "user-info") {
+      const profile = yield* fetchProfile(http, provider, source.url, tokens.access_token)
+      return { profile, revocableToken: undefined }
     }
-    const claims = yield* verify(provider, tokens.id_token ?? "", [clientId]).pipe(
-      Effect.catchTag("invalid_token", () => Effect.fail(refused("The id token is not valid")))
+    const claims = yield* verifyIdToken(provider, tokens.id_token ?? "", [clientId]).pipe(
+      Effect.catchTag("invalid_token", () => Effect.fail(providerError("The id token is invalid")))
     )
-    const person = yield* readable(profileFromClaims(claims, nameOfAppleUser(user)))
+    const profile = yield* requireProfile(profileFromClaims(claims, nameOfAppleUser(user)))
     const { refresh_token: token } = tokens
-    const permission = provider === "apple" && token !== undefined ? { clientId, token } : undefined
-    return { person, permission }
+    const revocableToken =
+      provider === "apple" && token !== undefined ? { clientId, token } : undefined
+    return { profile, revocableToken }
   })
 
-/** A person has to have an id that is one. */
-const readable = (person: Effect.Effect<ProviderProfile, Schema.SchemaError>) =>
-  Effect.mapError(person, () => refused("It told nobody whom we could know again"))
+const requireProfile = (profile: Effect.Effect<ProviderProfile, Schema.SchemaError>) =>
+  Effect.mapError(profile, () => providerError("The profile has no valid user id"))
 
 const decodeProblem = Schema.decodeUnknownOption(
   Schema.fromJsonString(
@@ -174,13 +174,13 @@ const decodeProblem = Schema.decodeUnknownOption(
   )
 )
 
-/** Why a provider does not tell: X says `client-not-enrolled` to apps of its old tiers. */
+/** The provider's reason in an error body, such as `client-not-enrolled` for apps of old tiers of X. */
 const problemOf = (body: string): string =>
   Option.match(decodeProblem(body), { onNone: () => "", onSome: ({ reason }) => ` ${reason}` })
 
-/** Asks the provider whose access token it is. */
-const askWho = Effect.fnUntraced(function* (
-  { outgoing, shapes }: ProviderHttp,
+/** Fetches the profile of an access token from the user info endpoint. */
+const fetchProfile = Effect.fnUntraced(function* (
+  { definitions, outgoing }: ProviderHttp,
   provider: Provider,
   url: string,
   accessToken: string
@@ -192,23 +192,25 @@ const askWho = Effect.fnUntraced(function* (
       headers: { authorization: `Bearer ${accessToken}`, accept: "application/json" },
       timeoutMillis: limits.requestMillis,
       answerMaxBytes: limits.answerMaxBytes,
-      reach: shapes[provider].reach
+      reach: definitions[provider].reach
     }),
-    ({ message }) => refused(message)
+    ({ message }) => providerError(message)
   )
-  if (status !== 200) return yield* refused(`${status}${problemOf(body)}`)
-  return yield* readable(provider === "discord" ? profileFromDiscord(body) : profileFromX(body))
+  if (status !== 200) return yield* providerError(`${status}${problemOf(body)}`)
+  return yield* requireProfile(
+    provider === "discord" ? profileFromDiscord(body) : profileFromX(body)
+  )
 })
 
-const makePermission = (asking: ProviderHttp) =>
-  Effect.fn("ProviderClients.permission")(function* (
+const makeExchangeNativeCode = (http: ProviderHttp) =>
+  Effect.fn("ProviderClients.exchangeNativeCode")(function* (
     credentials: Credentials,
     clientId: string,
     authorizationCode: string,
     subject: string
   ) {
     const { auth, client, options, server } = yield* oauthClientOf(
-      asking,
+      http,
       "apple",
       credentials,
       clientId
@@ -225,22 +227,22 @@ const makePermission = (asking: ProviderHttp) =>
       )
       return await oauth.processGenericTokenEndpointResponse(server, client, response)
     })
-    // A code of somebody else would let the deletion of this player end another's permission.
-    const isTheirs = oauth.getValidatedIdTokenClaims(tokens)?.sub === subject
-    if (tokens.refresh_token === undefined || !isTheirs) {
-      return yield* refused("The authorization code is not of the person of the id token")
+    // With a foreign code, deleting this player would revoke the token of another user.
+    const isOwn = oauth.getValidatedIdTokenClaims(tokens)?.sub === subject
+    if (tokens.refresh_token === undefined || !isOwn) {
+      return yield* providerError("The authorization code belongs to another user")
     }
     return { clientId, token: tokens.refresh_token }
   })
 
-const makeRevoke = (asking: ProviderHttp) =>
+const makeRevoke = (http: ProviderHttp) =>
   Effect.fn("ProviderClients.revoke")(function* (
     provider: Provider,
     credentials: Credentials,
     { clientId, token }: RevocableToken
   ) {
     const { auth, client, options, server } = yield* oauthClientOf(
-      asking,
+      http,
       provider,
       credentials,
       clientId

@@ -1,7 +1,7 @@
 /**
- * The sign-in providers in one table: where they are, what they are asked for, how a client proves who
- * it is, and how they tell who a person is. Settings may point a provider elsewhere: then the same
- * paths are asked there, by `http` and at private addresses too.
+ * Definitions of the sign-in providers: endpoints, scopes, client authentication and source of the
+ * profile. A base URL in the settings replaces the origin of a provider but keeps its paths. Then plain
+ * `http` and private addresses are allowed, too.
  */
 import type { Provider } from "#rpc/identities"
 import type { Reach } from "#server/platform/outgoing"
@@ -10,40 +10,40 @@ interface ProviderDefinition {
   readonly authorize: string
   readonly token: string
   readonly scope: string
-  /** Sent to the provider beside what OAuth asks for. */
+  /** Parameters of the authorization request beyond those of OAuth. */
   readonly parameters: Readonly<Record<string, string>>
   readonly clientAuth: "basic" | "post"
-  /** An OpenID provider tells in a signed token who a person is, others when they are asked. */
-  readonly tells:
-    | { readonly by: "token"; readonly issuer: string; readonly keys: string }
-    | { readonly by: "request"; readonly person: string }
+  /** OpenID providers send the profile in a signed id token, others at a user info endpoint. */
+  readonly profile:
+    | { readonly source: "id-token"; readonly issuer: string; readonly jwks: string }
+    | { readonly source: "user-info"; readonly url: string }
   readonly revoke?: string
 }
 
-const shapes = {
+const definitions = {
   google: {
     authorize: "https://accounts.google.com/o/oauth2/v2/auth",
     token: "https://oauth2.googleapis.com/token",
     scope: "openid email profile",
     parameters: { prompt: "select_account" },
     clientAuth: "post",
-    tells: {
-      by: "token",
+    profile: {
+      source: "id-token",
       issuer: "https://accounts.google.com",
-      keys: "https://www.googleapis.com/oauth2/v3/certs"
+      jwks: "https://www.googleapis.com/oauth2/v3/certs"
     }
   },
   apple: {
     authorize: "https://appleid.apple.com/auth/authorize",
     token: "https://appleid.apple.com/auth/token",
     scope: "name email",
-    // Apple returns with a form whenever it is asked for a scope.
+    // Apple requires a form post whenever a scope is requested.
     parameters: { response_mode: "form_post" },
     clientAuth: "post",
-    tells: {
-      by: "token",
+    profile: {
+      source: "id-token",
       issuer: "https://appleid.apple.com",
-      keys: "https://appleid.apple.com/auth/keys"
+      jwks: "https://appleid.apple.com/auth/keys"
     },
     revoke: "https://appleid.apple.com/auth/revoke"
   },
@@ -53,7 +53,7 @@ const shapes = {
     scope: "identify email",
     parameters: {},
     clientAuth: "post",
-    tells: { by: "request", person: "https://discord.com/api/users/@me" }
+    profile: { source: "user-info", url: "https://discord.com/api/users/@me" }
   },
   x: {
     authorize: "https://x.com/i/oauth2/authorize",
@@ -61,37 +61,35 @@ const shapes = {
     scope: "users.read tweet.read",
     parameters: {},
     clientAuth: "basic",
-    tells: { by: "request", person: "https://api.x.com/2/users/me" }
+    profile: { source: "user-info", url: "https://api.x.com/2/users/me" }
   }
 } as const satisfies Record<Provider, ProviderDefinition>
 
-/** A provider where it is asked. */
+/** A definition with the base URL of the settings applied. */
 export interface ResolvedDefinition extends ProviderDefinition {
   readonly provider: Provider
   readonly reach: Reach
-  /** Whether the address that it was pointed to is one of plain `http`. */
+  /** Whether the configured base URL is plain `http`. */
   readonly insecure: boolean
 }
 
-const pointedTo = (base: string) => (url: string) => `${base}${new URL(url).pathname}`
-
-/** A provider at its own address, or at another. */
+/** Resolves a definition against a base URL; without one, the provider's own endpoints apply. */
 export const definitionOf = (provider: Provider, base: string | undefined): ResolvedDefinition => {
-  const shape: ProviderDefinition = shapes[provider]
-  if (base === undefined) return { ...shape, provider, reach: "public", insecure: false }
-  const at = pointedTo(base)
-  const { authorize, revoke, tells, token } = shape
+  const definition: ProviderDefinition = definitions[provider]
+  if (base === undefined) return { ...definition, provider, reach: "public", insecure: false }
+  const rebase = (url: string) => `${base}${new URL(url).pathname}`
+  const { authorize, profile, revoke, token } = definition
   return {
-    ...shape,
+    ...definition,
     provider,
     reach: "anywhere",
     insecure: base.startsWith("http:"),
-    authorize: at(authorize),
-    token: at(token),
-    tells:
-      tells.by === "token"
-        ? { by: "token", issuer: base, keys: at(tells.keys) }
-        : { by: "request", person: at(tells.person) },
-    ...(revoke === undefined ? {} : { revoke: at(revoke) })
+    authorize: rebase(authorize),
+    token: rebase(token),
+    profile:
+      profile.source === "id-token"
+        ? { source: "id-token", issuer: base, jwks: rebase(profile.jwks) }
+        : { source: "user-info", url: rebase(profile.url) },
+    ...(revoke === undefined ? {} : { revoke: rebase(revoke) })
   }
 }

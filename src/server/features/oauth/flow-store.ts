@@ -1,6 +1,6 @@
 /**
- * What one step of an external sign-in leaves for the next (spec section 3): whoever has the secret of
- * a step takes it, once and in time. What a step carries is sealed, and bound to its secret.
+ * Stores pending OAuth flows between their HTTP requests. The holder of a flow's secret takes it once
+ * and in time. The data is sealed, and the seal is bound to the secret.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -12,28 +12,30 @@ import { sweepHourly } from "#server/platform/database"
 import { randomSecret, Secrets, sha256 } from "#server/platform/secrets"
 import { ProviderProfile } from "./profiles.ts"
 
-/** What the start leaves for the return from the provider. */
+/** Data of a flow between the redirect to the provider and its callback. */
 const AuthorizationState = Schema.Struct({
   redirectUrl: Schema.String,
-  /** The client's, which it meets with its verifier at the exchange. */
+  /** PKCE challenge of the app, checked at the code exchange. */
   challenge: Schema.String,
-  /** Our own towards the provider. */
+  /** Nonce of the request to the provider. */
   nonce: Schema.String,
+  /** PKCE verifier of the request to the provider. */
   verifier: Schema.String
 })
 export type AuthorizationState = typeof AuthorizationState.Type
 
-/** What the return leaves for the exchange. */
+/** Data of a flow between the callback and the code exchange. */
 const AuthorizationResult = Schema.Struct({
   challenge: Schema.String,
-  person: ProviderProfile,
+  profile: ProviderProfile,
   grantSealed: Schema.NullOr(Schema.String)
-})
+  // The stored key is older than the property's name; nodes of two releases share the rows.
+}).pipe(Schema.encodeKeys({ profile: "person" }))
 export type AuthorizationResult = typeof AuthorizationResult.Type
 
 /**
- * Whose sign-in it is; with `playerId`, to whom the identity is to be linked, as long as the session
- * that has asked for it is open.
+ * The environment and provider of a flow. With `playerId`, the flow links the identity to that player,
+ * provided the session that started the flow is still open.
  */
 export interface FlowContext {
   readonly environmentId: EnvironmentId
@@ -42,75 +44,76 @@ export interface FlowContext {
   readonly sessionId: string | null
 }
 
-/** A step that was taken. */
+/** A flow that was taken out of the store. */
 export interface TakenFlow<A> extends FlowContext {
-  readonly carried: A
-  readonly isLate: boolean
+  readonly data: A
+  readonly isExpired: boolean
 }
 
-/** The steps of external sign-ins. */
+/** Stores OAuth flows until they are taken or expire. */
 export class FlowStore extends Context.Service<
   FlowStore,
   {
-    /** Remembers a start under the secret that the provider is to bring back. */
+    /** Stores the state of an authorization request under its `state` parameter. */
     readonly saveState: (
-      whose: FlowContext,
+      context: FlowContext,
       state: string,
-      departure: AuthorizationState
+      data: AuthorizationState
     ) => Effect.Effect<void>
     readonly takeState: (
       provider: Provider,
       state: string
     ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationState>>>
-    /** Remembers who has returned, under a new code. */
-    readonly saveResult: (whose: FlowContext, arrival: AuthorizationResult) => Effect.Effect<string>
+    /** Stores the result of a callback and returns its new code. */
+    readonly saveResult: (context: FlowContext, data: AuthorizationResult) => Effect.Effect<string>
     readonly takeResult: (
       environmentId: EnvironmentId,
       code: string
     ) => Effect.Effect<Option.Option<TakenFlow<AuthorizationResult>>>
-    /** Whether something (an id token) was not used before; it is remembered until it ends. */
+    /** Marks an id token as used until it expires. False if it was used before. */
     readonly useOnce: (
-      whose: FlowContext,
-      what: string,
-      until: DateTime.Utc
+      context: FlowContext,
+      id: string,
+      expiresAt: DateTime.Utc
     ) => Effect.Effect<boolean>
   }
->()("server/features/oauth/flow-store/SignInSteps") {
+>()("server/features/oauth/flow-store/FlowStore") {
   static readonly layer = Layer.effect(
     FlowStore,
     Effect.gen(function* () {
-      const rows = yield* FlowRepository
+      const repository = yield* FlowRepository
       const random = yield* SecureRandom.SecureRandom
-      const departures = yield* makeKept(AuthorizationState, limits.stateSeconds)
-      const arrivals = yield* makeKept(AuthorizationResult, sessions.oauthCodeSeconds)
-      yield* sweepHourly("Steps of sign-ins", rows.sweep)
+      const states = yield* makeSealedStore(AuthorizationState, limits.stateSeconds)
+      const results = yield* makeSealedStore(AuthorizationResult, sessions.oauthCodeSeconds)
+      yield* sweepHourly("OAuth flows", repository.sweep)
       return FlowStore.of({
-        saveState: (whose, state, departure) => departures.put(whose, `state/${state}`, departure),
-        takeState: (provider, state) => departures.take(`state/${state}`, provider),
+        saveState: (context, state, data) => states.put(context, `state/${state}`, data),
+        takeState: (provider, state) => states.take(`state/${state}`, provider),
         saveResult: Effect.fnUntraced(
-          function* (whose, arrival) {
+          function* (context, data) {
             const code = yield* randomSecret
-            yield* arrivals.put(whose, `code/${whose.environmentId}/${code}`, arrival)
+            yield* results.put(context, `code/${context.environmentId}/${code}`, data)
             return code
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
-        takeResult: (environmentId, code) => arrivals.take(`code/${environmentId}/${code}`, null),
-        useOnce: ({ environmentId, provider }, what, expiresAt) => {
-          const hash = sha256(`use/${environmentId}/${provider}/${what}`)
-          return rows.put({ hash, environmentId, provider, playerId: null, sealed: "", expiresAt })
+        takeResult: (environmentId, code) => results.take(`code/${environmentId}/${code}`, null),
+        useOnce: ({ environmentId, provider }, id, expiresAt) => {
+          const hash = sha256(`use/${environmentId}/${provider}/${id}`)
+          const row = { hash, environmentId, provider, playerId: null, sealed: "", expiresAt }
+          return repository.insert(row)
         }
       })
     })
   )
 }
 
-/** Puts and takes one kind of step. */
-const makeKept = Effect.fnUntraced(function* <A extends object, I>(
+/** Stores and takes flows whose data has one schema. */
+const makeSealedStore = Effect.fnUntraced(function* <A extends object, I>(
   schema: Schema.Codec<A, I>,
   seconds: number
 ) {
-  const rows = yield* FlowRepository
+  const repository = yield* FlowRepository
   const secrets = yield* Secrets
   const text = Schema.fromJsonString(
     Schema.Struct({ carried: schema, sessionId: Schema.NullOr(Schema.String) })
@@ -120,28 +123,30 @@ const makeKept = Effect.fnUntraced(function* <A extends object, I>(
   const purposeOf = (hash: string) => `sign-in step ${hash}`
 
   const put = Effect.fnUntraced(function* (
-    { sessionId, ...whose }: FlowContext,
+    { sessionId, ...context }: FlowContext,
     key: string,
-    carried: A
+    data: A
   ) {
     const hash = sha256(key)
-    const plain = yield* Effect.orDie(encode({ carried, sessionId }))
+    const plain = yield* Effect.orDie(encode({ carried: data, sessionId }))
     const sealed = yield* secrets.seal(plain, purposeOf(hash))
     const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
-    yield* rows.put({ ...whose, hash, sealed, expiresAt })
+    yield* repository.insert({ ...context, hash, sealed, expiresAt })
   })
 
   const take = Effect.fnUntraced(function* (key: string, provider: Provider | null) {
-    const found = yield* rows.take(sha256(key), provider)
+    const found = yield* repository.take(sha256(key), provider)
     if (Option.isNone(found)) return Option.none<TakenFlow<A>>()
     const { environmentId, expiresAt, hash, playerId, sealed } = found.value
     const opened = yield* Effect.orDie(secrets.open(sealed, purposeOf(hash)))
+    const { carried: data, sessionId } = yield* Effect.orDie(decode(opened))
     return Option.some<TakenFlow<A>>({
       environmentId,
       provider: found.value.provider,
       playerId,
-      ...(yield* Effect.orDie(decode(opened))),
-      isLate: DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+      sessionId,
+      data,
+      isExpired: DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
     })
   })
 

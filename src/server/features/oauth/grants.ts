@@ -1,25 +1,25 @@
 /**
- * Permissions that providers gave with a sign-in and want back when the player goes (decisions 3.2.7):
- * of Apple, which demands it. They are kept sealed beside the identity. Whoever deletes a player or
- * unlinks an identity collects them before, and revokes them after; that may fail without consequences.
+ * Refresh tokens of providers, stored sealed with the identity. Apple requires their revocation when an
+ * account is deleted. Collect the tokens before deleting a player or an identity, and revoke them after
+ * the commit. A failed revocation is logged and has no other effect.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { Method, Provider } from "#rpc/identities"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
 import { IdentityRepository } from "#sql/identities"
 import { type SecretError, Secrets } from "#server/platform/secrets"
-import { type RevocableToken, ProviderClients } from "./clients.ts"
+import { ProviderClients, type RevocableToken } from "./clients.ts"
 import { ProviderError } from "./provider-http.ts"
 import { Providers } from "./providers.ts"
 
-/** A sealed permission. */
+/** A sealed provider token of one identity. */
 export interface SealedGrant {
   readonly environmentId: EnvironmentId
   readonly provider: Provider
   readonly sealed: string
 }
 
-const PermissionText = Schema.fromJsonString(
+const RevocableTokenText = Schema.fromJsonString(
   Schema.Struct({ clientId: Schema.String, token: Schema.String })
 )
 
@@ -29,23 +29,23 @@ const purposeOf = (environmentId: EnvironmentId, provider: Provider) =>
 const reasonOf = (error: ProviderError | SecretError): string =>
   error._tag === "ProviderError" ? error.reason : error.message
 
-/** The permissions of players. */
+/** Seals, collects and revokes provider tokens. */
 export class ProviderGrants extends Context.Service<
   ProviderGrants,
   {
-    /** A permission as it is stored with the identity. */
+    /** Seals a token for storage with the identity; null without a token. */
     readonly seal: (
       environmentId: EnvironmentId,
       provider: Provider,
-      permission: RevocableToken | undefined
+      revocableToken: RevocableToken | undefined
     ) => Effect.Effect<string | null>
-    /** What would have to be given back for a player, or for one way to sign in of it. */
+    /** The sealed tokens of a player, or of one of its identities. */
     readonly collect: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
       method?: Method
     ) => Effect.Effect<ReadonlyArray<SealedGrant>>
-    /** Gives it back, within seconds; what cannot be given back is told to the log. */
+    /** Revokes tokens at their providers. Logs failures and never fails. */
     readonly revoke: (grants: ReadonlyArray<SealedGrant>) => Effect.Effect<void>
   }
 >()("server/features/oauth/grants/ProviderGrants") {
@@ -61,24 +61,24 @@ export class ProviderGrants extends Context.Service<
         function* ({ environmentId, provider, sealed }: SealedGrant) {
           const credentials = yield* providers.credentials(environmentId, provider)
           if (Option.isNone(credentials)) {
-            return yield* new ProviderError({ reason: "It has no credentials any more" })
+            return yield* new ProviderError({ reason: "The provider has no credentials any more" })
           }
           const text = yield* secrets.open(sealed, purposeOf(environmentId, provider))
-          const permission = yield* Effect.orDie(Schema.decodeEffect(PermissionText)(text))
-          yield* clients.revoke(provider, credentials.value, permission)
+          const token = yield* Effect.orDie(Schema.decodeEffect(RevocableTokenText)(text))
+          yield* clients.revoke(provider, credentials.value, token)
         },
-        (revoked, { environmentId, provider }) =>
-          Effect.catch(revoked, (error) =>
-            Effect.logWarning("A permission was not given back", reasonOf(error)).pipe(
+        (revocation, { environmentId, provider }) =>
+          Effect.catch(revocation, (error) =>
+            Effect.logWarning("Failed to revoke a provider token", reasonOf(error)).pipe(
               Effect.annotateLogs({ environmentId, provider })
             )
           )
       )
 
       return ProviderGrants.of({
-        seal: Effect.fnUntraced(function* (environmentId, provider, permission) {
-          if (permission === undefined) return null
-          const text = yield* Effect.orDie(Schema.encodeEffect(PermissionText)(permission))
+        seal: Effect.fnUntraced(function* (environmentId, provider, revocableToken) {
+          if (revocableToken === undefined) return null
+          const text = yield* Effect.orDie(Schema.encodeEffect(RevocableTokenText)(revocableToken))
           return yield* secrets.seal(text, purposeOf(environmentId, provider))
         }),
         collect: Effect.fnUntraced(function* (environmentId, playerId, method) {

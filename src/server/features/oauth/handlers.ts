@@ -1,4 +1,4 @@
-/** `/v1/auth/oauth` (spec section 4.1): external sign-in as browsers and apps call it. */
+/** `/v1/auth/oauth`: sign-in with a provider, by browser redirect or with a native id token. */
 import { Effect, Layer, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -12,29 +12,29 @@ import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
+import { BrowserSignIn, redirectWith } from "./browser-sign-in.ts"
 import { NativeSignIn } from "./native-sign-in.ts"
 import { expiredPage } from "./pages.ts"
-import { redirectWith, BrowserSignIn } from "./browser-sign-in.ts"
 
-/** The address holds a code, or leads to where one is made: it is nobody else's. */
-const leadTo = (address: string) =>
-  HttpServerResponse.redirect(address, { headers: { "referrer-policy": "no-referrer" } })
+/** Redirects without a referrer: the URL contains a code, or a state that leads to one. */
+const redirectTo = (url: string) =>
+  HttpServerResponse.redirect(url, { headers: { "referrer-policy": "no-referrer" } })
 
-const makeWithin = Effect.gen(function* () {
+const makeThrottleAddress = Effect.gen(function* () {
   const throttles = yield* Throttles
   const { trustedProxies } = yield* Settings
-  /** Keeps an address within the pace of what it does. */
-  return (throttle: Throttle, what: string, request: HttpServerRequest.HttpServerRequest) =>
-    takeToken(throttles, throttle, `${what}:${clientAddress(request, trustedProxies)}`)
+  /** Takes a token of the client's address for one action. */
+  return (throttle: Throttle, action: string, request: HttpServerRequest.HttpServerRequest) =>
+    takeToken(throttles, throttle, `${action}:${clientAddress(request, trustedProxies)}`)
 })
 
-/** To whom an identity is to be linked, if to anybody. */
+/** The player and session to link the identity to; nulls for a sign-in. */
 const linkTo = (player: PlayerCaller | undefined) => ({
   playerId: player?.playerId ?? null,
   sessionId: player?.sessionId ?? null
 })
 
-interface Asked {
+interface CallbackRequest {
   readonly params: { readonly provider: Provider }
   readonly request: HttpServerRequest.HttpServerRequest
 }
@@ -43,69 +43,73 @@ const Handlers = HttpApiBuilder.group(
   Api,
   "oauth",
   Effect.fn(function* (handlers) {
+    const browser = yield* BrowserSignIn
     const native = yield* NativeSignIn
-    const signIn = yield* BrowserSignIn
-    const within = yield* makeWithin
+    const throttleAddress = yield* makeThrottleAddress
 
-    const back = Effect.fnUntraced(function* (
-      { params, request }: Asked,
+    const callback = Effect.fnUntraced(function* (
+      { params, request }: CallbackRequest,
       returned: ProviderReturn
     ) {
-      yield* within(limits.oauthReturnPerAddress, "oauthReturn", request)
-      const address = yield* signIn.return(params.provider, returned)
-      return Option.match(address, { onNone: () => expiredPage, onSome: leadTo })
+      yield* throttleAddress(limits.oauthReturnPerAddress, "oauthReturn", request)
+      const url = yield* browser.callback(params.provider, returned)
+      return Option.match(url, { onNone: () => expiredPage, onSome: redirectTo })
     })
 
     return handlers.handleAll({
       start: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         const environment = yield* CurrentEnvironment
         const player = yield* PlayerIfAny
-        yield* within(
+        yield* throttleAddress(
           limits.oauthStartPerAddress,
           `oauthStart:${environment.environmentId}`,
           request
         )
         const path = "redirectUrl"
         const start = { environment, provider, ...linkTo(player), path, request: payload }
-        return { url: yield* signIn.start(start) }
+        return { url: yield* browser.start(start) }
       }),
       startByLink: Effect.fnUntraced(function* ({ params: { provider }, query, request }) {
         const environment = yield* CurrentEnvironment
-        yield* within(
+        yield* throttleAddress(
           limits.oauthStartPerAddress,
           `oauthStart:${environment.environmentId}`,
           request
         )
         const path = "query.redirectUrl"
         const start = { environment, provider, ...linkTo(undefined), path, request: query }
-        const address = yield* signIn
+        const url = yield* browser
           .start(start)
           .pipe(
             Effect.catchTag("provider_not_configured", ({ _tag }) =>
               Effect.succeed(redirectWith(query.redirectUrl, { error: _tag }))
             )
           )
-        return leadTo(address)
+        return redirectTo(url)
       }),
-      callback: (asked) => back(asked, asked.query),
-      callbackForm: (asked) => back(asked, asked.payload),
+      callback: (request) => callback(request, request.query),
+      callbackForm: (request) => callback(request, request.payload),
       exchange: Effect.fnUntraced(function* ({ payload: { code, verifier }, request }) {
         const { environmentId } = yield* CurrentEnvironment
-        yield* within(limits.oauthExchangePerAddress, `oauthExchange:${environmentId}`, request)
-        return yield* signIn.exchange(environmentId, code, verifier)
+        const action = `oauthExchange:${environmentId}`
+        yield* throttleAddress(limits.oauthExchangePerAddress, action, request)
+        return yield* browser.exchange(environmentId, code, verifier)
       }),
       native: Effect.fnUntraced(function* ({ params: { provider }, payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const player = yield* PlayerIfAny
-        yield* within(limits.oauthNativePerAddress, `oauthNative:${environmentId}`, request)
+        yield* throttleAddress(
+          limits.oauthNativePerAddress,
+          `oauthNative:${environmentId}`,
+          request
+        )
         const isLink = payload.link === true
         if (isLink && player === undefined) return yield* new Unauthorized()
-        const whom = linkTo(isLink ? player : undefined)
-        return yield* native.signIn({ environmentId, provider, ...whom }, payload)
+        const target = linkTo(isLink ? player : undefined)
+        return yield* native.signIn({ environmentId, provider, ...target }, payload)
       })
     })
   })
 )
 
-/** External sign-in, on what it needs to stand alone. */
-export const OAuthHttp = Handlers.pipe(Layer.provide([NativeSignIn.layer, BrowserSignIn.layer]))
+export const OAuthHttp = Handlers.pipe(Layer.provide([BrowserSignIn.layer, NativeSignIn.layer]))

@@ -1,41 +1,43 @@
 /**
- * Id tokens of the OpenID providers (spec section 5): signature by the provider's own key set, one
- * algorithm, issuer, audience and end. The nonce is the caller's to compare. A node fetches a key set
- * once in ten minutes, and for an unknown key at most twice a minute.
+ * Verifies id tokens of the OpenID providers: signature, algorithm, issuer, audience and expiry. The
+ * caller compares the nonce. A node caches a key set for ten minutes. For an unknown key id it refetches
+ * at most twice a minute.
  */
 import { DateTime, Effect } from "effect"
 import { createRemoteJWKSet, customFetch, errors, jwtVerify, type RemoteJWKSet } from "jose"
 import { InvalidToken } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
-import { type ProviderHttp, ProviderError, idTokenAlgorithm } from "./provider-http.ts"
+import { idTokenAlgorithm, ProviderError, type ProviderHttp } from "./provider-http.ts"
 
-/** What an id token says. */
+/** The claims of an id token. */
 export type Claims = Readonly<Record<string, unknown>>
 
 const keySetMillis = 600_000
 const keySetRetryMillis = 30_000
 
-/** What `jose` says of a key set that it could not get, rather than of the token. */
-const keySetFaults = new Set(["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"])
+/** Error codes of `jose` that mean a failed fetch of the key set rather than an invalid token. */
+const keySetErrorCodes = new Set(["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID"])
 
-const faultOf = (cause: unknown): InvalidToken | ProviderError =>
-  cause instanceof errors.JOSEError && !keySetFaults.has(cause.code)
+const errorOf = (cause: unknown): InvalidToken | ProviderError =>
+  cause instanceof errors.JOSEError && !keySetErrorCodes.has(cause.code)
     ? new InvalidToken()
-    : new ProviderError({ reason: `The key set: ${cause instanceof Error ? cause.message : ""}` })
+    : new ProviderError({
+        reason: `Failed to fetch the key set: ${cause instanceof Error ? cause.message : ""}`
+      })
 
-/** Verifies a token that was made for one of these clients. */
-export const makeVerify = ({ fetchWithin, shapes }: ProviderHttp) => {
+/** Verifies an id token whose audience is one of the given clients. */
+export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) => {
   const keySets = new Map<Provider, { readonly issuer: string; readonly keys: RemoteJWKSet }>()
-  for (const { provider, reach, tells } of Object.values(shapes)) {
-    if (tells.by !== "token") continue
-    const keys = createRemoteJWKSet(new URL(tells.keys), {
+  for (const { profile, provider, reach } of Object.values(definitions)) {
+    if (profile.source !== "id-token") continue
+    const keys = createRemoteJWKSet(new URL(profile.jwks), {
       timeoutDuration: limits.requestMillis,
       cacheMaxAge: keySetMillis,
       cooldownDuration: keySetRetryMillis,
       [customFetch]: fetchWithin(reach)
     })
-    keySets.set(provider, { issuer: tells.issuer, keys })
+    keySets.set(provider, { issuer: profile.issuer, keys })
   }
   return Effect.fnUntraced(function* (
     provider: Provider,
@@ -54,10 +56,10 @@ export const makeVerify = ({ fetchWithin, shapes }: ProviderHttp) => {
           currentDate: now,
           requiredClaims: ["sub", "iat", "exp", "nonce"]
         }),
-      catch: faultOf
+      catch: errorOf
     })
     const claims: Claims = verified.payload
     return claims
   })
 }
-export type Verify = ReturnType<typeof makeVerify>
+export type VerifyIdToken = ReturnType<typeof makeVerifyIdToken>

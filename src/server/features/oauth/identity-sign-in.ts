@@ -1,8 +1,7 @@
 /**
- * How a person who has signed in at a provider becomes a player (spec section 3): the player of the
- * identity, a new one, or, to link, the player of the access token, whose session must still be open.
- * Accounts are never merged by email. A player is held while it gets in, so that nobody does by an
- * identity that was unlinked, or is linked by who was signed out, at the same moment.
+ * Signs in the owner of a provider identity, creates a player for a new identity, or links the identity
+ * to a signed-in player. Accounts are never merged by email. The player row stays locked meanwhile, so a
+ * concurrent unlink or sign-out cannot leave a session behind.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import {
@@ -19,56 +18,56 @@ import { Sessions } from "../sessions/service.ts"
 import type { FlowContext } from "./flow-store.ts"
 import { displayNameOf, type ProviderProfile } from "./profiles.ts"
 
-/** A person, and the sealed permission that came with it. */
+/** A verified profile, with the sealed provider token that came with it. */
 export interface AuthenticatedProfile {
-  readonly person: ProviderProfile
+  readonly profile: ProviderProfile
   readonly grantSealed: string | null
 }
 
-const second = new IdentityAlreadyLinked({
-  message: "This player has another identity of this provider."
+const providerAlreadyLinked = new IdentityAlreadyLinked({
+  message: "This player has another identity of this provider. Unlink that one first."
 })
 
-/** Lets people in. */
+/** Turns a verified provider profile into a session. */
 export class IdentitySignIn extends Context.Service<
   IdentitySignIn,
   {
-    /** Why a person would not get in, as far as it can be told; nothing is changed. */
+    /** Predicts the error of `signIn`, as far as possible without a change. */
     readonly precheck: (
-      whose: FlowContext,
-      person: ProviderProfile
+      context: FlowContext,
+      profile: ProviderProfile
     ) => Effect.Effect<SignInError | undefined>
-    /** The session of the player that the person is, from now on if need be. */
+    /** Signs in, signs up or links, and returns the session. */
     readonly signIn: (
-      whose: FlowContext,
-      entering: AuthenticatedProfile
+      context: FlowContext,
+      authenticated: AuthenticatedProfile
     ) => Effect.Effect<
       ProviderSession,
       IdentityAlreadyLinked | PlayerBanned | PlayerNotFound | SessionRevoked
     >
   }
->()("server/features/oauth/identity-sign-in/Entrance") {
+>()("server/features/oauth/identity-sign-in/IdentitySignIn") {
   static readonly layer = Layer.effect(
     IdentitySignIn,
     Effect.gen(function* () {
-      return IdentitySignIn.of({ precheck: yield* makeForesee, signIn: yield* makeEnter })
+      return IdentitySignIn.of({ precheck: yield* makePrecheck, signIn: yield* makeSignIn })
     })
   )
 }
 
-const makeForesee = Effect.gen(function* () {
+const makePrecheck = Effect.gen(function* () {
   const identities = yield* IdentityRepository
-  const standings = yield* PlayerStatusCache
-  return Effect.fn("Entrance.foresee")(function* (
+  const statuses = yield* PlayerStatusCache
+  return Effect.fn("IdentitySignIn.precheck")(function* (
     { environmentId, playerId, provider }: FlowContext,
     { subject }: ProviderProfile
   ) {
     const found = yield* identities.find({ environmentId, provider, subject })
     const owner = Option.map(found, (row) => row.playerId)
-    const whom = playerId ?? Option.getOrUndefined(owner)
-    if (whom === undefined) return undefined
-    const standing = yield* standings.get(environmentId, whom)
-    if (standing?.banned !== undefined) return "player_banned"
+    const signingIn = playerId ?? Option.getOrUndefined(owner)
+    if (signingIn === undefined) return undefined
+    const status = yield* statuses.get(environmentId, signingIn)
+    if (status?.banned !== undefined) return "player_banned"
     if (playerId === null) return undefined
     if (Option.isSome(owner)) {
       return owner.value === playerId ? undefined : "identity_already_linked"
@@ -78,8 +77,8 @@ const makeForesee = Effect.gen(function* () {
   })
 })
 
-/** Signs in the player who owns an identity, and stores what the provider says of it now. */
-const makeSignInKnown = Effect.gen(function* () {
+/** Signs in the owner of an identity and updates its stored profile. None without an owner. */
+const makeSignInOwner = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
@@ -89,71 +88,78 @@ const makeSignInKnown = Effect.gen(function* () {
     if (Option.isNone(owner)) return Option.none()
     const { playerId } = owner.value
     yield* identities.lockPlayer({ environmentId, playerId })
-    const still = yield* identities.renew(key)
-    if (!Option.exists(still, (row) => row.playerId === playerId)) return Option.none()
+    const updated = yield* identities.updateProfile(key)
+    if (!Option.exists(updated, (row) => row.playerId === playerId)) return Option.none()
     return Option.some(yield* sessions.signIn(environmentId, playerId))
   }, transaction)
 })
 
-const makeEnter = Effect.gen(function* () {
-  const identities = yield* IdentityRepository
+const makeSignInOrSignUp = Effect.gen(function* () {
   const sessions = yield* Sessions
-  const standings = yield* PlayerStatusCache
-  const transaction = yield* makeTransaction
-
-  const known = yield* makeSignInKnown
-
-  const signIn = Effect.fnUntraced(function* (
-    whose: FlowContext,
+  const signInOwner = yield* makeSignInOwner
+  return Effect.fnUntraced(function* (
+    context: FlowContext,
     identity: NewIdentity,
     displayName: string | undefined
   ) {
-    const session = yield* known(whose, identity)
+    const session = yield* signInOwner(context, identity)
     if (Option.isSome(session)) return session.value
-    return yield* sessions.signUp(whose.environmentId, { displayName, identity }).pipe(
-      // The same person has come in by two doors at once.
-      Effect.catchTag("NotLinked", () =>
-        Effect.flatMap(known(whose, identity), (first) =>
-          Option.isSome(first) ? Effect.succeed(first.value) : Effect.fail(new PlayerNotFound())
+    return yield* sessions.signUp(context.environmentId, { displayName, identity }).pipe(
+      // A concurrent first sign-in with the same identity has created the player.
+      Effect.catchTag("IdentityConflict", () =>
+        Effect.flatMap(signInOwner(context, identity), (existing) =>
+          Option.isSome(existing)
+            ? Effect.succeed(existing.value)
+            : Effect.fail(new PlayerNotFound())
         )
       )
     )
   })
+})
 
-  const link = Effect.fnUntraced(function* (
+const makeLink = Effect.gen(function* () {
+  const identities = yield* IdentityRepository
+  const sessions = yield* Sessions
+  const statuses = yield* PlayerStatusCache
+  const transaction = yield* makeTransaction
+  return Effect.fnUntraced(function* (
     { environmentId, sessionId }: FlowContext,
     identity: NewIdentity,
     playerId: NonNullable<FlowContext["playerId"]>
   ) {
-    yield* standings.requireNotBanned(environmentId, playerId)
+    yield* statuses.requireNotBanned(environmentId, playerId)
     yield* sessions.lockOpenSession(environmentId, playerId, sessionId ?? "")
     const linkedAt = yield* DateTime.now
     const linked = yield* identities.link({ ...identity, environmentId, playerId, linkedAt }).pipe(
       Effect.map(Option.isSome),
-      Effect.catchTag("NotLinked", () =>
+      Effect.catchTag("IdentityConflict", () =>
         Effect.gen(function* () {
           const owner = yield* identities.find({ ...identity, environmentId })
-          if (Option.isNone(owner)) return yield* second
+          if (Option.isNone(owner)) return yield* providerAlreadyLinked
           if (owner.value.playerId !== playerId) return yield* new IdentityAlreadyLinked()
-          return Option.isSome(yield* identities.renew({ ...identity, environmentId }))
+          return Option.isSome(yield* identities.updateProfile({ ...identity, environmentId }))
         })
       )
     )
     if (!linked) return yield* new PlayerNotFound()
     return yield* sessions.signIn(environmentId, playerId)
   }, transaction)
+})
 
-  return Effect.fn("Entrance.enter")(function* (
-    whose: FlowContext,
-    { grantSealed, person }: AuthenticatedProfile
+const makeSignIn = Effect.gen(function* () {
+  const link = yield* makeLink
+  const signInOrSignUp = yield* makeSignInOrSignUp
+  return Effect.fn("IdentitySignIn.signIn")(function* (
+    context: FlowContext,
+    { grantSealed, profile }: AuthenticatedProfile
   ) {
-    const { playerId, provider } = whose
-    const { name, ...told } = person
-    const identity: NewIdentity = { ...told, provider, passwordHash: null, grantSealed }
+    const { playerId, provider } = context
+    const { name, ...fields } = profile
+    const identity: NewIdentity = { ...fields, provider, passwordHash: null, grantSealed }
     const session =
       playerId === null
-        ? yield* signIn(whose, identity, displayNameOf(name))
-        : yield* link(whose, identity, playerId)
+        ? yield* signInOrSignUp(context, identity, displayNameOf(name))
+        : yield* link(context, identity, playerId)
     return { ...session, provider, linked: playerId !== null }
   })
 })

@@ -1,7 +1,6 @@
 /**
- * Sign-in by the system of a device (spec section 4.1, decisions 3.2.7): the app has an id token of
- * Apple or Google, made for one of the environment's clients and for this very sign-in, as the nonce
- * proves. A token works once.
+ * Native sign-in: an app sends an id token that it got from the device's Apple or Google SDK. The token
+ * must name one of the environment's clients, and its nonce must match the request. A token works once.
  */
 import { hash } from "node:crypto"
 import { Context, DateTime, Effect, Layer, Option } from "effect"
@@ -17,19 +16,19 @@ import {
 } from "#rpc/errors/codes"
 import type { NativeRequest, ProviderSession } from "#rpc/oauth/sign-in"
 import { ProviderClients } from "./clients.ts"
-import { FlowStore, type FlowContext } from "./flow-store.ts"
+import { type FlowContext, FlowStore } from "./flow-store.ts"
 import { ProviderGrants } from "./grants.ts"
 import type { Claims } from "./id-tokens.ts"
 import { IdentitySignIn } from "./identity-sign-in.ts"
 import { profileFromClaims } from "./profiles.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
-/** Signs people in who have an id token. */
+/** Signs in with an id token. */
 export class NativeSignIn extends Context.Service<
   NativeSignIn,
   {
     readonly signIn: (
-      whose: FlowContext,
+      context: FlowContext,
       request: NativeRequest
     ) => Effect.Effect<
       ProviderSession,
@@ -47,42 +46,46 @@ export class NativeSignIn extends Context.Service<
   static readonly layer = Layer.effect(
     NativeSignIn,
     Effect.gen(function* () {
-      return NativeSignIn.of({ signIn: yield* makeNative })
+      return NativeSignIn.of({ signIn: yield* makeNativeSignIn })
     })
   )
 }
 
-/** Apps give the system the digest of a nonce in either form. */
+/** Apps pass the SHA-256 of the nonce to the SDK, as hex or as base64url. */
 const isNonceOf = (claim: unknown, nonce: string): boolean =>
   claim === hash("sha256", nonce, "hex") || claim === hash("sha256", nonce, "base64url")
 
-/** The client that a token was made for. */
-const clientOf = ({ aud }: Claims, known: ReadonlyArray<string>): string | undefined =>
-  known.find((id) => (Array.isArray(aud) ? aud.includes(id) : aud === id))
+/** The known client that an id token was issued for. */
+const audienceOf = ({ aud }: Claims, clientIds: ReadonlyArray<string>): string | undefined =>
+  clientIds.find((id) => (Array.isArray(aud) ? aud.includes(id) : aud === id))
 
 const clientIdsOf = (credentials: Credentials): ReadonlyArray<string> => [
   clientIdOf(credentials),
   ...(credentials.nativeClientIds ?? [])
 ]
 
-const makeNative = Effect.gen(function* () {
+const makeNativeSignIn = Effect.gen(function* () {
   const clients = yield* ProviderClients
-  const entrance = yield* IdentitySignIn
+  const flows = yield* FlowStore
   const grants = yield* ProviderGrants
+  const identitySignIn = yield* IdentitySignIn
   const providers = yield* Providers
-  const steps = yield* FlowStore
 
-  /** Makes sure that a token is for this sign-in and was not used for another. */
-  const useUp = Effect.fnUntraced(function* (whose: FlowContext, claims: Claims, nonce: string) {
+  /** Refuses a token with another nonce, or one that was used before. */
+  const useToken = Effect.fnUntraced(function* (
+    context: FlowContext,
+    claims: Claims,
+    nonce: string
+  ) {
     const { exp, nonce: claimed, sub } = claims
     if (!isNonceOf(claimed, nonce)) return yield* new InvalidToken()
-    const until = DateTime.makeUnsafe(Number(exp) * 1000)
-    // By what it says, not by its text: a signature can be written in more than one way.
-    const isNew = yield* steps.useOnce(whose, `${sub}/${claimed}`, until)
-    if (!isNew) return yield* new InvalidToken()
+    const expiresAt = DateTime.makeUnsafe(Number(exp) * 1000)
+    // Keyed by the claims, not by the text: one signature has several encodings.
+    const isUnused = yield* flows.useOnce(context, `${sub}/${claimed}`, expiresAt)
+    if (!isUnused) return yield* new InvalidToken()
   })
 
-  /** Only for the deletion one day: the sign-in goes on without it. */
+  /** Only a later deletion needs the token, so sign-in continues without it. */
   const grantOf = Effect.fnUntraced(
     function* (
       { environmentId, provider }: FlowContext,
@@ -90,27 +93,23 @@ const makeNative = Effect.gen(function* () {
       claims: Claims,
       code: string
     ) {
-      const clientId = clientOf(claims, clientIdsOf(credentials)) ?? ""
-      const permission = yield* clients.exchangeNativeCode(
-        credentials,
-        clientId,
-        code,
-        `${claims["sub"]}`
-      )
-      return yield* grants.seal(environmentId, provider, permission)
+      const clientId = audienceOf(claims, clientIdsOf(credentials)) ?? ""
+      const subject = `${claims["sub"]}`
+      const token = yield* clients.exchangeNativeCode(credentials, clientId, code, subject)
+      return yield* grants.seal(environmentId, provider, token)
     },
     (sealed, { environmentId, provider }) =>
       Effect.catchTag(sealed, "ProviderError", ({ reason }) =>
-        Effect.logWarning("An authorization code was not taken", reason).pipe(
+        Effect.logWarning("Failed to exchange a native authorization code", reason).pipe(
           Effect.annotateLogs({ environmentId, provider }),
           Effect.as(null)
         )
       )
   )
 
-  return Effect.fn("NativeSignIn.signIn")(function* (whose: FlowContext, request: NativeRequest) {
-    const { environmentId, provider } = whose
-    yield* providers.enabled(environmentId, provider)
+  return Effect.fn("NativeSignIn.signIn")(function* (context: FlowContext, request: NativeRequest) {
+    const { environmentId, provider } = context
+    yield* providers.requireEnabled(environmentId, provider)
     const found = yield* providers.credentials(environmentId, provider)
     if (Option.isNone(found)) return yield* new ProviderNotConfigured()
     const credentials = found.value
@@ -118,20 +117,20 @@ const makeNative = Effect.gen(function* () {
       .verifyIdToken(provider, request.idToken, clientIdsOf(credentials))
       .pipe(
         Effect.catchTag("ProviderError", ({ reason }) =>
-          Effect.logWarning("An id token could not be verified", reason).pipe(
+          Effect.logWarning("Failed to verify an id token", reason).pipe(
             Effect.annotateLogs({ environmentId, provider }),
             Effect.andThen(Effect.fail(new Unavailable()))
           )
         )
       )
-    yield* useUp(whose, claims, request.nonce)
-    const told = profileFromClaims(claims, request.name)
-    const person = yield* Effect.mapError(told, () => new InvalidToken())
+    yield* useToken(context, claims, request.nonce)
+    const decoded = profileFromClaims(claims, request.name)
+    const profile = yield* Effect.mapError(decoded, () => new InvalidToken())
     const { authorizationCode } = request
     const grantSealed =
       provider === "apple" && authorizationCode !== undefined
-        ? yield* grantOf(whose, credentials, claims, authorizationCode)
+        ? yield* grantOf(context, credentials, claims, authorizationCode)
         : null
-    return yield* entrance.signIn(whose, { person, grantSealed })
+    return yield* identitySignIn.signIn(context, { profile, grantSealed })
   })
 })

@@ -1,4 +1,4 @@
-/** What a browser shows when a sign-in comes back that nobody began, or too late to know where to go. */
+/** The page for a callback with an unknown state: expired, forged or already used. */
 import { HttpServerResponse } from "effect/http"
 
 const text = `<!doctype html>
@@ -15,13 +15,13 @@ body { font: 1rem/1.5 system-ui, sans-serif; margin: 20vh auto; max-width: 28rem
 </head>
 <body>
 <h1>This sign-in has expired</h1>
-<p>It took too long, or it was finished before. Close this page, go back to the app and sign in
+<p>The sign-in took too long or is already complete. Close this page, return to the app and sign in
 again.</p>
 </body>
 </html>
 `
 
-/** The answer to a return that leads nowhere. */
+/** The 400 response to such a callback. */
 export const expiredPage = HttpServerResponse.text(text, {
   status: 400,
   contentType: "text/html; charset=utf-8",

@@ -1,45 +1,45 @@
 /**
- * People as sign-in providers tell of them. Nothing of it is believed but who it is: an account is
- * never found by an email address. What we could not store, or show, is left out.
+ * Decodes the user profiles of sign-in providers. Only the user id is trusted: no account is ever found
+ * by email address. Values that the service cannot store or show are dropped.
  */
 import { Effect, Schema } from "effect"
 import { email as emails, sessions } from "#rpc/limits"
 import { normalizeDisplayName } from "#rpc/players"
 
-/** A person at a provider. */
+/** A user of a provider. */
 export const ProviderProfile = Schema.Struct({
-  /** The provider's id of the person, for good. */
+  /** The provider's permanent id of the user. */
   subject: Schema.String.check(Schema.isPattern(/^[!-~]{1,255}$/)),
   email: Schema.NullOr(Schema.String),
   emailVerified: Schema.Boolean,
   username: Schema.NullOr(Schema.String),
-  /** For a new player; as the provider has it. */
+  /** Name for the display name of a new player, uncut. */
   name: Schema.NullOr(Schema.String)
 })
 export type ProviderProfile = typeof ProviderProfile.Type
 
 const controlCharacters = /\p{Cc}/gu
 
-/** A name cut to what a display name may be; undefined when nothing is left of it. */
+/** Cuts a name to the limits of display names; undefined if nothing remains. */
 export const displayNameOf = (name: string | null): string | undefined => {
   const clean = normalizeDisplayName((name ?? "").replace(controlCharacters, " "))
   const cut = [...clean].slice(0, sessions.displayNameMaxCharacters).join("").trim()
   return cut === "" ? undefined : cut
 }
 
-/** A text without control characters, up to so many characters; anything else counts as absent. */
+/** The value if it is a text without control characters and within `max` characters, else null. */
 const textOr = (value: unknown, max: number): string | null => {
   if (typeof value !== "string" || value === "" || value.length > max) return null
   return value.search(controlCharacters) === -1 ? value : null
 }
 
-/** Apple writes its booleans as text at times. */
+/** Apple sometimes sends booleans as text. */
 const isTrue = (value: unknown): boolean => value === true || value === "true"
 
 const usernameMaxCharacters = 64
 const nameMaxCharacters = 256
 
-interface Told {
+interface RawProfile {
   readonly subject: unknown
   readonly email?: unknown
   readonly emailVerified?: unknown
@@ -47,11 +47,11 @@ interface Told {
   readonly name?: unknown
 }
 
-const decodePerson = Schema.decodeUnknownEffect(ProviderProfile)
+const decodeProfile = Schema.decodeUnknownEffect(ProviderProfile)
 
-const personOf = ({ email, emailVerified, name, subject, username }: Told) => {
+const profileOf = ({ email, emailVerified, name, subject, username }: RawProfile) => {
   const address = textOr(email, emails.addressMaxCharacters)
-  return decodePerson({
+  return decodeProfile({
     subject,
     email: address,
     emailVerified: address !== null && isTrue(emailVerified),
@@ -60,9 +60,9 @@ const personOf = ({ email, emailVerified, name, subject, username }: Told) => {
   })
 }
 
-/** The claims of an id token, with the name that came beside it, if any. */
+/** The profile in the claims of an id token. `name` is a name sent beside the token. */
 export const profileFromClaims = (claims: Readonly<Record<string, unknown>>, name?: string) =>
-  personOf({
+  profileOf({
     subject: claims["sub"],
     email: claims["email"],
     emailVerified: claims["email_verified"],
@@ -81,11 +81,11 @@ const decodeDiscord = Schema.decodeUnknownEffect(
   )
 )
 
-/** `GET /users/@me` of Discord. */
+/** The profile in the response of Discord's `GET /users/@me`. */
 export const profileFromDiscord = Effect.fnUntraced(function* (body: string) {
   const { email, global_name, id, username, verified } = yield* decodeDiscord(body)
   const name = global_name ?? username
-  return yield* personOf({ subject: id, email, emailVerified: verified, username, name })
+  return yield* profileOf({ subject: id, email, emailVerified: verified, username, name })
 })
 
 const decodeX = Schema.decodeUnknownEffect(
@@ -96,10 +96,10 @@ const decodeX = Schema.decodeUnknownEffect(
   )
 )
 
-/** `GET /2/users/me` of X, which tells no address. */
+/** The profile in the response of X's `GET /2/users/me`, which has no email address. */
 export const profileFromX = Effect.fnUntraced(function* (body: string) {
   const { id, name, username } = (yield* decodeX(body)).data
-  return yield* personOf({ subject: id, username, name })
+  return yield* profileOf({ subject: id, username, name })
 })
 
 const part = Schema.optionalKey(Schema.NullOr(Schema.String))
@@ -112,10 +112,10 @@ const decodeAppleUser = Schema.decodeUnknownOption(
   )
 )
 
-/** The name in the `user` that Apple sends the first time, and never again. */
+/** The name in the `user` parameter, which Apple sends at the first sign-in only. */
 export const nameOfAppleUser = (user: string | undefined): string | undefined => {
   const decoded = decodeAppleUser(user)
   if (decoded._tag === "None" || decoded.value.name === undefined) return undefined
   const { firstName, lastName } = decoded.value.name
-  return [firstName, lastName].filter((it) => typeof it === "string").join(" ")
+  return [firstName, lastName].filter((value) => typeof value === "string").join(" ")
 }

@@ -12,7 +12,7 @@ import type { AppleCredentials, ClientCredentials } from "#rpc/oauth/api"
 import { Audit } from "../audit/service.ts"
 import { clientIdOf, type Credentials, Providers } from "./providers.ts"
 
-/** Apple signs with ES256: any other key would only be found out at the first sign-in. */
+/** Checks for the P-256 key that ES256 needs, so that a wrong key fails now, not at the first sign-in. */
 const isAppleKey = (pem: string): boolean =>
   Result.match(
     Result.try(() => createPrivateKey(pem)),
@@ -23,23 +23,23 @@ const isAppleKey = (pem: string): boolean =>
     }
   )
 
-const notAnAppleKey = new InvalidRequest({
+const invalidAppleKey = new InvalidRequest({
   details: {
     issues: [{ path: "privateKey", message: "Expected the text of the .p8 file from Apple" }]
   }
 })
 
-interface Named {
+interface ProviderParams {
   readonly params: { readonly provider: Provider }
 }
 
-/** One set of handlers for both mounts. */
+/** The handlers that both mounts share. */
 const makeHandlers = Effect.gen(function* () {
   const providers = yield* Providers
   const audit = yield* Audit
 
-  /** Changes the credentials of a provider; only the client's id is told to the log. */
-  const changed = Effect.fnUntraced(function* (
+  /** Changes credentials and records the change. The audit log gets the client id, never the secret. */
+  const recordChange = Effect.fnUntraced(function* (
     action: AuditAction,
     provider: Provider,
     after: string | null,
@@ -48,8 +48,8 @@ const makeHandlers = Effect.gen(function* () {
     const environment = yield* CurrentEnvironment
     const { environmentId } = environment
     const before = yield* providers.state(environmentId, provider)
-    yield* audit.recordChange(environment, change(environmentId), (made) =>
-      made
+    yield* audit.recordChange(environment, change(environmentId), (isChanged) =>
+      isChanged
         ? {
             action,
             target: { kind: "provider", id: provider },
@@ -61,25 +61,24 @@ const makeHandlers = Effect.gen(function* () {
   })
 
   const put = (provider: Provider, credentials: Credentials) =>
-    changed("provider.put", provider, clientIdOf(credentials), (id) =>
+    recordChange("provider.put", provider, clientIdOf(credentials), (id) =>
       Effect.as(providers.put(id, provider, credentials), true)
     )
 
   return {
-    read: ({ params: { provider } }: Named) =>
+    read: ({ params: { provider } }: ProviderParams) =>
       Effect.flatMap(CurrentEnvironment, ({ environmentId }) =>
         providers.state(environmentId, provider)
       ),
-    put: ({ params, payload }: Named & { readonly payload: ClientCredentials }) =>
+    put: ({ params, payload }: ProviderParams & { readonly payload: ClientCredentials }) =>
       put(params.provider, payload),
     putApple: ({ payload }: { readonly payload: AppleCredentials }) =>
-      isAppleKey(payload.privateKey) ? put("apple", payload) : Effect.fail(notAnAppleKey),
-    delete: ({ params: { provider } }: Named) =>
-      changed("provider.delete", provider, null, (id) => providers.delete(id, provider))
+      isAppleKey(payload.privateKey) ? put("apple", payload) : Effect.fail(invalidAppleKey),
+    delete: ({ params: { provider } }: ProviderParams) =>
+      recordChange("provider.delete", provider, null, (id) => providers.delete(id, provider))
   }
 })
 
-/** `auth/providers` under both mounts. */
 export const ProvidersHttp = Layer.mergeAll(
   HttpApiBuilder.group(
     Api,

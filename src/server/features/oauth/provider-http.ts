@@ -1,7 +1,6 @@
 /**
- * How the service talks to sign-in providers: the requests of `oauth4webapi` and `jose` go through
- * `Outgoing`, bounded in time and size. What goes wrong is told by its reason, for the log, never with
- * a code, a token or a secret.
+ * HTTP to sign-in providers. Requests of `oauth4webapi` and `jose` run through `Outgoing`, which bounds
+ * their time and size. Errors carry a reason for the log, never a code, a token or a secret.
  */
 import { Clock, Data, Effect, Record } from "effect"
 import { importPKCS8, SignJWT } from "jose"
@@ -13,18 +12,18 @@ import { Settings } from "#server/platform/settings/settings"
 import { definitionOf } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
 
-/** The provider cannot be asked, or what came from it is not as it should be. */
+/** The provider is unreachable, or its response is invalid. */
 export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly reason: string
 }> {}
 
-/** The one algorithm that the OpenID providers sign with; no other is looked at. */
+/** The only accepted signature algorithm of id tokens. */
 export const idTokenAlgorithm = "RS256"
 
-const secretSeconds = 300
+const appleSecretSeconds = 300
 
-/** The messages of the libraries are fixed texts; what they are about stands elsewhere in the error. */
-const failed = (cause: unknown): ProviderError =>
+/** The messages of both libraries are fixed texts; the values they refer to are in other fields. */
+const providerErrorOf = (cause: unknown): ProviderError =>
   new ProviderError({
     reason:
       cause instanceof oauth.ResponseBodyError
@@ -34,9 +33,9 @@ const failed = (cause: unknown): ProviderError =>
           : "unknown"
   })
 
-/** A promise of one of the libraries. */
+/** Runs a promise of `oauth4webapi` or `jose`; a rejection becomes a {@link ProviderError}. */
 export const tryLibrary = <A>(run: (signal: AbortSignal) => Promise<A>) =>
-  Effect.tryPromise({ try: run, catch: failed })
+  Effect.tryPromise({ try: run, catch: providerErrorOf })
 
 interface FetchOptions {
   readonly method: string
@@ -45,13 +44,13 @@ interface FetchOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** `fetch` as the libraries want it. */
+/** A `fetch` for the libraries that sends its requests through `Outgoing`. */
 const makeFetch = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const runPromise = Effect.runPromiseWith(yield* Effect.context())
   return (reach: Reach) =>
     (url: string, { body, headers, method, signal }: FetchOptions): Promise<Response> => {
-      const answer = outgoing.request({
+      const sent = outgoing.request({
         url,
         method: method === "POST" ? "POST" : "GET",
         body: body instanceof URLSearchParams ? body.toString() : undefined,
@@ -61,7 +60,7 @@ const makeFetch = Effect.gen(function* () {
         reach
       })
       const response = Effect.map(
-        answer,
+        sent,
         ({ body: text, headers: { "content-type": type }, status }) => {
           return new Response(text === "" ? null : text, {
             status,
@@ -73,18 +72,18 @@ const makeFetch = Effect.gen(function* () {
     }
 })
 
-/** What all requests to providers share. */
+/** What every request to a provider needs: definitions, `fetch` and the service's base URL. */
 export const makeProviderHttp = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const { baseUrl, providerUrls } = yield* Settings
   const fetchWithin = yield* makeFetch
-  const shapes = Record.map(providerUrls, (base, provider) => definitionOf(provider, base))
-  return { baseUrl, fetchWithin, outgoing, shapes }
+  const definitions = Record.map(providerUrls, (base, provider) => definitionOf(provider, base))
+  return { baseUrl, definitions, fetchWithin, outgoing }
 })
 export type ProviderHttp = Effect.Success<typeof makeProviderHttp>
 
-/** What a client proves itself with; of Apple a short token that the key of the team signs. */
-const secretOf = Effect.fnUntraced(function* (
+/** The client secret. For Apple, a five-minute JWT that the key of the team signs. */
+const clientSecretOf = Effect.fnUntraced(function* (
   credentials: Credentials,
   clientId: string,
   audience: string
@@ -99,32 +98,32 @@ const secretOf = Effect.fnUntraced(function* (
       .setSubject(clientId)
       .setAudience(audience)
       .setIssuedAt(now)
-      .setExpirationTime(now + secretSeconds)
+      .setExpirationTime(now + appleSecretSeconds)
       .sign(await importPKCS8(privateKey, "ES256"))
   )
 })
 
 /**
- * HTTP Basic as providers read it: RFC 6749 has `-` and `_` escaped, too, as the library does, and X
- * does not know its own secrets again then.
+ * HTTP Basic as X accepts it. RFC 6749 and `oauth4webapi` also escape `-` and `_`; X then rejects its
+ * own secrets.
  */
-const basic =
+const basicAuth =
   (secret: string): oauth.ClientAuth =>
   (_, { client_id: id }, _body, headers) => {
     const pair = `${encodeURIComponent(id)}:${encodeURIComponent(secret)}`
     headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`)
   }
 
-/** One of our clients and its provider, as `oauth4webapi` takes them. */
+/** One client at its provider, in the types of `oauth4webapi`. */
 export const oauthClientOf = Effect.fnUntraced(function* (
-  { fetchWithin, shapes }: ProviderHttp,
+  { definitions, fetchWithin }: ProviderHttp,
   provider: Provider,
   credentials: Credentials,
   clientId: string
 ) {
-  const { clientAuth, insecure, reach, revoke, tells, token } = shapes[provider]
-  const issuer = tells.by === "token" ? tells.issuer : new URL(token).origin
-  const secret = yield* secretOf(credentials, clientId, issuer)
+  const { clientAuth, insecure, profile, reach, revoke, token } = definitions[provider]
+  const issuer = profile.source === "id-token" ? profile.issuer : new URL(token).origin
+  const secret = yield* clientSecretOf(credentials, clientId, issuer)
   const server: oauth.AuthorizationServer = {
     issuer,
     token_endpoint: token,
@@ -134,7 +133,7 @@ export const oauthClientOf = Effect.fnUntraced(function* (
     client_id: clientId,
     id_token_signed_response_alg: idTokenAlgorithm
   }
-  const auth = clientAuth === "basic" ? basic(secret) : oauth.ClientSecretPost(secret)
+  const auth = clientAuth === "basic" ? basicAuth(secret) : oauth.ClientSecretPost(secret)
   const options = (signal: AbortSignal) => ({
     signal,
     [oauth.customFetch]: fetchWithin(reach),

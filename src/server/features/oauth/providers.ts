@@ -1,6 +1,6 @@
 /**
- * The credentials of external sign-in (spec section 5, rules 9 to 11; decisions 3.2.10): an operator
- * enters them, they are sealed under the master key, and only the service itself opens them again.
+ * Client credentials of sign-in providers, per environment. Operators write them. They are sealed under
+ * the master key, and no API returns them.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { ProviderDisabled } from "#rpc/errors/codes"
@@ -17,7 +17,7 @@ export type Credentials = typeof Credentials.Type
 
 const CredentialsText = Schema.fromJsonString(Credentials)
 
-/** Where a provider returns to, as it is entered there. */
+/** The callback URL, which operators register at the provider. */
 export const callbackUrlOf = (baseUrl: string, provider: Provider): string =>
   `${baseUrl}/v1/auth/oauth/${provider}/callback`
 
@@ -27,17 +27,17 @@ export const clientIdOf = (credentials: Credentials): string =>
 const purposeOf = (environmentId: EnvironmentId, provider: Provider) =>
   `${provider} credentials ${environmentId}`
 
-/** The credentials of all environments. */
+/** Provider credentials and whether the config enables a provider. */
 export class Providers extends Context.Service<
   Providers,
   {
-    /** For the service's own use with the provider; none while nothing is entered. */
+    /** The opened credentials; none if the environment has none for this provider. */
     readonly credentials: (
       environmentId: EnvironmentId,
       provider: Provider
     ) => Effect.Effect<Option.Option<Credentials>>
-    /** Refuses a provider that the config does not enable. */
-    readonly enabled: (
+    /** Fails for a provider that the config does not enable. */
+    readonly requireEnabled: (
       environmentId: EnvironmentId,
       provider: Provider
     ) => Effect.Effect<void, ProviderDisabled>
@@ -50,14 +50,14 @@ export class Providers extends Context.Service<
       provider: Provider,
       credentials: Credentials
     ) => Effect.Effect<void>
-    /** Forgets; false when there was nothing. */
+    /** Deletes the credentials; false if there were none. */
     readonly delete: (environmentId: EnvironmentId, provider: Provider) => Effect.Effect<boolean>
   }
 >()("server/features/oauth/providers/Providers") {
   static readonly layer = Layer.effect(
     Providers,
     Effect.gen(function* () {
-      const rows = yield* ProviderRepository
+      const repository = yield* ProviderRepository
       const secrets = yield* Secrets
       const configs = yield* Configs
       const { baseUrl } = yield* Settings
@@ -67,11 +67,11 @@ export class Providers extends Context.Service<
           ({ config }) => config.auth.providers?.[provider]?.enabled ?? false
         )
       return Providers.of({
-        enabled: Effect.fnUntraced(function* (environmentId, provider) {
+        requireEnabled: Effect.fnUntraced(function* (environmentId, provider) {
           if (!(yield* isEnabled(environmentId, provider))) return yield* new ProviderDisabled()
         }),
         credentials: Effect.fnUntraced(function* (environmentId, provider) {
-          const found = yield* rows.find(environmentId, provider)
+          const found = yield* repository.find(environmentId, provider)
           if (Option.isNone(found)) return Option.none()
           const open = secrets.open(found.value.sealed, purposeOf(environmentId, provider))
           const text = yield* Effect.orDie(open)
@@ -79,7 +79,7 @@ export class Providers extends Context.Service<
           return Option.some(yield* Effect.orDie(decoded))
         }),
         state: Effect.fnUntraced(function* (environmentId, provider) {
-          const found = Option.getOrUndefined(yield* rows.find(environmentId, provider))
+          const found = Option.getOrUndefined(yield* repository.find(environmentId, provider))
           return {
             provider,
             configured: found !== undefined,
@@ -90,7 +90,7 @@ export class Providers extends Context.Service<
         }),
         put: Effect.fn("Providers.put")(function* (environmentId, provider, credentials) {
           const text = yield* Effect.orDie(Schema.encodeEffect(CredentialsText)(credentials))
-          yield* rows.put({
+          yield* repository.put({
             environmentId,
             provider,
             clientId: clientIdOf(credentials),
@@ -98,7 +98,7 @@ export class Providers extends Context.Service<
             updatedAt: yield* DateTime.now
           })
         }),
-        delete: rows.delete
+        delete: repository.delete
       })
     })
   )

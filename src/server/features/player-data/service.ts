@@ -1,6 +1,5 @@
 /**
- * All that is stored about a player: shown, and deleted for good (spec section 5, rule 13; decisions
- * 3.2.11-12). For the players themselves, and for operators.
+ * Exports all data of a player, and deletes a player permanently. Players and operators share both.
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
@@ -20,24 +19,24 @@ import { PlayerStatusCache } from "../players/status-cache.ts"
 
 type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 
-/** An export but for the data of its saves, which is JSON text that goes out as it is. */
+/** An export. The data of the saves stays JSON text, which is sent unparsed. */
 export interface ExportedPlayer {
   readonly view: Omit<PlayerExport, "saves">
   readonly saves: Rows["saves"]
 }
 
-/** What is stored about players. */
+/** Exports and deletes player data. */
 export class PlayerData extends Context.Service<
   PlayerData,
   {
     readonly export: (player: PlayerRef) => Effect.Effect<ExportedPlayer, PlayerNotFound>
     /**
-     * Irreversible: rooms and channels are left, sockets closed, everything is forgotten. `noted` goes
-     * into the transaction that forgets.
+     * Deletes a player irreversibly: it leaves its rooms and channels, and its sockets close. `record`
+     * runs in the transaction of the deletion, for example to write an audit event.
      */
     readonly delete: <R>(
       player: PlayerRef,
-      noted: Effect.Effect<void, never, R>
+      record: Effect.Effect<void, never, R>
     ) => Effect.Effect<void, PlayerNotFound | Unavailable, R>
   }
 >()("server/features/player-data/service/PlayerData") {
@@ -60,13 +59,13 @@ const makeExport = Effect.gen(function* () {
   const configs = yield* Configs
   const identities = yield* IdentityRepository
   const players = yield* PlayerRepository
-  const records = yield* PlayerDataRepository
+  const repository = yield* PlayerDataRepository
   const sanctions = yield* Sanctions
   return Effect.fn("PlayerData.export")(function* (ref: PlayerRef) {
     const { environmentId, playerId } = ref
     const found = yield* players.find(environmentId, playerId)
     if (Option.isNone(found)) return yield* new PlayerNotFound()
-    const rows = yield* records.read(ref)
+    const rows = yield* repository.read(ref)
     const [choices] = rows.choices
     if (choices === undefined) return yield* new PlayerNotFound()
     const linked = yield* identities.ofPlayer(ref)
@@ -106,47 +105,47 @@ const makeExport = Effect.gen(function* () {
   })
 })
 
-/** Takes a player off every list of a channel. */
-const listOps = ["uninvite", "disallowSend", "unmute", "unban"] as const
+/** Operations that remove a player from every list of a channel. */
+const unlistOps = ["uninvite", "disallowSend", "unmute", "unban"] as const
 
-const patience = "5 seconds"
+const channelTimeout = "5 seconds"
 
 const makeDelete = Effect.gen(function* () {
   const grants = yield* ProviderGrants
   const channels = yield* Channels
-  const records = yield* PlayerDataRepository
+  const repository = yield* PlayerDataRepository
   const sql = yield* SqlClient.SqlClient
-  const standings = yield* PlayerStatusCache
+  const statuses = yield* PlayerStatusCache
 
-  /** The channel owns its row: it is the one to forget a name. */
+  /** Only the channel entity may change its document, so the removal is a call to the entity. */
   const unlist = (environmentId: string, name: string, target: string) =>
-    Effect.forEach(listOps, (op) => channels.of(environmentId, name).Moderate({ target, op }), {
+    Effect.forEach(unlistOps, (op) => channels.of(environmentId, name).Moderate({ target, op }), {
       discard: true
     }).pipe(
       Effect.catchTag("channel_not_found", () => Effect.void),
-      Effect.timeout(patience),
+      Effect.timeout(channelTimeout),
       Effect.catch(() => Effect.fail(new Unavailable()))
     )
 
-  const erase = Effect.fnUntraced(function* (player: PlayerRef) {
-    if (!(yield* records.delete(player, yield* DateTime.now))) return yield* new PlayerNotFound()
-    yield* standings.invalidate(player.environmentId, player.playerId)
+  const deleteRows = Effect.fnUntraced(function* (player: PlayerRef) {
+    if (!(yield* repository.delete(player, yield* DateTime.now))) return yield* new PlayerNotFound()
+    yield* statuses.invalidate(player.environmentId, player.playerId)
   })
 
   return Effect.fn("PlayerData.delete")(function* <R>(
     player: PlayerRef,
-    noted: Effect.Effect<void, never, R>
+    record: Effect.Effect<void, never, R>
   ) {
     const { environmentId, playerId } = player
-    // First, so that whoever tries again after a failure finds the player, and all that is left.
-    const named = yield* records.channels(player)
-    yield* Effect.forEach(named, (name) => unlist(environmentId, name, playerId), {
+    // Before the player row: after a failure, a retry still finds the player and its channels.
+    const names = yield* repository.channels(player)
+    yield* Effect.forEach(names, (name) => unlist(environmentId, name, playerId), {
       discard: true
     })
-    const granted = yield* grants.collect(environmentId, playerId)
+    const collected = yield* grants.collect(environmentId, playerId)
     yield* sql
-      .withTransaction(Effect.andThen(erase(player), noted))
+      .withTransaction(Effect.andThen(deleteRows(player), record))
       .pipe(Effect.catchTag("SqlError", Effect.die))
-    yield* grants.revoke(granted)
+    yield* grants.revoke(collected)
   })
 })

@@ -1,4 +1,4 @@
-/** Whether a ban is in force, and the error that a banned player gets. */
+/** Rules of bans: when a ban is active, and the error that it causes. */
 import { DateTime } from "effect"
 import { PlayerBanned } from "#rpc/errors/codes"
 import type { SanctionRow } from "#sql/moderation"
@@ -6,7 +6,7 @@ import type { SanctionRow } from "#sql/moderation"
 const isoOrNull = (time: DateTime.Utc | null): string | null =>
   time === null ? null : DateTime.formatIso(time)
 
-/** Is there a ban, and is it in force? */
+/** Whether there is a ban that is neither lifted nor expired. */
 export const isActive = (
   ban: Pick<SanctionRow, "liftedAt" | "expiresAt"> | undefined,
   now: DateTime.Utc
@@ -15,7 +15,7 @@ export const isActive = (
   ban.liftedAt === null &&
   (ban.expiresAt === null || DateTime.isLessThan(now, ban.expiresAt))
 
-/** The refusal of a banned player. */
+/** The error of requests by a banned player. */
 export const bannedBy = (ban: Pick<SanctionRow, "id" | "expiresAt" | "note">): PlayerBanned =>
   new PlayerBanned({
     details: { sanctionId: ban.id, expiresAt: isoOrNull(ban.expiresAt), note: ban.note }

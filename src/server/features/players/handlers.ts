@@ -1,4 +1,4 @@
-/** Players: the signed-in player's own account (spec sections 2.1 and 4.1). */
+/** `GET` and `PATCH /v1/players/me`. */
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -9,30 +9,29 @@ import { type PlayerRow, PlayerRepository } from "#sql/players"
 import { PlayerStatusCache } from "./status-cache.ts"
 import { playerView } from "./view.ts"
 
-const answer = Effect.fnUntraced(function* (row: Option.Option<PlayerRow>) {
-  // A token outlives its player by up to fifteen minutes.
+const responseOf = Effect.fnUntraced(function* (row: Option.Option<PlayerRow>) {
+  // An access token stays valid for up to 15 minutes after the player was deleted.
   if (Option.isNone(row)) return yield* new NotFound()
   return { player: playerView(row.value) }
 })
 
-/** `GET` and `PATCH /v1/players/me`. */
 export const PlayersHttp = HttpApiBuilder.group(
   Api,
   "players",
   Effect.fn(function* (handlers) {
     const players = yield* PlayerRepository
-    const standings = yield* PlayerStatusCache
+    const statuses = yield* PlayerStatusCache
     return handlers.handleAll({
       me: Effect.fnUntraced(function* () {
         const { environmentId, playerId } = yield* CurrentPlayer
-        return yield* answer(yield* players.find(environmentId, playerId))
+        return yield* responseOf(yield* players.find(environmentId, playerId))
       }),
       update: Effect.fnUntraced(function* ({ payload }) {
         const { environmentId, playerId } = yield* CurrentPlayer
         const displayName = normalizeDisplayName(payload.displayName)
         const renamed = yield* players.rename(environmentId, playerId, displayName)
-        yield* standings.invalidate(environmentId, playerId)
-        return yield* answer(renamed)
+        yield* statuses.invalidate(environmentId, playerId)
+        return yield* responseOf(renamed)
       })
     })
   })

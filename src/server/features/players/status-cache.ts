@@ -1,7 +1,6 @@
 /**
- * What has to be known of a player at every step: that it exists, its name, its ban, its age group. A
- * look-up in memory on a warm node. A change is told to all nodes the moment it is committed; a ban that ends by
- * itself is over by the clock, without anybody telling.
+ * Per-node cache of a player's existence, name, ban and age band. Every commit that changes a player
+ * invalidates its entry on all nodes. A ban expires by the clock, without an invalidation.
  */
 import { Cache, Context, DateTime, Effect, Layer, PubSub, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -14,21 +13,21 @@ import { SanctionRepository, type PlayerStatusRow } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
 import { bannedBy, isActive } from "./active-ban.ts"
 
-/** A player as the service treats it. */
+/** The state of a player that authorization depends on. */
 export interface PlayerStatus {
   readonly displayName: string
   readonly declaredAgeBand: AgeBand | null
-  /** What a banned player is told. */
+  /** The error of requests by this player; undefined without an active ban. */
   readonly banned: PlayerBanned | undefined
 }
 
-/** The second line of defence behind the invalidation: nothing is believed for longer. */
-const trust = "60 seconds"
+/** Bounds the staleness of an entry if an invalidation gets lost. */
+const timeToLive = "60 seconds"
 
-/** Changes that wait for a slow consumer; beyond it, everybody may have changed. */
+/** Buffered changes for a slow consumer. After an overflow the next change reads `"all"`. */
 const changesCapacity = 4096
 
-/** A player who has changed, or possibly all of them. */
+/** A player whose status may have changed, or all players. */
 export type ChangedPlayer = { readonly environmentId: string; readonly playerId: string } | "all"
 
 const changeOf = (id: string): ChangedPlayer => {
@@ -38,38 +37,38 @@ const changeOf = (id: string): ChangedPlayer => {
 
 const keyOf = (environmentId: string, playerId: string): string => `${environmentId}/${playerId}`
 
-/** The standings of players. */
+/** Caches the status of players. */
 export class PlayerStatusCache extends Context.Service<
   PlayerStatusCache,
   {
-    /** Undefined when the environment has no such player. */
+    /** The status of a player; undefined if the environment has no such player. */
     readonly get: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<PlayerStatus | undefined>
-    /** Refuses a player who is banned. */
+    /** Fails for a banned player. Passes for an unknown one. */
     readonly requireNotBanned: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<void, PlayerBanned>
-    /** A player has changed: this node and all others look anew, in a transaction at its commit. */
+    /** Drops the entry of a player on all nodes. In a transaction, this happens at the commit. */
     readonly invalidate: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
-    /** Players who may have changed, on whichever node; `of` is new by then. */
+    /** Players that may have changed, on any node. By then `get` returns the new status. */
     readonly changes: Stream.Stream<ChangedPlayer>
   }
->()("server/features/players/status-cache/Standings") {
+>()("server/features/players/status-cache/PlayerStatusCache") {
   static readonly layer = Layer.effect(
     PlayerStatusCache,
     Effect.gen(function* () {
       const invalidation = yield* Invalidation
       const sql = yield* SqlClient.SqlClient
-      const { cached, changes } = yield* currentStandings
-      const of = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
+      const { cached, changes } = yield* makeCache
+      const get = Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
         const row = yield* Cache.get(cached, keyOf(environmentId, playerId))
         return row === undefined ? undefined : playerStatusOf(row, yield* DateTime.now)
       })
       return PlayerStatusCache.of({
-        get: of,
+        get,
         requireNotBanned: (environmentId, playerId) =>
           Effect.flatMap(Cache.get(cached, keyOf(environmentId, playerId)), (row) => {
             if (row === undefined || row.sanctionId === null) return Effect.void
@@ -80,8 +79,8 @@ export class PlayerStatusCache extends Context.Service<
           }),
         invalidate: (environmentId, playerId) => {
           const id = keyOf(environmentId, playerId)
-          const forget = sql.afterCommit(Cache.invalidate(cached, id))
-          return Effect.andThen(forget, invalidation.publish({ kind: "player", id }))
+          const dropLocal = sql.afterCommit(Cache.invalidate(cached, id))
+          return Effect.andThen(dropLocal, invalidation.publish({ kind: "player", id }))
         },
         changes
       })
@@ -89,7 +88,7 @@ export class PlayerStatusCache extends Context.Service<
   )
 }
 
-/** The standing of a row, at a time. */
+/** The status of a row at a point in time. */
 export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerStatus => {
   const { declaredAgeBand, displayName, expiresAt, note, sanctionId } = row
   const banned =
@@ -99,26 +98,26 @@ export const playerStatusOf = (row: PlayerStatusRow, now: DateTime.Utc): PlayerS
   return { displayName, declaredAgeBand, banned }
 }
 
-/** The rows of players as they are now, and the players who change. */
-const currentStandings = Effect.gen(function* () {
-  const rows = yield* SanctionRepository
+/** The cache of rows, and the stream of changed players. */
+const makeCache = Effect.gen(function* () {
+  const sanctions = yield* SanctionRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.dropping<ChangedPlayer>(changesCapacity)
-  let missed = false
-  const tell = (changed: ChangedPlayer) =>
-    Effect.map(PubSub.publish(changes, changed), (taken) => {
-      missed ||= !taken
+  let hasOverflowed = false
+  const publish = (changed: ChangedPlayer) =>
+    Effect.map(PubSub.publish(changes, changed), (isBuffered) => {
+      hasOverflowed ||= !isBuffered
     })
   const find = yield* batchReads((environmentId, playerIds) =>
     Effect.map(
-      rows.playerStatuses(environmentId, playerIds),
+      sanctions.playerStatuses(environmentId, playerIds),
       (found): ReadonlyMap<string, PlayerStatusRow> =>
         new Map(found.map((row) => [row.playerId, row]))
     )
   )
   const cached = yield* Cache.make({
     capacity: caches.playerStatuses,
-    timeToLive: trust,
+    timeToLive,
     lookup: Effect.fnUntraced(function* (key: string) {
       const [environmentId = "", playerId = ""] = key.split("/")
       return (yield* find(environmentId, [playerId])).get(playerId)
@@ -126,15 +125,15 @@ const currentStandings = Effect.gen(function* () {
   })
   yield* invalidation.subscribe(({ id, kind }) => {
     if (kind === "player") {
-      return Effect.andThen(Cache.invalidate(cached, id), tell(changeOf(id)))
+      return Effect.andThen(Cache.invalidate(cached, id), publish(changeOf(id)))
     }
     if (kind !== "everything") return Effect.void
-    return Effect.andThen(Cache.invalidateAll(cached), tell("all"))
+    return Effect.andThen(Cache.invalidateAll(cached), publish("all"))
   })
-  const told = Stream.map(Stream.fromPubSub(changes), (changed): ChangedPlayer => {
-    if (!missed) return changed
-    missed = false
+  const stream = Stream.map(Stream.fromPubSub(changes), (changed): ChangedPlayer => {
+    if (!hasOverflowed) return changed
+    hasOverflowed = false
     return "all"
   })
-  return { cached, changes: told }
+  return { cached, changes: stream }
 })

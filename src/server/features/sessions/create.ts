@@ -1,4 +1,4 @@
-/** How sessions begin (spec section 3): a guest, a sign-up, a sign-in; and what a session is answered as. */
+/** Creates sessions: for a guest, at sign-up and at sign-in. */
 import { DateTime, Duration, Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { PlayerNotFound } from "#rpc/errors/codes"
@@ -11,14 +11,15 @@ import type { NewPlayer, PlayerRow } from "#sql/players"
 import { SessionRepository } from "#sql/sessions"
 import { Secrets } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
-import { playerView } from "../players/view.ts"
 import { playerStatusOf } from "../players/status-cache.ts"
+import { playerView } from "../players/view.ts"
 import { newRefreshToken } from "./refresh-tokens.ts"
 import { AccessTokens } from "./tokens.ts"
 
-/** A refresh token ends this long after its issue. */
+/** Lifetime of a refresh token. */
 export const lifetime = Duration.seconds(limits.refreshTokenSeconds)
 
+/** Crockford base 32: no letter looks like a digit. */
 const nameAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 /** `Player-7K3Q`. */
@@ -28,14 +29,13 @@ const defaultDisplayName = Effect.gen(function* () {
   return `Player-${Array.from(bytes, (byte) => nameAlphabet.charAt(byte & 31)).join("")}`
 })
 
-/** What a player is made with: a guest has no identity. */
-export interface FirstSignIn {
+/** A player to create together with its first identity. */
+export interface SignUp {
   readonly displayName?: string | undefined
   readonly identity: NewIdentity
 }
 
-/** A player as it begins. */
-const newPlayer = Effect.fnUntraced(function* (
+const newGuest = Effect.fnUntraced(function* (
   environmentId: EnvironmentId,
   displayName: string | undefined,
   now: DateTime.Utc
@@ -50,9 +50,9 @@ const newPlayer = Effect.fnUntraced(function* (
   } satisfies NewPlayer
 })
 
-/** The ways to begin a session. */
+/** The functions that create sessions, and the view of a session that a refresh shares with them. */
 export const makeCreateSession = Effect.gen(function* () {
-  const rows = yield* SessionRepository
+  const repository = yield* SessionRepository
   const sanctions = yield* SanctionRepository
   const secrets = yield* Secrets
   const tokens = yield* AccessTokens
@@ -60,7 +60,8 @@ export const makeCreateSession = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
 
-  const sessionOf = Effect.fnUntraced(function* (
+  /** Signs an access token and counts the player as active. */
+  const sessionView = Effect.fnUntraced(function* (
     player: PlayerRow,
     sessionId: SessionId,
     refreshToken: string
@@ -72,51 +73,51 @@ export const makeCreateSession = Effect.gen(function* () {
     return { player: playerView(player), accessToken, expiresIn, refreshToken }
   })
 
-  const opening = Effect.gen(function* () {
+  const newSession = Effect.gen(function* () {
     const now = yield* DateTime.now
     const sessionId = yield* newId.session
     const { hash: tokenHash, token } = yield* newRefreshToken(secrets, sessionId)
     const expiresAt = DateTime.addDuration(now, lifetime)
-    return { opened: { sessionId, tokenHash, now, expiresAt }, token }
+    return { session: { sessionId, tokenHash, now, expiresAt }, token }
   })
 
-  const openGuest = Effect.fn("Sessions.openGuest")(function* (
+  const createGuest = Effect.fn("Sessions.createGuest")(function* (
     environmentId: EnvironmentId,
     displayName: string | undefined
   ) {
-    const { opened, token } = yield* opening
-    const player = yield* newPlayer(environmentId, displayName, opened.now)
-    yield* rows.open({ ...opened, player })
-    const guest = { ...player, methods: [], emailVerified: false }
-    return yield* sessionOf(guest, opened.sessionId, token)
+    const { session, token } = yield* newSession
+    const player = yield* newGuest(environmentId, displayName, session.now)
+    yield* repository.createWithPlayer({ ...session, player })
+    const row = { ...player, methods: [], emailVerified: false }
+    return yield* sessionView(row, session.sessionId, token)
   }, withRandom)
 
   const signUp = Effect.fn("Sessions.signUp")(function* (
     environmentId: EnvironmentId,
-    { displayName, identity }: FirstSignIn
+    { displayName, identity }: SignUp
   ) {
-    const { opened, token } = yield* opening
-    const guest = yield* newPlayer(environmentId, displayName, opened.now)
+    const { session, token } = yield* newSession
+    const guest = yield* newGuest(environmentId, displayName, session.now)
     const player = { ...guest, isGuest: false }
-    const linked = { playerId: player.id, linkedAt: opened.now }
-    yield* rows.createWithIdentity({ ...opened, player }, { ...identity, environmentId, ...linked })
+    const link = { environmentId, playerId: player.id, linkedAt: session.now }
+    yield* repository.createWithIdentity({ ...session, player }, { ...identity, ...link })
     const { emailVerified, provider } = identity
     const isVerified = provider === "email" && emailVerified
-    const signedUp = { ...player, methods: [provider], emailVerified: isVerified }
-    return yield* sessionOf(signedUp, opened.sessionId, token)
+    const row = { ...player, methods: [provider], emailVerified: isVerified }
+    return yield* sessionView(row, session.sessionId, token)
   }, withRandom)
 
   const signIn = Effect.fn("Sessions.signIn")(function* (
     environmentId: EnvironmentId,
     playerId: PlayerId
   ) {
-    const { opened, token } = yield* opening
-    const player = yield* rows.resume({ ...opened, environmentId, playerId })
-    if (Option.isSome(player)) return yield* sessionOf(player.value, opened.sessionId, token)
-    const [standing] = yield* sanctions.playerStatuses(environmentId, [playerId])
-    const ban = standing && playerStatusOf(standing, opened.now).banned
+    const { session, token } = yield* newSession
+    const player = yield* repository.create({ ...session, environmentId, playerId })
+    if (Option.isSome(player)) return yield* sessionView(player.value, session.sessionId, token)
+    const [row] = yield* sanctions.playerStatuses(environmentId, [playerId])
+    const ban = row && playerStatusOf(row, session.now).banned
     return yield* ban ?? new PlayerNotFound()
   }, withRandom)
 
-  return { openGuest, sessionOf, signIn, signUp }
+  return { createGuest, sessionView, signIn, signUp }
 })

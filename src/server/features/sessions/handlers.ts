@@ -1,4 +1,4 @@
-/** `POST /v1/auth/guest`, `/refresh` and `/logout` (spec section 4.1). */
+/** `POST /v1/auth/guest`, `/refresh` and `/logout`. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -28,9 +28,9 @@ export const SessionsHttp = HttpApiBuilder.group(
       refresh: Effect.fnUntraced(function* ({ payload, request }) {
         const { environmentId } = yield* CurrentEnvironment
         const { refreshToken } = payload
-        // A made-up token must not use up the bucket of somebody's session.
-        const whose = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* takeToken(throttles, limits.refreshPerSession, `refresh:${environmentId}:${whose}`)
+        // A forged token must not exhaust the bucket of a real session.
+        const caller = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
+        yield* takeToken(throttles, limits.refreshPerSession, `refresh:${environmentId}:${caller}`)
         return yield* sessions.refresh(environmentId, refreshToken)
       }),
       logout: Effect.fnUntraced(function* ({ payload }) {

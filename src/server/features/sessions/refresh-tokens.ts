@@ -1,26 +1,26 @@
 /**
- * The form of refresh tokens: `rt_<session>.<256 random bits>.<mark>`. The random part makes a token
- * a secret, the session finds its row, and the mark proves that this service once issued it: so a
- * token that is neither current nor its parent is a used one, without a memory of all that were.
+ * Format of refresh tokens: `rt_<session>.<256 random bits>.<MAC>`. The session id locates the row. The
+ * MAC proves that this service issued the token. A token with a valid MAC that is neither current nor
+ * the parent was used before, so reuse is detected without storing old tokens.
  */
 import { Effect, Schema } from "effect"
 import { SessionId } from "#rpc/ids"
 import { randomSecret, type Secrets, sha256 } from "#server/platform/secrets"
 
-const form = /^rt_([0-9A-Z]{26})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{22})$/
+const pattern = /^rt_([0-9A-Z]{26})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{22})$/
 
 const isSessionId = Schema.is(SessionId)
 
-/** A refresh token as its parts say. */
+/** A parsed refresh token. */
 export interface RefreshToken {
   readonly sessionId: SessionId
-  /** What is remembered of it. */
+  /** SHA-256 of the token, as stored. */
   readonly hash: string
-  /** Whether this service issued it (under the present master key). */
-  readonly isMarked: boolean
+  /** Whether the MAC is valid under the current master key. */
+  readonly hasValidMac: boolean
 }
 
-/** A new token of a session, and what is remembered of it. */
+/** Generates a token of a session, with its hash. */
 export const newRefreshToken = Effect.fnUntraced(function* (
   secrets: Secrets["Service"],
   sessionId: SessionId
@@ -30,13 +30,17 @@ export const newRefreshToken = Effect.fnUntraced(function* (
   return { token, hash: sha256(token) }
 })
 
-/** The parts of a token; undefined when it has not the form of one. */
+/** Parses a token; undefined if it does not match the format. */
 export const parseRefreshToken = (
   secrets: Secrets["Service"],
   token: string
 ): RefreshToken | undefined => {
-  const [, session = "", random = "", mark = ""] = form.exec(token) ?? []
+  const [, session = "", random = "", mac = ""] = pattern.exec(token) ?? []
   const sessionId = `ses_${session}`
   if (!isSessionId(sessionId)) return undefined
-  return { sessionId, hash: sha256(token), isMarked: secrets.isMark(`${session}.${random}`, mark) }
+  return {
+    sessionId,
+    hash: sha256(token),
+    hasValidMac: secrets.isMark(`${session}.${random}`, mac)
+  }
 }

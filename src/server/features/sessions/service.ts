@@ -1,9 +1,10 @@
 /**
- * Sessions (spec sections 4.1 and 5, decisions 3.1.7-8, 3.2.2-3). A session is a chain of refresh
- * tokens that descends from one sign-in, of which only the newest works.
+ * Sessions: one sign-in on one device. Each session owns a family of refresh tokens, of which only the
+ * newest is valid.
  *
- * Within ten seconds of a rotation the token just replaced answers `refresh_race`: another tab was
- * faster. Presented later, or any older one: somebody has a copy, and the chain is revoked.
+ * Within ten seconds of a rotation, the replaced token gets `refresh_race`: another tab refreshed first.
+ * A replaced token that arrives later, or an older one, was copied. The service then revokes the
+ * session.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -23,113 +24,115 @@ import { SessionRepository } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
 import { Secrets } from "#server/platform/secrets"
 import { playerStatusOf, PlayerStatusCache } from "../players/status-cache.ts"
-import { type FirstSignIn, lifetime, makeCreateSession } from "./create.ts"
+import { lifetime, makeCreateSession, type SignUp } from "./create.ts"
 import { newRefreshToken, parseRefreshToken, type RefreshToken } from "./refresh-tokens.ts"
 
 type RefreshError = InvalidRefreshToken | SessionRevoked | PlayerBanned | RefreshRace
 
 const raceWindow = Duration.seconds(limits.refreshRaceSeconds)
 
-/** A player who proves by a refresh token who it is. */
+/** The player and the session of a valid refresh token. */
 interface SessionOwner {
   readonly playerId: PlayerId
   readonly sessionId: SessionId
 }
 
-/** The same of a player whom a ban may have signed out. */
+/** A player who may appeal: the ban that revoked the session, if one did. */
 interface Appellant {
   readonly playerId: PlayerId
   readonly sanctionId: SanctionId | null
 }
 
-/** Signs players in, and keeps them so. */
+/** Creates, refreshes and revokes sessions. */
 export class Sessions extends Context.Service<
   Sessions,
   {
-    /** A new guest player, signed in. */
+    /** Creates a guest player and its session. */
     readonly createGuest: (
       environmentId: EnvironmentId,
       displayName: string | undefined
     ) => Effect.Effect<Session>
-    /** A new player with a way to sign in, signed in. */
+    /** Creates a player with an identity, and its session. */
     readonly signUp: (
       environmentId: EnvironmentId,
-      first: FirstSignIn
+      signUp: SignUp
     ) => Effect.Effect<Session, IdentityConflict>
-    /** A player signs in on one device more. */
+    /** Adds a session to an existing player. */
     readonly signIn: (
       environmentId: EnvironmentId,
       playerId: PlayerId
     ) => Effect.Effect<Session, PlayerBanned | PlayerNotFound>
     /**
-     * Holds the player until the transaction ends, if this session of it is open. An access token
-     * outlives its session, but what makes another session of it must not.
+     * Locks the player until the commit, provided this session is open. Call it before creating another
+     * session from an access token: the token stays valid for up to 15 minutes after a revocation.
      */
     readonly lockOpenSession: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
       sessionId: string
     ) => Effect.Effect<void, SessionRevoked>
-    /** Ends the sessions of a player, all but the one that is kept, and their sockets on all nodes. */
+    /** Revokes the sessions of a player except `kept`. All nodes close the sockets of revoked sessions. */
     readonly revokeAll: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
       kept?: SessionId
     ) => Effect.Effect<void>
-    /** Whose current token of an open session it is. */
+    /** Identifies the owner of the current token of an open session, without rotating the token. */
     readonly authenticate: (
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<SessionOwner, InvalidRefreshToken | SessionRevoked>
-    /** The next session of a refresh token's chain. */
+    /** Rotates the refresh token and signs a new access token. */
     readonly refresh: (
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<Session, RefreshError>
-    /** Ends the chain of a refresh token, if it is one, and its sockets. */
+    /** Revokes the session of a refresh token and closes its sockets. Ignores unknown tokens. */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
-    /** When a session was ended, if it was. */
+    /** The time of revocation; undefined for an open or unknown session. */
     readonly revokedAt: (
       environmentId: EnvironmentId,
       sessionId: SessionId
     ) => Effect.Effect<DateTime.Utc | undefined>
-    /** Whose current token it is, and the ban that revoked its session, if one did. */
+    /** Like `authenticate`, but also accepts the current token of a session that a ban revoked. */
     readonly authenticateAppellant: (
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<Appellant, InvalidRefreshToken | SessionRevoked>
-    /** The chain that a token names, if this service issued it. */
+    /** The session id in a token, if the MAC proves that this service issued it. Reads no database. */
     readonly sessionIdOf: (token: string) => SessionId | undefined
   }
 >()("server/features/sessions/service/Sessions") {
   static readonly layer = Layer.effect(
     Sessions,
     Effect.gen(function* () {
-      const rows = yield* SessionRepository
+      const repository = yield* SessionRepository
       const sanctions = yield* SanctionRepository
-      const standings = yield* PlayerStatusCache
+      const statuses = yield* PlayerStatusCache
       const secrets = yield* Secrets
-      const { openGuest, sessionOf, signIn, signUp } = yield* makeCreateSession
+      const { createGuest, sessionView, signIn, signUp } = yield* makeCreateSession
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
-      yield* sweepDaily("Sessions", rows.sweep)
-      const current = makeCurrent(rows, secrets)
-      const revoke = makeRevoke(rows, standings)
+      yield* sweepDaily("Sessions", repository.sweep)
+      const findCurrent = makeFindCurrent(repository, secrets)
+      const revoke = makeRevoke(repository, statuses)
 
       return Sessions.of({
-        createGuest: openGuest,
+        createGuest,
         signIn,
         signUp,
 
-        lockOpenSession: Effect.fn("Sessions.hold")(function* (environmentId, playerId, sessionId) {
-          const isOpen = yield* rows.hold({ environmentId, playerId, sessionId })
-          if (!isOpen) return yield* new SessionRevoked()
-        }),
+        lockOpenSession: Effect.fn("Sessions.lockOpenSession")(
+          function* (environmentId, playerId, sessionId) {
+            const isOpen = yield* repository.lockOpenSession({ environmentId, playerId, sessionId })
+            if (!isOpen) return yield* new SessionRevoked()
+          }
+        ),
 
-        revokeAll: Effect.fn("Sessions.signOut")(function* (environmentId, playerId, kept) {
+        revokeAll: Effect.fn("Sessions.revokeAll")(function* (environmentId, playerId, kept) {
           const now = yield* DateTime.now
-          yield* rows.revokeOthers({ environmentId, playerId, kept: kept ?? null, now })
-          yield* standings.invalidate(environmentId, playerId)
+          yield* repository.revokeOthers({ environmentId, playerId, kept: kept ?? null, now })
+          yield* statuses.invalidate(environmentId, playerId)
         }),
 
         refresh: Effect.fn("Sessions.refresh")(function* (environmentId, token) {
@@ -139,52 +142,57 @@ export class Sessions extends Context.Service<
           const now = yield* DateTime.now
           const next = yield* newRefreshToken(secrets, sessionId)
           const expiresAt = DateTime.addDuration(now, lifetime)
-          const chain = { environmentId, sessionId }
-          const rotation = { ...chain, tokenHash, nextHash: next.hash, now, expiresAt }
-          const player = yield* rows.rotate(rotation)
-          if (Option.isSome(player)) return yield* sessionOf(player.value, sessionId, next.token)
-          return yield* refuse({ rows, sanctions, revoke }, environmentId, presented)
+          const key = { environmentId, sessionId }
+          const rotation = { ...key, tokenHash, nextHash: next.hash, now, expiresAt }
+          const player = yield* repository.rotate(rotation)
+          if (Option.isSome(player)) return yield* sessionView(player.value, sessionId, next.token)
+          return yield* refuseRotation({ repository, sanctions, revoke }, environmentId, presented)
         }, withRandom),
 
-        logout: makeLogout(rows, secrets, revoke),
+        logout: makeLogout(repository, secrets, revoke),
 
-        revokedAt: rows.revokedAt,
+        revokedAt: repository.revokedAt,
 
-        authenticate: Effect.fn("Sessions.holder")(function* (environmentId, token) {
-          const { isRevoked, playerId, sessionId } = yield* current(environmentId, token)
+        authenticate: Effect.fn("Sessions.authenticate")(function* (environmentId, token) {
+          const { isRevoked, playerId, sessionId } = yield* findCurrent(environmentId, token)
           if (isRevoked) return yield* new SessionRevoked()
           return { playerId, sessionId }
         }),
 
-        authenticateAppellant: Effect.fn("Sessions.appellant")(function* (environmentId, token) {
-          const { isRevoked, playerId, sanctionId } = yield* current(environmentId, token)
-          if (isRevoked && sanctionId === null) return yield* new SessionRevoked()
-          return { playerId, sanctionId }
-        }),
+        authenticateAppellant: Effect.fn("Sessions.authenticateAppellant")(
+          function* (environmentId, token) {
+            const { isRevoked, playerId, sanctionId } = yield* findCurrent(environmentId, token)
+            if (isRevoked && sanctionId === null) return yield* new SessionRevoked()
+            return { playerId, sanctionId }
+          }
+        ),
 
         sessionIdOf: (token) => {
           const presented = parseRefreshToken(secrets, token)
-          return presented?.isMarked === true ? presented.sessionId : undefined
+          return presented?.hasValidMac === true ? presented.sessionId : undefined
         }
       })
     })
   )
 }
 
-/** Ends a chain; all nodes look after its sockets. */
-const makeRevoke = (rows: SessionRepository["Service"], standings: PlayerStatusCache["Service"]) =>
+/** Revokes a session. All nodes then check the sockets of the player. */
+const makeRevoke = (
+  repository: SessionRepository["Service"],
+  statuses: PlayerStatusCache["Service"]
+) =>
   Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     { playerId, sessionId }: SessionOwner
   ) {
-    yield* rows.revoke({ environmentId, sessionId, now: yield* DateTime.now })
-    yield* standings.invalidate(environmentId, playerId)
+    yield* repository.revoke({ environmentId, sessionId, now: yield* DateTime.now })
+    yield* statuses.invalidate(environmentId, playerId)
   })
 
 type Revoke = ReturnType<typeof makeRevoke>
 
 const makeLogout = (
-  rows: SessionRepository["Service"],
+  repository: SessionRepository["Service"],
   secrets: Secrets["Service"],
   revoke: Revoke
 ) =>
@@ -192,41 +200,41 @@ const makeLogout = (
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return
     const { sessionId } = presented
-    const found = yield* rows.find({ environmentId, sessionId })
+    const found = yield* repository.find({ environmentId, sessionId })
     if (Option.isNone(found)) return
     const { parentHash, playerId, tokenHash } = found.value
     if (!isIssued(presented, [tokenHash, parentHash])) return
     yield* revoke(environmentId, { playerId, sessionId })
   })
 
-/** Only the newest token of a chain that has not ended proves anything. */
-const makeCurrent = (rows: SessionRepository["Service"], secrets: Secrets["Service"]) =>
+/** Finds the session whose current token this is, open or revoked, but not expired. */
+const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return yield* new InvalidRefreshToken()
     const { hash, sessionId } = presented
-    const found = yield* rows.find({ environmentId, sessionId })
+    const found = yield* repository.find({ environmentId, sessionId })
     if (Option.isNone(found)) return yield* new InvalidRefreshToken()
     const { expiresAt, playerId, revokedAt, sanctionId, tokenHash } = found.value
-    const isOver = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
-    if (hash !== tokenHash || isOver) return yield* new InvalidRefreshToken()
+    const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
+    if (hash !== tokenHash || isExpired) return yield* new InvalidRefreshToken()
     return { playerId, sessionId, isRevoked: revokedAt !== null, sanctionId }
   })
 
-/** A mark made under an earlier master key proves nothing, but a remembered hash does. */
+/** A MAC under an earlier master key proves nothing, but a stored hash does. */
 const isIssued = (
-  { hash, isMarked }: RefreshToken,
-  remembered: ReadonlyArray<string | null>
-): boolean => isMarked || remembered.includes(hash)
+  { hash, hasValidMac }: RefreshToken,
+  storedHashes: ReadonlyArray<string | null>
+): boolean => hasValidMac || storedHashes.includes(hash)
 
-/** Why a token did not rotate; revokes the chain when a used one is presented. */
-const refuse = Effect.fnUntraced(function* (
+/** Fails with the reason why a token was not rotated. Revokes the session if the token was reused. */
+const refuseRotation = Effect.fnUntraced(function* (
   {
+    repository,
     revoke,
-    rows,
     sanctions
   }: {
-    readonly rows: SessionRepository["Service"]
+    readonly repository: SessionRepository["Service"]
     readonly sanctions: SanctionRepository["Service"]
     readonly revoke: Revoke
   },
@@ -235,13 +243,13 @@ const refuse = Effect.fnUntraced(function* (
 ): Effect.fn.Return<never, RefreshError> {
   const { hash, sessionId } = presented
   const now = yield* DateTime.now
-  const found = yield* rows.find({ environmentId, sessionId })
+  const found = yield* repository.find({ environmentId, sessionId })
   if (Option.isNone(found)) return yield* new InvalidRefreshToken()
   const { expiresAt, parentHash, playerId, revokedAt, rotatedAt, tokenHash } = found.value
   if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
-  // Asked of the database: the ban may be younger than what this node has heard.
-  const [standing] = yield* sanctions.playerStatuses(environmentId, [playerId])
-  const ban = standing && playerStatusOf(standing, now).banned
+  // Reads the database: the cache of this node may not have seen the ban yet.
+  const [status] = yield* sanctions.playerStatuses(environmentId, [playerId])
+  const ban = status && playerStatusOf(status, now).banned
   if (ban !== undefined) return yield* ban
   if (revokedAt !== null) return yield* new SessionRevoked()
   if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()

@@ -1,7 +1,6 @@
 /**
- * Access tokens that were signed on this node, or whose signature was checked here, by the SHA-256 of
- * the token: a hot token costs a look-up, not a signature check. Bounded; the one unused for longest
- * makes room.
+ * LRU cache of verified access tokens, keyed by the SHA-256 of the token. It holds tokens that this node
+ * signed or verified, so a repeated token costs a lookup instead of a signature check.
  */
 import type { PlayerCaller } from "#rpc/auth"
 
@@ -17,7 +16,7 @@ export class TokenCache {
     return this.#callers.size
   }
 
-  /** The caller of a token, the end of its life included: the time is the asker's to compare. */
+  /** Returns the caller even if the token has expired: compare `expiresAt`. */
   get(hash: string): PlayerCaller | undefined {
     const caller = this.#callers.get(hash)
     if (caller === undefined) return undefined

@@ -1,10 +1,9 @@
 /**
- * Access tokens (spec sections 5.4 and 8, decisions 3.1.15): JWTs that live for 15 minutes, are
- * signed with ES256 by a key of this deployment, and name player, environment and session. Game
+ * Access tokens: JWTs (ES256, 15 minutes) that name the player, the environment and the session. Game
  * servers verify them offline with the published key set.
  *
- * The key pair is made once for a database and sealed under the master key. Only tokens of exactly
- * this form are looked at: one algorithm, a known key id, our issuer, canonical base64url.
+ * The key pair is generated once per database and sealed under the master key. Verification accepts one
+ * algorithm, known key ids, this issuer and canonical base64url only.
  */
 import { Clock, Context, DateTime, Effect, Layer, Schema } from "effect"
 import {
@@ -26,7 +25,7 @@ import { type SecretError, Secrets, sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { TokenCache } from "./token-cache.ts"
 
-/** Whom a token is for. */
+/** The claims that the caller of {@link AccessTokens} chooses. */
 export interface TokenSubject {
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
@@ -34,7 +33,7 @@ export interface TokenSubject {
   readonly isGuest: boolean
 }
 
-/** A JSON Web Key without its private part, as the key set shows it. */
+/** Public JSON Web Key of the key set (RFC 7517). */
 const PublicJwk = Schema.Struct({
   kty: Schema.Literal("EC"),
   crv: Schema.Literal("P-256"),
@@ -56,8 +55,8 @@ const tokenType = "at+jwt"
 const tokenMaxCharacters = 2048
 const purpose = "signing key"
 
-/** Three parts; a signature of 64 bytes, whose last character has no bits to spare. */
-const tokenForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]$/
+/** A compact JWS with a 64-byte signature. The last character must have no spare bits set. */
+const tokenPattern = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]$/
 
 const decodeClaims = Schema.decodeUnknownEffect(
   Schema.Struct({
@@ -73,12 +72,12 @@ export class AccessTokens extends Context.Service<
   AccessTokens,
   {
     readonly sign: (subject: TokenSubject) => Effect.Effect<string>
-    /** The player of a token that was issued for this environment. */
+    /** Verifies a token that was issued for this environment. */
     readonly verify: (
       token: string,
       environmentId: EnvironmentId
     ) => Effect.Effect<PlayerCaller, Unauthorized | TokenExpired>
-    /** The player of a token, whichever environment it was issued for. */
+    /** Verifies a token of any environment. */
     readonly identify: (token: string) => Effect.Effect<PlayerCaller, Unauthorized | TokenExpired>
     /** The public keys, newest first (RFC 7517). */
     readonly jwks: { readonly keys: ReadonlyArray<PublicJwk> }
@@ -93,8 +92,8 @@ export class AccessTokens extends Context.Service<
     Effect.gen(function* () {
       const { baseUrl } = yield* Settings
       const { privateKey, publicJwks } = yield* signingKeys
-      const verifySignature = yield* makeVerify(baseUrl, publicJwks)
-      const verified = new TokenCache(caches.verifiedTokens)
+      const verifySignature = yield* makeVerifySignature(baseUrl, publicJwks)
+      const cache = new TokenCache(caches.verifiedTokens)
       const [{ kid }] = publicJwks
       return AccessTokens.of({
         sign: Effect.fnUntraced(function* ({ environmentId, isGuest, playerId, sessionId }) {
@@ -107,24 +106,24 @@ export class AccessTokens extends Context.Service<
               .setProtectedHeader({ alg: algorithm, kid, typ: tokenType })
               .sign(privateKey)
           )
-          // Most players come to the node that has just signed them in.
+          // Most clients call the node that signed them in next.
           const caller = { playerId, environmentId, sessionId, isGuest, expiresAt: exp * 1000 }
-          verified.set(sha256(token), caller)
+          cache.set(sha256(token), caller)
           return token
         }),
         verify: Effect.fnUntraced(function* (token, environmentId) {
           if (token.length > tokenMaxCharacters) return yield* new Unauthorized()
           const hash = sha256(token)
           const now = yield* Clock.currentTimeMillis
-          const known = verified.get(hash)
-          if (known === undefined) {
+          const cached = cache.get(hash)
+          if (cached === undefined) {
             const caller = yield* verifySignature(token, environmentId, now)
-            verified.set(hash, caller)
+            cache.set(hash, caller)
             return caller
           }
-          if (known.environmentId !== environmentId) return yield* new Unauthorized()
-          if (known.expiresAt > now) return known
-          verified.delete(hash)
+          if (cached.environmentId !== environmentId) return yield* new Unauthorized()
+          if (cached.expiresAt > now) return cached
+          cache.delete(hash)
           return yield* new TokenExpired()
         }),
         identify: Effect.fnUntraced(function* (token) {
@@ -139,17 +138,18 @@ export class AccessTokens extends Context.Service<
 
 type Keys = readonly [PublicJwk, ...ReadonlyArray<PublicJwk>]
 
-/** The key pair of this deployment; the first process on a database makes it. */
+/** Loads the key pair. The first process on a database generates it. */
 const signingKeys = Effect.gen(function* () {
-  const rows = yield* SigningKeyRepository
+  const repository = yield* SigningKeyRepository
   const secrets = yield* Secrets
-  const found = yield* rows.all
-  const stored = found.length > 0 ? found : yield* rows.allOrCreate(makeKey)
+  const found = yield* repository.all
+  const stored = found.length > 0 ? found : yield* repository.allOrCreate(generateKey)
   const [newest, ...older] = yield* Effect.forEach(stored, (row) =>
     Effect.orDie(Schema.decodeEffect(PublicJwkText)(row.publicJwk))
   )
   const sealed = stored[0]?.privateJwkSealed
-  if (newest === undefined || sealed === undefined) return yield* Effect.die("no signing key")
+  if (newest === undefined || sealed === undefined)
+    return yield* Effect.die("Failed to load the signing key: the table signing_keys is empty")
   const text = yield* secrets.open(sealed, purpose)
   const jwk = yield* Effect.orDie(Schema.decodeEffect(PrivateJwkText)(text))
   const privateKey = yield* Effect.promise(() => importJWK(jwk, algorithm))
@@ -157,12 +157,12 @@ const signingKeys = Effect.gen(function* () {
   return { privateKey, publicJwks }
 })
 
-const makeKey = Effect.gen(function* () {
+const generateKey = Effect.gen(function* () {
   const secrets = yield* Secrets
   const jwk = yield* Effect.promise(async () => {
     const pair = await generateKeyPair(algorithm, { extractable: true })
-    const made = await exportJWK(pair.privateKey)
-    return { ...made, kid: await calculateJwkThumbprint(made), alg: algorithm, use: "sig" }
+    const exported = await exportJWK(pair.privateKey)
+    return { ...exported, kid: await calculateJwkThumbprint(exported), alg: algorithm, use: "sig" }
   })
   const privateJwk = yield* Schema.decodeUnknownEffect(PrivateJwk)(jwk)
   const publicJwk = yield* Schema.decodeUnknownEffect(PublicJwk)(jwk)
@@ -178,8 +178,8 @@ const makeKey = Effect.gen(function* () {
   return row
 }).pipe(Effect.orDie)
 
-/** The check of a token that this node has not seen yet. */
-const makeVerify = Effect.fnUntraced(function* (issuer: string, jwks: Keys) {
+/** Verifies the signature and the claims of a token. */
+const makeVerifySignature = Effect.fnUntraced(function* (issuer: string, jwks: Keys) {
   const keys = new Map(
     yield* Effect.forEach(jwks, (jwk) =>
       Effect.map(
@@ -193,7 +193,7 @@ const makeVerify = Effect.fnUntraced(function* (issuer: string, jwks: Keys) {
     audience: EnvironmentId | undefined,
     now: number
   ) {
-    if (!tokenForm.test(token)) return yield* new Unauthorized()
+    if (!tokenPattern.test(token)) return yield* new Unauthorized()
     const verified = yield* Effect.tryPromise({
       try: () =>
         jwtVerify(
