@@ -1,7 +1,6 @@
 /**
- * Bans as the banned player sees them, and the one appeal that each ban may have (spec sections 3 and
- * 4.2, decisions 3.3). A player whose session is over appeals with the refresh token that the ban has
- * revoked.
+ * A player's own bans and appeals. Each ban allows one appeal. A player without a session appeals with
+ * the refresh token that the ban revoked.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -23,8 +22,8 @@ export const AppealStatus = Schema.Literals(["open", "accepted", "rejected"])
 export type AppealStatus = typeof AppealStatus.Type
 
 /**
- * A ban. `note` is what the operator has left for the player; without `expiresAt` the ban stands until
- * it is lifted. `appeal` is absent until there is one; `response` is the operator's reply.
+ * A ban. `note` is the operator's message to the player. Without `expiresAt` the ban lasts until it is
+ * lifted. `appeal` is absent until the player appeals; `response` is the operator's reply.
  */
 export const Sanction = Schema.Struct({
   id: SanctionId,
@@ -56,7 +55,7 @@ export class SanctionsApi extends HttpApiGroup.make("sanctions")
   .add(
     HttpApiEndpoint.get("list", "/sanctions", {
       success: Schema.Struct({ sanctions: Schema.Array(Sanction) })
-    }).annotate(OpenApi.Summary, "The player's own bans, newest first"),
+    }).annotate(OpenApi.Summary, "List the player's own bans, newest first"),
     HttpApiEndpoint.post("appeal", "/sanctions/:sanctionId/appeal", {
       params: { sanctionId: Schema.String },
       payload: Schema.Struct({ message: Message }),
@@ -71,7 +70,7 @@ export class SanctionsApi extends HttpApiGroup.make("sanctions")
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
 
-/** `/v1/auth/appeal`: for the player whose sessions the ban has ended. */
+/** `/v1/auth/appeal`: for a player whose sessions the ban has revoked. */
 export class AppealsApi extends HttpApiGroup.make("appeals")
   .add(
     HttpApiEndpoint.post("appeal", "/appeal", {

@@ -1,6 +1,6 @@
 /**
- * The audit log of a project (spec section 4.9, decisions 3.13.6): every change that a developer or a
- * secret key made, with who, what, when and from where. It is append-only and kept for 400 days.
+ * Audit log of a project: every change by a developer or a secret key, with actor, action, time and
+ * address. It is append-only, and entries are kept for 400 days.
  *
  * Timestamps are ISO 8601 UTC.
  */
@@ -12,7 +12,7 @@ import { memberParams, underMember } from "./mounts.ts"
 
 export const ActorKind = Schema.Literals(["developer", "key", "system"])
 
-/** What can have been done. A client must take actions that it does not know, too. */
+/** Audited actions. A client must tolerate unknown ones. */
 export type AuditAction =
   | "appeal.resolve"
   | "channel.delete"
@@ -33,25 +33,25 @@ export type AuditAction =
   | "provider.put"
   | "webhookSecret.rotate"
 
-/** A key is named by its first characters, a developer by name or email. */
+/** The actor of a change; `name` is a key's prefix, or a developer's name or email. */
 export const AuditActor = Schema.Struct({
   kind: ActorKind,
   id: Schema.String,
   name: Schema.String
 })
 
-/** One change; `env` is null for what concerns the whole project. */
+/** One change; `env` is null for a change of the whole project. */
 export const AuditEntry = Schema.Struct({
   id: Schema.String,
   at: Schema.String,
   env: Schema.NullOr(EnvironmentName),
   actor: AuditActor,
-  /** The address that the request came from; of IPv6 the network. */
+  /** The client address of the request; for IPv6 the network prefix. */
   address: Schema.NullOr(Schema.String),
   /** For instance `player.ban`. */
   action: Schema.String,
   target: Schema.Struct({ kind: Schema.String, id: Schema.String }),
-  /** What else is worth knowing, before and after where that is small; never a secret. */
+  /** Details of the action, with small values before and after; never a secret. */
   details: Schema.Record(Schema.String, Schema.Json)
 })
 export type AuditEntry = typeof AuditEntry.Type
@@ -61,8 +61,8 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-/** No database text holds a NUL, so nothing has such a name. */
-const Exactly = Schema.optionalKey(
+/** An exact-match filter. No stored value contains control characters, such as NUL. */
+const ExactMatch = Schema.optionalKey(
   Schema.String.check(
     Schema.isBetweenLength(1, 256),
     Schema.isPattern(/^\P{Cc}*$/u, { message: "Expected no control characters" })
@@ -76,17 +76,17 @@ export class AuditApi extends underMember(
       params: memberParams,
       query: {
         limit: Schema.optionalKey(Limit),
-        before: Exactly,
+        before: ExactMatch,
         env: Schema.optionalKey(EnvironmentName),
-        /** These three: exactly this action, this actor's id, this target's id. */
-        action: Exactly,
-        actor: Exactly,
-        target: Exactly
+        /** Exact-match filters: the action, the actor's id and the target's id. */
+        action: ExactMatch,
+        actor: ExactMatch,
+        target: ExactMatch
       },
       success: Schema.Struct({
         entries: Schema.Array(AuditEntry),
         nextBefore: Schema.NullOr(Schema.String)
       })
-    }).annotate(OpenApi.Summary, "Who changed what, newest first")
+    }).annotate(OpenApi.Summary, "List the entries of the audit log, newest first")
   )
 ) {}

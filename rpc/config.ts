@@ -1,6 +1,6 @@
 /**
- * The environment config over HTTP (spec section 4.7, decisions 3.5): the raw document goes in and
- * out, so that `pull` and `push` round-trip; the document itself is `./config/document.ts`.
+ * Environment config over HTTP. The endpoints exchange the raw document, so that `pull` and `push`
+ * round-trip; `rpc/config-document/document.ts` defines its schema.
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -18,7 +18,7 @@ import { exceedsDepth } from "./json.ts"
 import { config, http } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 
-/** The answer of a push: the version in force and what the push changed. */
+/** Response of a push: the current version, the changed paths and the warnings. */
 export const ConfigPushed = Schema.Struct({
   configVersion: Schema.Int,
   changed: Schema.Array(Schema.String),
@@ -26,16 +26,16 @@ export const ConfigPushed = Schema.Struct({
 })
 export type ConfigPushed = typeof ConfigPushed.Type
 
-/** A document as a push brings it: JSON whose rules are looked at later, but not without a bottom. */
+/** The payload of a push: JSON of bounded depth. The schema of the config is checked later. */
 const Pushed = Schema.Unknown.check(
   Schema.makeFilter((document) =>
     exceedsDepth(document, config.documentDepthMax)
-      ? `Expected at most ${config.documentDepthMax} levels`
+      ? `Expected at most ${config.documentDepthMax} levels of nesting`
       : undefined
   )
 ).pipe(Schema.decodeTo(Schema.Json))
 
-/** A version that was pushed: by a key (its id), a developer or `system`, at an ISO 8601 time. */
+/** A pushed version. `pushedBy` is the id of a key or a developer, or `system`; `createdAt` is ISO 8601. */
 export const ConfigVersion = Schema.Struct({
   configVersion: Schema.Int,
   pushedBy: Schema.String,
@@ -56,14 +56,14 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.get("read", "/config", {
       params,
       success: HttpApiSchema.WithHeaders(Schema.Json, { etag: Schema.String })
-    }).annotate(OpenApi.Summary, "The config document in force"),
+    }).annotate(OpenApi.Summary, "Read the current config document"),
     HttpApiEndpoint.put("push", "/config", {
       params,
       headers: { "if-match": Schema.optionalKey(Schema.String) },
       payload: Pushed,
       success: ConfigPushed,
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
-    }).annotate(OpenApi.Summary, "Validate a whole config document and put it in force"),
+    }).annotate(OpenApi.Summary, "Validate a whole config document and apply it"),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
       query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(VersionText) },
@@ -71,26 +71,27 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
         versions: Schema.Array(ConfigVersion),
         nextCursor: Schema.NullOr(Schema.String)
       })
-    }).annotate(OpenApi.Summary, "The versions that were pushed, newest first"),
+    }).annotate(OpenApi.Summary, "List the pushed versions, newest first"),
     HttpApiEndpoint.get("version", "/config/versions/:version", {
       params: { ...params, version: VersionText },
       success: Schema.Json,
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "The config document of a version")
+    }).annotate(OpenApi.Summary, "Read the config document of a version")
   )
 
-/** `/v1/config`: master data of the key's environment, and every version of it. */
+/** `/v1/config`: the config of the key's environment and its versions. */
 export class ConfigApi extends documents("config", keyParams)
   .prefix("/v1")
   .middleware(Requests)
   .middleware(SecretKey) {}
 
-/** The same for the developers of the project. */
+/** The same endpoints for the developers of the project. */
 export class ProjectConfigApi extends underProject(documents("projectConfig", projectParams)) {}
 
 /**
- * A feature of an environment. `source` says what turns it on: the config's switch at `configPath`,
- * or an endpoint (then there is no path). What is not `offered` by this deployment cannot be on.
+ * State of a feature in an environment. `source` says what enables it: the config switch at
+ * `configPath`, or an endpoint (then the path is null). A feature that is not `offered` by the
+ * deployment cannot be enabled.
  */
 export const FeatureState = Schema.Struct({
   key: Schema.String,
@@ -107,18 +108,18 @@ const features = <Id extends string, P extends MountParams>(id: Id, params: P) =
     HttpApiEndpoint.get("list", "/features", {
       params,
       success: Schema.Struct({ features: Schema.Array(FeatureState) })
-    }).annotate(OpenApi.Summary, "Every feature, and whether it is on")
+    }).annotate(OpenApi.Summary, "List all features and whether they are enabled")
   )
 
-/** `/v1/admin/features`: every feature of the key's environment (spec section 4.7, decisions 3.5.5). */
+/** `/v1/admin/features`: all features of the key's environment. */
 export class FeaturesApi extends underKey(features("features", keyParams)) {}
 
-/** The same for the developers of the project. */
+/** The same endpoints for the developers of the project. */
 export class ProjectFeaturesApi extends underProject(features("projectFeatures", projectParams)) {}
 
 /**
- * `/v1/gamedata/definitions`: the public part of the config, for pages and apps (spec section 4.3).
- * May be kept for a minute; with `If-None-Match` an unchanged one is 304 without a body.
+ * `/v1/gamedata/definitions`: the public part of the config, for pages and apps. Clients may cache it
+ * for a minute. A request with a matching `If-None-Match` gets 304 without a body.
  */
 export class DefinitionsApi extends HttpApiGroup.make("definitions")
   .add(
@@ -131,7 +132,7 @@ export class DefinitionsApi extends HttpApiGroup.make("definitions")
         }),
         HttpApiSchema.Empty(304)
       ]
-    }).annotate(OpenApi.Summary, "The public part of the config")
+    }).annotate(OpenApi.Summary, "Read the public part of the config")
   )
   .prefix("/v1/gamedata")
   .middleware(Requests)

@@ -1,6 +1,6 @@
 /**
- * Developers: the people at the dashboard (spec section 4.9, decisions 3.13.1-2). A session is a
- * `kds_` token, shown once, that lasts 30 days from its last use.
+ * Developer accounts, for people who use the dashboard. A session is a `kds_` token, shown once, that
+ * expires 30 days after its last use.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -20,7 +20,7 @@ import {
 import { DeveloperId } from "./ids.ts"
 import { developers } from "./limits.ts"
 
-/** A developer as the developer sees it. */
+/** A developer's own account. */
 export const Developer = Schema.Struct({
   id: DeveloperId,
   email: Schema.String,
@@ -30,7 +30,7 @@ export const Developer = Schema.Struct({
 })
 export type Developer = typeof Developer.Type
 
-/** A developer who has just signed in; `expiresAt` moves on whenever the token is used. */
+/** Response of a sign-in; each use of the token extends `expiresAt`. */
 export const DeveloperSignedIn = Schema.Struct({
   developer: Developer,
   token: Schema.String,
@@ -62,25 +62,25 @@ export type Signup = typeof Signup.Type
 
 export const Login = Schema.Struct({ email: Email, password: GivenPassword })
 
-/** What proves that it is the developer who asks: the password, or a fresh external sign-in. */
+/** Proof of the developer's identity: the password, or a recent external sign-in. */
 const proof = {
   password: Schema.optionalKey(GivenPassword),
   reauthToken: Schema.optionalKey(Schema.String)
 }
 
-/** `/v1/developers`: signing up and in. No key is needed. */
+/** `/v1/developers`: sign-up and sign-in, without an API key. */
 export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
   .add(
     HttpApiEndpoint.post("signup", "/signup", {
       payload: Signup,
       success: DeveloperSignedIn,
       error: [wire(SignupsClosed), wire(EmailTaken), wire(InvalidInviteCode), wire(InviteCodeUsed)]
-    }).annotate(OpenApi.Summary, "Make a developer's account and sign it in"),
+    }).annotate(OpenApi.Summary, "Create a developer account and sign in"),
     HttpApiEndpoint.post("login", "/login", {
       payload: Login,
       success: DeveloperSignedIn,
       error: wire(InvalidCredentials)
-    }).annotate(OpenApi.Summary, "Sign a developer in")
+    }).annotate(OpenApi.Summary, "Sign in as a developer")
   )
   .prefix("/v1/developers")
   .middleware(Requests) {}
@@ -96,7 +96,7 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
     ),
     HttpApiEndpoint.get("me", "/me", {
       success: Schema.Struct({ developer: Developer })
-    }).annotate(OpenApi.Summary, "The developer of this session"),
+    }).annotate(OpenApi.Summary, "Read the developer of this session"),
     HttpApiEndpoint.post("password", "/me/password", {
       payload: Schema.Struct({
         currentPassword: proof.password,
@@ -108,20 +108,20 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
     }).annotate(OpenApi.Summary, "Set or change the password; other sessions end"),
     HttpApiEndpoint.get("identities", "/me/identities", { success: identities }).annotate(
       OpenApi.Summary,
-      "The external accounts that this developer signs in with"
+      "List the external accounts that this developer signs in with"
     ),
     HttpApiEndpoint.delete("unlink", "/me/identities/:provider", {
       params: { provider: Schema.String },
       payload: Schema.Struct(proof),
       success: identities,
       error: [wire(InvalidCredentials), wire(LastLoginMethod), wire(NotFound)]
-    }).annotate(OpenApi.Summary, "Stop signing in with an external account")
+    }).annotate(OpenApi.Summary, "Unlink an external account")
   )
   .prefix("/v1/developers")
   .middleware(Requests)
   .middleware(DeveloperSession) {}
 
-/** What a deployment is and offers; `signups` says who may sign up right now. */
+/** Capabilities of a deployment; `signups` is the current sign-up policy. */
 export const PlatformInfo = Schema.Struct({
   name: Schema.String,
   version: Schema.String,
@@ -132,12 +132,12 @@ export const PlatformInfo = Schema.Struct({
   features: Schema.Array(Schema.Literals(Object.values(featureTable).map(({ key }) => key)))
 })
 
-/** `/v1/platform`: what a dashboard asks before anybody has signed in. */
+/** `/v1/platform`: public information for the dashboard's sign-in page. */
 export class PlatformApi extends HttpApiGroup.make("platform")
   .add(
     HttpApiEndpoint.get("info", "/info", { success: PlatformInfo }).annotate(
       OpenApi.Summary,
-      "What this deployment is and offers"
+      "Read the version and capabilities of this deployment"
     )
   )
   .prefix("/v1/platform")

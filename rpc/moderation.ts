@@ -1,6 +1,6 @@
 /**
- * Moderation by the operator (spec section 4.8, decisions 3.3): bans, their appeals, whose token it
- * is, age groups. Publishable keys have no part in it.
+ * Moderation for operators: bans, appeals, token verification and age groups. Publishable keys have no
+ * access.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -19,7 +19,7 @@ import { http, moderation } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 import { textUpTo } from "./text.ts"
 
-/** A player after a ban or its end. `revokedSessions` counts the sessions that this ban has ended. */
+/** A player after a ban or unban. `revokedSessions` counts the sessions that this call revoked. */
 export const BanResult = Schema.Struct({
   player: Schema.Struct({
     id: PlayerId,
@@ -33,8 +33,8 @@ export const BanResult = Schema.Struct({
 export type BanResult = typeof BanResult.Type
 
 /**
- * `reason` is for operators, `publicNote` for the player. Without `durationHours` the ban stands until
- * it is lifted; only a secret key may set it.
+ * A ban request. `reason` is shown to operators, `publicNote` to the player. Without `durationHours` the
+ * ban lasts until it is lifted; only a secret key may set it.
  */
 export const Ban = Schema.Struct({
   reason: Schema.optionalKey(textUpTo(moderation.reasonMaxCharacters)),
@@ -45,14 +45,14 @@ export const Ban = Schema.Struct({
 })
 export type Ban = typeof Ban.Type
 
-/** A ban as operators see it. */
+/** The operators' view of a ban. */
 export const OperatorSanction = Schema.Struct({
   ...Sanction.fields,
   reason: Schema.NullOr(Schema.String)
 })
 export type OperatorSanction = typeof OperatorSanction.Type
 
-/** An appeal as operators see it, with the ban and the player. */
+/** The operators' view of an appeal, with the ban and the player. */
 export const AppealItem = Schema.Struct({
   id: AppealId,
   sanctionId: SanctionId,
@@ -66,8 +66,8 @@ export const AppealItem = Schema.Struct({
 })
 export type AppealItem = typeof AppealItem.Type
 
-/** Where the last page ended: among the open ones (0) or the others (1), and at which. */
-const cursorForm = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
+/** Cursor of a page: 0 for open or 1 for closed appeals, then the last appeal's id. */
+const cursorPattern = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
 
 const Limit = Schema.FiniteFromString.check(
   Schema.isInt(),
@@ -81,12 +81,12 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
       payload: Ban,
       success: BanResult,
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Ban a player, or change the reason and the end of the ban"),
+    }).annotate(OpenApi.Summary, "Ban a player, or change the reason and expiry of the active ban"),
     HttpApiEndpoint.post("unban", "/players/:playerId/unban", {
       params: { ...params, playerId: Schema.String },
       success: BanResult,
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "Lift the ban of a player"),
+    }).annotate(OpenApi.Summary, "Lift a player's ban"),
     HttpApiEndpoint.put("age", "/players/:playerId/age", {
       params: { ...params, playerId: Schema.String },
       payload: Schema.Struct({ band: AgeBand }),
@@ -104,19 +104,19 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
         })
       }),
       error: [wire(InvalidToken), wire(TokenExpired), wire(PlayerNotFound)]
-    }).annotate(OpenApi.Summary, "The player of an access token; a banned one, too"),
+    }).annotate(OpenApi.Summary, "Verify an access token and return its player, banned or not"),
     HttpApiEndpoint.get("appeals", "/appeals", {
       params,
       query: {
         status: Schema.optionalKey(AppealStatus),
         limit: Schema.optionalKey(Limit),
-        cursor: Schema.optionalKey(Schema.String.check(Schema.isPattern(cursorForm)))
+        cursor: Schema.optionalKey(Schema.String.check(Schema.isPattern(cursorPattern)))
       },
       success: Schema.Struct({
         appeals: Schema.Array(AppealItem),
         nextCursor: Schema.NullOr(Schema.String)
       })
-    }).annotate(OpenApi.Summary, "Appeals against bans, the open ones first, oldest first"),
+    }).annotate(OpenApi.Summary, "List appeals against bans, open ones first, then oldest first"),
     HttpApiEndpoint.post("resolve", "/appeals/:appealId/resolve", {
       params: { ...params, appealId: Schema.String },
       payload: Schema.Struct({
@@ -128,10 +128,10 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
     }).annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
   )
 
-/** Bans, appeals, tokens and age groups, for secret keys. */
+/** Moderation endpoints for secret keys. */
 export class ModerationApi extends underKey(moderationOf("moderation", keyParams)) {}
 
-/** The same for the developers of the project. */
+/** The same endpoints for the developers of the project. */
 export class ProjectModerationApi extends underProject(
   moderationOf("projectModeration", projectParams)
 ) {}

@@ -1,6 +1,6 @@
 /**
- * News by mail (spec section 2.2, decisions 3.2.14): whether sign-up screens may ask, and what a player
- * has chosen. This service keeps the choice and sends nothing.
+ * Opt-in for news by email: whether sign-up screens may offer it, and the player's choice. The service
+ * stores the choice and sends no news.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -14,7 +14,7 @@ export class NewsApi extends HttpApiGroup.make("news")
   .add(
     HttpApiEndpoint.get("enabled", "/opt-in", { success: Schema.Struct({ enabled }) }).annotate(
       OpenApi.Summary,
-      "Whether players may be asked; never in apps for kids"
+      "Read whether the opt-in may be offered; never in apps for kids"
     ),
     HttpApiEndpoint.put("choose", "/opt-in", {
       payload: Schema.Struct({ optIn: Schema.Boolean }),
@@ -23,7 +23,7 @@ export class NewsApi extends HttpApiGroup.make("news")
     })
       .annotate(
         OpenApi.Summary,
-        "Choose; while this player may not be asked nothing is stored, and optIn is false"
+        "Store the choice; while the opt-in is not offered, nothing is stored and optIn is false"
       )
       .middleware(PlayerToken)
   )

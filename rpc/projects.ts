@@ -1,6 +1,6 @@
 /**
- * Projects, their keys, and what their members see of an environment (spec section 4.9, decisions
- * 3.13.3-5). All of it is for developers; to who is not a member of a project it does not exist.
+ * Projects, API keys, and the dashboard's reads of an environment, for developers. A developer who is
+ * not a member of a project gets 404.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -23,7 +23,7 @@ import { PublicRoom } from "./rooms.ts"
 import { SaveItem } from "./saves.ts"
 import { StatsRead } from "./stats.ts"
 
-/** The stored form of a project's name. */
+/** Converts a project name to its stored form. */
 export const normalizeProjectName = (text: string): string => text.normalize("NFC").trim()
 
 /** 1 to 80 characters after NFC normalization and trimming, no control characters. */
@@ -38,8 +38,8 @@ export const ProjectName = Schema.String.check(
 )
 
 /**
- * A key. `prefix` are its first characters; `plain` is a publishable key as it is, null of a secret
- * one, which is shown only when it is made. `lastUsedAt` is some seconds behind.
+ * An API key. `prefix` is its first eight characters. `plain` is the full publishable key, and null for
+ * a secret key, which is shown only once after creation. `lastUsedAt` is some seconds behind.
  */
 export const ProjectKey = Schema.Struct({
   id: KeyId,
@@ -51,7 +51,7 @@ export const ProjectKey = Schema.Struct({
 })
 export type ProjectKey = typeof ProjectKey.Type
 
-/** A project with the keys of its environments that are not revoked. Its slug never changes. */
+/** A project with the active keys of its environments. The slug never changes. */
 export const Project = Schema.Struct({
   id: ProjectId,
   name: Schema.String,
@@ -72,7 +72,7 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
   .add(
     HttpApiEndpoint.get("list", "/projects", {
       success: Schema.Struct({ projects: Schema.Array(Project) })
-    }).annotate(OpenApi.Summary, "The projects that this developer is a member of"),
+    }).annotate(OpenApi.Summary, "List the projects that this developer is a member of"),
     HttpApiEndpoint.post("create", "/projects", {
       payload: Schema.Struct({ name: ProjectName }),
       success: Schema.Struct({
@@ -80,7 +80,7 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
         plainKeys: Schema.Struct({ development: PlainKeys, production: PlainKeys })
       }),
       error: [wire(NameReserved), wire(TooManyProjects)]
-    }).annotate(OpenApi.Summary, "Make a project; its keys are shown in plain text this once")
+    }).annotate(OpenApi.Summary, "Create a project; the response shows its keys in plain text once")
   )
   .prefix("/v1")
   .middleware(Requests)
@@ -91,7 +91,7 @@ export class ProjectApi extends underMember(
   HttpApiGroup.make("project").add(
     HttpApiEndpoint.get("get", "/", { params: memberParams, success: projectAnswer }).annotate(
       OpenApi.Summary,
-      "A project"
+      "Read a project"
     ),
     HttpApiEndpoint.patch("rename", "/", {
       params: memberParams,
@@ -106,16 +106,16 @@ export class ProjectApi extends underMember(
     HttpApiEndpoint.delete("delete", "/", {
       params: memberParams,
       success: Schema.Struct({ deleted: Schema.Literal(true) })
-    }).annotate(OpenApi.Summary, "Remove a project with everything of it; irreversible"),
+    }).annotate(OpenApi.Summary, "Delete a project with all its data; irreversible"),
     HttpApiEndpoint.delete("revokeKey", "/keys/:keyId", {
       params: { ...memberParams, keyId: Schema.String },
       success: Schema.Struct({ key: Schema.Struct({ id: KeyId, revokedAt: Schema.String }) }),
       error: wire(NotFound)
-    }).annotate(OpenApi.Summary, "Revoke a key, on every node within a second")
+    }).annotate(OpenApi.Summary, "Revoke a key on all nodes within a second")
   )
 ) {}
 
-/** A player as a list shows it; `lastSeenAt` is when it last signed in or renewed its session. */
+/** A player in a list; `lastSeenAt` is the time of the last sign-in or token refresh. */
 export const ListedPlayer = Schema.Struct({
   id: PlayerId,
   displayName: Schema.String,
@@ -127,7 +127,7 @@ export const ListedPlayer = Schema.Struct({
 })
 export type ListedPlayer = typeof ListedPlayer.Type
 
-/** A player with everything that is known of it; what is not known is null. */
+/** A player with all stored details; unknown values are null. */
 export const PlayerDetail = Schema.Struct({
   ...ListedPlayer.fields,
   email: Schema.NullOr(Schema.String),
@@ -136,7 +136,7 @@ export const PlayerDetail = Schema.Struct({
   bannedAt: Schema.NullOr(Schema.String),
   banReason: Schema.NullOr(Schema.String),
   banExpiresAt: Schema.NullOr(Schema.String),
-  /** The player's bans, newest first, with what only operators see of them. */
+  /** The player's bans, newest first, with the operator's reasons. */
   sanctions: Schema.Array(OperatorSanction),
   saves: Schema.Array(SaveItem),
   stats: StatsRead.fields.stats,
@@ -151,7 +151,7 @@ export const PlayerDetail = Schema.Struct({
 })
 export type PlayerDetail = typeof PlayerDetail.Type
 
-/** The day is UTC; the last of the days is today. */
+/** Key figures of an environment. Days are UTC dates; the last one is today. */
 export const Overview = Schema.Struct({
   players: Schema.Struct({ total: Schema.Int, guests: Schema.Int }),
   dailyActives: Schema.Array(Schema.Struct({ date: Schema.String, count: Schema.Int })),
@@ -162,8 +162,8 @@ export const Overview = Schema.Struct({
 export type Overview = typeof Overview.Type
 
 /**
- * What is alive, some seconds old: at most 500 rooms and channels. `players` of a room counts seats,
- * `connected` those with a connection; `truncated` says that there is more.
+ * Live rooms, queues and channels, some seconds old: at most 500 rooms and 500 channels. `players` of a
+ * room counts seats, `connected` the seats with a connection. `truncated` means that there are more.
  */
 export const LiveView = Schema.Struct({
   rooms: Schema.Array(
@@ -189,10 +189,10 @@ const Limit = Schema.FiniteFromString.check(
   Schema.isBetween({ minimum: 1, maximum: http.pageMax })
 )
 
-/** Where a page ends: at a player, and of a search by name also at a name. */
+/** Cursor of a page: the last player's id, in a search by name followed by the name. */
 const PlayerCursor = Schema.String.check(
   Schema.isPattern(/^pl_[0-9A-HJKMNP-TV-Z]{26}(?:\.[A-Za-z0-9_-]{1,512})?$/, {
-    message: "Expected the nextCursor of an answer"
+    message: "Expected the nextCursor of a previous response"
   })
 )
 
@@ -207,7 +207,7 @@ const Search = {
   limit: Schema.optionalKey(Limit)
 }
 
-/** `/v1/projects/:projectId/environments/:env`: keys and views of one environment. */
+/** `/v1/projects/:projectId/environments/:env`: keys and dashboard reads of one environment. */
 export class EnvironmentApi extends underProject(
   HttpApiGroup.make("environment").add(
     HttpApiEndpoint.post("createKey", "/keys", {
@@ -215,11 +215,14 @@ export class EnvironmentApi extends underProject(
       payload: Schema.Struct({ kind: KeyKind }),
       success: Schema.Struct({ key: ProjectKey, plain: Schema.String }),
       error: wire(TooManyKeys)
-    }).annotate(OpenApi.Summary, "Make a key; it is shown in plain text this once"),
+    }).annotate(OpenApi.Summary, "Create a key; the response shows it in plain text once"),
     HttpApiEndpoint.get("overview", "/overview", {
       params: projectParams,
       success: Overview
-    }).annotate(OpenApi.Summary, "Players, daily actives, config version, keys"),
+    }).annotate(
+      OpenApi.Summary,
+      "Read player counts, daily active players, config version and keys"
+    ),
     HttpApiEndpoint.get("players", "/players", {
       params: projectParams,
       query: Search,
@@ -229,16 +232,16 @@ export class EnvironmentApi extends underProject(
       })
     }).annotate(
       OpenApi.Summary,
-      "Players, the newest first; with q by id, email or beginning of the name"
+      "List players, newest first; with q find them by id, email or name prefix"
     ),
     HttpApiEndpoint.get("player", "/players/:playerId", {
       params: { ...projectParams, playerId: Schema.String },
       success: Schema.Struct({ player: PlayerDetail }),
       error: wire(PlayerNotFound)
-    }).annotate(OpenApi.Summary, "A player with saves, stats and sessions"),
+    }).annotate(OpenApi.Summary, "Read a player with bans, saves, stats and sessions"),
     HttpApiEndpoint.get("realtime", "/realtime", {
       params: projectParams,
       success: LiveView
-    }).annotate(OpenApi.Summary, "Rooms, queues and channels that are alive")
+    }).annotate(OpenApi.Summary, "List live rooms, queues and channels")
   )
 ) {}

@@ -19,7 +19,7 @@ import {
 } from "./errors/codes.ts"
 import { saves } from "./limits.ts"
 
-/** The name of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first a letter or digit. */
+/** Key of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first is a letter or digit. */
 export const SaveKey = Schema.String.check(
   Schema.isPattern(new RegExp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,${saves.keyMaxCharacters - 1}}$`), {
     message: "Expected 1 to 64 letters, digits, _ . or -, the first a letter or digit"
@@ -43,11 +43,11 @@ export const SaveItem = Schema.Struct({
 })
 export type SaveItem = typeof SaveItem.Type
 
-/** A save. */
+/** A save with its data. */
 export const Save = Schema.Struct({ ...SaveItem.fields, data: Schema.Json })
 export type Save = typeof Save.Type
 
-/** The body of a write. Without `ifVersion` the last writer wins. */
+/** Body of a write. Without `ifVersion` the last write wins. */
 export const SavePut = Schema.Struct({
   data: Schema.Json,
   ifVersion: Schema.optionalKey(IfVersion)

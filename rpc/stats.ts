@@ -1,9 +1,9 @@
 /**
- * Stats (spec sections 2.1, 2.2 and 4.3, decisions 3.4.4-7): numbers that players report, combined as
- * the config says, for all time and for the day, the ISO week and the month of `resetTimeZone`.
+ * Stats: numbers that players report. The config sets how they are aggregated, for all time and for the
+ * day, the ISO week and the month of `resetTimeZone`.
  *
- * A report is checked value by value; a value that fails comes back in `rejected` with its reason,
- * and the others are stored all the same, together.
+ * Each value of a report is checked separately. A failing value is returned in `rejected` with a reason;
+ * the others are stored together.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -28,8 +28,8 @@ export const PeriodValues = Schema.Struct({
 export type PeriodValues = typeof PeriodValues.Type
 
 /**
- * Why a value was not stored: the config has no such stat; above `maxPerSubmit`; outside a rule's
- * range; refused by the developer's server; that server did not answer and `onFailure` is `reject`.
+ * Why a value was not stored: the config has no such stat, the value is above `maxPerSubmit` or outside
+ * a rule's range, the webhook rejected it, or the webhook failed and `onFailure` is `reject`.
  */
 export const RejectionReason = Schema.Literals([
   "unknown_stat",
@@ -49,7 +49,7 @@ export const Rejection = Schema.Struct({
 })
 export type Rejection = typeof Rejection.Type
 
-/** What a report came to. `unlocked` is always empty in this version. */
+/** Result of a report. `unlocked` is always empty in this version. */
 export const StatsReported = Schema.Struct({
   stats: Schema.Record(Schema.String, PeriodValues),
   rejected: Schema.Array(Rejection),
@@ -65,19 +65,20 @@ export const StatsReport = Schema.Struct({
   )
 })
 
-/** Values for all time; a stat that was never reported is absent. */
+/** All-time values; a stat that was never reported is absent. */
 export const StatsRead = Schema.Struct({ stats: Schema.Record(Schema.String, Schema.Finite) })
 
 /**
- * `/v1/stats`: the signed-in player's stats. A report may carry an `Idempotency-Key`: for 24 hours
- * the same key with the same body gets the first answer and changes nothing. Reports are limited to
- * `integrity.stats.maxSubmitsPerMinute` a player; beyond that 429 `rate_limited`, nothing applied.
+ * `/v1/stats`: the signed-in player's stats. A report may carry an `Idempotency-Key`: for 24 hours the
+ * same key with the same body returns the first response and changes nothing. Above
+ * `integrity.stats.maxSubmitsPerMinute` reports per player, a report gets 429 `rate_limited` and
+ * changes nothing.
  */
 export class StatsApi extends HttpApiGroup.make("stats")
   .add(
     HttpApiEndpoint.get("read", "/stats", { success: StatsRead }).annotate(
       OpenApi.Summary,
-      "The player's stats for all time"
+      "Read the player's all-time stats"
     ),
     HttpApiEndpoint.post("report", "/stats", {
       headers: { "idempotency-key": Schema.optionalKey(Schema.String) },
@@ -89,7 +90,7 @@ export class StatsApi extends HttpApiGroup.make("stats")
         wire(IdempotencyKeyReused),
         wire(IdempotencyInProgress)
       ]
-    }).annotate(OpenApi.Summary, "Report values of stats")
+    }).annotate(OpenApi.Summary, "Report stats")
   )
   .annotateEndpoints(RequiredFeature, "stats")
   .prefix("/v1")
@@ -98,7 +99,7 @@ export class StatsApi extends HttpApiGroup.make("stats")
   .middleware(PlayerToken)
   .middleware(PublishableKey) {}
 
-/** What signs the verification webhook of an environment: `whsec_...`. */
+/** The signing secret of an environment's stats webhook: `whsec_...`. */
 export const WebhookSecret = Schema.Struct({ secret: Schema.String })
 
 const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) =>
@@ -106,21 +107,21 @@ const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.get("webhookSecret", "/integrity/webhook-secret", {
       params,
       success: WebhookSecret
-    }).annotate(OpenApi.Summary, "The secret that signs the stats webhook"),
+    }).annotate(OpenApi.Summary, "Read the signing secret of the stats webhook"),
     HttpApiEndpoint.post("rotateWebhookSecret", "/integrity/webhook-secret", {
       params,
       success: WebhookSecret
-    }).annotate(OpenApi.Summary, "Replace the secret that signs the stats webhook")
+    }).annotate(OpenApi.Summary, "Replace the signing secret of the stats webhook")
   )
 
 /**
- * `integrity/webhook-secret`: the secret of `Svc-Signature` (spec section 5, rule 14). It is made
- * when it is first read. A rotation replaces it on every node within a second: a server that must
- * not miss a report takes both secrets meanwhile.
+ * `integrity/webhook-secret`: the signing secret of `Svc-Signature`. It is created when it is first
+ * read. A rotation replaces it on all nodes within a second; during that second, the developer's
+ * server should accept both secrets.
  */
 export class IntegrityApi extends underKey(integrity("integrity", keyParams)) {}
 
-/** The same for the developers of the project. */
+/** The same endpoints for the developers of the project. */
 export class ProjectIntegrityApi extends underProject(
   integrity("projectIntegrity", projectParams)
 ) {}

@@ -1,35 +1,35 @@
 /**
- * The section `auth` of the environment config (spec section 2.2): the external sign-in providers,
- * and `auth.redirectUrls`, the addresses that email links and OAuth may return to. Sign-in codes
- * travel to those addresses, so a URL counts only in its one normal form: what the URL parser would
- * rewrite is refused, not repaired.
+ * Section `auth` of the environment config: external sign-in providers, and `auth.redirectUrls`, the
+ * addresses that email links and OAuth may return to. Sign-in codes are sent to those addresses, so a
+ * URL must be in its normal form: a URL that the parser would rewrite is rejected, not repaired.
  */
 import { Schema } from "effect"
 import { config } from "../limits.ts"
 import { list, optional, section, string, toggle } from "./fields.ts"
 import { isLoopback } from "./origins.ts"
 
-/** Printable ASCII without the number sign (a fragment) and the backslash (a slash to a parser). */
-const plain = /^[!"$-[\]-~]+$/
+/** Printable ASCII except `#` (starts a fragment) and `\` (parsers read it as a slash). */
+const urlCharacters = /^[!"$-[\]-~]+$/
 const hiddenSeparator = /%(?:00|25|2f|5c)/i
-const runsOrReads = /^(?:about|blob|data|file|javascript|vbscript):/
+/** Schemes that run code or read local data. */
+const unsafeScheme = /^(?:about|blob|data|file|javascript|vbscript):/
 
-/** The URL of a text without its query, if the text is that URL's normal form. */
+/** Parses a URL without its query; `undefined` unless the text is in normal form. */
 const parse = (text: string): URL | undefined => {
   const [base = ""] = text.split("?", 1)
-  const url = plain.test(text) ? URL.parse(base) : null
+  const url = urlCharacters.test(text) ? URL.parse(base) : null
   if (url === null || url.username !== "" || url.password !== "") return undefined
-  if (runsOrReads.test(url.protocol) || hiddenSeparator.test(url.pathname)) return undefined
+  if (unsafeScheme.test(url.protocol) || hiddenSeparator.test(url.pathname)) return undefined
   return url.href === base || url.href === `${base}/` ? url : undefined
 }
 
-/** `prefix`: every path that begins with the URL's path. */
+/** Parses an entry; `prefix` means that it allows every path that begins with the URL's path. */
 const parseEntry = (entry: string) => {
   const prefix = entry.endsWith("*")
   const base = prefix ? entry.slice(0, -1) : entry
   const url = base.includes("*") ? undefined : parse(base)
   if (url === undefined || !/^[^:]+:\//.test(base)) return undefined
-  // Without a slash before it, the star would belong to the host or to the query.
+  // Without a slash before the star, it would extend the host or the query.
   return prefix && (url.href !== base || !url.pathname.startsWith("/"))
     ? undefined
     : { url, prefix }
@@ -61,7 +61,7 @@ const Providers = section(
   "provider"
 )
 
-/** The section `auth`. */
+/** Section `auth`. */
 export const Auth = section("Sign-in.", {
   redirectUrls: list(
     "Return addresses for email links and OAuth: an exact URL (any query), or a trailing * for a" +
@@ -72,7 +72,7 @@ export const Auth = section("Sign-in.", {
   providers: optional(Providers)
 })
 
-/** Whether sign-in may return to this URL; the service's own URLs are the caller's to check. */
+/** Whether sign-in may return to this URL. The caller checks URLs of the service itself. */
 export const redirectUrlAllowed = (
   { auth: { redirectUrls } }: { readonly auth: typeof Auth.Type },
   redirectUrl: string,

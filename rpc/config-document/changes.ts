@@ -1,4 +1,4 @@
-/** What a push changed: the JSON paths at which two config documents differ (decisions 3.5.1). */
+/** Computes the JSON paths at which two config documents differ. */
 import { Predicate } from "effect"
 import { memberPath } from "./paths.ts"
 
@@ -23,14 +23,14 @@ const compare = (path: string, before: unknown, after: unknown): ReadonlyArray<s
   if (keys.length === 0) return present.length === 1 ? [path] : []
   return keys.flatMap((key) => {
     const at = memberPath(path, key)
-    const cameOrWent = left.has(key) !== right.has(key)
-    return kind === "list" && cameOrWent ? [at] : compare(at, left.get(key), right.get(key))
+    const addedOrRemoved = left.has(key) !== right.has(key)
+    return kind === "list" && addedOrRemoved ? [at] : compare(at, left.get(key), right.get(key))
   })
 }
 
 /**
- * The paths at which two documents differ: `features.saves`, `stats[2]`. A section that came or
- * went counts by its fields, an entry of a list as a whole.
+ * Returns the paths at which two documents differ, such as `features.saves` and `stats[2]`. An added
+ * or removed section is listed field by field, an added or removed list entry as a whole.
  */
 export const changedPaths = (before: unknown, after: unknown): ReadonlyArray<string> =>
   compare("", before, after)

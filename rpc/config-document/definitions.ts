@@ -1,6 +1,6 @@
 /**
- * The public part of an environment's config, for pages and apps (decisions 3.5.4): nothing of
- * integrity checks, origins, return addresses and caps.
+ * Public part of an environment's config, for pages and apps. It omits integrity checks, origins,
+ * redirect URLs and limits.
  */
 import { Schema, Struct } from "effect"
 import type { EnvironmentConfig } from "./document.ts"
@@ -8,16 +8,16 @@ import { Features } from "./features.ts"
 import { modesOf } from "./multiplayer.ts"
 import { text } from "./text.ts"
 
-const Title = text("Shown to people: one text, or one for each language code.")
+const Title = text("Display text: one text, or one per language code.")
 
-/** A stat as apps see it. */
+/** Public definition of a stat. */
 const StatDefinition = Schema.Struct({
   key: Schema.String,
   title: Title,
   aggregation: Schema.Literals(["sum", "max", "min", "latest"])
 })
 
-/** A mode as apps see it; `p2p` is there in peer-to-peer modes. */
+/** Public definition of a mode; `p2p` is present in peer-to-peer modes only. */
 const ModeDefinition = Schema.Struct({
   key: Schema.String,
   title: Title,
@@ -28,7 +28,7 @@ const ModeDefinition = Schema.Struct({
   p2p: Schema.optionalKey(Schema.Struct({ maxPlayers: Schema.Int, relayOnly: Schema.Boolean }))
 })
 
-/** What `GET /v1/gamedata/definitions` answers. */
+/** Response of `GET /v1/gamedata/definitions`. */
 export const Definitions = Schema.Struct({
   configVersion: Schema.Int,
   resetTimeZone: Schema.String,
@@ -56,11 +56,11 @@ const modeFields = [
   "transport"
 ] as const
 
-/** Whether sign-up screens may offer news; never to kids (spec section 2.2). */
+/** Whether sign-up screens may offer news; never for the audience `kids`. */
 export const newsOffered = ({ audience, svcNews }: EnvironmentConfig): boolean =>
   svcNews.optIn && audience !== "kids"
 
-/** The definitions of a config. */
+/** Returns the public definitions of a config. */
 export const publicConfig = (config: EnvironmentConfig, configVersion: number): Definitions => ({
   configVersion,
   resetTimeZone: config.resetTimeZone,

@@ -1,7 +1,7 @@
 /**
- * The environment config document, `svc.config.json` (spec section 2.2). Decoding is pure, refuses
- * what it does not know, fills in every default and reports all problems at once, each with its JSON
- * path. A rule between fields is checked once those fields are right for themselves.
+ * Schema of the environment config document, `svc.config.json`. Decoding rejects unknown fields, fills
+ * in every default and reports all issues at once, each with its JSON path. Rules between fields are
+ * checked after the fields themselves are valid.
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import { InvalidConfig, type Issue } from "../errors/codes.ts"
@@ -19,7 +19,7 @@ const News = section("The news opt-in box on email sign-up screens.", {
   optIn: toggle("Offer the box; it is never shown in apps for kids.", true)
 })
 
-/** The whole document; decoded, every section and every default is there. */
+/** The whole document. The decoded form has every section and every default. */
 export const EnvironmentConfig = section("Master data of one environment.", {
   $schema: Schema.optionalKey(string("For editors; ignored.")),
   version: withDefault(
@@ -56,20 +56,20 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
     issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue)
 })
 
-const lineOf = ({ path, message }: Issue) => `${path === "" ? "the config" : path}: ${message}`
+const issueText = ({ path, message }: Issue) => `${path === "" ? "the config" : path}: ${message}`
 
 const issuesOf = (error: Schema.SchemaError): ReadonlyArray<Issue> => {
   const issues = format(error.issue).issues.map(({ path = [], message }) => ({
     path: jsonPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))),
     message
   }))
-  // Two checks of one field that say the same are one problem.
-  return Array.from(new Map(issues.map((issue) => [lineOf(issue), issue])).values())
+  // Two checks of one field with the same message are one issue.
+  return Array.from(new Map(issues.map((issue) => [issueText(issue), issue])).values())
 }
 
-/** The config of a raw document, or every problem that it has. */
+/** Decodes a raw document; fails with all its issues. */
 export const decodeConfig = (document: unknown): Result.Result<EnvironmentConfig, InvalidConfig> =>
   Result.mapError(decode(document), (error) => {
     const issues = issuesOf(error)
-    return new InvalidConfig({ message: issues.map(lineOf).join("; "), details: { issues } })
+    return new InvalidConfig({ message: issues.map(issueText).join("; "), details: { issues } })
   })

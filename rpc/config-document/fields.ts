@@ -1,38 +1,37 @@
 /**
- * What the sections of the environment config are built of: fields whose default, description and
- * message stand together, so that the decoded config, the JSON Schema and the errors agree
- * (spec section 2.2).
+ * Building blocks of the config sections. A field defines its default, description and error message
+ * together, so that the decoded config, the JSON Schema and the errors agree.
  */
 import { Effect, Schema } from "effect"
 
 /**
- * A field that may be left out. The default is applied after the field is decoded in full: the
- * variant that applies it before would report wrong types alone and hide every other problem.
+ * An optional field with a default. The default applies to the decoded type: a default on the encoded
+ * type would report type errors only and hide all other issues.
  */
 export const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Type"]) =>
   Schema.withDecodingDefaultTypeKey<S>(Effect.succeed(value))(schema)
 
-/** A section that may be left out, which is the same as an empty one. */
+/** An optional section; a missing section equals an empty one. */
 export const optional = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =>
   withDefault(schema, Schema.decodeUnknownSync(schema)({}))
 
-/** An object that refuses fields it does not know, and names those it does. */
+/** An object that rejects unknown fields; the error lists the known ones. */
 export const section = <const Fields extends Schema.Struct.Fields>(
   description: string,
   fields: Fields,
-  what = "field"
+  noun = "field"
 ): Schema.Struct<Fields> =>
   Schema.Struct(fields).annotate({
     description,
     message: "must be an object",
-    messageUnexpectedKey: `is no known ${what}; known are ${Object.keys(fields).join(", ")}`
+    messageUnexpectedKey: `is not a known ${noun}: remove it, or use one of ${Object.keys(fields).join(", ")}`
   })
 
-/** A text for machines: a path, a URL, a handle. */
+/** A technical string, such as a path, a URL or a handle. */
 export const string = (description: string) =>
   Schema.String.annotate({ message: "must be a string", description })
 
-/** A switch, off unless told otherwise. */
+/** A boolean, `false` by default. */
 export const toggle = (description: string, value = false) =>
   withDefault(
     Schema.Boolean.annotate({ message: "must be true or false", description, default: value }),
@@ -52,7 +51,7 @@ export const integer = (
   )
 }
 
-/** One of a few words; the first is the default. */
+/** One of several literals; the first is the default. */
 export const choice = <const Words extends readonly [string, ...ReadonlyArray<string>]>(
   description: string,
   words: Words
@@ -64,33 +63,38 @@ export const choice = <const Words extends readonly [string, ...ReadonlyArray<st
   )
 }
 
-/** A bounded list, empty unless told otherwise. */
+/** A bounded list, empty by default. */
 export const list = <Item extends Schema.Constraint>(
   description: string,
   item: Item,
   max: number
 ) => withDefault(bounded(description, item, max), [])
 
-/** A bounded list whose entries are told apart by their `key`; `path` is where it stands. */
+/** A bounded list whose entries have unique `key`s; `path` is the list's JSON path. */
 export const keyedList = <Item extends Schema.Schema<{ readonly key: string }>>(
   description: string,
   item: Item,
   max: number,
   path: string
-) => withDefault(bounded(description, item, max).check(Schema.makeFilter(repeatedKeys(path))), [])
+) => withDefault(bounded(description, item, max).check(Schema.makeFilter(duplicateKeys(path))), [])
 
 const bounded = <Item extends Schema.Constraint>(description: string, item: Item, max: number) =>
   Schema.Array(item)
     .annotate({ message: "must be a list", description, default: [] })
     .check(Schema.isMaxLength(max, { message: `must have at most ${max} entries` }))
 
-const repeatedKeys = (path: string) => (entries: ReadonlyArray<{ readonly key: string }>) => {
+const duplicateKeys = (path: string) => (entries: ReadonlyArray<{ readonly key: string }>) => {
   const first = new Map<string, number>()
   return entries.flatMap(({ key }, index) => {
     const earlier = first.get(key)
     if (earlier === undefined) first.set(key, index)
     return earlier === undefined
       ? []
-      : [{ path: [index, "key"], issue: `"${key}" is already the key of ${path}[${earlier}]` }]
+      : [
+          {
+            path: [index, "key"],
+            issue: `"${key}" is already the key of ${path}[${earlier}]: use another key`
+          }
+        ]
   })
 }

@@ -1,7 +1,6 @@
 /**
- * The section `multiplayer` of the environment config (spec section 2.2, decisions 3.5.3, 3.7.2):
- * the modes that a room is created in. With none defined there is one built-in mode; once any is
- * defined, only defined modes work.
+ * Section `multiplayer` of the environment config: the modes of rooms. Without defined modes there is
+ * one built-in mode; with any, only the defined modes exist.
  */
 import { Schema, SchemaGetter } from "effect"
 import { config, rooms } from "../limits.ts"
@@ -44,7 +43,7 @@ const ModeFields = section("A mode.", {
   })
 })
 
-const playersFit = ({ minPlayers, maxPlayers, transport, p2p }: typeof ModeFields.Type) => [
+const playerLimitIssues = ({ minPlayers, maxPlayers, transport, p2p }: typeof ModeFields.Type) => [
   ...(maxPlayers < minPlayers
     ? [{ path: ["maxPlayers"], issue: `must be >= minPlayers (${minPlayers})` }]
     : []),
@@ -54,7 +53,7 @@ const playersFit = ({ minPlayers, maxPlayers, transport, p2p }: typeof ModeField
 ]
 
 /** A mode; in a peer-to-peer mode `maxPlayers` is already capped to `p2p.maxPlayers`. */
-export const Mode = ModeFields.check(Schema.makeFilter(playersFit)).pipe(
+export const Mode = ModeFields.check(Schema.makeFilter(playerLimitIssues)).pipe(
   Schema.decode({
     decode: SchemaGetter.transform((mode) =>
       mode.transport === "p2p"
@@ -66,7 +65,7 @@ export const Mode = ModeFields.check(Schema.makeFilter(playersFit)).pipe(
 )
 export type Mode = typeof Mode.Type
 
-/** The section `multiplayer`. */
+/** Section `multiplayer`. */
 export const Multiplayer = section("Rooms and matchmaking.", {
   modes: keyedList(
     "The modes that a room is created in; with none, there is a mode named default.",
@@ -80,7 +79,7 @@ interface WithModes {
   readonly multiplayer: typeof Multiplayer.Type
 }
 
-/** The mode there is as long as the config defines none. */
+/** The mode of an environment whose config defines none. */
 export const builtInMode: Mode = Schema.decodeSync(Mode)({
   key: "default",
   minPlayers: 2,
@@ -88,10 +87,10 @@ export const builtInMode: Mode = Schema.decodeSync(Mode)({
   fillTimeoutSeconds: 15
 })
 
-/** The modes that work in an environment. */
+/** Returns the modes of an environment: the defined ones, or the built-in mode. */
 export const modesOf = ({ multiplayer: { modes } }: WithModes): ReadonlyArray<Mode> =>
   modes.length === 0 ? [builtInMode] : modes
 
-/** The mode of a key; `undefined` when the environment has none of that name. */
+/** Finds a mode by its key. */
 export const findMode = (config: WithModes, key: string): Mode | undefined =>
   modesOf(config).find((mode) => mode.key === key)

@@ -1,31 +1,31 @@
 /**
- * `web.allowedOrigins` (spec section 2.2): which pages may call with an environment's key. Both
- * sides are read by one strict parser, which takes only what a browser writes into `Origin`:
- * scheme, ASCII host, port, and nothing before, between or after.
+ * Section `web` of the environment config: `allowedOrigins`, the pages that may call with an
+ * environment's key. One strict parser reads both the entries and the `Origin` header. It accepts only
+ * what a browser sends: scheme, ASCII host and port.
  */
 import { Function, Schema } from "effect"
 import { config } from "../limits.ts"
 import { list, section, string } from "./fields.ts"
 
-const form =
+const originPattern =
   /^[a-z][a-z0-9+.-]*:\/\/(\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::[1-9][0-9]{0,4})?$/i
-const wildcardForm = /^(https?:\/\/)\*\.(.+\..+)$/i
+const wildcardPattern = /^(https?:\/\/)\*\.(.+\..+)$/i
 
 const loopback: ReadonlyArray<string> = ["localhost", "127.0.0.1", "[::1]"]
 
-/** Whether a host name is the caller's own machine. */
+/** Whether a host name is a loopback host. */
 export const isLoopback = (hostname: string): boolean => loopback.includes(hostname)
 
-/** A host that the URL parser would rewrite (`0x7f.1`, a full-width letter) is no origin. */
+/** Parses an origin; rejects hosts that the URL parser would rewrite (`0x7f.1`, a full-width letter). */
 const parse = (origin: string): URL | undefined => {
-  const host = form.exec(origin)?.[1]?.toLowerCase()
+  const host = originPattern.exec(origin)?.[1]?.toLowerCase()
   const url = URL.parse(origin.toLowerCase())
   return url !== null && url.hostname === host ? url : undefined
 }
 
-/** `wildcard`: any subdomain of the URL's host, and not the host itself. */
+/** Parses an entry; `wildcard` matches any subdomain of the host, but not the host itself. */
 const parseEntry = (entry: string) => {
-  const [, scheme, base] = wildcardForm.exec(entry) ?? []
+  const [, scheme, base] = wildcardPattern.exec(entry) ?? []
   const wildcard = scheme !== undefined && base !== undefined
   const url = parse(wildcard ? `${scheme}${base}` : entry)
   return url === undefined ? undefined : { url, wildcard }
@@ -40,7 +40,7 @@ const AllowedOrigin = string("An origin without a path.").check(
   })
 )
 
-/** The section `web`. */
+/** Section `web`. */
 export const Web = section("The pages that use the service.", {
   allowedOrigins: list(
     "Origins whose pages may use the service; empty = any. https://*.example.com: any subdomain." +
@@ -50,14 +50,14 @@ export const Web = section("The pages that use the service.", {
   )
 })
 
-/** Read once per config: every browser request is checked. */
+/** Parsed entries, cached per config because every browser request is checked. */
 const entriesOf = Function.memoize((origins: ReadonlyArray<string>) =>
   origins.flatMap((origin) => parseEntry(origin) ?? [])
 )
 
 /**
- * Whether a request with this `Origin` header may proceed. A request without one always may, and so
- * may the service's own origin: both are the caller's to check.
+ * Whether a request with this `Origin` header may proceed. The caller allows requests without the
+ * header and requests from the service's own origin.
  */
 export const originAllowed = (
   { web: { allowedOrigins } }: { readonly web: typeof Web.Type },

@@ -1,6 +1,6 @@
-/** JSON paths as the interface writes them: `multiplayer.modes[0].maxPlayers`, `title["pt-BR"]`. */
+/** JSON paths in error details: `multiplayer.modes[0].maxPlayers`, `title["pt-BR"]`. */
 
-/** The path of a member of what stands at `path`; the document itself is at "". */
+/** Appends a key to a path; the root has the path "". */
 export const memberPath = (path: string, key: PropertyKey): string => {
   if (typeof key === "number") return `${path}[${key}]`
   const name = String(key)
@@ -8,6 +8,6 @@ export const memberPath = (path: string, key: PropertyKey): string => {
   return path === "" ? name : `${path}.${name}`
 }
 
-/** The path of a list of keys, from the document down. */
+/** Joins keys from the root downwards to a path. */
 export const jsonPath = (keys: ReadonlyArray<PropertyKey>): string =>
   keys.reduce<string>(memberPath, "")

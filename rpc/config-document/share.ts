@@ -1,4 +1,4 @@
-/** The section `share` of the environment config (spec section 2.2); everything is off by default. */
+/** Section `share` of the environment config; everything is off by default. */
 import { Schema } from "effect"
 import { config } from "../limits.ts"
 import { list, optional, section, string, toggle, withDefault } from "./fields.ts"
@@ -20,7 +20,7 @@ const Images = section("Rendered card images.", {
   theme: optional(
     section("The colors of the card.", {
       background: color("#0f1115", "The card's background."),
-      accent: color("#ffcc33", "What stands out, such as the score."),
+      accent: color("#ffcc33", "The accent color, used for the score."),
       text: color("#ffffff", "The text.")
     })
   )
@@ -39,14 +39,14 @@ const Tags = section("Card texts. Card tags need an image: tags.image or images.
   enabled: toggle("No longer used: the service adds no tags to pages."),
   title: text("The card's title."),
   description: text("The card's description."),
-  imageAlt: text("What the card's image shows, for those who cannot see it."),
+  imageAlt: text("Alternative text of the card's image."),
   image: imageSource("A fixed card image; otherwise the rendered default card."),
   site: handle("The site's handle on the card.", "@")
 })
 
 const Hashtag = string("A hashtag without the #.").check(
   Schema.isPattern(new RegExp(`^[\\p{L}\\p{M}\\p{N}_]{1,${config.textMaxCharacters}}$`, "u"), {
-    message: "must be of letters, digits and underscores, without the #"
+    message: "must consist of letters, digits and underscores, without the #"
   })
 )
 
@@ -65,7 +65,7 @@ const InAppBrowser = section("Leaving an in-app browser.", {
   enabled: toggle("Allow continuing as the same guest in another browser.")
 })
 
-/** The section `share`. */
+/** Section `share`. */
 export const Share = section("Share tools; everything is off by default.", {
   images: optional(Images),
   tags: optional(Tags),

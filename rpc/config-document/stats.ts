@@ -1,4 +1,4 @@
-/** The sections `stats` and `integrity.stats` of the environment config (spec section 2.2). */
+/** Sections `stats` and `integrity.stats` of the environment config. */
 import { Schema } from "effect"
 import { config } from "../limits.ts"
 import { choice, integer, keyedList, list, optional, section, string } from "./fields.ts"
@@ -10,19 +10,19 @@ const number = (description: string) =>
     Schema.isFinite({ message: "must be a number" })
   )
 
-/** One stat that players may report. */
+/** A stat that players may report. */
 const Stat = section("A stat.", {
   key: key("Names the stat in reports."),
   title: text("The stat's name for people."),
   aggregation: choice("How reports combine.", ["sum", "max", "min", "latest"]),
   maxPerSubmit: Schema.optionalKey(
     number("The largest value accepted in one report.").check(
-      Schema.isGreaterThan(0, { message: "must be above 0" })
+      Schema.isGreaterThan(0, { message: "must be greater than 0" })
     )
   )
 })
 
-/** The section `stats`. */
+/** Section `stats`. */
 export const Stats = keyedList("The stats that players may report.", Stat, config.statsMax, "stats")
 
 const Rule = section("The range of values that a stat may take in a report.", {
@@ -37,7 +37,7 @@ const Rule = section("The range of values that a stat may take in a report.", {
   )
 )
 
-/** `http` is for a server on the developer's own machine. */
+/** `http` is allowed only for a server on the developer's machine. */
 const isWebhookUrl = (text: string): boolean => {
   const url = URL.parse(text)
   if (url === null || url.username !== "" || url.password !== "") return false
@@ -53,7 +53,7 @@ const Webhook = section("Asks the developer's server before a stat is stored.", 
       })
     )
   ),
-  timeoutMs: integer("How long the developer's server may take, in milliseconds.", {
+  timeoutMs: integer("Timeout of the developer's server, in milliseconds.", {
     minimum: config.webhookTimeoutMillisMin,
     maximum: config.webhookTimeoutMillisMax,
     default: config.webhookTimeoutMillisDefault
@@ -64,7 +64,7 @@ const Webhook = section("Asks the developer's server before a stat is stored.", 
   ])
 })
 
-/** The section `integrity`. */
+/** Section `integrity`. */
 export const Integrity = section("Checks against cheating.", {
   stats: optional(
     section("Checks that run before a stat is stored.", {

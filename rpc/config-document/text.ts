@@ -1,12 +1,12 @@
 /**
- * The common types of the environment config: keys, texts in one or many languages, and paths of
- * deployed files (spec section 2.2). Lengths count characters, that is Unicode code points.
+ * Common field types of the environment config: keys, texts in one or several languages, and paths of
+ * deployed files. Lengths count Unicode code points.
  */
 import { Schema } from "effect"
 import { config } from "../limits.ts"
 import { string } from "./fields.ts"
 
-/** Lowercase snake_case, unique within its section. */
+/** An identifier in lowercase snake_case, unique within its section. */
 export const key = (description: string) =>
   string(description).check(
     Schema.isPattern(new RegExp(`^[a-z][a-z0-9_]{0,${config.keyMaxCharacters - 1}}$`, "u"), {
@@ -20,7 +20,7 @@ const LanguageCode = Schema.String.check(
   Schema.isPattern(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$/u)
 )
 
-/** A text for people: one string, or one for each language code (`en`, `ja`, `pt-BR`). */
+/** A display text: one string, or one per language code (`en`, `ja`, `pt-BR`). */
 export const text = (description: string, max: number = config.textMaxCharacters) => {
   const one = Schema.String.annotate({ message: "must be a string" }).check(
     Schema.isBetweenCodePoints(1, max, {
@@ -39,7 +39,7 @@ export const text = (description: string, max: number = config.textMaxCharacters
   )
 }
 
-/** Whether a text is the path of a file: no scheme, no query, no step to elsewhere. */
+/** Whether a text is a plain file path: no scheme, no query, no `.` or `..` segment. */
 const isDeploymentPath = (path: string): boolean =>
   !/[\\:?#\p{Cc}]/u.test(path) &&
   path
@@ -47,7 +47,7 @@ const isDeploymentPath = (path: string): boolean =>
     .split("/")
     .every((name) => !["", ".", ".."].includes(name))
 
-/** The path of a file in the deployment, like `assets/card.png`. */
+/** A path of a file in the deployment, like `assets/card.png`. */
 export const deploymentPath = (description: string) =>
   Schema.optionalKey(
     string(description).check(

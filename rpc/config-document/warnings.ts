@@ -1,6 +1,6 @@
 /**
- * What a valid config document says in vain, or says and does not get. A push succeeds all the same
- * and answers with these (decisions 3.5.1, 3.5.3, 3.12.4).
+ * Warnings about a valid config document: settings without effect, and settings that the service
+ * changes. The push still succeeds, and its response lists them.
  */
 import { Schema } from "effect"
 import type { Issue } from "../errors/codes.ts"
@@ -17,11 +17,15 @@ const modeWarnings = ({ multiplayer }: EnvironmentConfig, raw: Raw): ReadonlyArr
   multiplayer.modes.flatMap(({ transport, maxPlayers }, index) => {
     const path = `multiplayer.modes[${index}]`
     const written = raw.multiplayer?.modes?.[index]
-    const vain = transport !== "p2p" && written?.p2p !== undefined
+    const unused = transport !== "p2p" && written?.p2p !== undefined
     const capped = (written?.maxPlayers ?? 0) > maxPlayers
     return [
-      ...warnIf(vain, `${path}.p2p`, 'has no effect unless transport is "p2p"'),
-      ...warnIf(capped, `${path}.maxPlayers`, `is capped to p2p.maxPlayers (${maxPlayers})`)
+      ...warnIf(unused, `${path}.p2p`, 'has no effect: remove it, or set transport to "p2p"'),
+      ...warnIf(
+        capped,
+        `${path}.maxPlayers`,
+        `is capped to p2p.maxPlayers (${maxPlayers}): lower it, or raise p2p.maxPlayers`
+      )
     ]
   })
 
@@ -32,7 +36,7 @@ const tagWarnings = ({ share }: EnvironmentConfig, raw: Raw): ReadonlyArray<Issu
     ...warnIf(
       enabled !== undefined,
       "share.tags.enabled",
-      "is no longer used; the service adds no tags to pages"
+      "is no longer used: remove it; the service adds no tags to pages"
     ),
     ...warnIf(
       Object.keys(content).length > 0 && !hasImage,
@@ -50,18 +54,18 @@ const integrityWarnings = ({ integrity, stats }: EnvironmentConfig): ReadonlyArr
       warnIf(
         !declared.has(stat),
         `integrity.stats.rules[${index}].stat`,
-        `has no effect: stats declares no "${stat}"`
+        `has no effect: add "${stat}" to stats, or remove the rule`
       )
     ),
     ...warnIf(
       webhook.url?.toLowerCase().startsWith("http:") === true,
       "integrity.stats.webhook.url",
-      "http works in development only"
+      "works in development only: use an https URL in production"
     )
   ]
 }
 
-/** The warnings of a document that decoded to `config`. */
+/** Returns the warnings of a document that decoded to `config`. */
 export const configWarnings = (
   config: EnvironmentConfig,
   document: unknown

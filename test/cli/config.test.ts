@@ -264,7 +264,7 @@ describe("svc config validate", () => {
       assert.deepStrictEqual([text.code, text.stdout], [1, ""])
       assert.match(
         text.stderr,
-        /^svc\.config\.json:2:17 {2}error {2}features\.tortoise: is no known/
+        /^svc\.config\.json:2:17 {2}error {2}features\.tortoise: is not a known/
       )
       assert.match(
         text.stderr,

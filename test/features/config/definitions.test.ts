@@ -108,7 +108,7 @@ describe("warnings", () => {
     [
       changed({}, "share.tags.enabled", true),
       "share.tags.enabled",
-      "is no longer used; the service adds no tags to pages"
+      "is no longer used: remove it; the service adds no tags to pages"
     ],
     [
       changed({}, "share.tags.title", "Game"),
@@ -118,7 +118,7 @@ describe("warnings", () => {
     [
       changed({}, "multiplayer.modes", [{ key: "a", p2p: {} }]),
       "multiplayer.modes[0].p2p",
-      'has no effect unless transport is "p2p"'
+      'has no effect: remove it, or set transport to "p2p"'
     ],
     [
       changed({}, "multiplayer.modes", [
@@ -126,17 +126,17 @@ describe("warnings", () => {
         { key: "b", transport: "p2p", maxPlayers: 6 }
       ]),
       "multiplayer.modes[1].maxPlayers",
-      "is capped to p2p.maxPlayers (4)"
+      "is capped to p2p.maxPlayers (4): lower it, or raise p2p.maxPlayers"
     ],
     [
       changed({}, "integrity.stats.rules", [{ stat: "score", min: 0 }]),
       "integrity.stats.rules[0].stat",
-      'has no effect: stats declares no "score"'
+      'has no effect: add "score" to stats, or remove the rule'
     ],
     [
       changed({}, "integrity.stats.webhook.url", "HTTP://localhost:9000"),
       "integrity.stats.webhook.url",
-      "http works in development only"
+      "works in development only: use an https URL in production"
     ]
   ])("%j warns at %s", (document, path, message) => {
     assert.deepStrictEqual(warningsOf(document), [{ path, message }])

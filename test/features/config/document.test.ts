@@ -156,7 +156,7 @@ describe("any valid document", () => {
           issues.map((issue) => issue.path),
           [path]
         )
-        assert.match(issues[0]?.message ?? "", /^is no known|^is not a language code/)
+        assert.match(issues[0]?.message ?? "", /^is not a known|^is not a language code/)
       })
     )
   })

@@ -73,7 +73,7 @@ describe("top level", () => {
     ],
     ["audience", ["adults", null], 'must be one of "general", "mixed", "kids"'],
     ["svcNews.optIn", ["no"], noSwitch],
-    ["svcNews.optOut", [true], "is no known field; known are optIn"],
+    ["svcNews.optOut", [true], "is not a known field: remove it, or use one of optIn"],
     ["svcNews", [false], noObject]
   ])
   accepts([
@@ -89,7 +89,7 @@ describe("features", () => {
   refuses([
     ["features", [null, [], ["saves"]], noObject],
     ["features.saves", [null, 0, "true"], noSwitch],
-    ["features.Saves", [true, false], `is no known feature; known are ${known}`],
+    ["features.Saves", [true, false], `is not a known feature: remove it, or use one of ${known}`],
     [
       "features.realtimeChannels",
       [false],
@@ -114,7 +114,7 @@ describe("stats", () => {
     ["stats[0]", [null, "high_score", []], noObject],
     [key, [null, 1], noString],
     [key, ["", "High", "1st", "_a", "a-b", "a b", "é", "a\n", "__proto__", x(49)], noKey],
-    [key, ["time"], '"time" is already the key of stats[0]', "stats[1].key"],
+    [key, ["time"], '"time" is already the key of stats[0]: use another key', "stats[1].key"],
     ["stats[0].title", [null, 1, true], noText],
     ["stats[0].title", ["", x(121), "𝕏".repeat(121)], length(120)],
     ["stats[0].title", [{}], "must have a text in at least one language"],
@@ -125,11 +125,11 @@ describe("stats", () => {
     ["stats[0].title", [{ english: "a" }], noLanguage, "stats[0].title.english"],
     ["stats[0].aggregation", ["avg", null], 'must be one of "sum", "max", "min", "latest"'],
     ["stats[0].maxPerSubmit", ["1", null, Infinity], "must be a number"],
-    ["stats[0].maxPerSubmit", [0, -1], "must be above 0"],
+    ["stats[0].maxPerSubmit", [0, -1], "must be greater than 0"],
     [
       "stats[0].maxPerReport",
       [1],
-      "is no known field; known are key, title, aggregation, maxPerSubmit"
+      "is not a known field: remove it, or use one of key, title, aggregation, maxPerSubmit"
     ]
   ])
   accepts([
@@ -152,12 +152,17 @@ describe("multiplayer", () => {
   const mode = (index: number) => ({ key: `mode_${index}` })
   refuses([
     ["multiplayer", [null, []], noObject],
-    ["multiplayer.rooms", [[]], "is no known field; known are modes"],
+    ["multiplayer.rooms", [[]], "is not a known field: remove it, or use one of modes"],
     ["multiplayer.modes", [{}, null], noList],
     ["multiplayer.modes", [many(17, mode)], "must have at most 16 entries"],
     [duel, [1], noObject],
     [`${duel}.key`, ["Duel", ""], noKey],
-    [`${duel}.key`, ["mesh"], '"mesh" is already the key of multiplayer.modes[0]', `${mesh}.key`],
+    [
+      `${duel}.key`,
+      ["mesh"],
+      '"mesh" is already the key of multiplayer.modes[0]: use another key',
+      `${mesh}.key`
+    ],
     [`${duel}.title`, [x(121), ""], length(120)],
     [`${duel}.minPlayers`, [0, 65, 1.5, "2", null], integer(1, 64)],
     [`${duel}.maxPlayers`, [0, 65, 2.5, "4"], integer(1, 64)],
@@ -169,7 +174,11 @@ describe("multiplayer", () => {
     [`${mesh}.p2p`, [true, null], noObject],
     [`${mesh}.p2p.maxPlayers`, [1, 9, 2.5, "4"], integer(2, 8)],
     [`${mesh}.p2p.relayOnly`, ["yes", null], noSwitch],
-    [`${mesh}.p2p.relay`, [true], "is no known field; known are maxPlayers, relayOnly"],
+    [
+      `${mesh}.p2p.relay`,
+      [true],
+      "is not a known field: remove it, or use one of maxPlayers, relayOnly"
+    ],
     [
       mesh,
       [{ key: "mesh", transport: "p2p", minPlayers: 5, maxPlayers: 6 }],
@@ -179,7 +188,7 @@ describe("multiplayer", () => {
     [
       `${duel}.relayOnly`,
       [true],
-      "is no known field; known are key, title, minPlayers, maxPlayers, fillTimeoutSeconds, " +
+      "is not a known field: remove it, or use one of key, title, minPlayers, maxPlayers, fillTimeoutSeconds, " +
         "transport, p2p, reconnectSeconds"
     ]
   ])
@@ -211,11 +220,15 @@ describe("auth and web", () => {
     ["auth.providers", [[], null], noObject],
     ["auth.providers.google", [true], noObject],
     ["auth.providers.google.enabled", [1, "on"], noSwitch],
-    ["auth.providers.discord.clientSecret", ["s"], "is no known field; known are enabled"],
+    [
+      "auth.providers.discord.clientSecret",
+      ["s"],
+      "is not a known field: remove it, or use one of enabled"
+    ],
     [
       "auth.providers.github",
       [{ enabled: true }],
-      "is no known provider; known are google, discord, apple, x"
+      "is not a known provider: remove it, or use one of google, discord, apple, x"
     ],
     ["web", ["https://example.com"], noObject],
     ["web.allowedOrigins", ["*", null], noList],
@@ -225,7 +238,7 @@ describe("auth and web", () => {
       "must have at most 32 entries"
     ],
     ["web.allowedOrigins", [[null]], noString, "web.allowedOrigins[0]"],
-    ["web.origins", [[]], "is no known field; known are allowedOrigins"]
+    ["web.origins", [[]], "is not a known field: remove it, or use one of allowedOrigins"]
   ])
   accepts([
     ["auth.redirectUrls", [[], many(32, (index) => `https://example.com/${index}`)]],
@@ -237,7 +250,7 @@ describe("share", () => {
   const known = "images, tags, links, tracking, inAppBrowser"
   refuses([
     ["share", [true], noObject],
-    ["share.cards", [{}], `is no known field; known are ${known}`],
+    ["share.cards", [{}], `is not a known field: remove it, or use one of ${known}`],
     ["share.images.enabled", ["yes", 1], noSwitch],
     ["share.images.title", ["", x(61)], length(60)],
     ["share.images.title", [{ en: x(61) }], length(60), "share.images.title.en"],
@@ -259,7 +272,7 @@ describe("share", () => {
     [
       "share.images.theme.border",
       ["#000000"],
-      "is no known field; known are background, accent, text"
+      "is not a known field: remove it, or use one of background, accent, text"
     ],
     ["share.tags.enabled", ["no"], noSwitch],
     ["share.tags.title", [x(121)], length(120)],
@@ -282,13 +295,13 @@ describe("share", () => {
     [
       "share.links.hashtags",
       [["#game"], ["two words"], [""], ["a-b"]],
-      "must be of letters, digits and underscores, without the #",
+      "must consist of letters, digits and underscores, without the #",
       "share.links.hashtags[0]"
     ],
     ["share.links.via", ["@studio", "", x(16)], "must be a handle without the @, like studio"],
     ["share.tracking.enabled", [1], noSwitch],
     ["share.inAppBrowser.enabled", ["yes"], noSwitch],
-    ["share.inAppBrowser.on", [true], "is no known field; known are enabled"]
+    ["share.inAppBrowser.on", [true], "is not a known field: remove it, or use one of enabled"]
   ])
   accepts([
     ["share.images.title", [x(60), { ja: "𝕏".repeat(60) }]],
@@ -308,7 +321,7 @@ describe("integrity", () => {
     "must be an https URL without user name and password (in development, http://localhost)"
   refuses([
     ["integrity", [[]], noObject],
-    ["integrity.saves", [{}], "is no known field; known are stats"],
+    ["integrity.saves", [{}], "is not a known field: remove it, or use one of stats"],
     ["integrity.stats", [null], noObject],
     ["integrity.stats.rules", [{}], noList],
     ["integrity.stats.rules", [many(129, () => ({ stat: "a" }))], "must have at most 128 entries"],
@@ -316,7 +329,7 @@ describe("integrity", () => {
     [`${rule}.min`, ["0", null], "must be a number"],
     [`${rule}.max`, [Infinity], "must be a number"],
     [`${rule}.max`, [-1], "must be >= min (0)"],
-    [`${rule}.step`, [1], "is no known field; known are stat, min, max"],
+    [`${rule}.step`, [1], "is not a known field: remove it, or use one of stat, min, max"],
     ["integrity.stats.maxSubmitsPerMinute", [0, 601, 1.5, "60"], integer(1, 600)],
     [webhook, ["https://example.com"], noObject],
     [`${webhook}.url`, [1], noString],
@@ -328,7 +341,11 @@ describe("integrity", () => {
     [`${webhook}.url`, ["http://localhost.example.com", "http://127.0.0.2"], noWebhook],
     [`${webhook}.timeoutMs`, [99, 5001, 1000.5, "1500"], integer(100, 5000)],
     [`${webhook}.onFailure`, ["ignore"], 'must be one of "accept", "reject"'],
-    [`${webhook}.secret`, ["s"], "is no known field; known are url, timeoutMs, onFailure"]
+    [
+      `${webhook}.secret`,
+      ["s"],
+      "is not a known field: remove it, or use one of url, timeoutMs, onFailure"
+    ]
   ])
   accepts([
     ["integrity.stats.rules", [[], many(128, () => ({ stat: "a" }))]],

@@ -38,7 +38,7 @@ const parseJson = (text: string): Result.Result<unknown, InvalidJson> =>
 
 const tooDeep = new InvalidRequest({
   details: {
-    issues: [{ path: "data", message: `Expected at most ${limits.dataDepthMax} levels` }]
+    issues: [{ path: "data", message: `Expected at most ${limits.dataDepthMax} levels of nesting` }]
   }
 })
 

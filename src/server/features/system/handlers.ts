@@ -10,7 +10,7 @@ import { AccessTokens } from "../sessions/tokens.ts"
 
 const keySetMaxAgeSeconds = 600
 
-/** The group `system`: `GET /healthz`, `/readyz` and `/.well-known/jwks.json`. */
+/** The group `system`: `GET /healthz`, `GET /readyz` and the public signing keys (JWKS). */
 export const SystemHttp = HttpApiBuilder.group(
   Api,
   "system",
