@@ -20,21 +20,21 @@ export class Sink<Values extends ReadonlyArray<unknown>> {
   }
 }
 
-/** The outputs of one step of an entity for this node; `epoch` is the entity's activation. */
-export type OutputSink<Output> = Sink<
-  [entityId: string, epoch: number, outputs: ReadonlyArray<Output>]
->
+/** Receives the outputs of one step of an entity for this node; `epoch` is the entity's activation. */
+export interface OutputReceiver<Output> {
+  receive(epoch: number, outputs: ReadonlyArray<Output>): void
+}
 
 export interface LocalActors<Actor, Output> {
   /** By entity id. */
   readonly actors: Map<string, Actor>
-  /** Outputs of these actors for this node; the node's hub registers here. */
-  readonly outputs: OutputSink<Output>
+  /** The links of this node's hub, by entity id; outputs without a receiver are dropped. */
+  readonly receivers: Map<string, OutputReceiver<Output>>
 }
 
 export const makeLocalActors = <Actor, Output>(
   actors: Map<string, Actor> = new Map<string, Actor>()
-): LocalActors<Actor, Output> => ({ actors, outputs: new Sink() })
+): LocalActors<Actor, Output> => ({ actors, receivers: new Map() })
 
 /** The identity of this process, new at each start. */
 export class ThisNode extends Context.Service<ThisNode, { readonly id: NodeId }>()(

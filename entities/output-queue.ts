@@ -51,7 +51,7 @@ export const makeOutputQueue = Effect.fnUntraced(function* <Actor, Item>(options
   }
   const here = (items: ReadonlyArray<Item>): void => {
     if (items.length === 0) Queue.offerUnsafe(queue, { epoch, items })
-    local?.outputs.send(id, epoch, items)
+    local?.receivers.get(id)?.receive(epoch, items)
   }
   const away = far === undefined ? overWire : overLine
   const watcher: Watcher<Item> = { send: local === undefined ? away : here, end }

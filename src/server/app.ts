@@ -49,8 +49,8 @@ import { AppealsHttp } from "./features/appeals/handlers.ts"
 import { AuditHttp } from "./features/audit/handlers.ts"
 import { Audit } from "./features/audit/service.ts"
 import { ListenerFrames } from "./features/channels/frames.ts"
-import { Channels } from "./features/channels/management.ts"
-import { ChannelsHttp } from "./features/channels/management.ts"
+import { ChannelsHttp } from "./features/channels/handlers.ts"
+import { Channels } from "./features/channels/service.ts"
 import { ConfigHttp, PublicConfigHttp } from "./features/config/handlers.ts"
 import { Configs } from "./features/config/service.ts"
 import { DevelopersHttp } from "./features/developers/handlers.ts"
@@ -68,7 +68,7 @@ import { OAuthHttp } from "./features/oauth/handlers.ts"
 import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
 import { ProvidersHttp } from "./features/oauth/provider-handlers.ts"
 import { Providers } from "./features/oauth/providers.ts"
-import { TurnServers } from "./features/peers/frames.ts"
+import { TurnServers } from "./features/peers/turn-servers.ts"
 import { PlayerDataHttp } from "./features/player-data/handlers.ts"
 import { PlayerData } from "./features/player-data/service.ts"
 import { PlayersHttp } from "./features/players/handlers.ts"
@@ -76,7 +76,7 @@ import { PlayerStatusCache } from "./features/players/status-cache.ts"
 import { Environments } from "./features/projects/environments.ts"
 import { ProjectsHttp } from "./features/projects/handlers.ts"
 import { SeedLive } from "./features/projects/seed.ts"
-import { RoomsHttp } from "./features/rooms/frames.ts"
+import { RoomsHttp } from "./features/rooms/handlers.ts"
 import { SavesHttp } from "./features/saves/handlers.ts"
 import { SessionsHttp } from "./features/sessions/handlers.ts"
 import { Sessions } from "./features/sessions/service.ts"
@@ -103,7 +103,6 @@ import { routerConfig } from "./http/routes.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
 import { RequestsLive } from "./http/validation.ts"
-import { ChannelHub } from "./links/channel-hub.ts"
 import { Hub } from "./links/hub.ts"
 import { DatabaseLive } from "./platform/database.ts"
 import { NodeFlush } from "./platform/flush.ts"
@@ -213,7 +212,7 @@ const EntitiesLive = Layer.mergeAll(
 const FramesLive = Frames.layer.pipe(
   Layer.provide(TurnServers.layer),
   Layer.provideMerge(ListenerFrames.layer),
-  Layer.provideMerge(Layer.mergeAll(ChannelHub.layer, Channels.layer)),
+  Layer.provideMerge(Channels.layer),
   Layer.provideMerge(Hub.layer)
 )
 

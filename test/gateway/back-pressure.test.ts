@@ -23,11 +23,12 @@ describe("an outbox", () => {
     const socket = stuck()
     const overflows: Array<number> = []
     let pushed = 0
-    const outbox = new Outbox(
+    const outbox = new Outbox({
       socket,
-      { scheduleOutbox: () => undefined, writeStats: new WriteStats() },
-      () => overflows.push(pushed)
-    )
+      scheduler: { scheduleOutput: () => undefined },
+      stats: new WriteStats(),
+      onOverflow: () => overflows.push(pushed)
+    })
     for (pushed = 1; pushed <= fits + 100; pushed++) {
       outbox.push(frame)
       if (pushed % flushEvery === 0) outbox.flush()
@@ -53,11 +54,12 @@ describe("an outbox that gets a frame larger than itself", () => {
   it("lets it through once, and what follows it", () => {
     const overflows: Array<string> = []
     let pushed = ""
-    const outbox = new Outbox(
-      stuck(),
-      { scheduleOutbox: () => undefined, writeStats: new WriteStats() },
-      () => overflows.push(pushed)
-    )
+    const outbox = new Outbox({
+      socket: stuck(),
+      scheduler: { scheduleOutput: () => undefined },
+      stats: new WriteStats(),
+      onOverflow: () => overflows.push(pushed)
+    })
     for (pushed of ["huge", "small"]) outbox.push(pushed === "huge" ? huge : small)
     assert.deepStrictEqual(overflows, [])
     pushed = "huge again"

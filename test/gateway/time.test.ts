@@ -9,7 +9,8 @@ import { WebSocketServer } from "ws"
 import type { PlayerCaller } from "#rpc/auth"
 import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
 import { FlushScheduler } from "#server/platform/flush"
-import { Frame } from "#server/platform/outbox"
+import { Frame, WriteStats } from "#server/platform/outbox"
+import { type FrameHandlers, frameTable } from "#server/links/frames"
 import { Listener } from "#server/links/listener"
 import { FrameStats, RealtimeSocket } from "#server/gateway/socket"
 import { connectSocket } from "#testing/socket-client"
@@ -25,28 +26,6 @@ const player = (expiresAt: number): PlayerCaller => ({
   expiresAt
 })
 
-/** These sockets say nothing. */
-const noFrames = {
-  create: fail,
-  join: fail,
-  leave: fail,
-  resume: fail,
-  send: fail,
-  setState: fail,
-  setMyState: fail,
-  lock: fail,
-  quickMatch: fail,
-  cancelMatch: fail,
-  signal: fail,
-  iceServers: fail,
-  channelJoin: fail,
-  channelCreate: fail,
-  channelLeave: fail,
-  channelSend: fail,
-  channelModerate: fail,
-  ping: fail
-}
-
 /** A gateway with the test's clock, whose sockets are all admitted as one player. */
 const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
@@ -60,19 +39,20 @@ const testGateway = Effect.gen(function* () {
     listener: new Listener({
       connectionId: "con_1",
       environmentId: EnvironmentId.make(`env_${none}`),
-      door: { push: () => undefined },
+      sink: { push: () => undefined },
       run: Effect.runFork,
-      closed: () => undefined
+      onClosed: () => undefined
     }),
     welcome: Frame.of({ t: "welcome" })
   }
   const asked = Deferred.makeUnsafe<void>()
   const admission = { answer: Effect.succeed(admitted) }
   const gateway = {
-    turn: new FlushScheduler(() => clock.now),
-    heard: new FrameStats(),
-    handlers: noFrames,
-    listenerHandlers: noFrames,
+    scheduler: new FlushScheduler(() => clock.now),
+    writeStats: new WriteStats(),
+    frameStats: new FrameStats(),
+    handlers: frameTable<FrameHandlers>(() => fail),
+    listenerHandlers: frameTable<FrameHandlers<Listener>>(() => fail),
     now: () => clock.now,
     run: Effect.runFork,
     admit: () =>
@@ -81,8 +61,8 @@ const testGateway = Effect.gen(function* () {
         Effect.suspend(() => admission.answer)
       ),
     renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) }),
-    gone: () => undefined,
-    closed: () => undefined
+    onClosing: () => undefined,
+    onClosed: () => undefined
   }
   const server = yield* Effect.acquireRelease(
     Effect.callback<Server>((resume) => {

@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, Exit } from "effect"
 import type { ChannelReport, ModerateOp } from "#rpc/channels"
-import { ChannelHub } from "#server/links/channel-hub"
+import { Hub } from "#server/links/hub"
 import type { Chance } from "./random.ts"
 import { environmentId, type Runner } from "./runner.ts"
 import type { World } from "./world.ts"
@@ -142,7 +142,7 @@ export class ChannelRules {
   /** A call through a random runner; its effect is known only if it succeeds. */
   #call<A, E>(
     what: string,
-    call: (hub: ChannelHub["Service"]) => Effect.Effect<A, E>,
+    call: (hub: Hub["Service"]) => Effect.Effect<A, E>,
     done: () => void = () => undefined
   ): void {
     const runner = this.#chance.pick(this.#runners().filter(({ open }) => open))
@@ -158,7 +158,7 @@ export class ChannelRules {
     }
     world.after(6000, () => over("nothing is known of it"))
     runner.run(
-      ChannelHub.pipe(
+      Hub.pipe(
         Effect.flatMap(call),
         Effect.timeout(patience),
         Effect.exit,
@@ -175,7 +175,7 @@ export class ChannelRules {
     for (const name of serverMade) {
       let answered = false
       runner?.run(
-        ChannelHub.pipe(
+        Hub.pipe(
           Effect.flatMap((hub) => hub.channel(environmentId, name).Get()),
           Effect.exit,
           Effect.map((exit) => {

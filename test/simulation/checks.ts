@@ -8,7 +8,6 @@ import { Effect, Exit } from "effect"
 import { rooms } from "#rpc/limits"
 import type { RoomState } from "#entities/room/model"
 import { roomView } from "#entities/room/model"
-import { claim, release } from "#server/links/reservations"
 import { checkRoom } from "../support/room-harness.ts"
 import type { Cluster, Outage } from "./faults.ts"
 import type { Acknowledged, Ledger, Player, Transcript } from "./player.ts"
@@ -185,12 +184,12 @@ export const checkSessions = (
       continue
     }
     const place = { kind: "ticket", ticketId: "probe" } as const
-    const { playerId } = connection
+    const { playerId, reservations } = connection
     runner.run(
       Effect.gen(function* () {
-        const exit = yield* Effect.exit(claim(connection, place))
+        const exit = yield* Effect.exit(reservations.claim(place))
         const where = Exit.isSuccess(exit) ? "none" : JSON.stringify(exit.cause)
-        if (Exit.isSuccess(exit)) yield* release(connection, place)
+        if (Exit.isSuccess(exit)) yield* reservations.release(place)
         const seen = player.view?.id
         const asleep = Array.from(record.activations.keys()).some(
           (id) => where.includes(id) && !awake.has(id)

@@ -42,11 +42,10 @@ import { LockSession } from "#server/cluster/lock-session"
 import { RunnerCache } from "#server/cluster/runner-cache"
 import { RunnerLinksLive } from "#server/cluster/runner-links"
 import { HandoverStorage } from "#server/cluster/shard-locks"
-import { ChannelHub } from "#server/links/channel-hub"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
-import { TurnServers } from "#server/features/peers/frames"
+import { TurnServers } from "#server/features/peers/turn-servers"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Frames } from "#server/gateway/frame-handlers"
 import { type ChannelRecord, recordedChannels } from "./channel-record.ts"
@@ -183,7 +182,6 @@ const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: 
 
 const nodeOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   Frames.layer.pipe(
-    Layer.provideMerge(ChannelHub.layer),
     Layer.provideMerge(Hub.layer),
     Layer.provideMerge(
       Layer.mergeAll(

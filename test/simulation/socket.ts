@@ -8,7 +8,8 @@ import { closeCodes, type CloseCode } from "#rpc/realtime"
 import { Frame } from "#server/platform/outbox"
 import { dispatch, frameHead, parseFrame } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import type { FrameSink, PlayerConnection } from "#server/links/player-connection"
+import type { PlayerConnection } from "#server/links/player-connection"
+import type { FrameSink } from "#server/links/subscriber"
 import { openConnection, welcome } from "#server/gateway/admission"
 import { Frames } from "#server/gateway/frame-handlers"
 import type { Chance } from "./random.ts"
@@ -167,7 +168,8 @@ export class PlayerSocket implements FrameSink, Seat {
           handlers,
           Result.getOrThrow(frameHead(members)),
           members,
-          connection
+          connection,
+          Buffer.byteLength(text)
         )
         if (broken !== undefined) throw new Error(`Invalid frame: ${text}`)
       })

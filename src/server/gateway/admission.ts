@@ -1,6 +1,6 @@
 /**
- * Who may come in: the checks of the first frame, in their order (key, origin, token, feature), and
- * the place of the connection with the player's session. The same for both doors.
+ * Admission of connections: checks the credentials of the first frame in order (key, origin, token,
+ * feature) and attaches the connection to its player's session. The same for WebSockets and native RPC.
  */
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
@@ -10,18 +10,20 @@ import { newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { Usage } from "#server/platform/usage"
+import { callEntityWithRetry } from "#server/links/entity-call"
+import type { EnabledFeatures } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import { type FrameSink, PlayerConnection } from "#server/links/player-connection"
-import { peek, release } from "#server/links/reservations"
+import { PlayerConnection } from "#server/links/player-connection"
+import { ReservationManager } from "#server/links/reservations"
+import type { FrameSink } from "#server/links/subscriber"
 import { Configs } from "#server/features/config/service"
 import { PlayerStatusCache } from "#server/features/players/status-cache"
 import { Environments } from "#server/features/projects/environments"
 import { AccessTokens } from "#server/features/sessions/tokens"
 import { Origins } from "#server/http/origins"
-import type { EnabledFeatures } from "./enabled-features.ts"
-import { applyAgeBand } from "./player-changes.ts"
+import { applyAgeBand } from "./age-restrictions.ts"
 
-/** What a connection shows of itself. */
+/** The credentials of a connection. */
 export interface Credentials {
   readonly key: string | undefined
   readonly token: string | undefined
@@ -31,7 +33,7 @@ export interface Credentials {
   readonly anonymous: boolean
 }
 
-/** What admission stands on. */
+/** The services that admission needs. */
 export type AdmissionServices =
   | AccessTokens
   | Configs
@@ -42,18 +44,18 @@ export type AdmissionServices =
   | PlayerStatusCache
   | Usage
 
-/** Is there anything for a socket to do in this environment? */
-export const offersRealtime = Effect.fnUntraced(function* (
+/** The features of an environment that a socket can use. */
+export const enabledFeatures = Effect.fnUntraced(function* (
   environmentId: EnvironmentCaller["environmentId"]
 ) {
   const configs = yield* Configs
   const { features } = (yield* configs.current(environmentId)).config
   const { multiplayer: rooms, realtimeChannels: channels } = features
-  const offers: EnabledFeatures = { rooms, channels, any: rooms || channels }
-  return offers
+  const enabled: EnabledFeatures = { rooms, channels, any: rooms || channels }
+  return enabled
 })
 
-/** The player behind a publishable key's token, or the one a secret key acts for. */
+/** The player of a publishable key's token, or the one a secret key acts for. */
 const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credentials: Credentials) {
   const tokens = yield* AccessTokens
   const { environmentId } = environment
@@ -72,19 +74,19 @@ const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credential
   return player
 })
 
-/** Checks the credentials; answers who it is. Without a player the connection is anonymous. */
+/** Checks the credentials; returns the environment and the player, if any. */
 export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
   const origins = yield* Origins
   const usage = yield* Usage
   const environment = yield* environments.findByKey(credentials.key ?? "")
-  const servers = "actsFor" in credentials
-  if (environment.keyKind === "secret" && !servers) return yield* new InvalidKey()
+  const mayUseSecretKey = "actsFor" in credentials
+  if (environment.keyKind === "secret" && !mayUseSecretKey) return yield* new InvalidKey()
   yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
   if (player !== undefined) yield* usage.playerSeen(environment.environmentId, player.playerId)
-  const offers = yield* offersRealtime(environment.environmentId)
-  if (!offers.any) {
+  const features = yield* enabledFeatures(environment.environmentId)
+  if (!features.any) {
     const details = { feature: "multiplayer", configPath: "features.multiplayer" }
     return yield* new FeatureDisabled({ details })
   }
@@ -92,51 +94,58 @@ export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
 })
 
 /** The seat that the session remembers, if the room still keeps it. */
-const heldSeat = Effect.fnUntraced(
-  function* (connection: PlayerConnection, roomId: string) {
-    const seat = yield* peek(connection, roomId)
-    if (seat === null) yield* release(connection, { kind: "seat", roomId })
+const keptSeat = Effect.fnUntraced(
+  function* ({ reservations }: PlayerConnection, roomId: string) {
+    const seat = yield* reservations.peek(roomId)
+    if (seat === null) yield* reservations.release({ kind: "seat", roomId })
     return seat
   },
   Effect.catch(() => Effect.succeed(null))
 )
 
-const reattach = Schedule.spaced(50)
+/** Retries while the session is moving; the gateway bounds the whole admission. */
+const attachRetries = Schedule.spaced(50)
 
-/** The session takes the connection in, wherever it lives; answers the room of a seat that is kept. */
+/** Attaches the connection to its player's session; returns the seat that is kept, if any. */
 const attach = Effect.fnUntraced(function* (connection: PlayerConnection) {
   const hub = yield* Hub
   const { environmentId, playerId } = connection
   const { roomId } = yield* Effect.suspend(() =>
-    hub.session(environmentId, playerId).hold(connection)
+    hub.sessions.open(environmentId, playerId).connect(connection)
   ).pipe(
-    Effect.retry({ while: (error) => error._tag === "unavailable", schedule: reattach }),
+    Effect.retry({ while: (error) => error._tag === "unavailable", schedule: attachRetries }),
     Effect.mapError(() => new Unauthorized())
   )
-  return roomId
+  return roomId === null ? null : yield* keptSeat(connection, roomId)
 })
 
-/** The player as the service treats it, unless it is refused. */
-const standingOf = Effect.fnUntraced(function* ({ environmentId, playerId }: PlayerCaller) {
-  const standings = yield* PlayerStatusCache
-  const standing = yield* standings.get(environmentId, playerId)
-  if (standing === undefined) return yield* new Unauthorized()
-  if (standing.banned !== undefined) return yield* standing.banned
-  return standing
+/** The status of a player who may connect: it exists and is not banned. */
+const statusOf = Effect.fnUntraced(function* ({ environmentId, playerId }: PlayerCaller) {
+  const statuses = yield* PlayerStatusCache
+  const status = yield* statuses.get(environmentId, playerId)
+  if (status === undefined) return yield* new Unauthorized()
+  if (status.banned !== undefined) return yield* status.banned
+  return status
 })
 
-/** The session of a player who has shown its token just now. */
+/** The session of a player whose token was verified just now. */
 export const sessionNow = ({ sessionId: id }: PlayerCaller) =>
   Effect.map(DateTime.now, (since) => (id === undefined ? undefined : { id, since }))
 
-/** Opens the connection of a player: the session knows it, and the client is welcome. */
-export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, door: FrameSink) {
-  const configs = yield* Configs
+const makeConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: FrameSink) {
   const hub = yield* Hub
   const connectionId = yield* newId.connection
   const { environmentId, playerId } = player
-  const { displayName } = yield* standingOf(player)
-  const connection = new PlayerConnection({
+  const { displayName } = yield* statusOf(player)
+  const reservations = new ReservationManager({
+    connectionId,
+    playerId,
+    calls: {
+      session: (command) => hub.sessions.open(environmentId, playerId).request(command),
+      peek: (roomId) => callEntityWithRetry(hub.roomClient(roomId).Peek({ playerId }))
+    }
+  })
+  return new PlayerConnection({
     player: {
       connectionId,
       environmentId,
@@ -144,20 +153,27 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
       session: yield* sessionNow(player),
       displayName
     },
-    door,
+    sink,
+    reservations,
     run: hub.run,
-    released: (of, roomId) =>
-      Effect.provideService(release(of, { kind: "seat", roomId }), Hub, hub),
-    ended: (of) => hub.session(environmentId, playerId).drop(of)
+    onClosed: (connection) => hub.sessions.open(environmentId, playerId).disconnect(connection)
   })
+})
+
+/** Opens the connection of a player; returns it with the seat that is kept, if any. */
+export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: FrameSink) {
+  const configs = yield* Configs
+  const hub = yield* Hub
+  const connection = yield* makeConnection(player, sink)
+  const { connectionId, environmentId } = connection
   hub.connections.set(connectionId, connection)
-  // Known by now to whoever follows changes: a ban from here on finds the connection, and one that
-  // came since the look-up is found by looking again, which costs nothing when there was none.
+  // From here on a ban finds the connection. Reading the status again finds one that came between the
+  // first read and now; the cache makes that cheap.
   const admitted = Effect.gen(function* () {
-    const { declaredAgeBand } = yield* standingOf(player)
+    const { declaredAgeBand } = yield* statusOf(player)
     const { audience } = (yield* configs.current(environmentId)).config
     applyAgeBand(hub, connection, audience, declaredAgeBand)
-    return yield* findSeat(connection)
+    return yield* attach(connection)
   })
   const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
@@ -168,13 +184,7 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   return { connection, seat }
 })
 
-/** Attaches the connection and looks for a seat that is kept. */
-const findSeat = Effect.fnUntraced(function* (connection: PlayerConnection) {
-  const roomId = yield* attach(connection)
-  return roomId === null ? null : yield* heldSeat(connection, roomId)
-})
-
-/** The answer to `auth`. */
+/** The reply to `auth`. */
 export const welcome = Effect.fnUntraced(function* (options: {
   readonly connectionId: string
   readonly player: PlayerCaller | undefined

@@ -1,48 +1,44 @@
 /**
- * What a config push means for what is alive (decisions 3.7.18): with multiplayer off rooms close and
- * tickets end; tickets of a removed mode fail. Living rooms keep the mode they started with. With
- * channels off these close; an audience that makes players children takes them out of channels that
- * players have made, and hides their addresses.
+ * Applies config pushes to live entities and connections. Without multiplayer, rooms close and tickets
+ * are cancelled; tickets of a removed mode fail. Rooms keep the mode they were opened with. Without
+ * realtime channels, these close. A new audience changes what each player's age allows.
  */
 import { Effect, Layer, Stream } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import { LocalRooms } from "#entities/room/entity"
-import { ChannelHub } from "#server/links/channel-hub"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
-import { followModes } from "#server/features/matchmaking/frames"
-import { applyAgeBand } from "./player-changes.ts"
+import { applyModes } from "#server/features/matchmaking/frames"
+import { applyAgeBand } from "./age-restrictions.ts"
 
-/** Closes the rooms that live here, and those that players of this node are in, wherever they live. */
+/** Closes the rooms that live here, and those that players of this node are in. */
 const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
   const hub = yield* Hub
   const { actors } = yield* LocalRooms
   for (const actor of Array.from(actors.values())) {
     if (actor.state?.settings.environmentId === environmentId) actor.close("feature_disabled")
   }
-  const lines = Array.from(hub.rooms.values()).filter(
-    (line) => line.environmentId === environmentId
-  )
   yield* Effect.forEach(
-    lines,
+    hub.rooms.inEnvironment(environmentId),
     ({ roomId }) => Effect.ignore(hub.roomClient(roomId).Close({ reason: "feature_disabled" })),
     { concurrency: 16, discard: true }
   )
 })
 
+/** Closes the channels that connections of this node are in. */
 const closeChannels = Effect.fnUntraced(function* (environmentId: string) {
-  const { channel, links } = yield* ChannelHub
-  const lines = Array.from(links.values()).filter((line) => line.environmentId === environmentId)
-  yield* Effect.forEach(lines, ({ name }) => Effect.ignore(channel(environmentId, name).Shut()), {
-    concurrency: 16,
-    discard: true
-  })
+  const hub = yield* Hub
+  yield* Effect.forEach(
+    hub.channels.inEnvironment(environmentId),
+    ({ name }) => Effect.ignore(hub.channel(environmentId, name).Shut()),
+    { concurrency: 16, discard: true }
+  )
 })
 
 const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const hub = yield* Hub
   const configs = yield* Configs
-  yield* followModes(environmentId)
+  yield* applyModes(environmentId)
   const { config } = yield* configs.current(environmentId)
   for (const connection of hub.connections.values()) {
     if (connection.environmentId !== environmentId) continue

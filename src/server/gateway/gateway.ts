@@ -1,6 +1,6 @@
 /**
- * The door `/v1/realtime`: takes WebSocket upgrades, admits sockets, keeps their time, and closes
- * them all with 1012 when the node drains (their seats are kept).
+ * Gateway of `/v1/realtime`: accepts WebSocket upgrades, admits sockets, sweeps them once a second, and
+ * closes them all with 1012 when the node drains. Rooms keep their seats then.
  */
 import type { IncomingMessage } from "node:http"
 import type { Duplex } from "node:stream"
@@ -12,10 +12,11 @@ import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { addressOf } from "#server/platform/client-address"
-import { Frame } from "#server/platform/outbox"
+import { Frame, WriteStats } from "#server/platform/outbox"
 import { Settings } from "#server/platform/settings/settings"
 import { Membership } from "#server/cluster/membership"
-import { traced } from "#server/links/answering"
+import { traced } from "#server/links/frame-effects"
+import type { FrameMembers } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import { Listener } from "#server/links/listener"
 import { ListenerFrames } from "#server/features/channels/frames"
@@ -26,30 +27,30 @@ import { HttpServerHandle, webSocketBounds } from "#server/http/server"
 import {
   admit,
   type AdmissionServices,
-  offersRealtime,
+  enabledFeatures,
   openConnection,
   sessionNow,
   welcome
 } from "./admission.ts"
 import { Frames } from "./frame-handlers.ts"
-import { type Admitted, FrameStats, RealtimeSocket, type SocketGateway } from "./socket.ts"
+import { type Admission, FrameStats, RealtimeSocket, type SocketGateway } from "./socket.ts"
 
 const drainMillis = 1500
 const drainStepMillis = 50
 const sweepMillis = 1000
-/** A node is out for a moment now and then; as many looks in a row, and it is cut off. */
-const outMillis = 500
-const outLooks = 4
+/** A node may be evicted for a moment; after this many checks in a row, its sockets are closed. */
+const evictionCheckMillis = 500
+const evictionChecks = 4
 
 const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
 
 const iso = (millis: number) => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** How many sockets without a player each address has open. */
+/** Counts the anonymous sockets of each address. */
 class AnonymousCount {
   readonly #byAddress = new Map<string, number>()
 
-  /** Makes room for one more, if there is. */
+  /** Counts one more; false when the address has too many. */
   take({ address }: RealtimeSocket): boolean {
     const open = this.#byAddress.get(address) ?? 0
     if (open >= limits.anonymousPerAddress) return false
@@ -57,18 +58,18 @@ class AnonymousCount {
     return true
   }
 
-  free({ address }: RealtimeSocket): void {
+  release({ address }: RealtimeSocket): void {
     const open = this.#byAddress.get(address) ?? 0
     if (open <= 1) this.#byAddress.delete(address)
     else this.#byAddress.set(address, open - 1)
   }
 }
 
-/** The first frame, checked; on success the socket has its connection and its welcome. */
+/** Checks the first frame, and opens the connection of its player or listener. */
 const admitSocket = Effect.fnUntraced(function* (
   anonymous: AnonymousCount,
   socket: RealtimeSocket,
-  members: Readonly<Record<string, unknown>>
+  members: FrameMembers
 ) {
   const hub = yield* Hub
   const frame = decodeAuth(members)
@@ -80,7 +81,7 @@ const admitSocket = Effect.fnUntraced(function* (
     anonymous: frame.success.anon === true
   })
   const { environmentId } = environment
-  socket.offers = yield* offersRealtime(environmentId)
+  socket.setFeatures(yield* enabledFeatures(environmentId))
   const opened = player === undefined ? undefined : yield* openConnection(player, socket)
   const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
   const event = yield* welcome({
@@ -89,7 +90,7 @@ const admitSocket = Effect.fnUntraced(function* (
     tokenExpiresAt: player === undefined ? null : iso(player.expiresAt),
     seat: opened?.seat ?? null
   })
-  const admitted: Admitted = {
+  const admission: Admission = {
     environmentId,
     player,
     connection: opened?.connection,
@@ -97,53 +98,50 @@ const admitSocket = Effect.fnUntraced(function* (
     listener: undefined,
     welcome: Frame.of(event)
   }
-  if (player !== undefined) return admitted
+  if (player !== undefined) return admission
   if (!anonymous.take(socket)) {
     return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
   }
   const listener = new Listener({
     connectionId,
     environmentId,
-    door: socket,
+    sink: socket,
     run: hub.run,
-    closed: () => anonymous.free(socket)
+    onClosed: () => anonymous.release(socket)
   })
-  return { ...admitted, listener }
+  return { ...admission, listener }
 })
 
-/** A new token for an open socket, of the same player. */
-const renewSocket = Effect.fnUntraced(function* (
-  admitted: Admitted,
-  members: Readonly<Record<string, unknown>>
-) {
+/** Checks a new token for an open socket, which must be of the same player. */
+const renewSocket = Effect.fnUntraced(function* (admission: Admission, members: FrameMembers) {
   const tokens = yield* AccessTokens
-  const { connection, player: before } = admitted
+  const { connection, player: before } = admission
   const frame = decodeAuth(members)
   if (before === undefined || connection === undefined || Result.isFailure(frame)) {
     return yield* new Unauthorized()
   }
   const player = yield* tokens.verify(frame.success.token ?? "", before.environmentId)
   if (player.playerId !== before.playerId) return yield* new Unauthorized()
-  connection.session = yield* sessionNow(player)
+  connection.renewSession(yield* sessionNow(player))
   const event = yield* welcome({
     connectionId: connection.connectionId,
     player,
     tokenExpiresAt: iso(player.expiresAt),
-    seat: connection.reservation.kind === "none" ? admitted.seat : null
+    seat: connection.reservations.current.kind === "none" ? admission.seat : null
   })
-  const renewed: Admitted = { ...admitted, player, welcome: Frame.of(event) }
+  const renewed: Admission = { ...admission, player, welcome: Frame.of(event) }
   return renewed
 })
 
-/** What has become of sockets, in numbers that only grow. */
+/** Monotonic counters of sockets. */
 export class SocketStats {
-  /** Upgrades that were answered. */
+  /** Upgrades that were accepted. */
   accepted = 0
-  /** Upgrades that were not, the node being full or on its way out. */
+  /** Upgrades that were refused: the node is full, or drains. */
   refused = 0
-  /** First frames that were good. */
+  /** First frames that were admitted. */
   admitted = 0
-  /** Sockets that are over, by our close code; undefined when the other side ended them. */
+  /** Closed sockets by the code of this side; undefined when the client closed, or the link broke. */
   readonly closed = new Map<CloseCode | undefined, number>()
 
   close(code: CloseCode | undefined): void {
@@ -156,20 +154,21 @@ export class Gateway extends Context.Service<
   Gateway,
   {
     readonly sockets: Set<RealtimeSocket>
-    readonly book: SocketStats
-    readonly heard: FrameStats
+    readonly socketStats: SocketStats
+    readonly frameStats: FrameStats
+    readonly writeStats: WriteStats
   }
 >()("server/gateway/gateway/Gateway") {
   static readonly layer = Layer.effect(
     Gateway,
     Effect.gen(function* () {
       const sockets = new Set<RealtimeSocket>()
-      /** Those that the other side has not closed yet. */
+      /** Sockets whose close the client has not confirmed yet. */
       const closing = new Set<RealtimeSocket>()
-      const book = new SocketStats()
-      const gateway = yield* makeSocketGateway(sockets, closing, book)
+      const socketStats = new SocketStats()
+      const gateway = yield* makeSocketGateway(sockets, closing, socketStats)
       const clock = yield* Clock.Clock
-      yield* acceptUpgrades(sockets, gateway, book)
+      yield* acceptUpgrades(sockets, gateway, socketStats)
       yield* Effect.sync(() => {
         const now = clock.currentTimeMillisUnsafe()
         for (const socket of sockets) socket.sweep(now)
@@ -177,7 +176,8 @@ export class Gateway extends Context.Service<
       }).pipe(Effect.repeat(Schedule.spaced(sweepMillis)), Effect.forkScoped)
       yield* followConfig(sockets)
       yield* followCluster(sockets)
-      return Gateway.of({ sockets, book, heard: gateway.heard })
+      const { frameStats, writeStats } = gateway
+      return Gateway.of({ sockets, socketStats, frameStats, writeStats })
     })
   )
 }
@@ -185,7 +185,7 @@ export class Gateway extends Context.Service<
 const makeSocketGateway = Effect.fnUntraced(function* (
   sockets: Set<RealtimeSocket>,
   closing: Set<RealtimeSocket>,
-  book: SocketStats
+  socketStats: SocketStats
 ) {
   const hub = yield* Hub
   const handlers = yield* Frames
@@ -194,32 +194,33 @@ const makeSocketGateway = Effect.fnUntraced(function* (
   const services = yield* Effect.context<AdmissionServices>()
   const anonymous = new AnonymousCount()
   const asTrace = traced(services, "auth")
-  const plain = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
+  const handle = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
     asTrace(Effect.provideContext(effect, services)).pipe(
-      Effect.tapDefect((defect) => Effect.logError("A socket could not be admitted", defect)),
+      Effect.tapDefect((defect) => Effect.logError("Failed to admit a socket", defect)),
       Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
     )
   const gateway: SocketGateway = {
-    turn: hub.turn,
-    heard: new FrameStats(),
+    scheduler: hub.scheduler,
+    writeStats: new WriteStats(),
+    frameStats: new FrameStats(),
     handlers,
     listenerHandlers,
     now: () => clock.currentTimeMillisUnsafe(),
     run: hub.run,
     admit: (socket, frame) =>
-      Effect.tap(plain(admitSocket(anonymous, socket, frame)), () =>
-        Effect.sync(() => void (book.admitted += 1))
+      Effect.tap(handle(admitSocket(anonymous, socket, frame)), () =>
+        Effect.sync(() => void (socketStats.admitted += 1))
       ),
-    renew: (admitted, frame) => plain(renewSocket(admitted, frame)),
-    gone: (socket) => {
+    renew: (admission, frame) => handle(renewSocket(admission, frame)),
+    onClosing: (socket) => {
       if (sockets.delete(socket)) {
         closing.add(socket)
-        book.close(socket.closedWith)
+        socketStats.close(socket.closedWith)
       }
-      const connection = socket.admitted?.connection
+      const connection = socket.admission?.connection
       if (connection !== undefined) hub.connections.delete(connection.connectionId)
     },
-    closed: (socket) => void closing.delete(socket)
+    onClosed: (socket) => void closing.delete(socket)
   }
   return gateway
 })
@@ -227,7 +228,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (
 const acceptUpgrades = Effect.fnUntraced(function* (
   sockets: Set<RealtimeSocket>,
   gateway: SocketGateway,
-  book: SocketStats
+  socketStats: SocketStats
 ) {
   const http = yield* HttpServerHandle
   const { trustedProxies } = yield* Settings
@@ -235,14 +236,14 @@ const acceptUpgrades = Effect.fnUntraced(function* (
   const wss = new WebSocketServer({ noServer: true, clientTracking: false, ...webSocketBounds })
   const accept = (request: IncomingMessage, stream: Duplex, head: Buffer): void => {
     if (draining || !http.hasRoom()) {
-      book.refused += 1
+      socketStats.refused += 1
       return refuse(stream, 503, "unavailable", "Try another node.")
     }
     wss.handleUpgrade(request, stream, head, (ws) => {
       const { origin } = request.headers
       const address = addressOf(request, trustedProxies)
       sockets.add(new RealtimeSocket({ ws, stream, origin, address, gateway }))
-      book.accepted += 1
+      socketStats.accepted += 1
     })
   }
   yield* Effect.acquireRelease(
@@ -261,27 +262,25 @@ const acceptUpgrades = Effect.fnUntraced(function* (
   )
 })
 
-/** Players of a node that others cannot reach find their rooms again from any other. */
+/** Closes the sockets of an evicted node: their players find their rooms again on any other. */
 const followCluster = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
   const { isSelfEvicted } = yield* Membership
-  let looks = 0
+  let checks = 0
   yield* Effect.sync(() => {
-    looks = isSelfEvicted() ? looks + 1 : 0
-    if (looks < outLooks) return
+    checks = isSelfEvicted() ? checks + 1 : 0
+    if (checks < evictionChecks) return
     for (const socket of sockets) socket.close(closeCodes.draining, "draining")
-  }).pipe(Effect.repeat(Schedule.spaced(outMillis)), Effect.forkScoped)
+  }).pipe(Effect.repeat(Schedule.spaced(evictionCheckMillis)), Effect.forkScoped)
 })
 
-/** A config push may close sockets or take rooms away from them. */
+/** Applies config pushes to the features of open sockets. */
 const followConfig = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
   const configs = yield* Configs
   yield* configs.changes.pipe(
     Stream.runForEach((environmentId) =>
-      Effect.map(offersRealtime(environmentId), (offers) => {
+      Effect.map(enabledFeatures(environmentId), (features) => {
         for (const socket of sockets) {
-          if (socket.admitted?.environmentId !== environmentId) continue
-          socket.offers = offers
-          if (!offers.any) socket.close(closeCodes.forbidden, "feature_disabled")
+          if (socket.admission?.environmentId === environmentId) socket.setFeatures(features)
         }
       })
     ),

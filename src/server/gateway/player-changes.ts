@@ -1,13 +1,10 @@
 /**
- * What a change of a player means for what is alive (spec sections 3 and 6): who is banned or deleted
- * loses its sockets, its seat and its channels at once, wherever they are; a session that was ended
- * loses its socket, not the seat; who has become a child is out of the channels that players have
- * made, and no peer gets to see its address any more. Each node does this for the connections, the rooms and
- * the channels that it has, so a seat in its grace goes, too.
+ * Applies changes of players to what is alive. A banned or deleted player loses its sockets, its seat and
+ * its channels at once. An ended session loses its socket, but not the seat. A player who is a child now
+ * leaves the channels that players have created, and its address is hidden from peers. Each node does
+ * this for its own connections, rooms and channels, so a seat in its grace period is removed, too.
  */
 import { DateTime, Effect, HashMap, Layer, Schema, Stream } from "effect"
-import { type AgeBand, ageProfileOf } from "#rpc/ages"
-import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { SessionRevoked, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
@@ -15,16 +12,16 @@ import { LocalChannels } from "#entities/channel/entity"
 import { LocalRooms } from "#entities/room/entity"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
-import { setOpenChat } from "#server/features/channels/frames"
 import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
+import { applyAgeBand } from "./age-restrictions.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
 
-/** The rooms and channels of this node that a player is in, and how to put it out. */
-const makePresence = Effect.gen(function* () {
+/** Finds the rooms and channels of this node that a player is in. */
+const makePresenceOf = Effect.gen(function* () {
   const rooms = yield* LocalRooms
   const channels = yield* LocalChannels
   return (environmentId: string, playerId: string) => {
@@ -41,38 +38,18 @@ const makePresence = Effect.gen(function* () {
   }
 })
 
-/** What a player may do by age, from now on: in its channels, and among its peers. */
-export const applyAgeBand = (
-  hub: Pick<Hub["Service"], "rooms">,
-  connection: PlayerConnection,
-  audience: EnvironmentConfig["audience"],
-  declaredAgeBand: AgeBand | null
-): void => {
-  const { capabilities } = ageProfileOf(audience, declaredAgeBand)
-  const relayOnly = !capabilities.directConnections
-  connection.declaredAgeBand = declaredAgeBand
-  setOpenChat(connection, capabilities.openChat)
-  if (connection.relayOnly === relayOnly) return
-  connection.relayOnly = relayOnly
-  const { reservation: place, playerId } = connection
-  if (place.kind !== "seat") return
-  // Without a line the player has not come in yet: it will come as it is now.
-  const line = hub.rooms.get(place.roomId)
-  line?.send({ t: "relay", playerId, relayOnly }, () => line.closeIfIdle())
-}
-
-const gone = new Unauthorized({ message: "This player has been deleted." })
+const deleted = new Unauthorized({ message: "This player has been deleted." })
 
 const makeApply = Effect.gen(function* () {
   const hub = yield* Hub
   const configs = yield* Configs
   const sessions = yield* Sessions
-  const standings = yield* PlayerStatusCache
-  const presenceOf = yield* makePresence
+  const statuses = yield* PlayerStatusCache
+  const presenceOf = yield* makePresenceOf
 
   const connectionsOf = (environmentId: string, playerId: string) =>
     Array.from(hub.connections.values()).filter(
-      (one) => one.playerId === playerId && one.environmentId === environmentId
+      (connection) => connection.playerId === playerId && connection.environmentId === environmentId
     )
 
   const removePlayer = (
@@ -84,15 +61,16 @@ const makeApply = Effect.gen(function* () {
     const reason = banned === undefined ? "deleted" : "banned"
     for (const connection of connections) {
       connection.leaveAll(reason)
-      if (banned === undefined) connection.dismiss(closeCodes.unauthorized, gone)
+      if (banned === undefined) connection.dismiss(closeCodes.unauthorized, deleted)
       else connection.dismiss(closeCodes.forbidden, banned)
     }
     for (const actor of presence) actor.removePlayer(playerId, reason)
   }
 
   /**
-   * The seat stays, for another session of the player. Whoever comes in later with the access token of
-   * an ended session is as welcome as over HTTP, until it expires (spec section 5, rule 6).
+   * Closes the connection of an ended session. Its seat stays, for another session of the player. A later
+   * connection with the access token of an ended session is admitted until the token expires, as over
+   * HTTP.
    */
   const closeEnded = Effect.fnUntraced(function* (connection: PlayerConnection) {
     const { environmentId, session } = connection
@@ -107,46 +85,48 @@ const makeApply = Effect.gen(function* () {
     const isHere = (): boolean =>
       connectionsOf(environmentId, playerId).length + presenceOf(environmentId, playerId).length > 0
     if (!isHere()) return
-    const standing = yield* standings.get(environmentId, playerId)
+    const status = yield* statuses.get(environmentId, playerId)
     const connections = connectionsOf(environmentId, playerId)
-    if (standing === undefined || standing.banned !== undefined) {
+    if (status === undefined || status.banned !== undefined) {
       const presence = presenceOf(environmentId, playerId)
-      return removePlayer(connections, presence, playerId, standing?.banned)
+      return removePlayer(connections, presence, playerId, status?.banned)
     }
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of connections) {
-      applyAgeBand(hub, connection, audience, standing.declaredAgeBand)
+      applyAgeBand(hub, connection, audience, status.declaredAgeBand)
     }
     yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })
   })
 })
 
-/** How many players are looked at together when any of them may have changed. */
+/** How many players are checked at once when any of them may have changed. */
 const concurrency = 500
 
-/** Follows the changes of players. */
 export const PlayerChanges = Layer.effectDiscard(
   Effect.gen(function* () {
     const hub = yield* Hub
-    const standings = yield* PlayerStatusCache
+    const statuses = yield* PlayerStatusCache
     const apply = yield* makeApply
-    const applied = (environmentId: EnvironmentId, playerId: PlayerId) =>
+    const applyOrLog = (environmentId: EnvironmentId, playerId: PlayerId) =>
       Effect.catchDefect(apply(environmentId, playerId), (defect) =>
-        Effect.logError("A change of a player was not followed", defect)
+        Effect.annotateLogs(Effect.logError("Failed to apply a change of a player", defect), {
+          environmentId,
+          playerId
+        })
       )
-    const everybody = Effect.suspend(() =>
+    const applyToAll = Effect.suspend(() =>
       Effect.forEach(
         Array.from(hub.connections.values()),
-        ({ environmentId, playerId }) => applied(environmentId, playerId),
+        ({ environmentId, playerId }) => applyOrLog(environmentId, playerId),
         { concurrency, discard: true }
       )
     )
-    yield* standings.changes.pipe(
+    yield* statuses.changes.pipe(
       Stream.runForEach((changed) => {
-        if (changed === "all") return everybody
+        if (changed === "all") return applyToAll
         const { environmentId, playerId } = changed
         return isEnvironmentId(environmentId) && isPlayerId(playerId)
-          ? applied(environmentId, playerId)
+          ? applyOrLog(environmentId, playerId)
           : Effect.void
       }),
       Effect.forkScoped

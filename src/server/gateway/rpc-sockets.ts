@@ -1,7 +1,7 @@
 /**
- * The sockets of the native door. The RPC library reads and writes them, so their bounds are kept from
- * outside, once a second for all: cut is whoever has no events open in time, is not heard of, or reads
- * too slowly, as at the other door (decisions 3.6.5 and 3.6.7).
+ * Bounds for the sockets of native RPC. The RPC library reads and writes them, so they are checked from
+ * outside, once a second for all. A socket is cut if it opens no events stream in time, sends nothing for
+ * too long, or reads too slowly.
  */
 import { IncomingMessage } from "node:http"
 import type { Socket as Connection } from "node:net"
@@ -16,39 +16,39 @@ import { HttpServerHandle } from "#server/http/server"
 
 const second = 1000
 
-/** Unsent bytes of a socket; the largest of all frames is little more than half of them. */
+/** Bound of a socket's unsent bytes; the largest frame takes little more than half of it. */
 const unsentMaxBytes = 2 * limits.outboxMaxBytes
 
-/** Names the socket that a call came over; whoever invents a name is taken for silent. */
+/** Header that names the socket of a call. A call with another name leaves its socket to be cut. */
 const socketHeader = "x-svc-socket"
 
-interface NativeSocket {
+interface RpcSocket {
   readonly connection: Connection
-  /** Of the page that has opened it; what a call says of itself proves nothing. */
+  /** The origin of the page that opened the socket; the headers of a call prove nothing. */
   readonly origin: string | undefined
-  /** Since when it has no events open; undefined while it has. */
+  /** Since when it has had no events stream open; undefined while it has one. */
   waitingSince: number | undefined
-  heardAt: number
+  receivedAt: number
   bytesRead: number
 }
 
-const isOver = (socket: NativeSocket, now: number): boolean => {
+const isExpired = (socket: RpcSocket, now: number): boolean => {
   const { connection, waitingSince = now } = socket
   if (connection.bytesRead !== socket.bytesRead) {
     socket.bytesRead = connection.bytesRead
-    socket.heardAt = now
+    socket.receivedAt = now
   }
   return (
     now - waitingSince >= limits.admitSeconds * second ||
-    now - socket.heardAt >= limits.idleSeconds * second ||
+    now - socket.receivedAt >= limits.idleSeconds * second ||
     connection.writableLength > unsentMaxBytes
   )
 }
 
-export class NativeSockets extends Context.Service<
-  NativeSockets,
+export class RpcSockets extends Context.Service<
+  RpcSockets,
   {
-    /** Keeps the bounds of a request that becomes a socket, for as long as `served` takes. */
+    /** Keeps a request that becomes a socket within its bounds while `served` runs. */
     readonly guard: <E, R>(
       served: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
     ) => Effect.Effect<
@@ -56,23 +56,23 @@ export class NativeSockets extends Context.Service<
       E,
       R | HttpServerRequest.HttpServerRequest
     >
-    /** Where the page of a call's socket is from, if it is one. */
+    /** The origin of the page that opened the socket of a call, if a page did. */
     readonly originOf: (headers: Headers.Headers) => Effect.Effect<string | undefined, Unauthorized>
-    /** The socket of a call has its events open, or, later, no more. */
-    readonly waits: (headers: Headers.Headers, waits: boolean) => Effect.Effect<void>
+    /** Notes whether the socket of a call is without an events stream. */
+    readonly setWaiting: (headers: Headers.Headers, waiting: boolean) => Effect.Effect<void>
   }
->()("server/gateway/rpc-sockets/NativeSockets") {
+>()("server/gateway/rpc-sockets/RpcSockets") {
   static readonly layer = Layer.effect(
-    NativeSockets,
+    RpcSockets,
     Effect.gen(function* () {
       const http = yield* HttpServerHandle
       const clock = yield* Clock.Clock
       const context = yield* Effect.context<Effect.Services<typeof newId.connection>>()
-      const sockets = new Map<string, NativeSocket>()
+      const sockets = new Map<string, RpcSocket>()
       yield* Effect.sync(() => {
         const now = clock.currentTimeMillisUnsafe()
         for (const socket of sockets.values()) {
-          if (isOver(socket, now)) socket.connection.destroy()
+          if (isExpired(socket, now)) socket.connection.destroy()
         }
       }).pipe(Effect.repeat(Schedule.spaced(second)), Effect.forkScoped)
 
@@ -81,10 +81,10 @@ export class NativeSockets extends Context.Service<
         const now = clock.currentTimeMillisUnsafe()
         const { bytesRead } = connection
         const { origin } = headers
-        sockets.set(id, { connection, origin, waitingSince: now, heardAt: now, bytesRead })
+        sockets.set(id, { connection, origin, waitingSince: now, receivedAt: now, bytesRead })
         return id
       })
-      return NativeSockets.of({
+      return RpcSockets.of({
         guard: (served) =>
           Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
             const { source } = request
@@ -104,7 +104,7 @@ export class NativeSockets extends Context.Service<
               },
               (id) => Effect.sync(() => sockets.delete(id))
             ).pipe(
-              // A frame against the protocol, or an end without a goodbye.
+              // A frame that violates the protocol, or a connection that broke without a close.
               Effect.catchDefect((defect) =>
                 Socket.isSocketError(defect)
                   ? Effect.succeed(HttpServerResponse.empty())
@@ -119,11 +119,11 @@ export class NativeSockets extends Context.Service<
               ? Effect.fail(new Unauthorized())
               : Effect.succeed(socket.origin)
           }),
-        waits: (headers, waits) =>
+        setWaiting: (headers, waiting) =>
           Effect.sync(() => {
             const socket = sockets.get(headers[socketHeader] ?? "")
             if (socket === undefined) return
-            socket.waitingSince = waits ? clock.currentTimeMillisUnsafe() : undefined
+            socket.waitingSince = waiting ? clock.currentTimeMillisUnsafe() : undefined
           })
       })
     })

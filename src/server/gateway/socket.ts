@@ -1,7 +1,6 @@
 /**
- * One WebSocket of `/v1/realtime`: the first frame within five seconds, then the spec's JSON frames
- * (decisions 3.6). It authenticates, limits and decodes; deciding is the room's. Time comes in from
- * the gateway's sweep, once a second for all sockets.
+ * One WebSocket of `/v1/realtime`: authenticates the first frame, limits the rate of all frames, and
+ * dispatches them. The gateway's sweep calls it once a second for everything that depends on time.
  */
 import type { Duplex } from "node:stream"
 import { DateTime, Effect, Fiber, Result } from "effect"
@@ -10,46 +9,51 @@ import type { PlayerCaller } from "#rpc/auth"
 import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
-import { Frame, Outbox, pingFrame, type Turn } from "#server/platform/outbox"
+import type { FlushScheduler } from "#server/platform/flush"
+import { Frame, Outbox, pingFrame, type WriteStats } from "#server/platform/outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import {
-  type FrameError,
   dispatch,
+  type EnabledFeatures,
+  featureError,
+  type FrameError,
   type FrameHandlers,
+  type FrameHead,
   frameHead,
-  parseFrame,
-  replyFrame,
-  warnFrame
+  type FrameMembers,
+  parseFrame
 } from "#server/links/frames"
 import type { Listener } from "#server/links/listener"
-import type { FrameSink, PlayerConnection } from "#server/links/player-connection"
-import { type EnabledFeatures, featureError } from "./enabled-features.ts"
+import type { PlayerConnection } from "#server/links/player-connection"
+import { replyFrame, warnFrame } from "#server/links/reply-frames"
+import type { FrameSink } from "#server/links/subscriber"
 
-/** An admitted socket, as the gateway found it. */
-export interface Admitted {
+/** What an admitted socket acts for. */
+export interface Admission {
   readonly environmentId: string
   readonly player: PlayerCaller | undefined
   readonly connection: PlayerConnection | undefined
   /** The seat that was kept for the player when the socket opened. */
   readonly seat: HeldSeat | null
-  /** The connection of a socket without a player. */
+  /** The connection of an anonymous socket. */
   readonly listener: Listener | undefined
   readonly welcome: Frame
 }
 
-/** What sockets have said, in numbers that only grow. */
+/** Monotonic counters of the frames that sockets have sent. */
 export class FrameStats {
   frames = 0
-  /** Frames that were not understood. */
+  /** Frames that could not be decoded. */
   invalid = 0
-  /** Frames that came too fast. */
+  /** Frames dropped by the rate limit. */
   limited = 0
 }
 
-/** What a socket asks of the gateway. */
+/** What a socket needs of the gateway. */
 export interface SocketGateway {
-  readonly turn: Turn
-  readonly heard: FrameStats
+  readonly scheduler: Pick<FlushScheduler, "scheduleOutput">
+  readonly writeStats: WriteStats
+  readonly frameStats: FrameStats
   readonly handlers: FrameHandlers
   readonly listenerHandlers: FrameHandlers<Listener>
   readonly now: () => number
@@ -57,20 +61,20 @@ export interface SocketGateway {
   /** Checks the first frame. */
   readonly admit: (
     socket: RealtimeSocket,
-    frame: Readonly<Record<string, unknown>>
-  ) => Effect.Effect<Admitted, CodedError>
+    frame: FrameMembers
+  ) => Effect.Effect<Admission, CodedError>
   /** Checks a new token of an open socket. */
   readonly renew: (
-    admitted: Admitted,
-    frame: Readonly<Record<string, unknown>>
-  ) => Effect.Effect<Admitted, CodedError>
-  /** The socket takes and says nothing more; `closed` follows. */
-  readonly gone: (socket: RealtimeSocket) => void
-  readonly closed: (socket: RealtimeSocket) => void
+    admission: Admission,
+    frame: FrameMembers
+  ) => Effect.Effect<Admission, CodedError>
+  /** The socket sends and receives nothing more; `onClosed` follows. */
+  readonly onClosing: (socket: RealtimeSocket) => void
+  readonly onClosed: (socket: RealtimeSocket) => void
 }
 
 const second = 1000
-/** How long the other side has to answer a close before the socket is cut. */
+/** How long the client has to confirm a close before the socket is cut. */
 const closeMillis = 2 * second
 
 const closeCodeOf = (error: CodedError): CloseCode => {
@@ -93,23 +97,21 @@ const closeCodeOf = (error: CodedError): CloseCode => {
 export class RealtimeSocket implements FrameSink {
   readonly origin: string | undefined
   readonly address: string
-  admitted: Admitted | undefined
-  /** What the environment offers; kept by the gateway as the config changes. */
-  offers: EnabledFeatures = { rooms: true, channels: true, any: true }
-  /** Why we closed the socket; absent when the other side did, or the connection broke. */
-  closedWith: CloseCode | undefined
+  #admission: Admission | undefined
+  #features: EnabledFeatures = { rooms: true, channels: true, any: true }
+  #closedWith: CloseCode | undefined
   readonly #ws: WebSocket
   readonly #outbox: Outbox
   readonly #gateway: SocketGateway
   #bucket: FrameBucket
   readonly #openedAt: number
   #admitting: Fiber.Fiber<void> | undefined
-  /** Frames that came while the first was being checked, and their bytes. */
+  /** Frames that arrived while the first was being checked, and their bytes. */
   #early: Array<Buffer> = []
   #earlyBytes = 0
-  #heardAt: number
+  #receivedAt: number
   #pingedAt: number
-  #warned = false
+  #warnedOfExpiry = false
   #closedAt: number | undefined
 
   constructor(options: {
@@ -125,47 +127,66 @@ export class RealtimeSocket implements FrameSink {
     this.#ws = options.ws
     this.#gateway = options.gateway
     this.#openedAt = now
-    this.#heardAt = now
+    this.#receivedAt = now
     this.#pingedAt = now
     this.#bucket = new FrameBucket(now)
-    this.#outbox = new Outbox(options.stream, options.gateway.turn, () =>
-      this.close(closeCodes.slowConsumer, "slow_consumer")
-    )
+    this.#outbox = new Outbox({
+      socket: options.stream,
+      scheduler: options.gateway.scheduler,
+      stats: options.gateway.writeStats,
+      onOverflow: () => this.close(closeCodes.slowConsumer, "slow_consumer")
+    })
     this.#ws.on("message", (data: Buffer, isBinary) => this.#message(data, isBinary))
     this.#ws.on("ping", () => this.#control())
     this.#ws.on("pong", () => this.#control())
-    // A frame against the protocol, too: the close code says which, so it must still go out.
-    this.#ws.on("error", () => this.#gone(false))
+    // A protocol violation is an error, too: its close frame must still go out.
+    this.#ws.on("error", () => this.#disconnect(false))
     this.#ws.on("close", () => {
-      this.#gone(false)
-      this.#gateway.closed(this)
+      this.#disconnect(false)
+      this.#gateway.onClosed(this)
     })
+  }
+
+  /** Who the socket acts for, once it is admitted. */
+  get admission(): Admission | undefined {
+    return this.#admission
+  }
+
+  /** The code this side closed with; undefined when the client closed, or the connection broke. */
+  get closedWith(): CloseCode | undefined {
+    return this.#closedWith
   }
 
   push(frame: Frame): void {
     this.#outbox.push(frame)
   }
 
-  /** Closes with a code of spec section 6; the reason is the error's code. */
+  /** Sets what the environment offers; closes a socket that is of no use any more. */
+  setFeatures(features: EnabledFeatures): void {
+    this.#features = features
+    if (!features.any) this.close(closeCodes.forbidden, "feature_disabled")
+  }
+
+  /** Closes the socket; the reason is the error's code. */
   close(code: CloseCode, reason: string): void {
     if (this.#closedAt !== undefined) return
     this.#closedAt = this.#gateway.now()
-    this.closedWith = code
+    this.#closedWith = code
     this.#outbox.flush()
     this.#outbox.close()
-    this.#gone(code === closeCodes.replaced || code === closeCodes.draining)
+    this.#disconnect(code === closeCodes.replaced || code === closeCodes.draining)
     this.#ws.close(code, reason)
   }
 
-  /** What time alone brings: late first frames, silence, tokens that end. */
+  /** Acts on time: a late first frame, an idle client, an expiring token. */
   sweep(now: number): void {
     if (this.#closedAt !== undefined) {
       if (now - this.#closedAt >= closeMillis) this.#ws.terminate()
       return
     }
-    if (this.admitted === undefined) {
+    if (this.#admission === undefined) {
       const waited = now - this.#openedAt
-      // Once the frame is here, it is the service that is late.
+      // After the first frame has arrived, the service is late, not the client.
       if (this.#admitting !== undefined) {
         if (waited >= limits.admitSeconds * second) {
           this.close(closeCodes.draining, "unavailable")
@@ -175,14 +196,14 @@ export class RealtimeSocket implements FrameSink {
       }
       return
     }
-    if (now - this.#heardAt >= limits.idleSeconds * second) {
+    if (now - this.#receivedAt >= limits.idleSeconds * second) {
       return this.close(closeCodes.idle, "idle")
     }
     if (now - this.#pingedAt >= limits.heartbeatSeconds * second) {
       this.#pingedAt = now
       this.#outbox.push(pingFrame)
     }
-    this.#sweepToken(now, this.admitted.player)
+    this.#sweepToken(now, this.#admission.player)
   }
 
   #sweepToken(now: number, player: PlayerCaller | undefined): void {
@@ -190,8 +211,8 @@ export class RealtimeSocket implements FrameSink {
     if (now >= player.expiresAt + limits.tokenGraceSeconds * second) {
       return this.close(closeCodes.tokenExpired, "token_expired")
     }
-    if (this.#warned || now < player.expiresAt - limits.tokenWarningSeconds * second) return
-    this.#warned = true
+    if (this.#warnedOfExpiry || now < player.expiresAt - limits.tokenWarningSeconds * second) return
+    this.#warnedOfExpiry = true
     const at = DateTime.formatIso(DateTime.makeUnsafe(player.expiresAt))
     this.push(
       Frame.of({
@@ -205,57 +226,50 @@ export class RealtimeSocket implements FrameSink {
 
   #message(data: Buffer, isBinary: boolean): void {
     if (this.#closedAt !== undefined) return
-    this.#gateway.heard.frames += 1
+    this.#gateway.frameStats.frames += 1
     if (isBinary) return this.close(closeCodes.unsupported, "binary_not_supported")
-    if (this.#admitting !== undefined && this.admitted === undefined) return this.#wait(data)
+    if (this.#admitting !== undefined && this.#admission === undefined) return this.#hold(data)
     const now = this.#gateway.now()
-    this.#heardAt = now
+    this.#receivedAt = now
     const parsed = parseFrame(data.toString())
-    if (this.admitted === undefined) {
+    if (this.#admission === undefined) {
       if (Result.isFailure(parsed) || parsed.success["t"] !== "auth") {
         return this.close(closeCodes.unauthorized, "unauthorized")
       }
       return this.#authenticate(parsed.success)
     }
-    if (Result.isFailure(parsed)) return this.#broken(parsed.failure, now)
+    if (Result.isFailure(parsed)) return this.#refuseInvalid(parsed.failure, now)
     const head = frameHead(parsed.success)
-    if (Result.isFailure(head)) return this.#broken(head.failure, now)
-    if (!this.#bucket.take(now)) return this.#dropped(head.success.rid, now)
+    if (Result.isFailure(head)) return this.#refuseInvalid(head.failure, now)
+    if (!this.#bucket.take(now)) return this.#drop(head.success.rid, now)
     if (head.success.t === "auth") return this.#renew(parsed.success, head.success.rid)
-    if (this.admitted.connection !== undefined) {
-      this.admitted.connection.currentFrameBytes = data.length
-    }
-    this.#act(head.success, parsed.success, this.admitted, now)
+    this.#dispatch(head.success, parsed.success, data.length, now)
   }
 
-  #act(
-    head: { readonly t: string; readonly rid: string | undefined },
-    members: Readonly<Record<string, unknown>>,
-    { connection, listener }: Admitted,
-    now: number
-  ): void {
-    const error = featureError(this.offers, head.t)
-    if (error !== undefined) return this.#fail({ rid: head.rid, error })
+  #dispatch(head: FrameHead, members: FrameMembers, frameBytes: number, now: number): void {
+    const disabled = featureError(this.#features, head.t)
+    if (disabled !== undefined) return this.#fail({ rid: head.rid, error: disabled })
     const { handlers, listenerHandlers } = this.#gateway
-    const broken =
+    const { connection, listener } = this.#admission ?? {}
+    const error =
       connection !== undefined
-        ? dispatch(handlers, head, members, connection)
-        : listener && dispatch(listenerHandlers, head, members, listener)
-    if (broken !== undefined) this.#broken(broken, now, limits.malformedFrameCost - 1)
+        ? dispatch(handlers, head, members, connection, frameBytes)
+        : listener && dispatch(listenerHandlers, head, members, listener, frameBytes)
+    if (error !== undefined) this.#refuseInvalid(error, now, limits.malformedFrameCost - 1)
   }
 
-  /** Control frames cost what others do; a ping has its answer already. */
+  /** Counts a ping or pong against the rate limit; `ws` replies to pings itself. */
   #control(): void {
     if (this.#closedAt !== undefined) return
     const now = this.#gateway.now()
-    this.#heardAt = now
+    this.#receivedAt = now
     if (this.#bucket.take(now)) return
-    this.#gateway.heard.limited += 1
+    this.#gateway.frameStats.limited += 1
     if (this.#bucket.drop(now)) this.close(closeCodes.abuse, "rate_limited")
   }
 
-  /** What follows the first frame waits until it is known whose it is. */
-  #wait(data: Buffer): void {
+  /** Holds a frame that arrives before the first one is checked. */
+  #hold(data: Buffer): void {
     this.#early.push(data)
     this.#earlyBytes += data.length
     if (this.#early.length > limits.earlyFramesMax || this.#earlyBytes > limits.frameMaxBytes) {
@@ -263,51 +277,51 @@ export class RealtimeSocket implements FrameSink {
     }
   }
 
-  #authenticate(frame: Readonly<Record<string, unknown>>): void {
+  #authenticate(frame: FrameMembers): void {
     const head = frameHead(frame)
     const rid = Result.isSuccess(head) ? head.success.rid : undefined
     this.#admitting = this.#gateway.run(
       this.#gateway.admit(this, frame).pipe(
         Effect.match({
           onFailure: (error) => this.close(closeCodeOf(error), error._tag),
-          onSuccess: (admitted) => this.#admit(admitted, rid)
+          onSuccess: (admission) => this.#admit(admission, rid)
         })
       )
     )
   }
 
-  #admit(admitted: Admitted, rid: string | undefined): void {
+  #admit(admission: Admission, rid: string | undefined): void {
     if (this.#closedAt !== undefined) {
-      admitted.connection?.close(false)
-      admitted.listener?.close()
+      admission.connection?.close(false)
+      admission.listener?.close()
       return
     }
-    this.admitted = admitted
+    this.#admission = admission
     this.#admitting = undefined
-    if (admitted.player === undefined) {
+    if (admission.player === undefined) {
       const { anonymousFramesBurst, anonymousFramesPerSecond } = limits
       const now = this.#gateway.now()
       this.#bucket = new FrameBucket(now, anonymousFramesPerSecond, anonymousFramesBurst)
     }
-    this.push(admitted.welcome)
+    this.push(admission.welcome)
     if (rid !== undefined) this.push(replyFrame(rid, { ok: true, data: {} }))
     const early = this.#early
     this.#early = []
     for (const data of early) this.#message(data, false)
   }
 
-  #renew(frame: Readonly<Record<string, unknown>>, rid: string | undefined): void {
-    if (this.admitted === undefined) return
+  #renew(frame: FrameMembers, rid: string | undefined): void {
+    if (this.#admission === undefined) return
     this.#gateway.run(
-      this.#gateway.renew(this.admitted, frame).pipe(
+      this.#gateway.renew(this.#admission, frame).pipe(
         Effect.match({
           onFailure: (error) => {
             this.#fail({ rid, error })
             if (error instanceof Unauthorized) this.close(closeCodeOf(error), error._tag)
           },
           onSuccess: (renewed) => {
-            this.admitted = renewed
-            this.#warned = false
+            this.#admission = renewed
+            this.#warnedOfExpiry = false
             this.push(renewed.welcome)
             if (rid !== undefined) this.push(replyFrame(rid, { ok: true, data: {} }))
           }
@@ -316,15 +330,16 @@ export class RealtimeSocket implements FrameSink {
     )
   }
 
-  /** A frame that does not fit: answered, and dear. */
-  #broken(broken: FrameError, now: number, cost: number = limits.malformedFrameCost): void {
-    this.#gateway.heard.invalid += 1
-    if (this.#bucket.take(now, cost)) this.#fail(broken)
-    else this.#dropped(broken.rid, now)
+  /** Refuses a frame that could not be decoded; it costs many times what a valid one does. */
+  #refuseInvalid(invalid: FrameError, now: number, cost: number = limits.malformedFrameCost): void {
+    this.#gateway.frameStats.invalid += 1
+    if (this.#bucket.take(now, cost)) this.#fail(invalid)
+    else this.#drop(invalid.rid, now)
   }
 
-  #dropped(rid: string | undefined, now: number): void {
-    this.#gateway.heard.limited += 1
+  /** Drops a frame beyond the rate limit; closes a client that keeps sending them. */
+  #drop(rid: string | undefined, now: number): void {
+    this.#gateway.frameStats.limited += 1
     if (this.#bucket.drop(now)) return this.close(closeCodes.abuse, "rate_limited")
     const details = { retryAfterSeconds: this.#bucket.retryAfterSeconds }
     this.#fail({ rid, error: new RateLimited({ details }) })
@@ -334,16 +349,16 @@ export class RealtimeSocket implements FrameSink {
     this.push(rid === undefined ? warnFrame(error) : replyFrame(rid, { ok: false, error }))
   }
 
-  /** The socket is over; a replaced or draining one expects its player back at once. */
-  #gone(quiet: boolean): void {
+  /** Ends the connection; a player who is `replaced`, or reconnects soon, keeps its seat quietly. */
+  #disconnect(replaced: boolean): void {
     this.#closedAt ??= this.#gateway.now()
     this.#early = []
     this.#outbox.close()
-    if (this.#admitting !== undefined && this.admitted === undefined) {
+    if (this.#admitting !== undefined && this.#admission === undefined) {
       this.#gateway.run(Fiber.interrupt(this.#admitting))
     }
-    this.admitted?.connection?.close(quiet)
-    this.admitted?.listener?.close()
-    this.#gateway.gone(this)
+    this.#admission?.connection?.close(replaced)
+    this.#admission?.listener?.close()
+    this.#gateway.onClosing(this)
   }
 }

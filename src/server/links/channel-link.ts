@@ -1,294 +1,257 @@
 /**
- * The line to one channel for all of a node's connections in it: one stream in, one batch out a turn.
- * What everyone hears comes once, and the link knows who is there: players and anonymous listeners.
+ * Link to one channel for all connections of this node in it. An event for everybody arrives once; the
+ * link knows the players and the anonymous listeners that receive it here.
  */
 import { Effect, Stream } from "effect"
 import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes"
-import type { EnvironmentId } from "#rpc/ids"
 import type { LocalChannels } from "#entities/channel/entity"
-import type { ChannelOutput, GatewayCommand } from "#entities/channel/messages"
+import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { Channel } from "#entities/channel/protocol"
 import { Frame } from "#server/platform/outbox"
-import type { FrameBucket } from "#server/platform/token-bucket"
-import { type ReplyCallback, EntityLink } from "./entity-link.ts"
-import type { NodeContext } from "./room-link.ts"
+import type { ChannelMembership } from "./channel-memberships.ts"
+import {
+  type DirectTarget,
+  EntityLink,
+  type NodeContext,
+  type ReplyCallback
+} from "./entity-link.ts"
+import type { ChannelHandle, ChannelPlayer, ChannelSubscriber } from "./subscriber.ts"
 
 export type ChannelClient = Effect.Success<typeof Channel.client>
 
-/** A connection's place in a channel, from the moment it asks for it. */
-export interface ChannelSeat {
-  readonly line: ChannelLink
-  /** What the connection may send. */
-  readonly bucket: FrameBucket
-}
-
-/** A connection as channels see it. */
-export interface ChannelSubscriber {
-  readonly connectionId: string
-  readonly environmentId: EnvironmentId
-  /** The player behind it; without one it is anonymous, and listens. */
-  readonly player: ChannelPlayer | undefined
-  /** By name. */
-  readonly channels: Map<string, ChannelSeat>
-  readonly push: (frame: Frame) => void
-  readonly warn: (error: CodedError) => void
-}
-
-export interface ChannelPlayer {
-  readonly playerId: string
-  readonly displayName: string
-  /** May talk where other players make the rules. */
-  readonly openChat: boolean
-}
-
-/** Who is in, since when the channel says so, and the place that goes with it. */
+/** A player in the channel. */
 interface Member {
   readonly subscriber: ChannelSubscriber
   readonly player: ChannelPlayer
+  /** By the channel's clock, Unix milliseconds. */
   readonly joinedAt: number
-  readonly seat: ChannelSeat | undefined
+  /** The connection's membership that came with it. */
+  readonly membership: ChannelMembership<ChannelHandle> | undefined
 }
 
-/** What can be sent again when it is unknown whether it was done. */
-const repeatable = ({ t }: GatewayCommand): boolean => t !== "send"
-
-const coded = (error: CodedError): CodedError =>
+const watchError = (error: CodedError): CodedError =>
   error._tag === "channel_not_found" ? error : new Unavailable()
 
-export class ChannelLink {
+export class ChannelLink
+  extends EntityLink<GatewayCommand, ChannelOutput, void>
+  implements ChannelHandle
+{
   readonly name: string
-  readonly environmentId: string
-  readonly #link: EntityLink<GatewayCommand, ChannelOutput, void>
+  readonly #channelId: string
+  readonly #client: ChannelClient
+  readonly #local: LocalChannels["Service"]
   readonly #members = new Map<string, Member>()
   readonly #listeners = new Map<string, ChannelSubscriber>()
-  /** Connections that have asked to come in, by id. */
-  readonly #coming = new Map<string, ChannelSubscriber>()
+  /** Connections that have asked to join, by id. */
+  readonly #joining = new Map<string, ChannelSubscriber>()
   /** How many of these are anonymous. */
-  #listenersComing = 0
-  /** How many listeners the channel was last told of. */
-  #told = 0
-  /** The number of the attachment. */
-  #watch = 0
-  #telling = false
-  readonly #ended: (link: ChannelLink) => void
+  #joiningListeners = 0
+  /** The number of listeners that the channel knows of. */
+  #reportedListeners = 0
+  #reporting = false
 
   constructor(options: {
-    readonly id: string
+    readonly channelId: string
     readonly name: string
     readonly environmentId: string
     readonly client: ChannelClient
     readonly local: LocalChannels["Service"]
-    readonly surroundings: NodeContext
-    readonly ended: (link: ChannelLink) => void
+    readonly context: NodeContext
   }) {
-    const { client, environmentId, id, local, name, surroundings } = options
-    const { nextWatch, node } = surroundings
-    this.name = name
-    this.environmentId = environmentId
-    this.#ended = options.ended
-    this.#link = new EntityLink({
-      ...surroundings,
-      target: {
-        local: () => {
-          const actor = local.actors.get(id)
-          return actor === undefined || actor.fenced ? undefined : actor
-        },
-        input: (inputs, call) =>
-          client(id)
-            .Input({ node, watch: this.#watch, call, inputs })
-            .pipe(Effect.mapError(() => new Unavailable())),
-        watch: (epoch) => {
-          const players = Array.from(
-            this.#members.values(),
-            ({ joinedAt, player, subscriber }) => ({
-              playerId: player.playerId,
-              displayName: player.displayName,
-              openChat: player.openChat,
-              connectionId: subscriber.connectionId,
-              joinedAt
-            })
-          )
-          const listeners = this.#listeners.size
-          this.#told = listeners
-          this.#watch = nextWatch()
-          return client(id)
-            .Watch({ node, watch: this.#watch, epoch, players, listeners })
-            .pipe(Stream.mapError(coded))
-        },
-        receive: (items) => this.#receive(items),
-        repeatable,
-        attached: () => this.#recount(),
-        lost: (error) => this.#lost(error, true)
-      }
-    })
+    super(options.environmentId, options.context)
+    this.name = options.name
+    this.#channelId = options.channelId
+    this.#client = options.client
+    this.#local = options.local
   }
 
-  /** Begins to watch; the link is in the hub's map by now. */
-  start(): void {
-    this.#link.start()
-  }
-
-  get ended(): boolean {
-    return this.#link.ended
-  }
-
-  receive(epoch: number, items: ReadonlyArray<ChannelOutput>): void {
-    this.#link.receive(epoch, items)
-  }
-
-  send(command: GatewayCommand, answered?: ReplyCallback<void>): void {
-    this.#link.send(command, answered)
-  }
-
-  /** Asks for a connection to come in; it is in, and has its snapshot, when this succeeds. */
+  /** Joins the channel; when this succeeds, the connection has received its snapshot. */
   join(subscriber: ChannelSubscriber): Effect.Effect<void, CodedError> {
     const { connectionId, player } = subscriber
     return Effect.suspend(() => {
-      this.#coming.set(connectionId, subscriber)
-      if (player === undefined) this.#listenersComing += 1
-      const listeners = this.#listeners.size + this.#listenersComing
+      this.#joining.set(connectionId, subscriber)
+      if (player === undefined) this.#joiningListeners += 1
+      const listeners = this.#listeners.size + this.#joiningListeners
       const command: GatewayCommand =
         player === undefined
           ? { t: "listen", connectionId, listeners }
           : { t: "join", connectionId, ...player }
-      if (player === undefined) this.#told = listeners
-      return this.#link.request(command)
-    }).pipe(Effect.ensuring(Effect.sync(() => this.#come(subscriber))))
+      if (player === undefined) this.#reportedListeners = listeners
+      return this.request(command)
+    }).pipe(Effect.ensuring(Effect.sync(() => this.#joined(subscriber))))
   }
 
-  /** Takes a connection out; answers when the channel knows. */
+  /** Leaves the channel; replies when the channel knows. */
   leave(
     { connectionId, player }: ChannelSubscriber,
     reason: "left" | "banned" | "deleted",
-    answered?: ReplyCallback<void>
+    onReply?: ReplyCallback<void>
   ): void {
     if (player === undefined) {
       this.#listeners.delete(connectionId)
-      this.#recount()
-      answered?.({ ok: true, data: undefined })
-      return this.rest()
+      this.#reportListeners()
+      onReply?.({ ok: true, data: undefined })
+      return this.closeIfIdle()
     }
     const { playerId } = player
-    this.#link.send({ t: "leave", playerId, connectionId, reason }, (answer) => {
-      answered?.(answer)
-      this.rest()
+    this.send({ t: "leave", playerId, connectionId, reason }, (result) => {
+      onReply?.(result)
+      this.closeIfIdle()
     })
   }
 
-  /** A connection is gone: its player stays a member for a while. */
+  /** A connection is closed: its player stays a member for a while. */
   disconnect({ connectionId, player }: ChannelSubscriber): void {
     if (player === undefined) {
       this.#listeners.delete(connectionId)
-      this.#recount()
-      return this.rest()
+      this.#reportListeners()
+      return this.closeIfIdle()
     }
     const { playerId } = player
     if (this.#members.get(playerId)?.subscriber.connectionId === connectionId) {
       this.#members.delete(playerId)
     }
-    this.#link.send({ t: "disconnect", playerId, connectionId }, () => this.rest())
+    this.send({ t: "disconnect", playerId, connectionId }, () => this.closeIfIdle())
   }
 
-  /** Ends the link when nobody is left to hear or be heard. */
-  rest(): void {
-    const nobody = this.#members.size + this.#listeners.size + this.#coming.size === 0
-    if (!nobody || !this.#link.idle || this.#link.ended) return
-    this.#link.end()
-    this.#ended(this)
+  protected override directTarget(): DirectTarget<GatewayCommand> | undefined {
+    const actor = this.#local.actors.get(this.#channelId)
+    return actor === undefined || actor.fenced ? undefined : actor
   }
 
-  /** A connection has come in, or has not. */
-  #come({ connectionId, player }: ChannelSubscriber): void {
-    if (!this.#coming.delete(connectionId)) return
-    if (player === undefined) {
-      this.#listenersComing -= 1
-      this.#recount()
-    }
-    this.rest()
+  protected override call(inputs: ReadonlyArray<ChannelInput>, call: number) {
+    return this.#client(this.#channelId)
+      .Input({ node: this.context.node, watch: this.attachment, call, inputs })
+      .pipe(Effect.mapError(() => new Unavailable()))
   }
 
-  /** Tells the channel how many listen here, when that has changed; one such word at a time. */
-  #recount(): void {
-    const listeners = this.#listeners.size + this.#listenersComing
-    if (this.#telling || listeners === this.#told || !this.#link.attached) return
-    this.#telling = true
-    this.#told = listeners
-    this.#link.send({ t: "listeners", listeners }, () => {
-      this.#telling = false
-      this.#recount()
-      this.rest()
-    })
+  protected override watch(epoch: number) {
+    const players = Array.from(this.#members.values(), ({ joinedAt, player, subscriber }) => ({
+      playerId: player.playerId,
+      displayName: player.displayName,
+      openChat: player.openChat,
+      connectionId: subscriber.connectionId,
+      joinedAt
+    }))
+    const listeners = this.#listeners.size
+    this.#reportedListeners = listeners
+    return this.#client(this.#channelId)
+      .Watch({ node: this.context.node, watch: this.attachment, epoch, players, listeners })
+      .pipe(Stream.mapError(watchError))
   }
 
-  #receive(items: ReadonlyArray<ChannelOutput>): void {
-    for (const item of items) {
-      switch (item.kind) {
+  /** Messages are never sent twice. */
+  protected override isRepeatable({ t }: GatewayCommand): boolean {
+    return t !== "send"
+  }
+
+  protected override isInUse(): boolean {
+    return this.#members.size + this.#listeners.size + this.#joining.size > 0
+  }
+
+  protected override onAttached(): void {
+    this.#reportListeners()
+  }
+
+  protected override onLost(error: CodedError): void {
+    this.#close(error, true)
+  }
+
+  protected override handle(outputs: ReadonlyArray<ChannelOutput>): void {
+    for (const output of outputs) {
+      switch (output.kind) {
         case "event":
-          this.#tell(item.to, item.listeners, new Frame(item.frame))
+          this.#deliver(output.to, output.listeners, new Frame(output.frame))
           break
         case "enter":
-          this.#enter(item)
+          this.#enter(output)
           break
         case "exit":
-          this.#exit(item.player, item.connection)
+          this.#exit(output.player, output.connection)
           break
         case "exitListeners":
           this.#exitListeners()
           break
         case "reply":
-          this.#link.answer(item.seq, { ok: true, data: undefined })
+          this.reply(output.seq, { ok: true, data: undefined })
           break
         case "refuse": {
-          const { code, details, message } = item.error
+          const { code, details, message } = output.error
           const rest = details === undefined ? {} : { details }
-          this.#refuse(item.seq, item.player, { _tag: code, message, ...rest })
+          this.#refuse(output.seq, output.player, { _tag: code, message, ...rest })
           break
         }
         case "end":
-          return this.#lost(new ChannelNotFound(), false)
+          return this.#close(new ChannelNotFound(), false)
       }
     }
-    this.rest()
+    this.closeIfIdle()
   }
 
-  #tell(to: ReadonlyArray<string> | null, listeners: boolean, frame: Frame): void {
-    if (to === null) for (const { subscriber } of this.#members.values()) subscriber.push(frame)
-    else for (const id of to) this.#members.get(id)?.subscriber.push(frame)
-    if (listeners) for (const listener of this.#listeners.values()) listener.push(frame)
+  /** A join is complete or has failed. */
+  #joined({ connectionId, player }: ChannelSubscriber): void {
+    if (!this.#joining.delete(connectionId)) return
+    if (player === undefined) {
+      this.#joiningListeners -= 1
+      this.#reportListeners()
+    }
+    this.closeIfIdle()
   }
 
-  #enter(item: Extract<ChannelOutput, { kind: "enter" }>): void {
-    const frame = new Frame(item.frame)
-    for (const { connection, joinedAt, player } of item.players) {
+  /** Sends the channel the number of listeners here when it has changed, one report at a time. */
+  #reportListeners(): void {
+    const listeners = this.#listeners.size + this.#joiningListeners
+    if (this.#reporting || listeners === this.#reportedListeners || !this.attached) return
+    this.#reporting = true
+    this.#reportedListeners = listeners
+    this.send({ t: "listeners", listeners }, () => {
+      this.#reporting = false
+      this.#reportListeners()
+      this.closeIfIdle()
+    })
+  }
+
+  #deliver(to: ReadonlyArray<string> | null, listeners: boolean, frame: Frame): void {
+    if (to === null) {
+      for (const { subscriber } of this.#members.values()) subscriber.sink.push(frame)
+    } else {
+      for (const id of to) this.#members.get(id)?.subscriber.sink.push(frame)
+    }
+    if (listeners) for (const listener of this.#listeners.values()) listener.sink.push(frame)
+  }
+
+  #enter(output: Extract<ChannelOutput, { kind: "enter" }>): void {
+    const frame = new Frame(output.frame)
+    for (const { connection, joinedAt, player } of output.players) {
       this.#enterPlayer(player, connection, joinedAt, frame)
     }
-    for (const connection of item.listeners) {
-      const subscriber = this.#coming.get(connection)
-      if (subscriber?.channels.get(this.name)?.line !== this) continue
-      this.#coming.delete(connection)
-      this.#listenersComing -= 1
+    for (const connection of output.listeners) {
+      const subscriber = this.#joining.get(connection)
+      if (subscriber?.channels.get(this.name)?.link !== this) continue
+      this.#joining.delete(connection)
+      this.#joiningListeners -= 1
       this.#listeners.set(connection, subscriber)
-      subscriber.push(frame)
+      subscriber.sink.push(frame)
     }
-    this.#recount()
+    this.#reportListeners()
   }
 
-  /** A player comes in: from here on its connection hears the channel. */
+  /** Adds a player: from here on its connection receives the channel's events. */
   #enterPlayer(playerId: string, connectionId: string, joinedAt: number, frame: Frame): void {
-    const subscriber = this.#coming.get(connectionId) ?? this.#memberOn(playerId, connectionId)
+    const subscriber = this.#joining.get(connectionId) ?? this.#memberOn(playerId, connectionId)
     if (subscriber?.player === undefined) {
-      return this.send({ t: "disconnect", playerId, connectionId }, () => this.rest())
+      return this.send({ t: "disconnect", playerId, connectionId }, () => this.closeIfIdle())
     }
-    const seat = subscriber.channels.get(this.name)
-    if (seat?.line !== this) {
+    const membership = subscriber.channels.get(this.name)
+    if (membership?.link !== this) {
       const reason = "left"
-      return this.send({ t: "leave", playerId, connectionId, reason }, () => this.rest())
+      return this.send({ t: "leave", playerId, connectionId, reason }, () => this.closeIfIdle())
     }
-    this.#members.set(playerId, { subscriber, player: subscriber.player, joinedAt, seat })
-    subscriber.push(frame)
+    this.#members.set(playerId, { subscriber, player: subscriber.player, joinedAt, membership })
+    subscriber.sink.push(frame)
   }
 
-  /** The connection, when the player is in with it: a join that was sent twice is told twice. */
+  /** The member's connection, if it is this one: a join that was sent twice has two replies. */
   #memberOn(playerId: string, connectionId: string): ChannelSubscriber | undefined {
     const subscriber = this.#members.get(playerId)?.subscriber
     return subscriber?.connectionId === connectionId ? subscriber : undefined
@@ -298,38 +261,41 @@ export class ChannelLink {
     const member = this.#members.get(playerId)
     if (member?.subscriber.connectionId !== connectionId) return
     this.#members.delete(playerId)
-    this.#free(member.subscriber, member.seat)
+    this.#removeMembership(member.subscriber, member.membership)
   }
 
   #exitListeners(): void {
     const listeners = Array.from(this.#listeners.values())
     this.#listeners.clear()
-    for (const listener of listeners) this.#free(listener, listener.channels.get(this.name))
-    this.#recount()
+    for (const listener of listeners) {
+      this.#removeMembership(listener, listener.channels.get(this.name))
+    }
+    this.#reportListeners()
   }
 
-  /** The place is free, unless the connection has asked for it anew. */
-  #free({ channels }: ChannelSubscriber, seat: ChannelSeat | undefined): void {
-    if (seat?.line === this && channels.get(this.name) === seat) channels.delete(this.name)
+  #removeMembership(
+    { channels }: ChannelSubscriber,
+    membership?: ChannelMembership<ChannelHandle>
+  ): void {
+    if (membership?.link === this) channels.remove(this.name, membership)
   }
 
   #refuse(seq: number, playerId: string | null, error: CodedError): void {
-    if (seq > 0) this.#link.answer(seq, { ok: false, error })
+    if (seq > 0) this.reply(seq, { ok: false, error })
     else if (playerId !== null) this.#members.get(playerId)?.subscriber.warn(error)
   }
 
-  /** The channel is no more: closed, as those who were in have been told, or lost, as they are now. */
-  #lost(error: CodedError, tell: boolean): void {
+  /** The channel is over. Its members know if it was closed; if it was lost, they learn it here. */
+  #close(error: CodedError, wasLost: boolean): void {
     const members = Array.from(this.#members.values())
     this.#members.clear()
     const closed = Frame.of({ t: "channel_closed", channel: this.name, reason: "lost" })
-    for (const { seat, subscriber } of members) {
-      if (tell) subscriber.push(closed)
-      this.#free(subscriber, seat)
+    for (const { membership, subscriber } of members) {
+      if (wasLost) subscriber.sink.push(closed)
+      this.#removeMembership(subscriber, membership)
     }
-    if (tell) for (const listener of this.#listeners.values()) listener.push(closed)
+    if (wasLost) for (const listener of this.#listeners.values()) listener.sink.push(closed)
     this.#exitListeners()
-    this.#link.end(error)
-    this.#ended(this)
+    this.end(error)
   }
 }

@@ -1,302 +1,291 @@
 /**
- * A gateway's line to one entity: commands go out in a batch per turn, what the entity tells comes
- * back through one stream per node. When the entity moves the stream ends; the link attaches again
- * with back-off, and commands wait meanwhile (bounded). Commands whose fate is unknown are sent again
- * when doing them twice does no harm, and answered `unavailable` when it might.
+ * Link from this node to one entity, wherever it lives: commands leave in one batch per flush, outputs
+ * arrive through one stream per node. When the entity moves, the stream ends and the link attaches
+ * again with back-off; a bounded number of commands waits meanwhile. A command whose outcome is unknown
+ * is sent again if repeating is harmless, and fails as `unavailable` otherwise.
+ *
+ * Each kind of entity has a subclass, which says how to reach it and what its outputs do.
  */
 import { Cause, Clock, Effect, Exit, Fiber, Option, Stream } from "effect"
 import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { OutputBatch } from "#entities/output-queue"
 import type { FlushScheduler } from "#server/platform/flush"
+import * as State from "./link-state.ts"
 
 /** The outcome of a command. */
 export type CommandResult<Data> =
   | { readonly ok: true; readonly data: Data }
   | { readonly ok: false; readonly error: CodedError }
 
-export type ReplyCallback<Data> = (answer: CommandResult<Data>) => void
+export type ReplyCallback<Data> = (result: CommandResult<Data>) => void
 
-/** A command on its way; `seq` 0 wants no answer. */
+/** A command on its way; the sender of `seq` 0 wants no reply. */
 export interface Numbered<Command> {
   readonly seq: number
   readonly command: Command
 }
 
-/** What makes a link a link to a room or to a queue. */
-export interface LinkTarget<Command, Item> {
-  /** The entity when it is reached without a call: on this node, or over a line to another. */
-  readonly local: () =>
-    | { submit(node: string, inputs: ReadonlyArray<Numbered<Command>>): void }
-    | undefined
-  /** A call with commands; its number is greater than that of the call before. */
-  readonly input: (
-    inputs: ReadonlyArray<Numbered<Command>>,
-    call: number
-  ) => Effect.Effect<void, CodedError>
-  /** Told with the epoch last heard, 0 at first. */
-  readonly watch: (epoch: number) => Stream.Stream<OutputBatch<Item>, CodedError>
-  readonly receive: (items: ReadonlyArray<Item>) => void
-  /** May the command be sent again when it is unknown whether it was done? */
-  readonly repeatable: (command: Command) => boolean
-  /** The stream stands (again); more than once is no harm. */
-  readonly attached?: () => void
-  /** The entity does not exist: the link ends. */
-  readonly lost: (error: CodedError) => void
+/** An entity that takes commands without a call. */
+export interface DirectTarget<Command> {
+  readonly submit: (node: string, inputs: ReadonlyArray<Numbered<Command>>) => void
+}
+
+/** What every link needs of its node. */
+export interface NodeContext {
+  readonly node: string
+  readonly scheduler: FlushScheduler
+  /** Numbers the attachments of all links of this node, counting up. */
+  readonly nextAttachment: () => number
+  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
 interface Pending<Command, Data> {
   readonly command: Command
-  readonly answered: ReplyCallback<Data>
+  readonly onReply: ReplyCallback<Data>
 }
 
-const backOffMillis = 20
-const backOffMaxMillis = 500
-/** Low, so that an entity that is back is found soon: after a third again of the time it was away. */
-const backOffFactor = 1.5
-const backOffSteps = 8
-/** How long the entity may take to let the link in, before it is asked anew. */
-const answerMillis = 3000
-/** How long an entity may be missing: for longer than a statement takes to fail that has no answer. */
-const missingMillis = 6000
-/** How long commands wait for an entity that is nowhere; of one that may be gone they hear whether it is. */
-const patienceMillis = 10_000
-
-/** What says that the entity is no more. */
-const gone: ReadonlySet<string> = new Set(["room_not_found", "channel_not_found"])
-/** What says that it was there, and that its last state may still be on its way. */
-const missing = "room_missing"
+/** How long the entity may take to accept an attachment before the link tries again. */
+const attachMillis = 3000
 
 const errorOf = (exit: Exit.Exit<void, CodedError>): CodedError | undefined =>
   Exit.isSuccess(exit) ? undefined : Option.getOrUndefined(Cause.findErrorOption(exit.cause))
 
-export class EntityLink<Command, Item, Data> {
-  readonly #node: string
-  readonly #turn: FlushScheduler
-  readonly #target: LinkTarget<Command, Item>
-  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+export abstract class EntityLink<Command, Output, Data> {
+  readonly environmentId: string
+  protected readonly context: NodeContext
   readonly #pending = new Map<number, Pending<Command, Data>>()
-  #waiting: Array<Numbered<Command>> = []
+  #queued: Array<Numbered<Command>> = []
   #seq = 0
-  #epoch = 0
-  #attached = false
-  #sending = false
-  /** Counts the calls; the answer of an older one is of no interest. */
-  #call = 0
-  /** Counts the streams; what an older one tells is of no interest either. */
-  #watch = 0
-  /** Why the link has ended, once it has. */
-  #end: CodedError | undefined
-  #moved = false
-  #leave: () => void = () => undefined
+  #state: State.LinkState = State.initialState
+  #closeStream: () => void = () => undefined
+  #onEnded: () => void = () => undefined
   #fiber: Fiber.Fiber<void> | undefined
 
-  constructor(options: {
-    readonly node: string
-    readonly turn: FlushScheduler
-    readonly target: LinkTarget<Command, Item>
-    readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  }) {
-    this.#node = options.node
-    this.#turn = options.turn
-    this.#target = options.target
-    this.#run = options.run
+  constructor(environmentId: string, context: NodeContext) {
+    this.environmentId = environmentId
+    this.context = context
   }
 
-  start(): void {
-    this.#fiber = this.#run(this.#watching())
+  /** The entity, if it lives on this node or a runner link leads to it. */
+  protected abstract directTarget(): DirectTarget<Command> | undefined
+
+  /** Sends commands in a call; its number is greater than that of the call before. */
+  protected abstract call(
+    inputs: ReadonlyArray<Numbered<Command>>,
+    call: number
+  ): Effect.Effect<void, CodedError>
+
+  /** Attaches to the entity; `epoch` is the activation last attached to, 0 for none. */
+  protected abstract watch(epoch: number): Stream.Stream<OutputBatch<Output>, CodedError>
+
+  /** Handles a batch of outputs, which is not empty. */
+  protected abstract handle(outputs: ReadonlyArray<Output>): void
+
+  /** May the command be sent again when its outcome is unknown? */
+  protected abstract isRepeatable(command: Command): boolean
+
+  /** Does anybody on this node use the link? */
+  protected abstract isInUse(): boolean
+
+  /** The link is attached (again). May be called twice for one attachment. */
+  protected onAttached(): void {}
+
+  /** The entity does not exist. */
+  protected onLost(error: CodedError): void {
+    this.end(error)
+  }
+
+  /** Begins to attach; `onEnded` is called once, when the link has ended. */
+  start(onEnded: () => void): void {
+    this.#onEnded = onEnded
+    this.#fiber = this.context.run(this.#stayAttached())
   }
 
   get attached(): boolean {
-    return this.#attached
+    return this.#state.tag === "attached"
   }
 
   get ended(): boolean {
-    return this.#end !== undefined
+    return this.#state.tag === "ended"
   }
 
-  /** Nobody waits for an answer and nothing waits to be sent. */
-  get idle(): boolean {
-    return this.#pending.size === 0 && this.#waiting.length === 0
+  /** The number of the newest attachment. */
+  protected get attachment(): number {
+    return this.#state.attachment
   }
 
-  /** Sends a command; without `answered`, only a refusal comes back, through `receive`. */
-  send(command: Command, answered?: ReplyCallback<Data>): void {
-    if (this.#end !== undefined || this.#waiting.length >= rooms.detachedInputsMax) {
-      answered?.({ ok: false, error: this.#end ?? new Unavailable() })
+  /** Sends a command; without `onReply`, only an error comes back, as an output. */
+  send(command: Command, onReply?: ReplyCallback<Data>): void {
+    const state = this.#state
+    if (state.tag === "ended" || this.#queued.length >= rooms.detachedInputsMax) {
+      const error = state.tag === "ended" ? state.error : new Unavailable()
+      onReply?.({ ok: false, error })
       return
     }
-    const seq = answered === undefined ? 0 : ++this.#seq
-    if (answered !== undefined) this.#pending.set(seq, { command, answered })
-    this.#waiting.push({ seq, command })
-    this.#turn.scheduleInput(this)
+    const seq = onReply === undefined ? 0 : ++this.#seq
+    if (onReply !== undefined) this.#pending.set(seq, { command, onReply })
+    this.#queued.push({ seq, command })
+    this.context.scheduler.scheduleInput(this)
   }
 
-  /** The same, as an effect. */
+  /** Sends a command and waits for the reply. */
   request(command: Command): Effect.Effect<Data, CodedError> {
     return Effect.callback((resume) => {
-      this.send(command, (answer) =>
-        resume(answer.ok ? Effect.succeed(answer.data) : Effect.fail(answer.error))
+      this.send(command, (result) =>
+        resume(result.ok ? Effect.succeed(result.data) : Effect.fail(result.error))
       )
     })
   }
 
-  /** Hands the turn's batch over: to an actor on this node directly, else in one call at a time. */
+  /** Submits the queued commands: directly where possible, else in one call at a time. */
   flush(): void {
-    if (!this.#attached || this.#sending || this.#waiting.length === 0) return
-    const batch = this.#waiting.splice(0, rooms.inputBatchMax)
-    const local = this.#target.local()
-    if (local !== undefined) {
-      local.submit(this.#node, batch)
-      if (this.#waiting.length > 0) this.#turn.scheduleInput(this)
+    const state = this.#state
+    if (state.tag !== "attached" || state.calling || this.#queued.length === 0) return
+    const batch = this.#queued.splice(0, rooms.inputBatchMax)
+    const target = this.directTarget()
+    if (target === undefined) return this.#callWith(batch)
+    target.submit(this.context.node, batch)
+    if (this.#queued.length > 0) this.context.scheduler.scheduleInput(this)
+  }
+
+  /** Receives a batch of outputs. An empty one confirms the attachment. */
+  receive(epoch: number, outputs: ReadonlyArray<Output>): void {
+    const before = this.#state
+    if (before.tag === "attached" && before.epoch === epoch) {
+      if (outputs.length > 0) this.handle(outputs)
+      else this.onAttached()
       return
     }
-    this.#sending = true
-    const call = (this.#call += 1)
-    this.#run(
-      this.#target.input(batch, call).pipe(
+    const after = State.receive(before, epoch, outputs.length === 0)
+    if (after === before) return
+    this.#state = after
+    if (after.tag === "moved") return this.#closeStream()
+    this.onAttached()
+    this.context.scheduler.scheduleInput(this)
+  }
+
+  /** Ends the attachment after a loss of commands; attaching again finds out what became of them. */
+  detach(): void {
+    this.#move(State.leave(this.#state))
+  }
+
+  /** Completes the command of this number. */
+  protected reply(seq: number, result: CommandResult<Data>): void {
+    const pending = this.#pending.get(seq)
+    this.#pending.delete(seq)
+    pending?.onReply(result)
+  }
+
+  /** Ends the link when nobody uses it, no reply is due and no command waits. */
+  closeIfIdle(): void {
+    if (this.isInUse() || this.#pending.size + this.#queued.length > 0) return
+    this.end()
+  }
+
+  /** Ends the link; commands that wait, or come later, fail with this error. */
+  protected end(error: CodedError = new Unavailable()): void {
+    if (this.ended) return
+    this.#state = State.end(this.#state, error)
+    this.#failAll(error)
+    if (this.#fiber !== undefined) this.context.run(Fiber.interrupt(this.#fiber))
+    this.#onEnded()
+  }
+
+  #callWith(batch: ReadonlyArray<Numbered<Command>>): void {
+    this.#state = State.beginCall(this.#state)
+    const { calls } = this.#state
+    this.context.run(
+      this.call(batch, calls).pipe(
         Effect.catchCause((cause) =>
-          Effect.map(Effect.logDebug("A batch did not reach its entity", cause), () => {
-            if (call === this.#call) this.#detach()
-          })
+          Effect.map(Effect.logDebug("Failed to call an entity", cause), () =>
+            this.#move(State.failCall(this.#state, calls))
+          )
         ),
         Effect.ensuring(
           Effect.sync(() => {
-            if (call !== this.#call) return
-            this.#sending = false
-            if (this.#waiting.length > 0) this.#turn.scheduleInput(this)
+            if (!State.isCurrentCall(this.#state, calls)) return
+            this.#state = State.completeCall(this.#state, calls)
+            if (this.#queued.length > 0) this.context.scheduler.scheduleInput(this)
           })
         )
       )
     )
   }
 
-  /**
-   * What the entity tells. The first batch of a stream, empty, says that it stands; until then, and
-   * from older activations, nothing is heard. A batch of a newer activation means that the cluster
-   * has found the entity elsewhere: it does not know yet what this node holds, so the link attaches
-   * anew.
-   */
-  receive(epoch: number, items: ReadonlyArray<Item>): void {
-    if (epoch < this.#epoch || this.ended) return
-    if (this.#attached) {
-      if (epoch !== this.#epoch) this.#detach()
-      else if (items.length > 0) this.#target.receive(items)
-      else this.#target.attached?.()
-    } else if (items.length === 0 && !this.#moved) {
-      this.#epoch = epoch
-      this.#attached = true
-      this.#target.attached?.()
-      this.#turn.scheduleInput(this)
-    }
+  #move(after: State.LinkState): void {
+    if (after === this.#state) return
+    this.#state = after
+    this.#closeStream()
   }
 
-  /** Commands did not reach the entity: what became of it is found out by attaching anew. */
-  broken(): void {
-    if (this.#attached) this.#detach()
-  }
-
-  /** The answer to a numbered command. */
-  answer(seq: number, answer: CommandResult<Data>): void {
-    const pending = this.#pending.get(seq)
-    this.#pending.delete(seq)
-    pending?.answered(answer)
-  }
-
-  /** Ends the link; what still waits, or comes later, is answered with this error. */
-  end(error: CodedError = new Unavailable()): void {
-    if (this.ended) return
-    this.#end = error
-    this.#attached = false
-    this.#failAll(error)
-    if (this.#fiber !== undefined) this.#run(Fiber.interrupt(this.#fiber))
-  }
-
-  /** Watches for as long as the link lives; the entity may move any number of times. */
-  #watching(): Effect.Effect<void> {
+  /** Attaches again and again while the link lives: the entity may move any number of times. */
+  #stayAttached(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      let attempts = 0
-      let heardAt = yield* Clock.currentTimeMillis
-      let missingAt: number | undefined
+      let retry = State.firstRetry(yield* Clock.currentTimeMillis)
       while (!this.ended) {
         const exit = yield* Effect.exit(this.#watchOnce())
-        const now = yield* Clock.currentTimeMillis
-        if (this.#attached || this.#moved) {
-          attempts = 0
-          heardAt = now
-        }
-        this.#attached = false
-        // What still comes, over a line, is of an attachment that is over.
-        this.#moved = true
-        const error = errorOf(exit)
-        missingAt = error?._tag === missing ? (missingAt ?? now) : undefined
-        const given = missingAt !== undefined && now - missingAt >= missingMillis
-        if (error !== undefined && (given || gone.has(error._tag))) {
-          return this.#target.lost(error)
-        }
+        const decision = State.afterStream(retry, {
+          wasAttached: State.wasAttached(this.#state),
+          error: errorOf(exit),
+          now: yield* Clock.currentTimeMillis
+        })
+        this.#state = State.close(this.#state)
+        if (decision.tag === "lost") return this.onLost(decision.error)
         this.#requeue()
-        const patient = missingAt !== undefined || now - heardAt <= patienceMillis
-        if (!patient) this.#failAll(new Unavailable())
-        yield* Effect.sleep(Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts))
-        attempts = Math.min(attempts + 1, backOffSteps)
+        if (decision.failsCommands) this.#failAll(new Unavailable())
+        yield* Effect.sleep(decision.delayMillis)
+        retry = decision.retry
       }
     })
   }
 
   #watchOnce(): Effect.Effect<void, CodedError> {
     return Effect.suspend(() => {
-      this.#moved = false
-      const watch = (this.#watch += 1)
-      const told = Stream.runForEach(this.#target.watch(this.#epoch), (batch) =>
+      const attachment = this.context.nextAttachment()
+      this.#state = State.open(this.#state, attachment)
+      const received = Stream.runForEach(this.watch(this.#state.epoch), (batch) =>
         Effect.sync(() => {
-          if (watch === this.#watch) this.receive(batch.epoch, batch.items)
+          if (attachment === this.#state.attachment) this.receive(batch.epoch, batch.items)
         })
       )
-      // A call to a runner that is gone may take long to be called off: that is not waited for.
-      const listening = Effect.callback<void, CodedError>((resume) => {
-        const fiber = this.#run(Effect.map(Effect.exit(told), resume))
-        return Effect.sync(() => void this.#run(Fiber.interrupt(fiber)))
+      // Interrupting a call to a runner that is gone can take long: nothing waits for that.
+      const streaming = Effect.callback<void, CodedError>((resume) => {
+        const fiber = this.context.run(Effect.map(Effect.exit(received), resume))
+        return Effect.sync(() => void this.context.run(Fiber.interrupt(fiber)))
       })
       const moved = Effect.callback<void>((resume) => {
-        this.#leave = () => resume(Effect.void)
-        if (this.#moved) this.#leave()
+        this.#closeStream = () => resume(Effect.void)
+        if (this.#state.tag === "moved") this.#closeStream()
       })
-      const unanswered = Effect.delay(
-        Effect.suspend(() => (this.#attached ? Effect.never : Effect.void)),
-        answerMillis
+      const unattached = Effect.delay(
+        Effect.suspend(() => (this.attached ? Effect.never : Effect.void)),
+        attachMillis
       )
-      return Effect.raceFirst(Effect.raceFirst(listening, moved), unanswered)
+      return Effect.raceFirst(Effect.raceFirst(streaming, moved), unattached)
     })
   }
 
-  #detach(): void {
-    this.#attached = false
-    this.#moved = true
-    this.#leave()
-  }
-
-  /** A call under way may wait for its runner for long: what it carried is asked again. */
+  /** Queues again every command that has no reply, before those that were never sent. */
   #requeue(): void {
-    this.#call += 1
-    this.#sending = false
     const again: Array<Numbered<Command>> = []
-    const queued = new Set(this.#waiting.map((input) => input.seq))
-    for (const [seq, { answered, command }] of this.#pending) {
+    const queued = new Set(this.#queued.map((input) => input.seq))
+    for (const [seq, { command, onReply }] of this.#pending) {
       if (queued.has(seq)) continue
-      if (this.#target.repeatable(command)) {
+      if (this.isRepeatable(command)) {
         again.push({ seq, command })
       } else {
         this.#pending.delete(seq)
-        answered({ ok: false, error: new Unavailable() })
+        onReply({ ok: false, error: new Unavailable() })
       }
     }
-    this.#waiting = [...again, ...this.#waiting]
+    this.#queued = [...again, ...this.#queued]
   }
 
   #failAll(error: CodedError): void {
     const pending = Array.from(this.#pending.values())
     this.#pending.clear()
-    this.#waiting = []
-    for (const { answered } of pending) answered({ ok: false, error })
+    this.#queued = []
+    for (const { onReply } of pending) onReply({ ok: false, error })
   }
 }

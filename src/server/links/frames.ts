@@ -1,60 +1,105 @@
 /**
- * The spec's JSON frames, decoded by the definitions of the RpcGroup: `{ t, rid?, ...payload }`. A
- * frame that does not fit is answered, never fatal (decisions 3.6.2, 3.6.3).
+ * Frames of the JSON protocol, `{ t, rid?, ...payload }`: parses, decodes and dispatches them. Types,
+ * payloads and errors come from the RPC group `ClientFrames`. A frame that does not fit gets an error
+ * reply and never ends the connection.
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import type { Rpc, RpcGroup } from "effect/rpc"
+import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import {
-  channelCreate,
-  channelJoin,
-  channelLeave,
-  channelModerate,
-  channelSend
-} from "#rpc/channels"
-import { type CodedError, InvalidFrame, toWire, UnknownType } from "#rpc/errors/codes"
+  type CodedError,
+  FeatureDisabled,
+  InvalidFrame,
+  PayloadTooLarge,
+  UnknownType
+} from "#rpc/errors/codes"
 import { exceedsDepth } from "#rpc/json"
 import { rooms, socket } from "#rpc/limits"
-import { quickMatch } from "#rpc/matchmaking"
-import { signal } from "#rpc/peers"
-import type { ClientFrames, Reply, Warn } from "#rpc/realtime"
-import { create, join, lock, resume, send, setMyState, setState } from "#rpc/rooms"
-import { Frame } from "#server/platform/outbox"
-import type { CommandResult, ReplyCallback } from "./entity-link.ts"
+import { ClientFrames } from "#rpc/realtime"
+import { send } from "#rpc/rooms"
+import { jsonBytes } from "#entities/room/json-state"
+import type { ReplyCallback } from "./entity-link.ts"
 import type { PlayerConnection } from "./player-connection.ts"
+import { replyFrame } from "./reply-frames.ts"
+import type { FrameSink } from "./subscriber.ts"
 
 /** Every frame as its `Rpc`. */
 export type FrameRpc = RpcGroup.Rpcs<typeof ClientFrames>
 export type FrameType = FrameRpc["_tag"]
-export type FramePayload<T extends FrameType> = Rpc.Payload<Extract<FrameRpc, { _tag: T }>>
-export type FrameData<T extends FrameType> = Rpc.Success<Extract<FrameRpc, { _tag: T }>>
+type RpcOf<T extends FrameType> = Extract<FrameRpc, { readonly _tag: T }>
+export type FramePayload<T extends FrameType> = Rpc.Payload<RpcOf<T>>
+export type FrameData<T extends FrameType> = Rpc.Success<RpcOf<T>>
+export type FrameFailure<T extends FrameType> = Rpc.Error<RpcOf<T>>
 
-/** Does what a frame asks; without `answered`, a failure comes as a warning. */
+/**
+ * Handles a frame. Without `onReply`, a failure becomes a warning. `frameBytes` is the size of the whole
+ * frame; infinite where it is not known.
+ */
 export type Handler<T extends FrameType, Connection = PlayerConnection> = (
   connection: Connection,
   payload: FramePayload<T>,
-  answered: ReplyCallback<FrameData<T>> | undefined
+  onReply: ReplyCallback<FrameData<T>> | undefined,
+  frameBytes: number
 ) => void
 
 export type FrameHandlers<Connection = PlayerConnection> = {
   readonly [T in FrameType]: Handler<T, Connection>
 }
 
-/** A frame that was not understood, and as far as it was readable, whom to answer. */
+/**
+ * Builds a table with an entry for each frame type. `entry` must return the entry of the type it is
+ * given: TypeScript cannot check that.
+ */
+export function frameTable<Table extends { readonly [T in FrameType]: unknown }>(
+  entry: (t: FrameType) => unknown
+): Table
+export function frameTable(entry: (t: FrameType) => unknown): object {
+  const entries = Array.from(ClientFrames.requests.values(), ({ _tag: t }) => [t, entry(t)])
+  return Object.fromEntries(entries)
+}
+
+/** The features of an environment that a socket can use. */
+export interface EnabledFeatures {
+  readonly rooms: boolean
+  readonly channels: boolean
+  /** Is a socket of any use? */
+  readonly any: boolean
+}
+
+const disabled = (feature: FeatureName): FeatureDisabled =>
+  new FeatureDisabled({ details: { feature, configPath: featureTable[feature].configPath } })
+
+/** The error of a frame whose feature is off. */
+export const featureError = (
+  { channels, rooms }: EnabledFeatures,
+  t: string
+): FeatureDisabled | undefined => {
+  if (t === "ping") return undefined
+  if (t.startsWith("channel")) return channels ? undefined : disabled("realtimeChannels")
+  return rooms ? undefined : disabled("multiplayer")
+}
+
+/** A frame that was refused, and the `rid` of the reply as far as it was readable. */
 export interface FrameError {
   readonly rid: string | undefined
   readonly error: CodedError
 }
 
-type Members = Readonly<Record<string, unknown>>
+export type FrameMembers = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is Members =>
+export interface FrameHead {
+  readonly t: string
+  readonly rid: string | undefined
+}
+
+const isObject = (value: unknown): value is FrameMembers =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 type Decoder<T extends FrameType> = (
   input: unknown
 ) => Result.Result<FramePayload<T>, Schema.SchemaError>
 
-/** Stops at the first problem, which most frames do not have; a frame that has one is told of all. */
+/** Stops at the first problem, which most frames do not have; then collects all of them. */
 const decoderOf = <S extends Schema.Constraint & { readonly DecodingServices: never }>(
   schema: S
 ): ((input: unknown) => Result.Result<S["Type"], Schema.SchemaError>) => {
@@ -66,14 +111,11 @@ const decoderOf = <S extends Schema.Constraint & { readonly DecodingServices: ne
   }
 }
 
-/** A frame without fields takes whatever else stands beside its type. */
-const noFields = (): Result.Result<void, never> => Result.succeed(undefined)
-
 const decodeSend = decoderOf(send.payloadSchema)
 
 /**
- * A message to all others is most of what sockets say. It is told by hand, for a fourth of the time;
- * what is not plainly one is the definition's to decide.
+ * Decodes a message to all others, the most frequent frame, by hand: a quarter of the schema's time. The
+ * schema decides everything else.
  */
 export const sendPayload: Decoder<"send"> = (input) => {
   if (
@@ -90,32 +132,24 @@ export const sendPayload: Decoder<"send"> = (input) => {
   return Result.succeed(Object.hasOwn(input, "data") ? { type, data } : { type })
 }
 
-const decoders: { readonly [T in FrameType]: Decoder<T> } = {
-  create: decoderOf(create.payloadSchema),
-  join: decoderOf(join.payloadSchema),
-  leave: noFields,
-  resume: decoderOf(resume.payloadSchema),
-  send: sendPayload,
-  setState: decoderOf(setState.payloadSchema),
-  setMyState: decoderOf(setMyState.payloadSchema),
-  lock: decoderOf(lock.payloadSchema),
-  quickMatch: decoderOf(quickMatch.payloadSchema),
-  cancelMatch: noFields,
-  signal: decoderOf(signal.payloadSchema),
-  iceServers: noFields,
-  channelJoin: decoderOf(channelJoin.payloadSchema),
-  channelCreate: decoderOf(channelCreate.payloadSchema),
-  channelLeave: decoderOf(channelLeave.payloadSchema),
-  channelSend: decoderOf(channelSend.payloadSchema),
-  channelModerate: decoderOf(channelModerate.payloadSchema),
-  ping: noFields
+type Decoders = { readonly [T in FrameType]: Decoder<T> }
+
+/** The decoder of a frame's payload; a frame without fields ignores all members. */
+function decoderFor<T extends FrameType>(t: T): Decoder<T>
+function decoderFor(t: FrameType): (input: unknown) => Result.Result<unknown, Schema.SchemaError> {
+  const schema = ClientFrames.requests.get(t)?.payloadSchema
+  if (t === "send") return sendPayload
+  if (schema === undefined || schema === Schema.Void) return () => Result.succeed(undefined)
+  return decoderOf(schema)
 }
+
+const decoders = frameTable<Decoders>(decoderFor)
 
 const isFrameType = (t: string): t is FrameType => Object.hasOwn(decoders, t)
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The problems of a value in the form of `details.issues`. */
+/** The problems of a value, in the form of `details.issues`. */
 export const issuesOf = (error: Schema.SchemaError) =>
   formatIssues(error.issue).issues.map((issue) => ({
     path: (issue.path ?? [])
@@ -137,18 +171,16 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** The members of a frame, or what is wrong with it. */
-export const parseFrame = (text: string): Result.Result<Members, FrameError> => {
+/** Parses a frame's text into its members. */
+export const parseFrame = (text: string): Result.Result<FrameMembers, FrameError> => {
   const value = parse(text)
   return isObject(value)
     ? Result.succeed(value)
     : Result.fail(invalid(undefined, "", "Expected a JSON object"))
 }
 
-/** The type of a frame and the number its reply carries. */
-export const frameHead = (
-  members: Members
-): Result.Result<{ readonly t: string; readonly rid: string | undefined }, FrameError> => {
+/** The type of a frame, and the `rid` that its reply carries. */
+export const frameHead = (members: FrameMembers): Result.Result<FrameHead, FrameError> => {
   const { rid, t } = members
   if (rid !== undefined && (typeof rid !== "string" || rid.length > socket.ridMaxCharacters)) {
     const limit = socket.ridMaxCharacters
@@ -160,16 +192,18 @@ export const frameHead = (
   return Result.succeed({ t, rid })
 }
 
-interface Hearer {
-  readonly push: (frame: Frame) => void
+/** A connection that frames are dispatched for. */
+interface FrameConnection {
+  readonly sink: Pick<FrameSink, "push">
 }
 
-const dispatchKnown = <T extends FrameType, Connection extends Hearer>(
+const dispatchKnown = <T extends FrameType, Connection extends FrameConnection>(
   handlers: FrameHandlers<Connection>,
   t: T,
   rid: string | undefined,
-  members: Members,
-  connection: Connection
+  members: FrameMembers,
+  connection: Connection,
+  frameBytes: number
 ): FrameError | undefined => {
   const payload = decoders[t](members)
   if (Result.isFailure(payload)) {
@@ -177,36 +211,43 @@ const dispatchKnown = <T extends FrameType, Connection extends Hearer>(
     const message = issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
     return { rid, error: new InvalidFrame({ message, details: { issues } }) }
   }
-  const answered: ReplyCallback<FrameData<T>> | undefined =
-    rid === undefined ? undefined : (answer) => connection.push(replyFrame(rid, answer))
-  handlers[t](connection, payload.success, answered)
+  const onReply: ReplyCallback<FrameData<T>> | undefined =
+    rid === undefined ? undefined : (result) => connection.sink.push(replyFrame(rid, result))
+  handlers[t](connection, payload.success, onReply, frameBytes)
   return undefined
 }
 
-/** Has a frame done; answers what is wrong with it, if it cannot be. */
-export const dispatch = <Connection extends Hearer>(
+/** Dispatches a frame to its handler; returns why it was not, if so. */
+export const dispatch = <Connection extends FrameConnection>(
   handlers: FrameHandlers<Connection>,
-  head: { readonly t: string; readonly rid: string | undefined },
-  members: Members,
-  connection: Connection
+  head: FrameHead,
+  members: FrameMembers,
+  connection: Connection,
+  frameBytes: number
 ): FrameError | undefined =>
   isFrameType(head.t)
-    ? dispatchKnown(handlers, head.t, head.rid, members, connection)
+    ? dispatchKnown(handlers, head.t, head.rid, members, connection, frameBytes)
     : {
         rid: head.rid,
         error: new UnknownType({ message: `No frame has the type "${head.t.slice(0, 64)}".` })
       }
 
-/** A reply as it goes over the wire. */
-export const replyFrame = (rid: string, answer: CommandResult<unknown>): Frame => {
-  const reply: Reply = answer.ok
-    ? { t: "reply", rid, ok: true, data: answer.data }
-    : { t: "reply", rid, ok: false, error: toWire(answer.error) }
-  return Frame.of(reply)
+/** Replies with an error; a frame without `rid` gets a warning. */
+export const refuse = (
+  connection: { readonly warn: (error: CodedError) => void },
+  onReply: ReplyCallback<never> | undefined,
+  error: CodedError
+): void => {
+  if (onReply === undefined) connection.warn(error)
+  else onReply({ ok: false, error })
 }
 
-/** How a failure without `rid` is told. */
-export const warnFrame = (error: CodedError): Frame => {
-  const warning: Warn = { t: "warn", ...toWire(error) }
-  return Frame.of(warning)
-}
+/** The error of data that takes more bytes than `limit`; a smaller frame needs no measuring. */
+export const oversized = (
+  frameBytes: number,
+  data: unknown,
+  limit: number
+): PayloadTooLarge | undefined =>
+  frameBytes > limit && jsonBytes(data) > limit
+    ? new PayloadTooLarge({ details: { limit } })
+    : undefined

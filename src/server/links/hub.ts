@@ -1,9 +1,11 @@
 /**
- * The node's hub: one line to each room, queue and bucket of sessions that its players are in, and the
- * connections it holds. Batching, order and fan-out happen here; deciding does not.
+ * Hub of a node: its connections, and one link to each room, queue, channel and bucket of player
+ * sessions that they use. Batching, order and fan-out happen here; entities decide.
  */
 import { Clock, Context, Effect, Fiber, Layer } from "effect"
-import { type OutputSink, ThisNode } from "#entities/local-actors"
+import { LocalChannels } from "#entities/channel/entity"
+import { Channel, channelId } from "#entities/channel/protocol"
+import { ThisNode } from "#entities/local-actors"
 import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { MatchmakingQueue, queueId } from "#entities/matchmaking-queue/protocol"
 import { LocalSessions } from "#entities/player-session/entity"
@@ -11,125 +13,111 @@ import { PlayerSessions, sessionsId } from "#entities/player-session/protocol"
 import { LocalRooms } from "#entities/room/entity"
 import { RemoteRooms } from "#entities/room/remote"
 import { Room } from "#entities/room/protocol"
-import { FlushScheduler, NodeFlush, FlushTimers } from "#server/platform/flush"
+import { FlushScheduler, FlushTimers, NodeFlush } from "#server/platform/flush"
+import { ChannelLink } from "./channel-link.ts"
+import type { NodeContext } from "./entity-link.ts"
+import { LinkRegistry } from "./link-registry.ts"
 import type { PlayerConnection } from "./player-connection.ts"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
 
-/** The node's turn, and fibers that end with it. */
-const makeSurroundings = Effect.fnUntraced(function* (node: string) {
+const makeContexts = Effect.gen(function* () {
+  const { id: node } = yield* ThisNode
   const scope = yield* Effect.scope
   const clock = yield* Clock.Clock
   const timers = yield* FlushTimers
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const now = () => clock.currentTimeMillisUnsafe()
-  let watches = 0
-  const surroundings = {
+  let attachments = 0
+  const context: NodeContext = {
     node,
-    nextWatch: () => ++watches,
-    turn: yield* NodeFlush,
+    scheduler: yield* NodeFlush,
+    nextAttachment: () => ++attachments,
+    /** Runs a fiber that ends with the hub. */
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
-  // For what is asked one after the other: where a player is, and whom it meets.
-  const prompt = { ...surroundings, turn: new FlushScheduler(now, timers, 0) }
-  return { surroundings, prompt }
+  // Sessions and queues take one command after the other: waiting for more would only add latency.
+  const scheduler = new FlushScheduler(() => clock.currentTimeMillisUnsafe(), timers, 0)
+  const prompt: NodeContext = { ...context, scheduler }
+  return { context, prompt }
 })
 
-/** The lines to entities of one kind; a line is opened when there is none. */
-const makeLinks = <L extends { readonly ended: boolean; readonly start: () => void }>(
-  make: (id: string, environmentId: string, ended: (link: L) => void) => L
-) => {
-  const byId = new Map<string, L>()
-  const forget = (id: string) => (ended: L) => {
-    if (byId.get(id) === ended) byId.delete(id)
-  }
-  const open = (id: string, environmentId: string): L => {
-    const known = byId.get(id)
-    if (known !== undefined && !known.ended) return known
-    const link = make(id, environmentId, forget(id))
-    byId.set(id, link)
-    link.start()
-    return link
-  }
-  return { byId, open }
-}
+const makeRooms = Effect.fnUntraced(function* (
+  context: NodeContext,
+  connections: ReadonlyMap<string, PlayerConnection>
+) {
+  const local = yield* LocalRooms
+  const client = yield* Room.client
+  const remote = yield* RemoteRooms
+  const findConnection = (connectionId: string) => connections.get(connectionId)
+  const rooms = new LinkRegistry<RoomLink>({
+    idOf: (_, roomId) => roomId,
+    make: (roomId, environmentId) =>
+      new RoomLink({ roomId, environmentId, client, local, remote, context, findConnection }),
+    receivers: local.receivers
+  })
+  local.remoteOutputs.register((batch) => rooms.byId(batch.room)?.receiveRemote(batch))
+  return { client, rooms }
+})
 
-/** Delivers the outputs of local entities to the links by entity id. */
-const deliver = <Output>(
-  outputs: OutputSink<Output>,
-  links: ReadonlyMap<string, { receive(epoch: number, items: ReadonlyArray<Output>): void }>
-): void => outputs.register((id, epoch, items) => links.get(id)?.receive(epoch, items))
+const makeChannels = Effect.fnUntraced(function* (context: NodeContext) {
+  const local = yield* LocalChannels
+  const client = yield* Channel.client
+  const channels = new LinkRegistry<ChannelLink>({
+    idOf: channelId,
+    make: (id, environmentId, name) =>
+      new ChannelLink({ channelId: id, name, environmentId, client, local, context }),
+    receivers: local.receivers
+  })
+  return { client, channels }
+})
+
+const makeQueues = Effect.fnUntraced(function* (context: NodeContext) {
+  const local = yield* LocalQueues
+  const client = yield* MatchmakingQueue.client
+  return new LinkRegistry<QueueLink>({
+    idOf: queueId,
+    make: (id, environmentId, mode) =>
+      new QueueLink({ queueId: id, environmentId, mode, client, local, context }),
+    receivers: local.receivers
+  })
+})
+
+const makeSessions = Effect.fnUntraced(function* (context: NodeContext) {
+  const local = yield* LocalSessions
+  const client = yield* PlayerSessions.client
+  return new LinkRegistry<SessionLink>({
+    idOf: sessionsId,
+    make: (bucketId, environmentId) =>
+      new SessionLink({ bucketId, environmentId, client, local, context }),
+    receivers: local.receivers
+  })
+})
 
 export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
   make: Effect.gen(function* () {
-    const { id: node } = yield* ThisNode
-    const localRooms = yield* LocalRooms
-    const localQueues = yield* LocalQueues
-    const localSessions = yield* LocalSessions
-    const roomClient = yield* Room.client
-    const queueClient = yield* MatchmakingQueue.client
-    const sessionsClient = yield* PlayerSessions.client
-    const lines = yield* RemoteRooms
-    const { prompt, surroundings } = yield* makeSurroundings(node)
-    const { run, turn } = surroundings
+    const { context, prompt } = yield* makeContexts
+    /** The open connections of this node's players, by connection id. */
     const connections = new Map<string, PlayerConnection>()
-
-    const rooms = makeLinks<RoomLink>(
-      (roomId, environmentId, ended) =>
-        new RoomLink({
-          roomId,
-          environmentId,
-          client: roomClient,
-          local: localRooms,
-          lines,
-          surroundings,
-          findConnection: (connectionId) => connections.get(connectionId),
-          ended
-        })
-    )
-    const queues = makeLinks<QueueLink>(
-      (queueId, _, ended) =>
-        new QueueLink({
-          queueId,
-          client: queueClient,
-          local: localQueues,
-          surroundings: prompt,
-          ended
-        })
-    )
-    const sessions = makeLinks<SessionLink>(
-      (id, _, ended) =>
-        new SessionLink({
-          sessionsId: id,
-          client: sessionsClient,
-          local: localSessions,
-          surroundings: prompt,
-          ended
-        })
-    )
-
-    localRooms.remoteOutputs.register((batch) => rooms.byId.get(batch.room)?.receiveFar(batch))
-    deliver(localRooms.outputs, rooms.byId)
-    deliver(localQueues.outputs, queues.byId)
-    deliver(localSessions.outputs, sessions.byId)
-
+    const { client: roomClient, rooms } = yield* makeRooms(context, connections)
+    const { channels, client: channelClient } = yield* makeChannels(context)
     return {
-      node,
-      turn,
-      run,
+      node: context.node,
+      scheduler: context.scheduler,
+      run: context.run,
       connections,
-      rooms: rooms.byId,
-      queues: queues.byId,
+      /** Links by room id. */
+      rooms,
+      /** Links by mode. */
+      queues: yield* makeQueues(prompt),
+      /** Links by player id; the players of a bucket share one. */
+      sessions: yield* makeSessions(prompt),
+      /** Links by channel name. */
+      channels,
       roomClient,
-      /** The line to the session that judges where a player is. */
-      session: (environmentId: string, playerId: string): SessionLink =>
-        sessions.open(sessionsId(environmentId, playerId), environmentId),
-      /** The line to a room, opened when there is none. */
-      room: (environmentId: string, roomId: string): RoomLink => rooms.open(roomId, environmentId),
-      /** The line to a mode's queue. */
-      queue: (environmentId: string, mode: string): QueueLink =>
-        queues.open(queueId(environmentId, mode), environmentId)
+      /** Calls to a channel, for requests that need no link. */
+      channel: (environmentId: string, name: string) =>
+        channelClient(channelId(environmentId, name))
     }
   })
 }) {

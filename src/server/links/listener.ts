@@ -1,49 +1,41 @@
-/**
- * A connection without a player (spec section 4.5): it comes into channels that the server has opened
- * to everyone, and listens.
- */
+/** An anonymous connection, without a player: it joins channels that allow listeners, and listens. */
 import { type Effect, Fiber } from "effect"
-import { type CodedError, toWire } from "#rpc/errors/codes"
+import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId } from "#rpc/ids"
-import type { Warn } from "#rpc/realtime"
-import { Frame } from "#server/platform/outbox"
-import type { ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
+import { ChannelMemberships } from "./channel-memberships.ts"
+import { warnFrame } from "./reply-frames.ts"
+import type { ChannelHandle, ChannelSubscriber, FrameSink } from "./subscriber.ts"
 
 export class Listener implements ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly player = undefined
-  readonly channels = new Map<string, ChannelSeat>()
-  readonly #door: { readonly push: (frame: Frame) => void }
+  readonly channels = new ChannelMemberships<ChannelHandle>()
+  readonly sink: Pick<FrameSink, "push">
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  readonly #whenClosed: () => void
+  readonly #onClosed: () => void
   readonly #work = new Set<Fiber.Fiber<void>>()
   #closed = false
 
   constructor(options: {
     readonly connectionId: string
     readonly environmentId: EnvironmentId
-    readonly door: { readonly push: (frame: Frame) => void }
+    readonly sink: Pick<FrameSink, "push">
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-    readonly closed: () => void
+    readonly onClosed: () => void
   }) {
     this.connectionId = options.connectionId
     this.environmentId = options.environmentId
-    this.#door = options.door
+    this.sink = options.sink
     this.#run = options.run
-    this.#whenClosed = options.closed
-  }
-
-  push(frame: Frame): void {
-    this.#door.push(frame)
+    this.#onClosed = options.onClosed
   }
 
   warn(error: CodedError): void {
-    const warning: Warn = { t: "warn", ...toWire(error) }
-    this.push(Frame.of(warning))
+    this.sink.push(warnFrame(error))
   }
 
-  /** Work that ends with the connection. */
+  /** Runs work that ends with the connection. */
   start(effect: Effect.Effect<void>): void {
     if (this.#closed) return
     const fiber = this.#run(effect)
@@ -52,13 +44,12 @@ export class Listener implements ChannelSubscriber {
     fiber.addObserver(() => this.#work.delete(fiber))
   }
 
-  /** The way out is closed. */
+  /** The sink is closed. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#whenClosed()
-    for (const { line } of this.channels.values()) line.disconnect(this)
-    this.channels.clear()
+    this.#onClosed()
+    for (const link of this.channels.removeAll()) link.disconnect(this)
     for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
   }
 }

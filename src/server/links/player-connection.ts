@@ -1,34 +1,32 @@
 /**
- * A player's connection, whichever door it came through: the room it is in, the ticket it holds, the
- * work it has under way. When it closes, its seat waits for the player and its ticket is cancelled.
+ * A player's connection, over a WebSocket or native RPC: its room, its ticket, its channels and the work
+ * that ends with it. When it closes, the room keeps its seat and its ticket is cancelled.
  */
 import { type DateTime, type Effect, Fiber, Semaphore } from "effect"
 import type { AgeBand } from "#rpc/ages"
-import { type CodedError, toWire } from "#rpc/errors/codes"
+import type { CodedError } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
-import type { CloseCode, Warn } from "#rpc/realtime"
-import { noReservation, type Reservation } from "#entities/player-session/state"
-import { Frame } from "#server/platform/outbox"
-import type { ChannelPlayer, ChannelSeat, ChannelSubscriber } from "./channel-link.ts"
-import type { RoomHandle, Subscriber } from "./subscriber.ts"
+import type { CloseCode } from "#rpc/realtime"
+import { ChannelMemberships } from "./channel-memberships.ts"
+import { warnFrame } from "./reply-frames.ts"
+import type { ReservationManager } from "./reservations.ts"
+import type {
+  ChannelHandle,
+  ChannelPlayer,
+  ChannelSubscriber,
+  FrameSink,
+  RoomHandle,
+  RoomSubscriber
+} from "./subscriber.ts"
 
-/** Where a connection's frames go: a socket, or the events stream of native RPC. */
-export interface FrameSink {
-  /** Where the other side is, as throttles count it; not known of native RPC. */
-  readonly address?: string
-  readonly push: (frame: Frame) => void
-  /** The way out is closed from our side. */
-  readonly close: (code: CloseCode, reason: string, error: CodedError) => void
-}
-
-/** By which session the player has come; there is none where a secret key acts for the player. */
+/** The session behind a player's token; a secret key acts for a player without one. */
 export interface ConnectionSession {
   readonly id: SessionId
-  /** When its token was shown. */
+  /** When its token was verified. */
   readonly since: DateTime.Utc
 }
 
-/** Who is behind the connection. */
+/** The player of a connection. */
 export interface ConnectionPlayer {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
@@ -37,125 +35,172 @@ export interface ConnectionPlayer {
   readonly displayName: string
 }
 
-/** A wait in a queue. */
+/** A ticket that waits in the queue of a mode. */
 export interface HeldTicket {
   readonly ticketId: string
   readonly mode: string
 }
 
-export class PlayerConnection implements Subscriber, ChannelSubscriber {
+/** What the player's age band and the environment's audience allow. */
+export interface AgeRestrictions {
+  readonly declaredAgeBand: AgeBand | null
+  /** Peers may not learn the player's address: they reach it through a relay only. */
+  readonly relayOnly: boolean
+  /** May the player talk in channels that players have created? */
+  readonly openChat: boolean
+}
+
+export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
-  session: ConnectionSession | undefined
   readonly displayName: string
-  /** The player's address must not be seen: peers reach it through a relay only. */
-  relayOnly = true
-  /** What follows from it, with the config's audience, is not known at first. */
-  declaredAgeBand: AgeBand | null = null
-  /** As channels see the player. */
-  player: ChannelPlayer
-  readonly channels = new Map<string, ChannelSeat>()
-  room: RoomHandle | undefined
-  ticket: HeldTicket | undefined
-  /** The place that the player's session has granted and that was not given back. */
-  reservation: Reservation = noReservation
-  /** A place given back of which the session has not heard yet. */
-  pendingRelease: Reservation = noReservation
-  /** How often the place was told to an activation of the session. */
-  attachments = 0
-  /** Places change one after the other. */
-  readonly moves = Semaphore.makeUnsafe(1)
-  /** Frames that move the player are done in the order they came. */
-  readonly steps = Semaphore.makeUnsafe(1)
-  closed = false
-  /** Size of the frame being handled: no part of it is larger. */
-  currentFrameBytes = Number.POSITIVE_INFINITY
-  readonly #door: FrameSink
+  readonly sink: FrameSink
+  readonly channels = new ChannelMemberships<ChannelHandle>()
+  readonly reservations: ReservationManager
+  #session: ConnectionSession | undefined
+  /** The strictest, until the player's age band is known. */
+  #restrictions: AgeRestrictions = { declaredAgeBand: null, relayOnly: true, openChat: false }
+  #channelPlayer: ChannelPlayer
+  #room: RoomHandle | undefined
+  #ticket: HeldTicket | undefined
+  #closed = false
+  readonly #lock = Semaphore.makeUnsafe(1)
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-  readonly #released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
-  readonly #ended: (connection: PlayerConnection) => void
+  readonly #onClosed: (connection: PlayerConnection) => void
   readonly #work = new Set<Fiber.Fiber<void>>()
 
   constructor(options: {
     readonly player: ConnectionPlayer
-    readonly door: FrameSink
+    readonly sink: FrameSink
+    readonly reservations: ReservationManager
     readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-    /** The player's session learns that a seat is free. */
-    readonly released: (connection: PlayerConnection, roomId: string) => Effect.Effect<void>
-    /** The connection is closed: the player's session learns of it. */
-    readonly ended: (connection: PlayerConnection) => void
+    /** Called once, before the connection leaves its room and channels. */
+    readonly onClosed: (connection: PlayerConnection) => void
   }) {
-    this.connectionId = options.player.connectionId
-    this.environmentId = options.player.environmentId
-    this.playerId = options.player.playerId
-    this.session = options.player.session
-    this.displayName = options.player.displayName
-    this.player = { playerId: this.playerId, displayName: this.displayName, openChat: false }
-    this.#door = options.door
+    const { connectionId, displayName, environmentId, playerId, session } = options.player
+    this.connectionId = connectionId
+    this.environmentId = environmentId
+    this.playerId = playerId
+    this.displayName = displayName
+    this.sink = options.sink
+    this.reservations = options.reservations
+    this.#session = session
+    this.#channelPlayer = { playerId, displayName, openChat: false }
     this.#run = options.run
-    this.#released = options.released
-    this.#ended = options.ended
+    this.#onClosed = options.onClosed
   }
 
   get address(): string | undefined {
-    return this.#door.address
+    return this.sink.address
   }
 
-  push(frame: Frame): void {
-    this.#door.push(frame)
+  get session(): ConnectionSession | undefined {
+    return this.#session
+  }
+
+  /** The player as channels see it. */
+  get player(): ChannelPlayer {
+    return this.#channelPlayer
+  }
+
+  get relayOnly(): boolean {
+    return this.#restrictions.relayOnly
+  }
+
+  get declaredAgeBand(): AgeBand | null {
+    return this.#restrictions.declaredAgeBand
+  }
+
+  get room(): RoomHandle | undefined {
+    return this.#room
+  }
+
+  get ticket(): HeldTicket | undefined {
+    return this.#ticket
+  }
+
+  /** The player has sent a new token. */
+  renewSession(session: ConnectionSession | undefined): void {
+    this.#session = session
+  }
+
+  /** Sets what the player's age allows; returns what it was before. */
+  restrict(restrictions: AgeRestrictions): AgeRestrictions {
+    const before = this.#restrictions
+    const { openChat } = restrictions
+    this.#restrictions = restrictions
+    if (before.openChat !== openChat) this.#channelPlayer = { ...this.#channelPlayer, openChat }
+    return before
+  }
+
+  /** Holds a ticket, so that `cancelMatch` and `leave` can find it. */
+  holdTicket(ticket: HeldTicket): void {
+    this.#ticket = ticket
+  }
+
+  /** The ticket's wait is over. */
+  dropTicket(ticketId: string): void {
+    if (this.#ticket?.ticketId === ticketId) this.#ticket = undefined
   }
 
   warn(error: CodedError): void {
-    const warning: Warn = { t: "warn", ...toWire(error) }
-    this.#door.push(Frame.of(warning))
+    this.sink.push(warnFrame(error))
   }
 
   expects(roomId: string): boolean {
-    return this.reservation.kind === "seat" && this.reservation.roomId === roomId
+    return this.reservations.hasSeat(roomId)
   }
 
-  seated(line: RoomHandle): void {
-    this.room = line
+  seated(room: RoomHandle): void {
+    this.#room = room
+  }
+
+  /** The player has left its room on its own. */
+  leftRoom(): void {
+    this.#room = undefined
   }
 
   unseated(roomId: string): void {
-    if (this.room?.roomId === roomId) this.room = undefined
-    if (!this.closed) this.start(this.#released(this, roomId))
+    if (this.#room?.roomId === roomId) this.#room = undefined
+    if (!this.#closed) this.start(this.reservations.release({ kind: "seat", roomId }))
   }
 
-  /** Work that ends with the connection. */
+  /** Runs frames that change the player's room or ticket one after the other, in their order. */
+  inOrder<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return this.#lock.withPermits(1)(effect)
+  }
+
+  /** Runs work that ends with the connection. */
   start(effect: Effect.Effect<void>): void {
-    if (this.closed) return
+    if (this.#closed) return
     const fiber = this.#run(effect)
     if (fiber.pollUnsafe() !== undefined) return
     this.#work.add(fiber)
     fiber.addObserver(() => this.#work.delete(fiber))
   }
 
-  /** The player is out of its room and all its channels, at once: the service has decided. */
+  /** Removes the player from its room and all its channels: it is banned or deleted. */
   leaveAll(reason: "banned" | "deleted"): void {
     const { connectionId, playerId } = this
-    // The room may have heard it from its own node.
-    this.room?.send({ t: "leave", playerId, connectionId, reason }, () => undefined)
-    for (const { line } of this.channels.values()) line.leave(this, reason)
-    this.channels.clear()
+    // The room's own node may have removed the player already: a failure does not matter.
+    this.#room?.send({ t: "leave", playerId, connectionId, reason }, () => undefined)
+    for (const link of this.channels.removeAll()) link.leave(this, reason)
   }
 
-  /** Closes the door on the player; the reason is the error's code. */
+  /** Closes the connection from this side; the reason is the error's code. */
   dismiss(code: CloseCode, error: CodedError): void {
-    this.#door.close(code, error._tag, error)
+    this.sink.close(code, error._tag, error)
   }
 
-  /** The way out is closed; `replaced` when a newer connection of the player took over. */
+  /** The sink is closed; `replaced` when a newer connection of the player took over. */
   close(replaced: boolean): void {
-    if (this.closed) return
-    this.closed = true
-    this.#ended(this)
-    this.room?.disconnect(this, replaced)
-    this.room = undefined
-    for (const { line } of this.channels.values()) line.disconnect(this)
-    this.channels.clear()
+    if (this.#closed) return
+    this.#closed = true
+    this.#onClosed(this)
+    this.#room?.disconnect(this, replaced)
+    this.#room = undefined
+    for (const link of this.channels.removeAll()) link.disconnect(this)
     for (const fiber of this.#work) this.#run(Fiber.interrupt(fiber))
     this.#work.clear()
   }

@@ -1,6 +1,6 @@
 /**
- * The line to one matchmaking queue for all of a node's tickets in it. The tickets are held here: a
- * queue that moved gets them again.
+ * Link to one matchmaking queue for all tickets of this node in it. The link keeps the tickets: a queue
+ * that has moved gets them again.
  */
 import { Effect, Stream } from "effect"
 import { type CodedError, MatchCancelled, RateLimited, Unavailable } from "#rpc/errors/codes"
@@ -8,157 +8,153 @@ import type { LocalQueues } from "#entities/matchmaking-queue/entity"
 import type {
   MatchmakingQueue,
   QueueCommand,
+  QueueInput,
   QueueOutput
 } from "#entities/matchmaking-queue/protocol"
-import { EntityLink } from "./entity-link.ts"
-import type { NodeContext } from "./room-link.ts"
+import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
 
 export type QueueClient = Effect.Success<typeof MatchmakingQueue.client>
 type Enqueue = Extract<QueueCommand, { t: "enqueue" }>
 
-interface Held {
+/** A ticket that waits for its match. */
+interface Ticket {
   readonly command: Enqueue
-  readonly done: (outcome: Effect.Effect<string, CodedError>) => void
+  /** Ends the wait: with the id of the match's room, or an error. */
+  readonly resume: (outcome: Effect.Effect<string, CodedError>) => void
 }
 
-export class QueueLink {
-  readonly environmentId: string
+interface CancelData {
+  readonly cancelled: boolean
+}
+
+export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData> {
   readonly mode: string
-  readonly #link: EntityLink<QueueCommand, QueueOutput, { readonly cancelled: boolean }>
-  readonly #tickets = new Map<string, Held>()
-  readonly #ended: (link: QueueLink) => void
+  readonly #queueId: string
+  readonly #client: QueueClient
+  readonly #local: LocalQueues["Service"]
+  readonly #tickets = new Map<string, Ticket>()
 
   constructor(options: {
     readonly queueId: string
+    readonly environmentId: string
+    readonly mode: string
     readonly client: QueueClient
     readonly local: LocalQueues["Service"]
-    readonly surroundings: NodeContext
-    readonly ended: (link: QueueLink) => void
+    readonly context: NodeContext
   }) {
-    const { client, local, queueId, surroundings } = options
-    const { node } = surroundings
-    const [environmentId = "", mode = ""] = queueId.split("/")
-    this.environmentId = environmentId
-    this.mode = mode
-    this.#ended = options.ended
-    this.#link = new EntityLink({
-      ...surroundings,
-      target: {
-        local: () => local.actors.get(queueId),
-        input: (inputs) =>
-          Effect.mapError(client(queueId).Input({ node, inputs }), () => new Unavailable()),
-        watch: () =>
-          client(queueId)
-            .Watch({ node })
-            .pipe(Stream.mapError(() => new Unavailable())),
-        receive: (items) => this.#receive(items),
-        repeatable: () => false,
-        attached: () => {
-          for (const { command } of this.#tickets.values()) this.#link.send(command)
-        },
-        lost: () => undefined
-      }
-    })
+    super(options.environmentId, options.context)
+    this.mode = options.mode
+    this.#queueId = options.queueId
+    this.#client = options.client
+    this.#local = options.local
   }
 
-  /** Begins to watch; the link is in the hub's map by now. */
-  start(): void {
-    this.#link.start()
-  }
-
-  get ended(): boolean {
-    return this.#link.ended
-  }
-
-  get tickets(): Iterable<string> {
-    return this.#tickets.keys()
-  }
-
-  receive(epoch: number, items: ReadonlyArray<QueueOutput>): void {
-    this.#link.receive(epoch, items)
-  }
-
-  /** Waits for the room of a match. Interruption takes the ticket out. */
+  /** Enqueues a ticket and waits for the room of its match. Interruption cancels the ticket. */
   wait(command: Enqueue): Effect.Effect<string, CodedError> {
+    const { ticketId } = command
     return Effect.callback<string, CodedError>((resume) => {
-      this.#tickets.set(command.ticketId, { command, done: resume })
-      if (this.#link.attached) this.#link.send(command)
+      this.#tickets.set(ticketId, { command, resume })
+      if (this.attached) this.send(command)
       return Effect.sync(() => {
-        this.#tickets.delete(command.ticketId)
-        this.#link.send({ t: "cancel", ticketId: command.ticketId }, () => this.#rest())
+        this.#tickets.delete(ticketId)
+        this.send({ t: "cancel", ticketId }, () => this.closeIfIdle())
       })
     })
   }
 
-  /** The mode has changed: the tickets that wait do so under its new numbers. */
+  /** Applies new settings of the mode to the tickets that wait. */
   configure(settings: Enqueue["settings"]): void {
-    for (const [ticketId, held] of this.#tickets) {
-      this.#tickets.set(ticketId, { ...held, command: { ...held.command, settings } })
+    for (const [ticketId, ticket] of this.#tickets) {
+      this.#tickets.set(ticketId, { ...ticket, command: { ...ticket.command, settings } })
     }
-    if (this.#link.attached) this.#link.send({ t: "configure", settings })
+    if (this.attached) this.send({ t: "configure", settings })
   }
 
   /**
-   * Takes a ticket out; false when its match was already made. A ticket that the queue has not got
-   * yet, or has to be given again, is simply not given.
+   * Cancels a ticket; false when its match was already made. While the link is not attached the queue
+   * does not have the ticket, and does not get it again.
    */
   cancel(ticketId: string): Effect.Effect<boolean, CodedError> {
     return Effect.suspend(() => {
-      if (!this.#link.attached) return Effect.sync(() => this.#cancelled(ticketId, true))
-      return this.#link.request({ t: "cancel", ticketId }).pipe(
+      if (!this.attached) return Effect.sync(() => this.#cancelled(ticketId, true))
+      return this.request({ t: "cancel", ticketId }).pipe(
         Effect.map(({ cancelled }) => this.#cancelled(ticketId, cancelled)),
         Effect.catch(() => Effect.sync(() => this.#cancelled(ticketId, true)))
       )
     })
   }
 
-  /** A ticket whose wait has ended otherwise by now is not cancelled, whoever says so. */
-  #cancelled(ticketId: string, cancelled: boolean): boolean {
-    if (!cancelled || !this.#tickets.has(ticketId)) return false
-    this.fail(ticketId, new MatchCancelled())
-    return true
-  }
-
   /** Ends the wait of all tickets of this node. */
   failAll(error: CodedError): void {
     for (const ticketId of Array.from(this.#tickets.keys())) {
-      this.#link.send({ t: "cancel", ticketId }, () => this.#rest())
-      this.fail(ticketId, error)
+      this.send({ t: "cancel", ticketId }, () => this.closeIfIdle())
+      this.#fail(ticketId, error)
     }
   }
 
-  /** Ends a ticket's wait with an error. */
-  fail(ticketId: string, error: CodedError): void {
-    this.#settle(ticketId, Effect.fail(error))
+  protected override directTarget(): DirectTarget<QueueCommand> | undefined {
+    return this.#local.actors.get(this.#queueId)
   }
 
-  #receive(items: ReadonlyArray<QueueOutput>): void {
-    for (const item of items) {
-      switch (item.kind) {
+  protected override call(inputs: ReadonlyArray<QueueInput>) {
+    const { node } = this.context
+    return Effect.mapError(
+      this.#client(this.#queueId).Input({ node, inputs }),
+      () => new Unavailable()
+    )
+  }
+
+  protected override watch() {
+    return this.#client(this.#queueId)
+      .Watch({ node: this.context.node })
+      .pipe(Stream.mapError(() => new Unavailable()))
+  }
+
+  /** `onAttached` sends every ticket that still waits. */
+  protected override isRepeatable(): boolean {
+    return false
+  }
+
+  protected override isInUse(): boolean {
+    return this.#tickets.size > 0
+  }
+
+  protected override onAttached(): void {
+    for (const { command } of this.#tickets.values()) this.send(command)
+  }
+
+  protected override handle(outputs: ReadonlyArray<QueueOutput>): void {
+    for (const output of outputs) {
+      switch (output.kind) {
         case "matched":
-          this.#settle(item.ticketId, Effect.succeed(item.roomId))
+          this.#resume(output.ticketId, Effect.succeed(output.roomId))
           break
         case "full":
-          this.fail(item.ticketId, new RateLimited({ details: { retryAfterSeconds: 1 } }))
+          this.#fail(output.ticketId, new RateLimited({ details: { retryAfterSeconds: 1 } }))
           break
         case "cancelled":
-          this.#link.answer(item.seq, { ok: true, data: { cancelled: item.cancelled } })
+          this.reply(output.seq, { ok: true, data: { cancelled: output.cancelled } })
           break
       }
     }
-    this.#rest()
+    this.closeIfIdle()
   }
 
-  #settle(ticketId: string, outcome: Effect.Effect<string, CodedError>): void {
-    const held = this.#tickets.get(ticketId)
+  /** Only a ticket that still waits can be cancelled, whatever the queue has replied. */
+  #cancelled(ticketId: string, cancelled: boolean): boolean {
+    if (!cancelled || !this.#tickets.has(ticketId)) return false
+    this.#fail(ticketId, new MatchCancelled())
+    return true
+  }
+
+  #fail(ticketId: string, error: CodedError): void {
+    this.#resume(ticketId, Effect.fail(error))
+  }
+
+  #resume(ticketId: string, outcome: Effect.Effect<string, CodedError>): void {
+    const ticket = this.#tickets.get(ticketId)
     this.#tickets.delete(ticketId)
-    held?.done(outcome)
-    this.#rest()
-  }
-
-  #rest(): void {
-    if (this.#tickets.size > 0 || !this.#link.idle || this.#link.ended) return
-    this.#link.end()
-    this.#ended(this)
+    ticket?.resume(outcome)
+    this.closeIfIdle()
   }
 }

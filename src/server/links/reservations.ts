@@ -1,192 +1,184 @@
 /**
- * The one place a player has, a seat or a ticket, as a connection agrees it with the player's
- * session, the judge of it (decisions 3.7.13, 3.8.3). Sessions move, calls get lost and answers come
- * late: what a connection holds it tells to each activation of the session, and what it could not
- * give back it gives back before it takes anything else.
+ * The reservation of one connection: the only seat or ticket its player may have, as the player's
+ * session has granted it. The session is the judge. Sessions move, calls get lost and replies come
+ * late, so the connection presents its reservation to each activation of the session, and retries a
+ * failed release before it makes a new reservation.
  */
-import { Cause, Effect, Fiber, Option, Schedule } from "effect"
-import { AlreadyInRoom, AlreadyMatching, type CodedError, Unavailable } from "#rpc/errors/codes"
+import { Effect, Semaphore } from "effect"
+import { AlreadyInRoom, AlreadyMatching, type CodedError } from "#rpc/errors/codes"
+import type { HeldSeat } from "#rpc/realtime"
 import type { PlayerSessionCommand } from "#entities/player-session/protocol"
 import { noReservation, type Reservation, sameReservation } from "#entities/player-session/state"
-import { Hub } from "./hub.ts"
-import type { PlayerConnection } from "./player-connection.ts"
+import { isUnavailable, retryWhileMoving } from "./entity-call.ts"
 
-const clusterErrors: ReadonlySet<string> = new Set([
-  "MailboxFull",
-  "AlreadyProcessingMessage",
-  "PersistenceError",
-  "EntityNotAssignedToRunner"
-])
+/** The calls that a reservation needs. */
+export interface ReservationCalls {
+  /** Sends a command to the player's session. */
+  readonly session: (command: PlayerSessionCommand) => Effect.Effect<unknown, CodedError>
+  /** The seat that the player has in a room, as the room knows it. */
+  readonly peek: (roomId: string) => Effect.Effect<HeldSeat | null, CodedError>
+}
 
-/** The cluster's own errors mean nothing to a player. */
-export const asUnavailable = (error: CodedError): CodedError =>
-  clusterErrors.has(error._tag) ? new Unavailable() : error
+/** Why a connection that holds one reservation cannot make another. */
+const conflict = (held: Reservation): CodedError =>
+  held.kind === "seat"
+    ? new AlreadyInRoom({ details: { roomId: held.roomId } })
+    : new AlreadyMatching()
 
-/** How long an entity may take to answer, before the call is believed to be lost. */
-const answerMillis = 3000
+export class ReservationManager {
+  readonly #connectionId: string
+  readonly #playerId: string
+  readonly #calls: ReservationCalls
+  /** What the session has granted and the connection has not released. */
+  #current: Reservation = noReservation
+  /** A release that the session does not know of yet. */
+  #pendingRelease: Reservation = noReservation
+  /** How often an activation of the session was sent the reservation. */
+  #presented = 0
+  /** Changes of the reservation run one after the other. */
+  readonly #lock = Semaphore.makeUnsafe(1)
 
-const lost = { duration: answerMillis, orElse: () => Effect.fail(new Unavailable()) }
+  constructor(options: {
+    readonly connectionId: string
+    readonly playerId: string
+    readonly calls: ReservationCalls
+  }) {
+    this.#connectionId = options.connectionId
+    this.#playerId = options.playerId
+    this.#calls = options.calls
+  }
 
-/** The same call; who waits no longer does not wait for its being called off either. */
-const unattended = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Effect.forkDetach(call), (fiber) =>
-    Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkDetach(Fiber.interrupt(fiber)))
-  )
+  get current(): Reservation {
+    return this.#current
+  }
 
-/**
- * A call of an entity: whatever becomes of it, it is answered. An entity that moves interrupts what it
- * was asked, which is no interruption of whoever asked.
- */
-export const callEntity = <A, R>(
-  call: Effect.Effect<A, CodedError, R>
-): Effect.Effect<A, CodedError, R> =>
-  call.pipe(
-    Effect.catchCause((cause) => {
-      const error = Cause.findErrorOption(cause)
-      if (Option.isSome(error)) return Effect.fail(error.value)
-      return Effect.andThen(Effect.logDebug("A call failed", cause), Effect.fail(new Unavailable()))
-    }),
-    unattended,
-    Effect.timeoutOrElse(lost),
-    Effect.mapError(asUnavailable)
-  )
+  /** The reservation, for a new activation of the session. A request under way repeats itself then. */
+  present(): Reservation {
+    this.#presented += 1
+    return this.#current
+  }
 
-/** How long an entity may take to be found again when it moves. */
-const patience = { times: 40, schedule: Schedule.spaced(50) } as const
+  hasSeat(roomId: string): boolean {
+    return this.#current.kind === "seat" && this.#current.roomId === roomId
+  }
 
-const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
+  /** The seat that the player has in a room, as the room knows it. */
+  peek(roomId: string): Effect.Effect<HeldSeat | null, CodedError> {
+    return this.#calls.peek(roomId)
+  }
 
-/** A call that may be made again; an entity that is moving is waited for. */
-export const callEntityWithRetry = <A, R>(
-  call: Effect.Effect<A, CodedError, R>
-): Effect.Effect<A, CodedError, R> =>
-  callEntity(call).pipe(
-    Effect.retry({ ...patience, while: isUnavailable }),
-    Effect.timeoutOrElse(lost)
-  )
+  /** Claims a seat or ticket from the player's session. */
+  claim(wanted: Reservation): Effect.Effect<void, CodedError> {
+    return this.#lock.withPermits(1)(Effect.suspend(() => this.#claim(wanted)))
+  }
 
-/** Asks the session; one that is moving is waited for. */
-const ask = ({ environmentId, playerId }: PlayerConnection, command: PlayerSessionCommand) =>
-  Effect.flatMap(Hub, (hub) =>
-    Effect.suspend(() => hub.session(environmentId, playerId).request(command)).pipe(
-      Effect.retry({ ...patience, while: isUnavailable }),
-      Effect.timeoutOrElse(lost)
+  /** Turns a ticket into the seat that the queue has found for it. */
+  confirm(ticketId: string, roomId: string): Effect.Effect<void, CodedError> {
+    const seat: Reservation = { kind: "seat", roomId }
+    return this.#lock.withPermits(1)(
+      this.#request(seat, {
+        t: "settle",
+        playerId: this.#playerId,
+        connectionId: this.#connectionId,
+        ticketId,
+        roomId
+      })
     )
-  )
+  }
 
-const giveBack = (connection: PlayerConnection, place: Reservation) =>
-  ask(connection, { t: "release", playerId: connection.playerId, reservation: place })
-
-const flushPendingRelease = Effect.fnUntraced(function* (connection: PlayerConnection) {
-  if (connection.pendingRelease.kind === "none") return
-  yield* giveBack(connection, connection.pendingRelease)
-  connection.pendingRelease = noReservation
-})
-
-/** Agrees on a place; when the session began anew meanwhile, with that one too. */
-const agree = Effect.fnUntraced(function* (
-  connection: PlayerConnection,
-  place: Reservation,
-  command: PlayerSessionCommand
-) {
-  let attachments: number
-  do {
-    attachments = connection.attachments
-    yield* ask(connection, command)
-  } while (attachments !== connection.attachments)
-  connection.reservation = place
-})
-
-/** The seat that a player has in a room, as the room knows it. */
-export const peek = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
-  const hub = yield* Hub
-  const { playerId } = connection
-  return yield* callEntityWithRetry(hub.roomClient(roomId).Peek({ playerId }))
-})
-
-/** A seat that the session remembers and the room does not is given back. */
-const isStale = Effect.fnUntraced(function* (connection: PlayerConnection, error: CodedError) {
-  if (error._tag !== "already_in_room") return false
-  const roomId = String(Object(error.details).roomId)
-  const seat: Reservation = { kind: "seat", roomId }
-  if ((yield* peek(connection, roomId)) !== null) return false
-  yield* giveBack(connection, seat)
-  return true
-})
-
-/** What a connection says to a second place, without asking: the first was granted. */
-const elsewhere = (held: Reservation, place: Reservation): Effect.Effect<void, CodedError> => {
-  if (sameReservation(held, place)) return Effect.void
-  return Effect.fail(
-    held.kind === "seat"
-      ? new AlreadyInRoom({ details: { roomId: held.roomId } })
-      : new AlreadyMatching()
-  )
-}
-
-/** A ticket that may have been granted after all, too late. A seat is asked for in its room. */
-const owe = (connection: PlayerConnection, place: Reservation, error: CodedError): void => {
-  if (place.kind === "ticket" && isUnavailable(error)) connection.pendingRelease = place
-}
-
-/** Claims a place from the player's session. */
-export const claim = Effect.fnUntraced(
-  function* (connection: PlayerConnection, place: Reservation) {
-    const { connectionId, playerId } = connection
-    if (connection.reservation.kind !== "none")
-      return yield* elsewhere(connection.reservation, place)
-    yield* flushPendingRelease(connection)
-    const claiming = agree(connection, place, {
-      t: "claim",
-      playerId,
-      connectionId,
-      reservation: place
-    })
-    yield* claiming.pipe(
-      Effect.catch((error) =>
-        Effect.flatMap(isStale(connection, error), (stale) =>
-          stale ? claiming : Effect.fail(error)
+  /** Releases a reservation, now or before the next claim. */
+  release(reservation: Reservation): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (sameReservation(this.#current, reservation)) this.#current = noReservation
+      const releasing = Effect.suspend(() => {
+        if (sameReservation(this.#current, reservation)) return Effect.void
+        return Effect.andThen(this.#flushPendingRelease(), this.#sendRelease(reservation)).pipe(
+          Effect.catch(() =>
+            Effect.sync(() => {
+              this.#pendingRelease = reservation
+            })
+          )
         )
-      ),
-      Effect.tapError((error) => Effect.sync(() => owe(connection, place, error)))
-    )
-  },
-  (claiming, connection) => connection.moves.withPermits(1)(claiming)
-)
+      })
+      return this.#lock.withPermits(1)(releasing)
+    })
+  }
 
-/** The room that the queue found becomes the place of the ticket's player. */
-export const confirm = Effect.fnUntraced(
-  function* (connection: PlayerConnection, ticketId: string, roomId: string) {
-    const { connectionId, playerId } = connection
-    const command = { t: "settle", playerId, connectionId, ticketId, roomId } as const
-    yield* agree(connection, { kind: "seat", roomId }, command)
-  },
-  (settling, connection) => connection.moves.withPermits(1)(settling)
-)
+  /**
+   * Forgets a seat that may or may not have been taken. The session keeps it, and asks the room when the
+   * player wants another.
+   */
+  forgetUnconfirmed(roomId: string): void {
+    if (this.hasSeat(roomId)) this.#current = noReservation
+  }
 
-/**
- * A seat that may or may not have been taken: the session keeps it, and asks the room when the player
- * wants another.
- */
-export const forgetUnconfirmed = (connection: PlayerConnection, roomId: string): void => {
-  if (connection.expects(roomId)) connection.reservation = noReservation
-}
-
-/** Gives a place back, now or before the next claim. */
-export const release = Effect.fnUntraced(function* (
-  connection: PlayerConnection,
-  place: Reservation
-) {
-  if (sameReservation(connection.reservation, place)) connection.reservation = noReservation
-  const giving = Effect.suspend(() => {
-    if (sameReservation(connection.reservation, place)) return Effect.void
-    return Effect.andThen(flushPendingRelease(connection), giveBack(connection, place)).pipe(
-      Effect.catch(() =>
-        Effect.sync(() => {
-          connection.pendingRelease = place
-        })
+  #claim(wanted: Reservation): Effect.Effect<void, CodedError> {
+    if (this.#current.kind !== "none") {
+      return sameReservation(this.#current, wanted)
+        ? Effect.void
+        : Effect.fail(conflict(this.#current))
+    }
+    const claiming = this.#request(wanted, {
+      t: "claim",
+      playerId: this.#playerId,
+      connectionId: this.#connectionId,
+      reservation: wanted
+    })
+    return Effect.andThen(
+      this.#flushPendingRelease(),
+      claiming.pipe(
+        Effect.catch((error) =>
+          Effect.flatMap(this.#releaseStaleSeat(error), (released) =>
+            released ? claiming : Effect.fail(error)
+          )
+        ),
+        Effect.tapError((error) => Effect.sync(() => this.#releaseLater(wanted, error)))
       )
     )
-  })
-  yield* connection.moves.withPermits(1)(giving)
-})
+  }
+
+  /** Sends a command until no other activation of the session has taken over meanwhile. */
+  #request(wanted: Reservation, command: PlayerSessionCommand): Effect.Effect<void, CodedError> {
+    return Effect.gen({ self: this }, function* () {
+      let presented: number
+      do {
+        presented = this.#presented
+        yield* this.#ask(command)
+      } while (presented !== this.#presented)
+      this.#current = wanted
+    })
+  }
+
+  #ask(command: PlayerSessionCommand): Effect.Effect<unknown, CodedError> {
+    return retryWhileMoving(Effect.suspend(() => this.#calls.session(command)))
+  }
+
+  #sendRelease(reservation: Reservation): Effect.Effect<unknown, CodedError> {
+    return this.#ask({ t: "release", playerId: this.#playerId, reservation })
+  }
+
+  #flushPendingRelease(): Effect.Effect<void, CodedError> {
+    return Effect.suspend(() => {
+      if (this.#pendingRelease.kind === "none") return Effect.void
+      return Effect.map(this.#sendRelease(this.#pendingRelease), () => {
+        this.#pendingRelease = noReservation
+      })
+    })
+  }
+
+  /** Releases a seat that the session remembers and its room does not; was there one? */
+  #releaseStaleSeat(error: CodedError): Effect.Effect<boolean, CodedError> {
+    if (error._tag !== "already_in_room") return Effect.succeed(false)
+    const roomId = String(Object(error.details).roomId)
+    return Effect.flatMap(this.peek(roomId), (seat) =>
+      seat === null
+        ? Effect.as(this.#sendRelease({ kind: "seat", roomId }), true)
+        : Effect.succeed(false)
+    )
+  }
+
+  /** A ticket may have been granted after all, too late. A seat is looked up in its room instead. */
+  #releaseLater(wanted: Reservation, error: CodedError): void {
+    if (wanted.kind === "ticket" && isUnavailable(error)) this.#pendingRelease = wanted
+  }
+}

@@ -1,211 +1,179 @@
 /**
- * The line to one room for all of a node's players in it: one stream in, one batch out a turn. The
- * link knows which connection hears for which player; the room says when that starts and stops.
+ * Link to one room for all players of this node in it. The link knows which connection receives for
+ * which player; the room says when that begins and ends.
  */
-import { Effect, type Fiber, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { type CodedError, RoomNotFound, Unavailable } from "#rpc/errors/codes"
 import type { JsonObject } from "#rpc/rooms"
 import type { LocalRooms } from "#entities/room/entity"
 import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import type { RoomInput, RoomOutput } from "#entities/room/messages"
 import type { Room } from "#entities/room/protocol"
-import type { FlushScheduler } from "#server/platform/flush"
 import { Frame } from "#server/platform/outbox"
-import { type ReplyCallback, EntityLink } from "./entity-link.ts"
-import type { RoomHandle, Subscriber } from "./subscriber.ts"
+import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
+import type { RoomHandle, RoomSubscriber } from "./subscriber.ts"
 
 export type RoomClient = Effect.Success<typeof Room.client>
 type Command = RoomInput["command"]
 
-/** What every link needs of its node. */
-export interface NodeContext {
-  readonly node: string
-  readonly turn: FlushScheduler
-  /** Numbers the attachments of this node's links. */
-  readonly nextWatch: () => number
-  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
-}
+const watchError = (error: CodedError): CodedError =>
+  error._tag === "room_not_found" || error._tag === "room_missing" ? error : new Unavailable()
 
-export class RoomLink implements RoomHandle {
+export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implements RoomHandle {
   readonly roomId: string
-  readonly environmentId: string
-  readonly #link: EntityLink<Command, RoomOutput, JsonObject>
-  readonly #members = new Map<string, Subscriber>()
-  /** The number of the attachment. */
-  #watch = 0
-  /** Where the line to the room's node ends, once the room has been heard over it. */
+  readonly #client: RoomClient
+  readonly #local: LocalRooms["Service"]
+  readonly #remote: RemoteRooms
+  readonly #members = new Map<string, RoomSubscriber>()
+  /** The address of the room's node, once the room has sent something over the runner link. */
   #owner: string | undefined
-  readonly #findConnection: (connectionId: string) => Subscriber | undefined
-  readonly #ended: (link: RoomLink) => void
+  readonly #findConnection: (connectionId: string) => RoomSubscriber | undefined
 
   constructor(options: {
     readonly roomId: string
     readonly environmentId: string
     readonly client: RoomClient
     readonly local: LocalRooms["Service"]
-    readonly lines: RemoteRooms
-    readonly surroundings: NodeContext
-    readonly findConnection: (connectionId: string) => Subscriber | undefined
-    readonly ended: (link: RoomLink) => void
+    readonly remote: RemoteRooms
+    readonly context: NodeContext
+    readonly findConnection: (connectionId: string) => RoomSubscriber | undefined
   }) {
-    const { client, environmentId, lines, local, roomId, surroundings } = options
-    const { node } = surroundings
-    this.roomId = roomId
-    this.environmentId = environmentId
+    super(options.environmentId, options.context)
+    this.roomId = options.roomId
+    this.#client = options.client
+    this.#local = options.local
+    this.#remote = options.remote
     this.#findConnection = options.findConnection
-    this.#ended = options.ended
-    this.#link = new EntityLink({
-      ...surroundings,
-      target: {
-        local: () => {
-          const actor = local.actors.get(roomId)
-          return actor === undefined || actor.fenced ? this.#overLine(lines) : actor
-        },
-        input: (inputs, call) =>
-          client(roomId)
-            .Input({ node, watch: this.#watch, call, inputs })
-            .pipe(Effect.mapError(() => new Unavailable())),
-        watch: (epoch) => {
-          this.#watch = surroundings.nextWatch()
-          this.#owner = undefined
-          const present = Array.from(this.#members.values(), (member) => ({
-            playerId: member.playerId,
-            displayName: member.displayName,
-            relayOnly: member.relayOnly,
-            connectionId: member.connectionId
-          }))
-          return client(roomId)
-            .Watch({
-              environmentId,
-              node,
-              address: lines.address,
-              watch: this.#watch,
-              epoch,
-              present
-            })
-            .pipe(Stream.mapError((error) => coded(error)))
-        },
-        receive: (items) => this.#receive(items),
-        repeatable: (command) => command.t !== "send" && command.t !== "signal",
-        lost: () => this.#lost()
-      }
-    })
   }
 
-  /** Begins to watch; the link is in the hub's map by now. */
-  start(): void {
-    this.#link.start()
-  }
-
-  get ended(): boolean {
-    return this.#link.ended
-  }
-
-  receive(epoch: number, items: ReadonlyArray<RoomOutput>): void {
-    this.#link.receive(epoch, items)
-  }
-
-  /** What a room of another node tells, over the line from there. */
-  receiveFar({ epoch, from, items, watch }: RemoteRoomOutputs): void {
-    if (watch !== this.#watch) return
+  /** Receives what a room on another node sends over the runner link from there. */
+  receiveRemote({ epoch, from, items, watch }: RemoteRoomOutputs): void {
+    if (watch !== this.attachment) return
     if (items.length === 0) this.#owner = from
-    this.#link.receive(epoch, items)
+    this.receive(epoch, items)
   }
 
-  send(command: Command, answered?: ReplyCallback<JsonObject>): void {
-    this.#link.send(command, answered)
-  }
-
-  request(command: Command): Effect.Effect<JsonObject, CodedError> {
-    return this.#link.request(command)
-  }
-
-  /** A connection is gone: its seat waits for the player's return. */
-  disconnect(subscriber: Subscriber, replaced: boolean): void {
+  /** Ends a connection's membership; the room keeps the seat for the player's return. */
+  disconnect(subscriber: RoomSubscriber, replaced: boolean): void {
     const { connectionId, playerId } = subscriber
     if (this.#members.get(playerId) === subscriber) this.#members.delete(playerId)
-    this.#link.send({ t: "disconnect", playerId, connectionId, replaced }, () => this.closeIfIdle())
+    this.send({ t: "disconnect", playerId, connectionId, replaced }, () => this.closeIfIdle())
   }
 
-  /** Ends the link when nobody is left to hear or be heard. */
-  closeIfIdle(): void {
-    if (this.#members.size > 0 || !this.#link.idle || this.#link.ended) return
-    this.#link.end()
-    this.#ended(this)
+  protected override directTarget(): DirectTarget<Command> | undefined {
+    const actor = this.#local.actors.get(this.roomId)
+    return actor === undefined || actor.fenced ? this.#runnerLink() : actor
   }
 
-  #overLine(lines: RemoteRooms) {
-    const owner = this.#owner
-    const watch = this.#watch
-    if (owner === undefined) return undefined
-    const lost = (): void => {
-      if (watch === this.#watch) this.#link.broken()
-    }
-    return {
-      submit: (node: string, inputs: ReadonlyArray<RoomInput>): void =>
-        lines.sendInputs(owner, { room: this.roomId, node, watch, inputs }, lost)
-    }
+  protected override call(inputs: ReadonlyArray<RoomInput>, call: number) {
+    return this.#client(this.roomId)
+      .Input({ node: this.context.node, watch: this.attachment, call, inputs })
+      .pipe(Effect.mapError(() => new Unavailable()))
   }
 
-  #receive(items: ReadonlyArray<RoomOutput>): void {
-    for (const item of items) {
-      switch (item.kind) {
+  protected override watch(epoch: number) {
+    this.#owner = undefined
+    const present = Array.from(this.#members.values(), (member) => ({
+      playerId: member.playerId,
+      displayName: member.displayName,
+      relayOnly: member.relayOnly,
+      connectionId: member.connectionId
+    }))
+    return this.#client(this.roomId)
+      .Watch({
+        environmentId: this.environmentId,
+        node: this.context.node,
+        address: this.#remote.address,
+        watch: this.attachment,
+        epoch,
+        present
+      })
+      .pipe(Stream.mapError((error) => watchError(error)))
+  }
+
+  /** Messages and signals are never sent twice. */
+  protected override isRepeatable({ t }: Command): boolean {
+    return t !== "send" && t !== "signal"
+  }
+
+  protected override isInUse(): boolean {
+    return this.#members.size > 0
+  }
+
+  protected override onLost(): void {
+    this.#close(true)
+  }
+
+  protected override handle(outputs: ReadonlyArray<RoomOutput>): void {
+    for (const output of outputs) {
+      switch (output.kind) {
         case "event":
-          this.#event(item.to, item.except, item.frame)
+          this.#deliver(output.to, output.except, output.frame)
           break
         case "enter":
-          this.#enter(item.player, item.connection, item.frame)
+          this.#enter(output.player, output.connection, output.frame)
           break
         case "exit":
-          this.#exit(item.player)
+          this.#exit(output.player)
           break
         case "reply":
-          this.#link.answer(item.seq, { ok: true, data: item.data })
+          this.reply(output.seq, { ok: true, data: output.data })
           break
-        case "refuse":
-          this.#refuse(item.seq, item.player, {
-            _tag: item.error.code,
-            message: item.error.message,
-            ...(item.error.details === undefined ? {} : { details: item.error.details })
-          })
+        case "refuse": {
+          const { code, details, message } = output.error
+          const rest = details === undefined ? {} : { details }
+          this.#refuse(output.seq, output.player, { _tag: code, message, ...rest })
           break
+        }
         case "end":
-          this.#lost(false)
-          return
+          return this.#close(false)
       }
     }
     this.closeIfIdle()
   }
 
-  #event(to: ReadonlyArray<string> | null, except: string | null, text: string): void {
-    const frame = new Frame(text)
-    if (to !== null) {
-      for (const id of to) this.#members.get(id)?.push(frame)
-      return
+  /** The room's node, reached over a runner link without a call. */
+  #runnerLink(): DirectTarget<Command> | undefined {
+    const owner = this.#owner
+    const watch = this.attachment
+    if (owner === undefined) return undefined
+    const onLost = (): void => {
+      if (watch === this.attachment) this.detach()
     }
-    for (const [id, member] of this.#members) {
-      if (id !== except) member.push(frame)
+    return {
+      submit: (node, inputs) =>
+        this.#remote.sendInputs(owner, { room: this.roomId, node, watch, inputs }, onLost)
     }
   }
 
-  /** A player comes in: from here on its connection hears the room. */
+  /** Sends an event to its members on this node; the frame is encoded once for all of them. */
+  #deliver(to: ReadonlyArray<string> | null, except: string | null, text: string): void {
+    const frame = new Frame(text)
+    if (to !== null) {
+      for (const id of to) this.#members.get(id)?.sink.push(frame)
+      return
+    }
+    for (const [id, member] of this.#members) {
+      if (id !== except) member.sink.push(frame)
+    }
+  }
+
+  /** Adds a member: from here on its connection receives the room's events. */
   #enter(playerId: string, connectionId: string, text: string): void {
     const subscriber = this.#findConnection(connectionId)
     if (subscriber === undefined) {
-      this.#link.send({ t: "disconnect", playerId, connectionId, replaced: false }, () =>
+      this.send({ t: "disconnect", playerId, connectionId, replaced: false }, () =>
         this.closeIfIdle()
       )
       return
     }
     if (!subscriber.expects(this.roomId)) {
-      this.#link.send({ t: "leave", playerId, connectionId, reason: "left" }, () =>
-        this.closeIfIdle()
-      )
+      this.send({ t: "leave", playerId, connectionId, reason: "left" }, () => this.closeIfIdle())
       return
     }
     this.#members.set(playerId, subscriber)
     subscriber.seated(this)
-    subscriber.push(new Frame(text))
+    subscriber.sink.push(new Frame(text))
   }
 
   #exit(playerId: string): void {
@@ -216,23 +184,19 @@ export class RoomLink implements RoomHandle {
   }
 
   #refuse(seq: number, playerId: string, error: CodedError): void {
-    if (seq > 0) this.#link.answer(seq, { ok: false, error })
+    if (seq > 0) this.reply(seq, { ok: false, error })
     else this.#members.get(playerId)?.warn(error)
   }
 
-  /** The room is no more: closed, as its members have been told, or lost, as they are told now. */
-  #lost(tell = true): void {
+  /** The room is over. Its members know if it was closed; if it was lost, they learn it here. */
+  #close(wasLost: boolean): void {
     const members = Array.from(this.#members.values())
     this.#members.clear()
     const closed = Frame.of({ t: "room_closed", roomId: this.roomId, reason: "lost" })
     for (const member of members) {
-      if (tell) member.push(closed)
+      if (wasLost) member.sink.push(closed)
       member.unseated(this.roomId)
     }
-    this.#link.end(new RoomNotFound())
-    this.#ended(this)
+    this.end(new RoomNotFound())
   }
 }
-
-const coded = (error: CodedError): CodedError =>
-  error._tag === "room_not_found" || error._tag === "room_missing" ? error : new Unavailable()

@@ -1,15 +1,13 @@
 /**
- * The turn of a node: frames read meanwhile are handed to their rooms in one batch each, then
- * everything they caused is sent, one frame to each other node and one write a socket. A quiet node
- * takes its turn at the end of the event loop's, without delay; a busy one takes the next a few
- * milliseconds after the last, so that more leaves in one write (a write is a system call, and most
- * of what a delivery costs).
+ * Flush cycles of a node. First every link submits the commands that it has collected, then every
+ * runner link sends one batch to its node, then every socket is written once. An idle node flushes at
+ * the end of the event loop's iteration; a busy one leaves a few milliseconds between two flushes, since
+ * a write is a system call and most of what a delivery costs.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
-import { type Outbox, WriteStats } from "./outbox.ts"
 
-/** How a turn is put off: to the end of the event loop's turn, or by milliseconds. */
+/** Delays a flush: to the end of the event loop's iteration, or by milliseconds. */
 export interface FlushTimers {
   readonly soon: (run: () => void) => void
   readonly later: (run: () => void, millis: number) => void
@@ -17,83 +15,82 @@ export interface FlushTimers {
 
 const processTimers: FlushTimers = { soon: setImmediate, later: setTimeout }
 
-/** The process' own timers, unless a simulation of the node brings others. */
-export const FlushTimers = Context.Reference<FlushTimers>("server/platform/flush/TurnTimers", {
+/** The process' own timers; a simulation brings others. */
+export const FlushTimers = Context.Reference<FlushTimers>("server/platform/flush/FlushTimers", {
   defaultValue: () => processTimers
 })
 
-/** Something that collects input during a turn. */
+/** Something that collects between flushes. */
 export interface Flushable {
   readonly flush: () => void
 }
 
 export class FlushScheduler {
-  readonly writeStats = new WriteStats()
   readonly #now: () => number
   readonly #timers: FlushTimers
-  readonly #gatherMillis: number
-  #collectors: Set<Flushable> = new Set()
-  #lines: Set<Flushable> = new Set()
-  #outboxes: Array<Outbox> = []
+  readonly #intervalMillis: number
+  #inputs: Set<Flushable> = new Set()
+  #links: Set<Flushable> = new Set()
+  #outputs: Array<Flushable> = []
   #scheduled = false
-  #takenAt = 0
+  #flushedAt = 0
 
-  /** `now` in milliseconds; a turn that gathers nothing is always taken at once. */
+  /** `now` in milliseconds. An interval of 0 always flushes as soon as possible. */
   constructor(
     now: () => number,
     timers: FlushTimers = processTimers,
-    gatherMillis: number = socket.coalesceMillis
+    intervalMillis: number = socket.coalesceMillis
   ) {
     this.#now = now
     this.#timers = timers
-    this.#gatherMillis = gatherMillis
+    this.#intervalMillis = intervalMillis
   }
 
-  /** Flush this at the end of the turn. */
-  scheduleInput(collector: Flushable): void {
-    this.#collectors.add(collector)
+  /** Flushes this in the first phase of the next cycle. */
+  scheduleInput(input: Flushable): void {
+    this.#inputs.add(input)
     this.#schedule()
   }
 
-  /** Flush this when all that has been collected is where it goes. */
-  scheduleLink(line: Flushable): void {
-    this.#lines.add(line)
+  /** Flushes this in the second phase: all inputs are submitted then. */
+  scheduleLink(link: Flushable): void {
+    this.#links.add(link)
     this.#schedule()
   }
 
-  /** Write this at the end of the turn. */
-  scheduleOutbox(outbox: Outbox): void {
-    this.#outboxes.push(outbox)
+  /** Flushes this in the last phase; to be called once per cycle. */
+  scheduleOutput(output: Flushable): void {
+    this.#outputs.push(output)
     this.#schedule()
   }
 
   #schedule(): void {
     if (this.#scheduled) return
     this.#scheduled = true
-    const wait = this.#takenAt + this.#gatherMillis - this.#now()
-    if (wait <= 0 || wait > this.#gatherMillis) this.#timers.soon(this.#run)
+    const wait = this.#flushedAt + this.#intervalMillis - this.#now()
+    if (wait <= 0 || wait > this.#intervalMillis) this.#timers.soon(this.#run)
     else this.#timers.later(this.#run, wait)
   }
 
   readonly #run = (): void => {
-    const collectors = this.#collectors
-    this.#collectors = new Set()
-    for (const collector of collectors) collector.flush()
-    const lines = this.#lines
-    this.#lines = new Set()
-    for (const line of lines) line.flush()
-    const outboxes = this.#outboxes
-    this.#outboxes = []
-    this.#takenAt = this.#now()
+    const inputs = this.#inputs
+    this.#inputs = new Set()
+    for (const input of inputs) input.flush()
+    const links = this.#links
+    this.#links = new Set()
+    for (const link of links) link.flush()
+    const outputs = this.#outputs
+    this.#outputs = []
+    this.#flushedAt = this.#now()
     this.#scheduled = false
-    for (const outbox of outboxes) outbox.flush()
-    if (this.#collectors.size + this.#lines.size > 0) this.#schedule()
+    for (const output of outputs) output.flush()
+    if (this.#inputs.size + this.#links.size > 0) this.#schedule()
   }
 }
 
-/** The turn that a node's gateway and its lines to other nodes share. */
+/** The scheduler that a node's gateway and its runner links share. */
 export class NodeFlush extends Context.Service<NodeFlush, FlushScheduler>()(
-  "server/platform/flush/NodeTurn"
+  "server/platform/flush/NodeFlush"
 ) {
   static readonly layer = Layer.effect(
     NodeFlush,

@@ -1,12 +1,13 @@
 /**
- * What is written to a socket: each frame is encoded once, whoever receives it, and everything a
- * socket gets in one turn of the event loop leaves in one write (a write is a system call, and system
- * calls are most of the cost of a delivery). Bounded: a consumer that reads too slowly is closed.
+ * Output of a socket. A frame is encoded once for all its receivers, and everything a socket gets in one
+ * flush leaves in one write: a write is a system call, and most of what a delivery costs. Bounded: a
+ * consumer that reads too slowly is closed.
  */
 import type { Duplex } from "node:stream"
 import { socket as limits } from "#rpc/limits"
+import type { FlushScheduler } from "./flush.ts"
 
-/** What goes to a socket as it is. */
+/** Bytes for a socket, ready to be written. */
 export interface Sendable {
   readonly bytes: Buffer
 }
@@ -14,7 +15,7 @@ export interface Sendable {
 /** A ping without a payload (RFC 6455 section 5.5.2). */
 export const pingFrame: Sendable = { bytes: Buffer.of(0x89, 0) }
 
-/** An event or reply as text, and as a WebSocket frame made the first time somebody needs it. */
+/** An event or reply as text; encodes itself as a WebSocket frame on first use. */
 export class Frame implements Sendable {
   readonly text: string
   #bytes: Buffer | undefined
@@ -56,45 +57,47 @@ const encodeTextFrame = (text: string): Buffer => {
   return bytes
 }
 
-/** What has been written to sockets, in numbers that only grow. */
+/** Monotonic counters of what was written to sockets. */
 export class WriteStats {
   messages = 0
   bytes = 0
   writes = 0
 }
 
-/** Sockets with something to write, written together at the end of the turn. */
-export interface Turn {
-  readonly writeStats: WriteStats
-  readonly scheduleOutbox: (outbox: Outbox) => void
-}
-
 /**
- * A frame larger than this, such as the snapshot of a room at its limits, is let through once beside
- * what else may wait: nobody is too slow for what fits no outbox.
+ * A frame larger than this, such as the snapshot of a room at its limits, may exceed the bound once:
+ * no consumer could read fast enough for a frame that fits no outbox.
  */
 const largeBytes = limits.outboxMaxBytes / 2
 
-/** The frames one socket gets this turn. */
+/** The frames of one socket until the next flush. */
 export class Outbox {
   readonly #socket: Duplex
-  readonly #turn: Turn
-  readonly #overflow: () => void
-  /** What is written at the end of the turn; most often it is one frame. */
+  readonly #scheduler: Pick<FlushScheduler, "scheduleOutput">
+  readonly #stats: WriteStats
+  readonly #onOverflow: () => void
+  /** The first frame of the next write; most often the only one. */
   #first: Buffer | undefined
-  /** Emptied and used again: the engine soon takes arrays made anew each turn for long-lived ones. */
+  /** Emptied and reused: V8 soon treats an array allocated for each flush as long-lived. */
   readonly #more: Array<Buffer> = []
   #bytes = 0
-  /** The socket had more than it could send when it was last written to. */
+  /** The last write filled the socket's buffer. */
   #behind = false
-  /** The size of the large frame that waits, if any. */
+  /** The size of the large frame that waits; 0 if none does. */
   #large = 0
   #closed = false
 
-  constructor(socket: Duplex, turn: Turn, overflow: () => void) {
-    this.#socket = socket
-    this.#turn = turn
-    this.#overflow = overflow
+  constructor(options: {
+    readonly socket: Duplex
+    readonly scheduler: Pick<FlushScheduler, "scheduleOutput">
+    readonly stats: WriteStats
+    /** Called when more bytes wait than the limit allows; the outbox is closed by then. */
+    readonly onOverflow: () => void
+  }) {
+    this.#socket = options.socket
+    this.#scheduler = options.scheduler
+    this.#stats = options.stats
+    this.#onOverflow = options.onOverflow
   }
 
   push(frame: Sendable): void {
@@ -108,18 +111,18 @@ export class Outbox {
     if (bytes.length > largeBytes) this.#large = Math.max(this.#large, bytes.length)
     if (this.#first === undefined) {
       this.#first = bytes
-      this.#turn.scheduleOutbox(this)
+      this.#scheduler.scheduleOutput(this)
     } else {
       this.#more.push(bytes)
     }
     this.#bytes += bytes.length
     if (waiting + bytes.length > limits.outboxMaxBytes + this.#large) {
       this.close()
-      this.#overflow()
+      this.#onOverflow()
     }
   }
 
-  /** Writes what is waiting in one go. */
+  /** Writes everything that waits, in one write. */
   flush(): void {
     const first = this.#first
     if (first === undefined) return
@@ -127,14 +130,13 @@ export class Outbox {
     const bytes = messages === 1 ? first : this.#joined(first)
     this.#empty()
     if (!this.#socket.writable) return
-    const { writeStats } = this.#turn
-    writeStats.messages += messages
-    writeStats.bytes += bytes.length
-    writeStats.writes += 1
+    this.#stats.messages += messages
+    this.#stats.bytes += bytes.length
+    this.#stats.writes += 1
     if (!this.#socket.write(bytes)) this.#behind = true
   }
 
-  /** Drops what waits and takes no more. */
+  /** Drops what waits and everything that comes later. */
   close(): void {
     this.#closed = true
     this.#empty()

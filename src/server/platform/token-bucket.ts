@@ -1,4 +1,4 @@
-/** A token bucket of one connection (decisions 3.6.4): so many frames a second, with a burst. */
+/** Token bucket that limits the frames of one connection: a rate per second, with a burst. */
 import { socket as limits } from "#rpc/limits"
 
 export class FrameBucket {
@@ -20,7 +20,7 @@ export class FrameBucket {
     this.#at = now
   }
 
-  /** Takes the price of a frame; false when the frame is to be dropped. */
+  /** Takes the tokens of a frame; false when there are too few, and the frame must be dropped. */
   take(now: number, cost = 1): boolean {
     this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMilli)
     this.#at = now
@@ -29,7 +29,7 @@ export class FrameBucket {
     return true
   }
 
-  /** Counts a dropped frame; true when there were so many lately that it is abuse. */
+  /** Counts a dropped frame; true when so many were dropped lately that it is abuse. */
   drop(now: number): boolean {
     if (now - this.#dropsSince > limits.dropsWindowSeconds * 1000) {
       this.#dropsSince = now
@@ -39,7 +39,7 @@ export class FrameBucket {
     return this.#drops >= limits.dropsUntilAbuse
   }
 
-  /** Seconds until a frame fits again. */
+  /** Whole seconds until there is a token for a frame, at least 1. */
   get retryAfterSeconds(): number {
     return Math.max(1, Math.ceil((1 - this.#tokens) / this.#perMilli / 1000))
   }

@@ -52,8 +52,8 @@ const makeLook = Effect.gen(function* () {
   const { actors: queues } = yield* LocalQueues
   return () => {
     const drafts = new Drafts()
-    for (const { admitted } of sockets) {
-      if (admitted !== undefined) drafts.of(admitted.environmentId).connections += 1
+    for (const { admission } of sockets) {
+      if (admission !== undefined) drafts.of(admission.environmentId).connections += 1
     }
     for (const [id, actor] of queues) {
       const [environmentId = "", mode = ""] = id.split("/")

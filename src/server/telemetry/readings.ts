@@ -11,7 +11,6 @@ import { RoomWriter } from "#entities/room/writer"
 import { readings } from "#server/platform/metrics"
 import { Settings } from "#server/platform/settings/settings"
 import { rateLimitedTotal } from "#server/platform/throttles"
-import { Hub } from "#server/links/hub"
 import { matchWaitSeconds } from "#server/features/matchmaking/frames"
 import { webhookSeconds } from "#server/features/stats/verification"
 import { HttpServerHandle } from "#server/http/server"
@@ -29,42 +28,53 @@ const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${lette
 
 const readSockets = Effect.gen(function* () {
   const { counter, gauge } = yield* readings
-  const { book, sockets } = yield* Gateway
+  const { socketStats, sockets } = yield* Gateway
   const withKind = (kind: string) => () =>
-    sum(sockets, ({ admitted }) => {
-      if (admitted === undefined) return kind === "waiting" ? 1 : 0
-      return (admitted.player === undefined ? "anonymous" : "player") === kind ? 1 : 0
+    sum(sockets, ({ admission }) => {
+      if (admission === undefined) return kind === "waiting" ? 1 : 0
+      return (admission.player === undefined ? "anonymous" : "player") === kind ? 1 : 0
     })
   const open = "Open sockets: of players, anonymous ones, and those whose first frame is to come."
   for (const kind of ["player", "anonymous", "waiting"]) {
     gauge("svc_sockets", open, withKind(kind), { kind })
   }
-  counter("svc_sockets_accepted_total", "Sockets that were opened.", () => book.accepted)
+  counter("svc_sockets_accepted_total", "Sockets that were opened.", () => socketStats.accepted)
   counter(
     "svc_sockets_refused_total",
     "Upgrades answered with 503, the node being full or on its way out.",
-    () => book.refused
+    () => socketStats.refused
   )
-  counter("svc_sockets_admitted_total", "Sockets whose first frame was good.", () => book.admitted)
+  counter(
+    "svc_sockets_admitted_total",
+    "Sockets whose first frame was good.",
+    () => socketStats.admitted
+  )
   const closed = "Sockets that are over, by our reason; client: the other side ended them."
   for (const [name, code] of Object.entries(closeCodes)) {
-    const read = () => book.closed.get(code) ?? 0
+    const read = () => socketStats.closed.get(code) ?? 0
     counter("svc_sockets_closed_total", closed, read, { reason: snakeCase(name) })
   }
-  const byClient = () => book.closed.get(undefined) ?? 0
+  const byClient = () => socketStats.closed.get(undefined) ?? 0
   counter("svc_sockets_closed_total", closed, byClient, { reason: "client" })
 })
 
 const readFrames = Effect.gen(function* () {
   const { counter } = yield* readings
-  const { heard } = yield* Gateway
-  const { writeStats: sent } = (yield* Hub).turn
-  counter("svc_frames_received_total", "Frames that sockets have sent.", () => heard.frames)
-  counter("svc_frames_invalid_total", "Frames that were not understood.", () => heard.invalid)
-  counter("svc_frames_limited_total", "Frames that came too fast.", () => heard.limited)
-  counter("svc_messages_sent_total", "Messages handed to sockets (fan-out).", () => sent.messages)
-  counter("svc_sent_bytes_total", "Bytes written to sockets.", () => sent.bytes)
-  counter("svc_socket_writes_total", "Writes to sockets; one carries a turn.", () => sent.writes)
+  const { frameStats, writeStats } = yield* Gateway
+  counter("svc_frames_received_total", "Frames that sockets have sent.", () => frameStats.frames)
+  counter("svc_frames_invalid_total", "Frames that were not understood.", () => frameStats.invalid)
+  counter("svc_frames_limited_total", "Frames that came too fast.", () => frameStats.limited)
+  counter(
+    "svc_messages_sent_total",
+    "Messages handed to sockets (fan-out).",
+    () => writeStats.messages
+  )
+  counter("svc_sent_bytes_total", "Bytes written to sockets.", () => writeStats.bytes)
+  counter(
+    "svc_socket_writes_total",
+    "Writes to sockets; one carries a turn.",
+    () => writeStats.writes
+  )
 })
 
 const readEntities = Effect.gen(function* () {

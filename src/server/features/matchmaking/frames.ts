@@ -1,6 +1,6 @@
 /**
- * Matchmaking from a gateway's side (spec section 4.4): a ticket is claimed from the player's session,
- * waits in the queue of its mode, and becomes a seat when the session agrees.
+ * The frames of matchmaking. A ticket is claimed from the player's session, waits in the queue of its
+ * mode, and becomes a seat when the session confirms it.
  */
 import { Clock, Effect, Metric } from "effect"
 import { findMode } from "#rpc/config-document/multiplayer"
@@ -9,12 +9,11 @@ import { type EnvironmentId, newId } from "#rpc/ids"
 import type { QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { FramePayload } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import type { PlayerConnection } from "#server/links/player-connection"
-import { claim, release, confirm } from "#server/links/reservations"
+import type { HeldTicket, PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "../config/service.ts"
-import { enterRoom, joiningPlayerOf, notEntered, roomOfMode } from "../rooms/frames.ts"
+import { enterRoom, joiningPlayerOf, releaseSeat, roomOfMode } from "../rooms/service.ts"
 
-/** How a mode's queue makes matches, by the config in force. */
+/** The settings of a mode's queue in the environment's current config. */
 const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
   const configs = yield* Configs
   const { config, version } = yield* configs.current(environmentId)
@@ -28,75 +27,79 @@ const queueSettings = Effect.fnUntraced(function* (environmentId: EnvironmentId,
   return settings
 })
 
+/** A claimed ticket, and the settings of its queue. */
+interface ClaimedTicket extends HeldTicket {
+  readonly settings: QueueSettings
+}
+
 /** Claims a ticket; from then on it can be cancelled. */
-const takeTicket = Effect.fnUntraced(function* (connection: PlayerConnection, mode: string) {
+const claimTicket = Effect.fnUntraced(function* (connection: PlayerConnection, mode: string) {
   const settings = yield* queueSettings(connection.environmentId, mode)
   const ticketId = yield* newId.ticket
-  yield* claim(connection, { kind: "ticket", ticketId })
-  connection.ticket = { ticketId, mode }
-  return { ticketId, mode, settings }
+  yield* connection.reservations.claim({ kind: "ticket", ticketId })
+  const ticket: ClaimedTicket = { ticketId, mode, settings }
+  connection.holdTicket(ticket)
+  return ticket
 })
 
-type Wait = Effect.Success<ReturnType<typeof takeTicket>>
-
-/** How long players have waited for their matches. */
 export const matchWaitSeconds = Metric.histogram("svc_match_wait_seconds", {
-  description: "How long a ticket has waited for its match, those that were cancelled left out.",
+  description: "Time that tickets waited for their match; cancelled tickets are not counted.",
   boundaries: [0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300]
 })
 
 /** Waits for the room of a match. */
-const waitForMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
+const waitForMatch = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  { mode, settings, ticketId }: ClaimedTicket
+) {
   const hub = yield* Hub
-  const { mode, settings, ticketId } = wait
   const joiningPlayer = joiningPlayerOf(hub.node, connection)
-  const begun = yield* Clock.currentTimeMillis
-  const roomId = yield* hub
-    .queue(connection.environmentId, mode)
+  const startedAt = yield* Clock.currentTimeMillis
+  const roomId = yield* hub.queues
+    .open(connection.environmentId, mode)
     .wait({ t: "enqueue", ticketId, joiningPlayer, settings })
-  yield* Metric.update(matchWaitSeconds, ((yield* Clock.currentTimeMillis) - begun) / 1000)
+  yield* Metric.update(matchWaitSeconds, ((yield* Clock.currentTimeMillis) - startedAt) / 1000)
   return roomId
 })
 
-/** The seat of a match that came to nothing. */
-const giveUpSeat = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
+/** Leaves the seat of a match that the session did not confirm. */
+const leaveSeat = Effect.fnUntraced(function* (connection: PlayerConnection, roomId: string) {
   const hub = yield* Hub
   const { connectionId, environmentId, playerId } = connection
-  const line = hub.room(environmentId, roomId)
-  yield* Effect.ignore(line.request({ t: "leave", playerId, connectionId, reason: "left" }))
-  line.closeIfIdle()
+  const link = hub.rooms.open(environmentId, roomId)
+  yield* Effect.ignore(link.request({ t: "leave", playerId, connectionId, reason: "left" }))
+  link.closeIfIdle()
 })
 
-/** Waits with a claimed ticket, and takes the seat that comes of it. */
-const takeMatch = Effect.fnUntraced(function* (connection: PlayerConnection, wait: Wait) {
-  const { ticketId } = wait
-  const ticket = { kind: "ticket", ticketId } as const
-  const roomId = yield* Effect.onError(waitForMatch(connection, wait), () =>
-    release(connection, ticket)
-  )
-  const unsettled = Effect.andThen(giveUpSeat(connection, roomId), release(connection, ticket))
-  yield* confirm(connection, ticketId, roomId).pipe(
-    Effect.tapError(() => unsettled),
+/** Waits with a claimed ticket, and takes the seat of its match. */
+const takeMatch = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  ticket: ClaimedTicket
+) {
+  const { ticketId } = ticket
+  const { reservations } = connection
+  const releaseTicket = reservations.release({ kind: "ticket", ticketId })
+  const roomId = yield* Effect.onError(waitForMatch(connection, ticket), () => releaseTicket)
+  yield* reservations.confirm(ticketId, roomId).pipe(
+    Effect.tapError(() => Effect.andThen(leaveSeat(connection, roomId), releaseTicket)),
     Effect.mapError(() => new MatchCancelled())
   )
   return yield* enterRoom(connection, roomId).pipe(
-    Effect.tapError((error) => notEntered(connection, roomId, error)),
-    // It was lost with its runner before the player came in: who asks again gets another.
+    Effect.tapError((error) => releaseSeat(connection, roomId, error)),
+    // The room was lost with its runner before the player entered: the player can match again.
     Effect.catchTag("room_not_found", () => Effect.fail(new Unavailable()))
   )
 })
 
-/** Waits for a match and comes into its room; the connection holds the ticket until then. */
+/** Waits for a match and enters its room; the connection holds the ticket until then. */
 export const quickMatch = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { mode }: FramePayload<"quickMatch">
 ) {
-  const wait = yield* connection.steps.withPermits(1)(takeTicket(connection, mode))
+  const ticket = yield* connection.inOrder(claimTicket(connection, mode))
   return yield* Effect.ensuring(
-    takeMatch(connection, wait),
-    Effect.sync(() => {
-      if (connection.ticket?.ticketId === wait.ticketId) connection.ticket = undefined
-    })
+    takeMatch(connection, ticket),
+    Effect.sync(() => connection.dropTicket(ticket.ticketId))
   )
 })
 
@@ -105,17 +108,16 @@ export const cancelMatch = Effect.fnUntraced(function* (connection: PlayerConnec
   const hub = yield* Hub
   const { environmentId, ticket } = connection
   if (ticket === undefined) return yield* new NotMatching()
-  const cancelled = yield* hub.queue(environmentId, ticket.mode).cancel(ticket.ticketId)
+  const cancelled = yield* hub.queues.open(environmentId, ticket.mode).cancel(ticket.ticketId)
   return { cancelled }
 })
 
-/** What a config push means for the tickets that wait on this node (decisions 3.7.18). */
-export const followModes = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+/** Applies a config push to the tickets of this node; fails those whose mode is gone. */
+export const applyModes = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const hub = yield* Hub
   const configs = yield* Configs
   const { config } = yield* configs.current(environmentId)
-  for (const link of Array.from(hub.queues.values())) {
-    if (link.environmentId !== environmentId) continue
+  for (const link of hub.queues.inEnvironment(environmentId)) {
     if (!config.features.multiplayer) link.failAll(new MatchCancelled())
     else if (findMode(config, link.mode) === undefined) link.failAll(new ModeNotFound())
     else link.configure(yield* queueSettings(environmentId, link.mode))

@@ -1,113 +1,38 @@
 /**
- * Rooms from a gateway's side (spec section 4.4): opening, joining, returning, leaving, and the list.
- * Each first asks the player's session, the judge of where a player may be, then the room.
+ * The frames of rooms. Frames that only concern the room go to its link and cost no fiber; those that
+ * change where the player is are effects that end with the connection.
  */
-import { DateTime, Effect, Option } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
-import { Api } from "#rpc/api"
-import { CurrentEnvironment } from "#rpc/auth"
-import { findMode, type Mode } from "#rpc/config-document/multiplayer"
+import { type Context, Effect, Option } from "effect"
+import type { SecureRandom } from "effect/crypto"
 import {
   type CodedError,
   InvalidFrame,
-  ModeNotFound,
   NotInRoom,
   PayloadTooLarge,
   ResumeExpired,
   RoomNotFound
 } from "#rpc/errors/codes"
-import { type EnvironmentId, newId } from "#rpc/ids"
-import { rooms as limits, throttles as guesses } from "#rpc/limits"
-import type { JsonObject, PublicRoom } from "#rpc/rooms"
+import { newId } from "#rpc/ids"
+import { rooms as limits, throttles as throttleLimits } from "#rpc/limits"
+import type { JsonObject } from "#rpc/rooms"
 import { RoomRepository } from "#sql/rooms"
 import type { OpenRoom, PlayerCommand } from "#entities/room/messages"
 import { jsonBytes } from "#entities/room/json-state"
 import { Throttles } from "#server/platform/throttles"
-import type { FramePayload } from "#server/links/frames"
+import { callEntityWithRetry } from "#server/links/entity-call"
+import type { ReplyCallback } from "#server/links/entity-link"
+import { replyWith } from "#server/links/frame-effects"
+import { type FrameHandlers, type FramePayload, oversized, refuse } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
-import { callEntityWithRetry, claim, forgetUnconfirmed, release } from "#server/links/reservations"
-import type { RoomHandle } from "#server/links/subscriber"
-import { Configs } from "../config/service.ts"
+import type { Configs } from "../config/service.ts"
+import { enterRoom, joiningPlayerOf, modeOf, roomOfMode, withSeat } from "./service.ts"
 
-/** How a room of a mode is opened. */
-export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
-  environmentId,
-  mode: mode.key,
-  private: false,
-  transport: mode.transport,
-  p2p:
-    mode.transport === "p2p"
-      ? { relayOnly: mode.p2p.relayOnly, maxPlayers: mode.p2p.maxPlayers }
-      : null,
-  hostOnlyState: false,
-  maxPlayers: mode.maxPlayers,
-  metadata: {},
-  graceSeconds: mode.reconnectSeconds,
-  matched: false,
-  code: null,
-  joiningPlayers: []
-})
+/** The services that the frames of rooms need. */
+export type RoomServices = Hub | Configs | RoomRepository | SecureRandom.SecureRandom | Throttles
 
-/** The mode of a key, as the environment's config has it now. */
-export const modeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
-  const configs = yield* Configs
-  const { config } = yield* configs.current(environmentId)
-  return findMode(config, key) ?? (yield* new ModeNotFound())
-})
-
-const roomRef = (data: JsonObject) => ({
-  roomId: String(data["roomId"]),
-  code: String(data["code"])
-})
-
-/** The player of a connection, as a room seats it. */
-export const joiningPlayerOf = (node: string, connection: PlayerConnection) => ({
-  playerId: connection.playerId,
-  displayName: connection.displayName,
-  relayOnly: connection.relayOnly,
-  node,
-  connectionId: connection.connectionId
-})
-
-/** Comes into a room in which the player may (or does) have a seat. */
-export const enterRoom = Effect.fnUntraced(function* (
-  connection: PlayerConnection,
-  roomId: string,
-  t: "join" | "resume" = "join"
-) {
-  const hub = yield* Hub
-  const command = { t, ...joiningPlayerOf(hub.node, connection) } as const
-  // In one step: a line that nobody uses may end at any moment.
-  const entered = Effect.callback<JsonObject, CodedError>((resume) =>
-    hub.room(connection.environmentId, roomId).send(command, (answer) => {
-      resume(answer.ok ? Effect.succeed(answer.data) : Effect.fail(answer.error))
-    })
-  )
-  return roomRef(yield* entered)
-})
-
-/** The seat of a room that was not entered: one that was surely not taken is given back. */
-export const notEntered = (connection: PlayerConnection, roomId: string, error: CodedError) =>
-  Effect.suspend(() => {
-    if (connection.room?.roomId === roomId) return Effect.void
-    if (error._tag !== "unavailable") return release(connection, { kind: "seat", roomId })
-    return Effect.sync(() => forgetUnconfirmed(connection, roomId))
-  })
-
-/** Does something under the claim of a seat. */
-const claimed = Effect.fnUntraced(function* <A, R>(
-  connection: PlayerConnection,
-  roomId: string,
-  effect: Effect.Effect<A, CodedError, R>
-) {
-  const place = { kind: "seat", roomId } as const
-  yield* claim(connection, place)
-  return yield* Effect.tapError(effect, (error) => notEntered(connection, roomId, error))
-})
-
-/** Opens a room and takes its first seat. */
-export const createRoom = Effect.fnUntraced(function* (
+/** Creates a room and takes its first seat. */
+const createRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   frame: FramePayload<"create">
 ) {
@@ -136,115 +61,136 @@ export const createRoom = Effect.fnUntraced(function* (
     joiningPlayers: [joiningPlayerOf(hub.node, connection)]
   }
   const opened = callEntityWithRetry(hub.roomClient(roomId).Open({ open }))
-  return yield* claimed(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
+  return yield* withSeat(connection, roomId, Effect.andThen(opened, enterRoom(connection, roomId)))
 })
 
-/** Ids and codes have only these; anything else need not be looked for. */
+/** Ids and codes consist of word characters; anything else is not looked up. */
 const isReference = (text: string): boolean => /^\w+$/.test(text)
 
-/** The room of a code. Who shares an address may meet by codes at will; only wrong ones count. */
+/**
+ * Finds the room of a code. Per address only wrong codes count, so that many players behind one address
+ * can meet by codes.
+ */
 const findByCode = Effect.fnUntraced(function* (connection: PlayerConnection, code: string) {
-  const rows = yield* RoomRepository
+  const repository = yield* RoomRepository
   const throttles = yield* Throttles
   const { address, environmentId, playerId } = connection
-  yield* throttles.take(guesses.roomCodesPerPlayer, `code:${playerId}`)
-  if (address === undefined) return yield* rows.findByCode(environmentId, code)
-  const from = `codes:${environmentId}:${address}`
-  yield* throttles.take(guesses.wrongRoomCodesPerAddress, from)
-  const found = yield* rows.findByCode(environmentId, code)
-  if (Option.isSome(found)) yield* throttles.refund(from)
+  yield* throttles.take(throttleLimits.roomCodesPerPlayer, `code:${playerId}`)
+  if (address === undefined) return yield* repository.findByCode(environmentId, code)
+  const key = `codes:${environmentId}:${address}`
+  yield* throttles.take(throttleLimits.wrongRoomCodesPerAddress, key)
+  const found = yield* repository.findByCode(environmentId, code)
+  if (Option.isSome(found)) yield* throttles.refund(key)
   return found
 })
 
-/** Only rooms that are there are woken: a made-up id never costs an entity. */
+/** Finds a room by id or code. Checks that it exists, so that an invented id wakes no entity. */
 const findRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   { code, roomId = "" }: FramePayload<"join">
 ) {
   const hub = yield* Hub
-  const rows = yield* RoomRepository
+  const repository = yield* RoomRepository
   const { environmentId } = connection
   if (!isReference(code ?? roomId)) return Option.none<string>()
   if (code !== undefined) return yield* findByCode(connection, code.toUpperCase())
-  if (hub.rooms.get(roomId)?.environmentId === environmentId) return Option.some(roomId)
-  return yield* rows.findById(environmentId, roomId)
+  if (hub.rooms.get(environmentId, roomId) !== undefined) return Option.some(roomId)
+  return yield* repository.findById(environmentId, roomId)
 })
 
 /** Takes a seat in the room of an id or code. */
-export const joinRoom = Effect.fnUntraced(function* (
+const joinRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
   frame: FramePayload<"join">
 ) {
   const roomId = yield* findRoom(connection, frame)
   if (Option.isNone(roomId)) return yield* new RoomNotFound()
-  return yield* claimed(connection, roomId.value, enterRoom(connection, roomId.value))
+  return yield* withSeat(connection, roomId.value, enterRoom(connection, roomId.value))
 })
 
-const notKept: ReadonlySet<string> = new Set([
+/** Errors that mean that the player has no seat to return to. */
+const seatGone: ReadonlySet<string> = new Set([
   "already_in_room",
   "already_matching",
   "room_not_found"
 ])
 
-/** Returns to the seat that was kept; there is none in any other room. */
-export const resumeRoom = Effect.fnUntraced(function* (
+/** Returns to the seat that the room has kept. */
+const resumeRoom = Effect.fnUntraced(function* (
   connection: PlayerConnection,
-  roomId: string
+  { roomId }: FramePayload<"resume">
 ) {
   const found = yield* findRoom(connection, { roomId })
   if (Option.isNone(found)) return yield* new ResumeExpired()
   return yield* Effect.mapError(
-    claimed(connection, roomId, enterRoom(connection, roomId, "resume")),
-    (error) => (notKept.has(error._tag) ? new ResumeExpired() : error)
+    withSeat(connection, roomId, enterRoom(connection, roomId, "resume")),
+    (error) => (seatGone.has(error._tag) ? new ResumeExpired() : error)
   )
 })
 
-/** Asks the room that the connection is in; one that is gone by now is no room to be in. */
-export const askRoom = (room: RoomHandle, command: PlayerCommand) =>
-  Effect.mapError(room.request(command), (error) =>
-    error._tag === "room_not_found" ? new NotInRoom() : error
-  )
-
-/** Gives the seat up; in a cluster no failure brings it back once that is answered. */
-export const leaveRoom = Effect.fnUntraced(function* (
+/** Sends a command to the room that the connection is in. */
+const sendToRoom = <Data>(
   connection: PlayerConnection,
-  room: RoomHandle
-) {
-  const { connectionId, playerId } = connection
-  // Nothing to give up: the room has not told of an earlier answer, or is over.
-  yield* askRoom(room, { t: "leave", playerId, connectionId, reason: "left" }).pipe(
-    Effect.catchTag("not_in_room", () => Effect.void)
-  )
-  connection.room = undefined
-  yield* release(connection, { kind: "seat", roomId: room.roomId })
-  return {}
-})
-
-/** `GET /v1/rooms`. */
-export const RoomsHttp = HttpApiBuilder.group(
-  Api,
-  "rooms",
-  Effect.fn(function* (handlers) {
-    const rows = yield* RoomRepository
-    const configs = yield* Configs
-    return handlers.handle(
-      "list",
-      Effect.fn("Rooms.list")(function* ({ query }) {
-        const { environmentId } = yield* CurrentEnvironment
-        if (query.mode !== undefined) {
-          yield* Effect.provideService(modeOf(environmentId, query.mode), Configs, configs)
-        }
-        const listed = yield* rows.list(
-          environmentId,
-          query.mode,
-          query.limit ?? limits.listDefault
-        )
-        const rooms: ReadonlyArray<PublicRoom> = listed.map((room) => ({
-          ...room,
-          createdAt: DateTime.formatIso(room.createdAt)
-        }))
-        return { rooms }
-      })
-    )
+  command: PlayerCommand,
+  onReply: ReplyCallback<Data> | undefined,
+  read: (data: JsonObject) => Data
+): void => {
+  const { room } = connection
+  if (room === undefined) return refuse(connection, onReply, new NotInRoom())
+  if (onReply === undefined) return room.send(command)
+  room.send(command, (result) => {
+    if (result.ok) onReply({ ok: true, data: read(result.data) })
+    else if (result.error._tag !== "room_not_found") onReply(result)
+    else onReply({ ok: false, error: new NotInRoom() })
   })
-)
+}
+
+const noData = () => ({})
+
+const signalData = ({ delivered }: JsonObject) => ({ delivered: Number(delivered) })
+
+const sendData = ({ delivered }: JsonObject) => (typeof delivered === "number" ? { delivered } : {})
+
+type RoomFrameType = "create" | "join" | "resume" | "send" | "setState" | "setMyState" | "lock"
+
+/** The handlers of a player's frames for rooms, `signal` included: it travels as messages do. */
+export const roomFrames = (
+  services: Context.Context<RoomServices>
+): Pick<FrameHandlers, RoomFrameType | "signal"> => {
+  const effectful = replyWith(services)
+  const inOrder =
+    <Payload, A, R>(
+      effect: (connection: PlayerConnection, payload: Payload) => Effect.Effect<A, CodedError, R>
+    ) =>
+    (connection: PlayerConnection, payload: Payload) =>
+      connection.inOrder(effect(connection, payload))
+  return {
+    create: effectful("create", inOrder(createRoom)),
+    join: effectful("join", inOrder(joinRoom)),
+    resume: effectful("resume", inOrder(resumeRoom)),
+    send: (connection, frame, onReply, frameBytes) => {
+      const { playerId } = connection
+      const error = oversized(frameBytes, frame.data, limits.sendDataMaxBytes)
+      if (error !== undefined) return refuse(connection, onReply, error)
+      sendToRoom(connection, { t: "send", playerId, ...frame }, onReply, sendData)
+    },
+    signal: (connection, frame, onReply, frameBytes) => {
+      const { playerId } = connection
+      const error = oversized(frameBytes, frame.data, limits.signalDataMaxBytes)
+      if (error !== undefined) return refuse(connection, onReply, error)
+      sendToRoom(connection, { t: "signal", playerId, ...frame }, onReply, signalData)
+    },
+    setState: (connection, { patch }, onReply) => {
+      const { playerId } = connection
+      sendToRoom(connection, { t: "setState", playerId, patch }, onReply, noData)
+    },
+    setMyState: (connection, { patch }, onReply) => {
+      const { playerId } = connection
+      sendToRoom(connection, { t: "setMyState", playerId, patch }, onReply, noData)
+    },
+    lock: (connection, { locked }, onReply) => {
+      const { playerId } = connection
+      sendToRoom(connection, { t: "lock", playerId, locked }, onReply, noData)
+    }
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Seats in rooms, as the frames of rooms, matchmaking and peers need them. Whoever takes a seat first
+ * claims it from the player's session, then enters the room.
+ */
+import { Effect } from "effect"
+import { findMode, type Mode } from "#rpc/config-document/multiplayer"
+import { type CodedError, ModeNotFound, NotInRoom } from "#rpc/errors/codes"
+import type { EnvironmentId } from "#rpc/ids"
+import type { JsonObject } from "#rpc/rooms"
+import type { OpenRoom, PlayerCommand } from "#entities/room/messages"
+import { Hub } from "#server/links/hub"
+import type { PlayerConnection } from "#server/links/player-connection"
+import type { RoomHandle } from "#server/links/subscriber"
+import { Configs } from "../config/service.ts"
+
+/** The settings of a room with the defaults of its mode. */
+export const roomOfMode = (environmentId: string, mode: Mode): OpenRoom => ({
+  environmentId,
+  mode: mode.key,
+  private: false,
+  transport: mode.transport,
+  p2p:
+    mode.transport === "p2p"
+      ? { relayOnly: mode.p2p.relayOnly, maxPlayers: mode.p2p.maxPlayers }
+      : null,
+  hostOnlyState: false,
+  maxPlayers: mode.maxPlayers,
+  metadata: {},
+  graceSeconds: mode.reconnectSeconds,
+  matched: false,
+  code: null,
+  joiningPlayers: []
+})
+
+/** The mode of a key in the environment's current config. */
+export const modeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, key: string) {
+  const configs = yield* Configs
+  const { config } = yield* configs.current(environmentId)
+  return findMode(config, key) ?? (yield* new ModeNotFound())
+})
+
+const roomRef = (data: JsonObject) => ({
+  roomId: String(data["roomId"]),
+  code: String(data["code"])
+})
+
+/** The player of a connection, as a room seats it. */
+export const joiningPlayerOf = (node: string, connection: PlayerConnection) => ({
+  playerId: connection.playerId,
+  displayName: connection.displayName,
+  relayOnly: connection.relayOnly,
+  node,
+  connectionId: connection.connectionId
+})
+
+/** Enters a room in which the player may have a seat, or has one. */
+export const enterRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  roomId: string,
+  t: "join" | "resume" = "join"
+) {
+  const hub = yield* Hub
+  const command = { t, ...joiningPlayerOf(hub.node, connection) } as const
+  // Open and send in one step: an idle link may end at any moment.
+  const entered = Effect.callback<JsonObject, CodedError>((resume) =>
+    hub.rooms.open(connection.environmentId, roomId).send(command, (result) => {
+      resume(result.ok ? Effect.succeed(result.data) : Effect.fail(result.error))
+    })
+  )
+  return roomRef(yield* entered)
+})
+
+/** Releases the seat of a room that was not entered; forgets one that may have been taken. */
+export const releaseSeat = (connection: PlayerConnection, roomId: string, error: CodedError) =>
+  Effect.suspend(() => {
+    const { reservations } = connection
+    if (connection.room?.roomId === roomId) return Effect.void
+    if (error._tag !== "unavailable") return reservations.release({ kind: "seat", roomId })
+    return Effect.sync(() => reservations.forgetUnconfirmed(roomId))
+  })
+
+/** Claims a seat and runs an effect that takes it. */
+export const withSeat = Effect.fnUntraced(function* <A, R>(
+  connection: PlayerConnection,
+  roomId: string,
+  effect: Effect.Effect<A, CodedError, R>
+) {
+  yield* connection.reservations.claim({ kind: "seat", roomId })
+  return yield* Effect.tapError(effect, (error) => releaseSeat(connection, roomId, error))
+})
+
+/** Sends a command to the connection's room; a room that no longer exists is no room to be in. */
+export const requestOfRoom = (room: RoomHandle, command: PlayerCommand) =>
+  Effect.mapError(room.request(command), (error) =>
+    error._tag === "room_not_found" ? new NotInRoom() : error
+  )
+
+/** Leaves the room. In a cluster, no failure brings the seat back after the reply. */
+export const leaveRoom = Effect.fnUntraced(function* (
+  connection: PlayerConnection,
+  room: RoomHandle
+) {
+  const { connectionId, playerId, reservations } = connection
+  // The seat may be gone already: the room is over, or an earlier leave has had no reply yet.
+  yield* requestOfRoom(room, { t: "leave", playerId, connectionId, reason: "left" }).pipe(
+    Effect.catchTag("not_in_room", () => Effect.void)
+  )
+  connection.leftRoom()
+  yield* reservations.release({ kind: "seat", roomId: room.roomId })
+  return {}
+})

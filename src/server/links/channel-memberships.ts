@@ -1,0 +1,86 @@
+/** The channels of one connection, with what the gateway keeps for each: a rate limit and a lock. */
+import { Effect, Semaphore } from "effect"
+import { channels as limits } from "#rpc/limits"
+import { FrameBucket } from "#server/platform/token-bucket"
+
+/** A channel that the connection has joined, or has asked to join. */
+export interface ChannelMembership<Link> {
+  readonly link: Link
+  /** Limits the connection's messages. */
+  readonly bucket: FrameBucket
+}
+
+/** Serializes joins and leaves of one channel. */
+interface Lock {
+  readonly semaphore: Semaphore.Semaphore
+  /** Effects that hold the lock or wait for it. */
+  users: number
+}
+
+export class ChannelMemberships<Link> {
+  readonly #byName = new Map<string, ChannelMembership<Link>>()
+  /** Kept after a leave, so that joining again does not refill a bucket. */
+  readonly #buckets = new Map<string, FrameBucket>()
+  readonly #locks = new Map<string, Lock>()
+
+  get size(): number {
+    return this.#byName.size
+  }
+
+  get links(): ReadonlyArray<Link> {
+    return Array.from(this.#byName.values(), ({ link }) => link)
+  }
+
+  has(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
+  get(name: string): ChannelMembership<Link> | undefined {
+    return this.#byName.get(name)
+  }
+
+  add(name: string, link: Link, now: number): ChannelMembership<Link> {
+    const membership = { link, bucket: this.#bucketFor(name, now) }
+    this.#byName.set(name, membership)
+    return membership
+  }
+
+  /** Removes a membership, unless the connection has asked for the channel again since. */
+  remove(name: string, membership: ChannelMembership<Link> | undefined): void {
+    if (this.#byName.get(name) === membership) this.#byName.delete(name)
+  }
+
+  /** Removes all memberships; returns their links. */
+  removeAll(): ReadonlyArray<Link> {
+    const links = this.links
+    this.#byName.clear()
+    return links
+  }
+
+  /** Runs joins and leaves of a channel one after the other, in the order of their frames. */
+  exclusively<A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      const lock = this.#locks.get(name) ?? { semaphore: Semaphore.makeUnsafe(1), users: 0 }
+      lock.users += 1
+      this.#locks.set(name, lock)
+      const done = Effect.sync(() => {
+        lock.users -= 1
+        if (lock.users === 0) this.#locks.delete(name)
+      })
+      return Effect.ensuring(lock.semaphore.withPermits(1)(effect), done)
+    })
+  }
+
+  /** The bucket of a channel. Beyond the bound, forgets the channel that was joined longest ago. */
+  #bucketFor(name: string, now: number): FrameBucket {
+    const buckets = this.#buckets
+    const bucket =
+      buckets.get(name) ?? new FrameBucket(now, limits.messagesPerSecond, limits.messagesBurst)
+    buckets.delete(name)
+    buckets.set(name, bucket)
+    const [oldest] = buckets.keys()
+    if (buckets.size > limits.rateLimitersPerConnection && oldest !== undefined)
+      buckets.delete(oldest)
+    return bucket
+  }
+}

@@ -1,0 +1,65 @@
+/** Calls to entities that always complete: with a result, a coded error, or `unavailable`. */
+import { Cause, Effect, Fiber, Option, Schedule } from "effect"
+import { type CodedError, Unavailable } from "#rpc/errors/codes"
+
+const clusterErrors: ReadonlySet<string> = new Set([
+  "MailboxFull",
+  "AlreadyProcessingMessage",
+  "PersistenceError",
+  "EntityNotAssignedToRunner"
+])
+
+/** A player has no use for the cluster's own errors. */
+const hideClusterError = (error: CodedError): CodedError =>
+  clusterErrors.has(error._tag) ? new Unavailable() : error
+
+/** How long an entity may take to reply before the call counts as lost. */
+const replyMillis = 3000
+
+/** Fails as `unavailable` when the reply takes too long. */
+export const withReplyTimeout = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> =>
+  Effect.timeoutOrElse(call, {
+    duration: replyMillis,
+    orElse: () => Effect.fail(new Unavailable())
+  })
+
+/** Detaches a call, so that an interrupted caller does not wait for its interruption. */
+const detached = <A, E, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkDetach(call), (fiber) =>
+    Effect.onInterrupt(Fiber.join(fiber), () => Effect.forkDetach(Fiber.interrupt(fiber)))
+  )
+
+/** Calls an entity. An entity that moves interrupts its calls: that must not interrupt the caller. */
+export const callEntity = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> =>
+  call.pipe(
+    Effect.catchCause((cause) => {
+      const error = Cause.findErrorOption(cause)
+      if (Option.isSome(error)) return Effect.fail(error.value)
+      return Effect.andThen(
+        Effect.logDebug("Failed to call an entity", cause),
+        Effect.fail(new Unavailable())
+      )
+    }),
+    detached,
+    withReplyTimeout,
+    Effect.mapError(hideClusterError)
+  )
+
+export const isUnavailable = (error: CodedError): boolean => error._tag === "unavailable"
+
+/** Repeats a call for up to two seconds: an entity that moves is found again by then. */
+export const retryWhileMoving = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> =>
+  withReplyTimeout(
+    Effect.retry(call, { times: 40, schedule: Schedule.spaced(50), while: isUnavailable })
+  )
+
+/** Calls an entity that may be moving; only for calls that may be carried out twice. */
+export const callEntityWithRetry = <A, R>(
+  call: Effect.Effect<A, CodedError, R>
+): Effect.Effect<A, CodedError, R> => retryWhileMoving(callEntity(call))

@@ -1,0 +1,55 @@
+/** Runs the effect of a frame for a connection, and replies with its outcome. */
+import { Cause, Context, Effect, Option, References } from "effect"
+import { type CodedError, Unavailable } from "#rpc/errors/codes"
+import {
+  type FrameData,
+  type FramePayload,
+  type FrameType,
+  type Handler,
+  refuse
+} from "./frames.ts"
+
+/** A connection that runs work, which ends with it. */
+interface WorkingConnection {
+  readonly warn: (error: CodedError) => void
+  readonly start: (effect: Effect.Effect<void>) => void
+}
+
+/** Makes a frame's work the root of a trace; changes nothing where tracing is off. */
+export const traced = (
+  context: Context.Context<never>,
+  t: string
+): (<A, E>(work: Effect.Effect<A, E>) => Effect.Effect<A, E>) => {
+  if (!Context.get(context, References.TracerEnabled)) return (work) => work
+  const options = { kind: "server", root: true, captureStackTrace: false } as const
+  return (work) => Effect.withSpan(work, `frame ${t}`, options)
+}
+
+/** Makes a handler of an effect. An interrupted effect has no reply: its connection is closed. */
+export const replyWith =
+  <Services>(services: Context.Context<Services>) =>
+  <T extends FrameType, Connection extends WorkingConnection>(
+    t: T,
+    effect: (
+      connection: Connection,
+      payload: FramePayload<T>
+    ) => Effect.Effect<FrameData<T>, CodedError, Services>
+  ): Handler<T, Connection> => {
+    const asTrace = traced(services, t)
+    return (connection, payload, onReply) =>
+      connection.start(
+        asTrace(Effect.provideContext(effect(connection, payload), services)).pipe(
+          Effect.tapDefect((defect) => Effect.logError("Failed to handle a frame", defect)),
+          Effect.matchCause({
+            onSuccess: (data) => onReply?.({ ok: true, data }),
+            onFailure: (cause) => {
+              const error = Option.getOrElse(
+                Cause.findErrorOption(cause),
+                (): CodedError => new Unavailable()
+              )
+              if (!Cause.hasInterruptsOnly(cause)) refuse(connection, onReply, error)
+            }
+          })
+        )
+      )
+  }

@@ -1,0 +1,170 @@
+/**
+ * State machine of an entity link: which attachment it has, which activation of the entity it follows,
+ * and when it attaches again. Pure: `entity-link.ts` opens streams, sends calls and sleeps.
+ *
+ * ```
+ * waiting --open--> attaching --first batch--> attached --other epoch, failed call--> moved
+ *    ^                  |                          |                                    |
+ *    +------------------+---------- close ---------+------------------------------------+
+ * ```
+ *
+ * `end` leads from every state to `ended`, which is final.
+ */
+import type { CodedError } from "#rpc/errors/codes"
+
+interface Progress {
+  /** The newest activation of the entity that the link has attached to; 0 before the first. */
+  readonly epoch: number
+  /** The newest attachment of this link; 0 before the first. Unique on the node. */
+  readonly attachment: number
+  /** How many calls with commands the link has begun; the entity ignores a number it has seen. */
+  readonly calls: number
+}
+
+export interface Waiting extends Progress {
+  readonly tag: "waiting"
+}
+
+export interface Attaching extends Progress {
+  readonly tag: "attaching"
+}
+
+export interface Attached extends Progress {
+  readonly tag: "attached"
+  /** A call with commands is under way; the next one waits for it. */
+  readonly calling: boolean
+}
+
+/** The attachment is over, and its stream is being closed. */
+export interface Moved extends Progress {
+  readonly tag: "moved"
+}
+
+export interface Ended extends Progress {
+  readonly tag: "ended"
+  readonly error: CodedError
+}
+
+export type LinkState = Waiting | Attaching | Attached | Moved | Ended
+
+export const initialState: Waiting = { tag: "waiting", epoch: 0, attachment: 0, calls: 0 }
+
+const progressOf = ({ attachment, calls, epoch }: LinkState): Progress => ({
+  epoch,
+  attachment,
+  calls
+})
+
+/** Opens a stream under a new attachment number. */
+export const open = (state: LinkState, attachment: number): LinkState =>
+  state.tag === "ended" ? state : { ...progressOf(state), tag: "attaching", attachment }
+
+/**
+ * Takes the epoch of a batch. The first batch of a stream is empty and completes the attachment. A
+ * batch of a newer activation ends it: that activation does not know yet whom this node holds.
+ */
+export const receive = (state: LinkState, epoch: number, isEmpty: boolean): LinkState => {
+  if (epoch < state.epoch) return state
+  if (state.tag === "attaching" && isEmpty) {
+    return { ...progressOf(state), tag: "attached", epoch, calling: false }
+  }
+  return state.tag === "attached" && epoch !== state.epoch ? leave(state) : state
+}
+
+/** Ends the attachment, if there is one: commands may have been lost. */
+export const leave = (state: LinkState): LinkState =>
+  state.tag === "attached" ? { ...progressOf(state), tag: "moved" } : state
+
+/** Begins a call with commands, numbered by `calls` of the new state; no second one at a time. */
+export const beginCall = (state: LinkState): LinkState =>
+  state.tag === "attached" && !state.calling
+    ? { ...state, calls: state.calls + 1, calling: true }
+    : state
+
+/** Is this call the one under way? A call of an earlier attachment is of no interest any more. */
+export const isCurrentCall = (state: LinkState, call: number): boolean =>
+  state.tag === "attached" && state.calling && state.calls === call
+
+/** Completes the call under way. */
+export const completeCall = (state: LinkState, call: number): LinkState =>
+  state.tag === "attached" && isCurrentCall(state, call) ? { ...state, calling: false } : state
+
+/** The call under way failed: ends the attachment, since its commands may not have arrived. */
+export const failCall = (state: LinkState, call: number): LinkState =>
+  isCurrentCall(state, call) ? leave(state) : state
+
+/** The stream is closed. */
+export const close = (state: LinkState): LinkState =>
+  state.tag === "ended" ? state : { ...progressOf(state), tag: "waiting" }
+
+/** Ends the link for good; the first error stays. */
+export const end = (state: LinkState, error: CodedError): LinkState =>
+  state.tag === "ended" ? state : { ...progressOf(state), tag: "ended", error }
+
+/** Has the stream that is now closing been attached? */
+export const wasAttached = ({ tag }: LinkState): boolean => tag === "attached" || tag === "moved"
+
+const backOffMillis = 20
+const backOffMaxMillis = 500
+/** Small, so that the link finds a recovered entity after at most a third more of its absence. */
+const backOffFactor = 1.5
+const backOffSteps = 8
+/** How long an entity may be missing. Longer than a statement without a reply takes to fail. */
+const missingMillis = 6000
+/** How long commands wait for an entity that cannot be reached. */
+const unreachableMillis = 10_000
+
+/** Errors that say that the entity does not exist. */
+const gone: ReadonlySet<string> = new Set(["room_not_found", "channel_not_found"])
+/** The error of an entity that existed and whose last state may still be written. */
+const missing = "room_missing"
+
+/** What the link remembers from one stream to the next. */
+export interface Retry {
+  /** Streams in a row that were not attached, up to a bound. */
+  readonly attempts: number
+  /** When the link was last attached, or began; Unix milliseconds. */
+  readonly attachedAt: number
+  /** Since when every stream has found the entity missing. */
+  readonly missingSince: number | undefined
+}
+
+export const firstRetry = (now: number): Retry => ({
+  attempts: 0,
+  attachedAt: now,
+  missingSince: undefined
+})
+
+/** What follows from the end of a stream. */
+export type RetryDecision =
+  /** The entity is gone: the link ends. */
+  | { readonly tag: "lost"; readonly error: CodedError }
+  | {
+      readonly tag: "retry"
+      readonly delayMillis: number
+      /** Commands have waited long enough for an entity that is unreachable: fail them. */
+      readonly failsCommands: boolean
+      readonly retry: Retry
+    }
+
+/** Decides what follows from the end of a stream. */
+export const afterStream = (
+  before: Retry,
+  stream: {
+    readonly wasAttached: boolean
+    readonly error: CodedError | undefined
+    readonly now: number
+  }
+): RetryDecision => {
+  const { error, now } = stream
+  const { attachedAt, attempts } = stream.wasAttached ? firstRetry(now) : before
+  const missingSince = error?._tag === missing ? (before.missingSince ?? now) : undefined
+  const isGivenUp = missingSince !== undefined && now - missingSince >= missingMillis
+  if (error !== undefined && (isGivenUp || gone.has(error._tag))) return { tag: "lost", error }
+  return {
+    tag: "retry",
+    delayMillis: Math.min(backOffMaxMillis, backOffMillis * backOffFactor ** attempts),
+    failsCommands: missingSince === undefined && now - attachedAt > unreachableMillis,
+    retry: { attempts: Math.min(attempts + 1, backOffSteps), attachedAt, missingSince }
+  }
+}
