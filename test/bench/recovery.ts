@@ -1,7 +1,7 @@
 /**
- * How long a room is silent when its runner fails, and what it forgets (README, "What is promised when
- * things fail"). Three runner processes on one Postgres; players sit on two of them, and the third, with
- * its share of the rooms, is killed, stopped or frozen, trial after trial.
+ * Benchmark of recovery: how long a room is silent when its runner fails, and what it loses (see
+ * `docs/operations/guarantees.md`). Three runner processes share one Postgres. Players are connected to two
+ * of them; the third, with its share of the rooms, is killed, stopped or frozen in each trial.
  *
  *   node test/bench/recovery.ts --fault kill --fault stop --trials 20 --rooms 60
  */

@@ -1,6 +1,6 @@
 /**
- * What the README says of backups, tried: dump, wipe, restore, and everything is there. The embedded
- * database is copied while it stands still; one of your own is dumped with `pg_dump`.
+ * Runs the commands of `docs/operations/backup.md`: dump, wipe, restore, compare. The embedded database is
+ * copied while it is stopped; one of your own is dumped with `pg_dump`.
  */
 import { execFile } from "node:child_process"
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
