@@ -1,4 +1,4 @@
-/** A self-signed certificate of `hook.example`, good for a hundred years and for tests only. */
+/** A self-signed certificate for `hook.example`, valid for a hundred years; for tests only. */
 export const certified = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVL5Gs5N44nzK5dAR

@@ -1,5 +1,5 @@
 /**
- * Config documents for tests: the fullest one, any valid one, and copies with one place changed.
+ * Config documents for tests: a full one, random valid ones, and copies with one changed value.
  */
 import { Predicate } from "effect"
 import * as fc from "fast-check"
@@ -94,12 +94,12 @@ const put = (target: unknown, [key, ...rest]: ReadonlyArray<string>, value: unkn
   if (Array.isArray(target)) {
     return target.toSpliced(Number(key), 1, put(target[Number(key)], rest, value))
   }
-  // A computed key makes an own field even of `__proto__`, as JSON.parse does.
+  // A computed key creates an own property even for `__proto__`, like JSON.parse.
   const fields = Predicate.isObject(target) ? target : {}
   return { ...fields, [key]: put(Reflect.get(fields, key), rest, value) }
 }
 
-/** A copy of a document with another value at one path; "" is the document itself. */
+/** Copies a document with another value at one path; "" is the root. */
 export const changed = (document: unknown, path: string, value: unknown): unknown =>
   put(
     document,
@@ -107,7 +107,7 @@ export const changed = (document: unknown, path: string, value: unknown): unknow
     value
   )
 
-/** A copy of a document without the field at a path. */
+/** Copies a document without the field at a path. */
 export const without = (document: unknown, path: string): unknown =>
   JSON.parse(JSON.stringify(changed(document, path, undefined)))
 
@@ -206,7 +206,7 @@ const integrity = some({
   })
 })
 
-/** Any valid document. */
+/** Generates random valid documents. */
 export const documents = some({
   version: fc.constant(1),
   resetTimeZone: fc.constantFrom("UTC", ...Intl.supportedValuesOf("timeZone")),

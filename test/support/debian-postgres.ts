@@ -1,6 +1,6 @@
 /**
- * A Postgres with its client programs, as a distribution installs them: the embedded one comes without
- * `pg_dump`. None on machines that have none.
+ * A Postgres server with client programs from the distribution, because the embedded one lacks
+ * `pg_dump`. None on machines without such packages.
  */
 import { execFile, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -21,13 +21,13 @@ const printed = (program: string, ...args: ReadonlyArray<string>): string | unde
   }
 }
 
-/** Debian keeps the programs of each version apart. */
+/** Debian installs the programs of each version in a separate directory. */
 const folders = [
   printed("pg_config", "--bindir")?.trim(),
   ...[18, 17, 16, 15, 14].map((version) => `/usr/lib/postgresql/${version}/bin`)
 ]
 
-/** Where a server and `pg_dump` of one version are. */
+/** Directory with a server and `pg_dump` of one version. */
 export const programs = folders.find(
   (folder) =>
     folder !== undefined &&
@@ -46,11 +46,11 @@ const user = () => {
 
 const path = (folder: string) => ({ PATH: `${folder}:/usr/bin:/bin`, LC_ALL: "C" })
 
-/** Runs a client program to its end. */
+/** Runs a client program and waits for its exit. */
 export const runClient = (folder: string, program: string, ...args: ReadonlyArray<string>) =>
   Effect.promise(() => execute(join(folder, program), args, { env: path(folder) }))
 
-/** A server in a temporary directory; it ends with the scope. The answer is its URL, without a database. */
+/** Starts a server in a temporary directory for the scope; returns its URL without a database. */
 export const startServer = (folder: string) =>
   Effect.gen(function* () {
     const port = yield* freePort

@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { type Answer, at, request } from "#testing/players"
 import { addressOfNode } from "./http/stack.ts"
 
-/** The code of a refusal, or `ok`. */
+/** The error code of a response, or `ok`. */
 export const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
 
-/** A request with what a developer's session carries. */
+/** Sends a request with a developer's session token. */
 export const ask = (
   developer: { readonly headers: Readonly<Record<string, string>> },
   method: string,

@@ -1,12 +1,12 @@
-/** What the tests of moderation ask of a service: the operator's calls, a player's own. */
+/** Requests of the moderation tests: those of the operator and of players. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Answer, at, request, type TestPlayer, type TestTarget } from "#testing/players"
 
-/** The code of a refusal; `ok` when it is none. */
+/** The error code of a response, or `ok`. */
 export const codeOf = ({ body }: Pick<Answer, "body">): unknown => at(body, "error", "code") ?? "ok"
 
-/** A call of the operator, with the secret key. */
+/** Sends a request with the secret key. */
 export const operate = (
   { secretKey, url }: TestTarget,
   method: "GET" | "POST" | "PUT",
@@ -19,7 +19,7 @@ export const operate = (
     ...(body === undefined ? {} : { body })
   })
 
-/** Bans a player; the answer's player. */
+/** Bans a player and returns it from the response. */
 export const ban = Effect.fnUntraced(function* (
   target: TestTarget,
   playerId: string,
@@ -36,7 +36,7 @@ export const unban = Effect.fnUntraced(function* (target: TestTarget, playerId: 
   return at(answer.body, "player")
 })
 
-/** A call of a player, with the publishable key and the token. */
+/** Sends a request with the publishable key and the player's token. */
 export const play = (
   { publishableKey, url }: TestTarget,
   { accessToken }: Pick<TestPlayer, "accessToken">,
@@ -55,14 +55,14 @@ export const play = (
     ...(body === undefined ? {} : { body })
   })
 
-/** A call with the publishable key alone. */
+/** Sends a request with the publishable key only. */
 export const ask = ({ publishableKey, url }: TestTarget, path: string, body: object) =>
   request(`${url}/v1/${path}`, { headers: { "x-svc-key": publishableKey }, body })
 
 export const refresh = (target: TestTarget, refreshToken: string) =>
   ask(target, "auth/refresh", { refreshToken })
 
-/** The id of the player's last ban. */
+/** Returns the id of the player's last ban. */
 export const lastSanction = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
   const answer = yield* play(target, player, "GET", "players/me/sanctions")
   return String(at(answer.body, "sanctions", 0, "id"))

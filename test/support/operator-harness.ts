@@ -1,6 +1,6 @@
 /**
- * A project with everything that an operator can act on, and everybody who may try: players, keys,
- * developers of this project and of another. All of it is made over HTTP.
+ * A project with targets for every operator action, and all kinds of callers: players, keys, developers
+ * of this project and of another one. Everything is created over HTTP.
  */
 import { Effect } from "effect"
 import { featureTable } from "#rpc/config-document/features"
@@ -16,7 +16,7 @@ const ok = (answer: Answer): Effect.Effect<unknown> =>
     ? Effect.succeed(answer.body)
     : Effect.die(new Error(`${answer.status} ${JSON.stringify(answer.body)}`))
 
-/** Something that was answered, and has to be a text. */
+/** Reads a string from a response; dies when it is missing. */
 export const text = (body: unknown, ...path: ReadonlyArray<string | number>): string => {
   const found = at(body, ...path)
   if (typeof found === "string") return found
@@ -25,14 +25,14 @@ export const text = (body: unknown, ...path: ReadonlyArray<string | number>): st
 
 const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` })
 
-/** A developer with an account. */
+/** A developer account with its session. */
 export interface TestDeveloper {
   readonly id: string
   readonly email: string
   readonly headers: Headers
 }
 
-/** A new developer, signed in. */
+/** Signs up a developer. */
 export const signUp = Effect.fnUntraced(function* (name: string) {
   const { url } = yield* TestApp
   const email = `${name}@example.com`
@@ -48,14 +48,14 @@ export const signUp = Effect.fnUntraced(function* (name: string) {
   return developer
 })
 
-/** One more session of a developer. */
+/** Opens another session of a developer. */
 const signIn = Effect.fnUntraced(function* ({ email }: TestDeveloper) {
   const { url } = yield* TestApp
   const login = request(`${url}/v1/developers/login`, { body: { email, password } })
   return bearer(text(yield* Effect.flatMap(login, ok), "token"))
 })
 
-/** A config with every feature on. */
+/** A config with all features enabled. */
 export const everything = {
   version: 1,
   features: Object.fromEntries(Object.keys(featureTable).map((name) => [name, true])),
@@ -63,7 +63,7 @@ export const everything = {
   multiplayer: { modes: [{ key: "duel" }] }
 }
 
-/** A new project of a developer, with every feature on in both environments. */
+/** Creates a project with all features enabled in both environments. */
 export const makeProject = Effect.fnUntraced(function* ({ headers }: TestDeveloper) {
   const { url } = yield* TestApp
   const created = yield* Effect.flatMap(
@@ -82,7 +82,7 @@ export const makeProject = Effect.fnUntraced(function* ({ headers }: TestDevelop
   return { projectId: text(created, "project", "id"), development, production }
 })
 
-/** A key of the development environment, in plain text and by its id. */
+/** Creates a key of the development environment; returns its plain text and id. */
 export const makeKey = Effect.fnUntraced(function* (
   { headers }: TestDeveloper,
   projectId: string,
@@ -108,7 +108,7 @@ const revoke = Effect.fnUntraced(function* (
   yield* Effect.flatMap(request(path, { method: "DELETE", headers }), ok)
 })
 
-/** A player who is banned and has appealed. */
+/** Creates a banned player with an appeal. */
 export const makeAppeal = Effect.fnUntraced(function* (target: TestTarget) {
   const player = yield* guest(target)
   const ban = request(`${target.url}/v1/admin/players/${player.id}/ban`, {
@@ -134,7 +134,7 @@ export const makeAppeal = Effect.fnUntraced(function* (target: TestTarget) {
   return { player, sanctionId, appealId: text(own, "id") }
 })
 
-/** Everybody and everything, under a name of its own. */
+/** Creates all targets and callers under unique names. */
 export const makeWorld = Effect.fnUntraced(function* (name: string) {
   const { url } = yield* TestApp
   const nameOf = (who: string) => `${who}-${name}`

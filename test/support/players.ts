@@ -1,9 +1,9 @@
-/** Players of a node with their game data, as tests ask for it: `yield* newGame(config)`. */
+/** Creates environments with players for tests of game data: `yield* newGame(config)`. */
 import { Effect } from "effect"
 import { type Answer, at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { addressOfNode, configure, makeTenants, type Tenant } from "./http/stack.ts"
 
-/** What a player asks: method, path, body; headers beside its own. */
+/** Sends a request as the player: method, path, body and extra headers. */
 export type Ask = (
   method: string,
   path: string,
@@ -11,12 +11,12 @@ export type Ask = (
   headers?: Readonly<Record<string, string>>
 ) => Effect.Effect<Answer>
 
-/** A signed-in guest who asks. */
+/** A signed-in guest. */
 export interface GamePlayer extends TestPlayer {
   readonly ask: Ask
-  /** What a GET answers, as text. */
+  /** Sends a GET and returns the body as text. */
   readonly askText: (path: string) => Effect.Effect<string>
-  /** The same player at another node. */
+  /** The same player with requests to another node. */
   readonly askAt: (url: string) => Ask
 }
 
@@ -29,7 +29,7 @@ const askerOf =
       ...(body === undefined ? {} : { body })
     })
 
-/** A new guest of an environment. */
+/** Signs in a new guest. */
 export const newGamePlayer = (target: TestTarget): Effect.Effect<GamePlayer> =>
   Effect.map(guest(target), (player) => ({
     ...player,
@@ -45,7 +45,7 @@ export const newGamePlayer = (target: TestTarget): Effect.Effect<GamePlayer> =>
     askAt: (url) => askerOf(url, target.publishableKey, player.accessToken)
   }))
 
-/** A fresh environment with a config in force, a player of it, and its server's requests. */
+/** Creates an environment with a config and a player; also returns requests with the secret key. */
 export const newGame = Effect.fnUntraced(function* (
   document: object,
   which: "development" | "production" = "development"

@@ -1,4 +1,4 @@
-/** Appeals against bans (spec sections 3, 4.2 and 4.8, decisions 3.3.2-3). */
+/** Appeals against bans: creation, resolution, listing and rate limit. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -50,13 +50,13 @@ const openAppeal = Effect.gen(function* () {
   return { ...setting, appealId: at(body, "appeals", 0, "id") }
 })
 
-/** The last ban as its player sees it. */
+/** The player's view of the last ban. */
 const sanctionOf = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
   return at((yield* play(target, player, "GET", "players/me/sanctions")).body, "sanctions", 0)
 })
 
 layer(Node)("an appeal", (it) => {
-  it.effect("is made once, by the banned player, and answered with the ban", () =>
+  it.effect("is accepted once from the banned player and returns the ban", () =>
     Effect.gen(function* () {
       const { ada, sanctionId, target } = yield* banned
       const made = yield* appeal(target, ada, sanctionId)
@@ -72,13 +72,13 @@ layer(Node)("an appeal", (it) => {
       const again = yield* appeal(target, ada, sanctionId)
       assert.strictEqual(again.status, 409)
       assert.strictEqual(codeOf(again), "already_appealed")
-      // The ban that replaces it is the same ban.
+      // A second ban call changes the active ban instead of creating another.
       yield* ban(target, ada.id, { reason: "other", durationHours: 1 })
       assert.strictEqual(codeOf(yield* appeal(target, ada, sanctionId)), "already_appealed")
     })
   )
 
-  it.effect("of many at once there is one", () =>
+  it.effect("is stored once when sent concurrently", () =>
     Effect.gen(function* () {
       const { ada, sanctionId, target } = yield* banned
       const answers = yield* Effect.all(
@@ -90,7 +90,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("is for a ban of one's own that is in force, in 1 to 2000 characters", () =>
+  it.effect("requires the player's own active ban and a message of 1 to 2000 characters", () =>
     Effect.gen(function* () {
       const { ada, sanctionId, target } = yield* banned
       const bob = yield* guest(target, "Bob")
@@ -113,7 +113,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("accepted, it lifts the ban; rejected, it stays; resolved twice, it is not", () =>
+  it.effect("lifts the ban when accepted, keeps it when rejected, and is resolved only once", () =>
     Effect.gen(function* () {
       for (const accept of [true, false]) {
         const { ada, appealId, target } = yield* openAppeal
@@ -133,7 +133,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("is closed as accepted when the ban ends otherwise: lifted, or by time", () =>
+  it.effect("is accepted when the ban is lifted or expires", () =>
     Effect.gen(function* () {
       const closed = { status: "accepted", response: null }
       const lifted = yield* openAppeal
@@ -155,7 +155,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("accepted while the player is unbanned, it is resolved once, and the ban is over", () =>
+  it.effect("is resolved once when the player is unbanned concurrently", () =>
     Effect.gen(function* () {
       const { ada, appealId, target } = yield* openAppeal
       const [resolved] = yield* Effect.all(
@@ -176,21 +176,23 @@ layer(Node)("an appeal with the revoked refresh token", (it) => {
   const byToken = (target: TestTarget, refreshToken: string, more: object = {}) =>
     ask(target, "auth/appeal", { refreshToken, message: "Please.", ...more })
 
-  it.effect("goes to the ban that revoked it, also when the access token has ended", () =>
-    Effect.gen(function* () {
-      const { ada, sanctionId, target } = yield* banned
-      yield* TestClock.adjust("16 minutes")
-      const made = yield* byToken(target, ada.refreshToken)
-      assert.strictEqual(made.status, 201, JSON.stringify(made.body))
-      assert.strictEqual(at(made.body, "sanction", "id"), sanctionId)
-      const again = yield* byToken(target, ada.refreshToken, { sanctionId })
-      assert.strictEqual(codeOf(again), "already_appealed")
-      yield* unban(target, ada.id)
-      assert.strictEqual(codeOf(yield* byToken(target, ada.refreshToken)), "sanction_inactive")
-    })
+  it.effect(
+    "addresses the ban that revoked the token, also after the access token has expired",
+    () =>
+      Effect.gen(function* () {
+        const { ada, sanctionId, target } = yield* banned
+        yield* TestClock.adjust("16 minutes")
+        const made = yield* byToken(target, ada.refreshToken)
+        assert.strictEqual(made.status, 201, JSON.stringify(made.body))
+        assert.strictEqual(at(made.body, "sanction", "id"), sanctionId)
+        const again = yield* byToken(target, ada.refreshToken, { sanctionId })
+        assert.strictEqual(codeOf(again), "already_appealed")
+        yield* unban(target, ada.id)
+        assert.strictEqual(codeOf(yield* byToken(target, ada.refreshToken)), "sanction_inactive")
+      })
   )
 
-  it.effect("is refused with a token that proves nothing", () =>
+  it.effect("is rejected with any other token", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -217,7 +219,7 @@ layer(Node)("an appeal with the revoked refresh token", (it) => {
 })
 
 layer(Node)("the list of appeals", (it) => {
-  it.effect("shows open ones first, oldest first, page by page, to their environment", () =>
+  it.effect("returns open ones first, then oldest first, in pages of one environment", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       const made: Array<unknown> = []
@@ -256,7 +258,7 @@ layer(Node)("the list of appeals", (it) => {
 const Throttled = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Throttled)("appeals", (it) => {
-  it.effect("come five an hour", () =>
+  it.effect("are limited to five per player and hour", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* banned
       for (let i = 0; i < 5; i++) {

@@ -1,4 +1,4 @@
-/** The audit log (spec section 4.9, decisions 3.13.6): one with the change, append-only, paged. */
+/** The audit log: atomic with its change, append-only and paged. */
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -42,7 +42,7 @@ const event = (id: string): AuditEvent => ({
 })
 
 layer(Node)("the audit log", (it) => {
-  it.effect("says who changed what, when and from where", () =>
+  it.effect("records actor, action, target, time and address", () =>
     Effect.gen(function* () {
       const { developer, development, entries, project, url } = yield* setUp
       yield* TestClock.adjust("1 minute")
@@ -81,7 +81,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("has nothing of what changed nothing or was refused", () =>
+  it.effect("has no entry for rejected requests and requests without effect", () =>
     Effect.gen(function* () {
       const { developer, entries, project } = yield* setUp
       const push = (body: object) =>
@@ -97,7 +97,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("never has the secret that was replaced, nor the new one", () =>
+  it.effect("never contains an old or a new secret", () =>
     Effect.gen(function* () {
       const { developer, entries, project } = yield* setUp
       const path = `${project}/environments/development/integrity/webhook-secret`
@@ -116,7 +116,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("comes in pages, newest first, and by filters", () =>
+  it.effect("is listed newest first, in pages and with filters", () =>
     Effect.gen(function* () {
       const audit = yield* Audit
       const { entries, projectId, read } = yield* setUp
@@ -151,7 +151,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("and the change are one: neither is there without the other", () =>
+  it.effect("commits an entry and its change in one transaction", () =>
     Effect.gen(function* () {
       const audit = yield* Audit
       const sql = yield* SqlClient.SqlClient
@@ -165,7 +165,7 @@ layer(Node)("the audit log", (it) => {
         audit
           .recordChange({ projectId }, change, () => event(id))
           .pipe(Effect.provideService(CurrentActor, system), Effect.exit)
-      // A text that Postgres does not take: the entry cannot be written.
+      // Postgres rejects this text, so the entry cannot be written.
       assert.isTrue(Exit.isFailure(yield* attempt(rename, "\u0000")))
       assert.strictEqual(yield* name, "test")
       assert.isTrue(Exit.isFailure(yield* attempt(Effect.andThen(rename, Effect.fail("no")), "x")))
@@ -177,7 +177,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("says so where nobody knows what became of a change", () =>
+  it.effect("marks a change with an unknown outcome", () =>
     Effect.gen(function* () {
       const audit = yield* Audit
       const { entries, projectId } = yield* setUp
@@ -201,7 +201,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("is append-only in the database, for 400 days", () =>
+  it.effect("is append-only in the database for 400 days", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* AuditRepository
@@ -233,7 +233,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("is for the developers of its project only", () =>
+  it.effect("is readable by the developers of its project only", () =>
     Effect.gen(function* () {
       const { project } = yield* setUp
       const stranger = yield* makeDeveloper

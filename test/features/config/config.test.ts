@@ -1,4 +1,4 @@
-/** Pushing and reading the config of an environment (spec section 4.7, decisions 3.5). */
+/** Pushing and reading the config of an environment over HTTP. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -39,7 +39,7 @@ const versionsOf = Effect.fnUntraced(function* (tenant: Tenant) {
 })
 
 layer(Node)("config", (it) => {
-  it.effect("a new environment has the empty config, version 0", () =>
+  it.effect("starts with the empty config as version 0", () =>
     Effect.gen(function* () {
       const { pull } = yield* newEnvironment
       const answer = yield* pull
@@ -49,7 +49,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("what was pushed is pulled, and its version is the entity tag", () =>
+  it.effect("returns the pushed document unchanged, with its version as the ETag", () =>
     Effect.gen(function* () {
       const { pull, push, tenant } = yield* newEnvironment
       const document = {
@@ -63,7 +63,7 @@ layer(Node)("config", (it) => {
       assert.strictEqual(at(pushed.body, "configVersion"), 1)
       assert.include(at(pushed.body, "changed"), "features.saves")
       const pulled = yield* pull
-      // The order of the keys is kept too.
+      // The key order is preserved too.
       assert.strictEqual(JSON.stringify(pulled.body), JSON.stringify(document))
       assert.strictEqual(pulled.headers.get("etag"), '"1"')
       const again = yield* push(document)
@@ -74,7 +74,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("every version is kept, with who pushed it and when", () =>
+  it.effect("keeps every version with its author and time", () =>
     Effect.gen(function* () {
       const { ask, push } = yield* newEnvironment
       const documents = [{ audience: "kids" }, {}, { audience: "mixed" }]
@@ -101,7 +101,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("a document without a bottom is refused like any other that is wrong", () =>
+  it.effect("rejects a document that is nested too deeply", () =>
     Effect.gen(function* () {
       const { push } = yield* newEnvironment
       for (const depth of [33, 5000, 100_000]) {
@@ -118,7 +118,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("names what changed, and warns of what has no effect", () =>
+  it.effect("returns changed paths, and warnings for settings without effect", () =>
     Effect.gen(function* () {
       const { push } = yield* newEnvironment
       yield* push({ features: { saves: true, stats: true } })
@@ -131,7 +131,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("changes nothing when anything is wrong, and says everything that is", () =>
+  it.effect("stores nothing and reports all issues of an invalid document", () =>
     Effect.gen(function* () {
       const { pull, push, tenant } = yield* newEnvironment
       yield* push({ features: { saves: true } })
@@ -148,7 +148,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("If-Match holds a push back that was made for another version", () =>
+  it.effect("rejects a push whose If-Match names another version", () =>
     Effect.gen(function* () {
       const { push } = yield* newEnvironment
       yield* push({ features: { saves: true } })
@@ -168,7 +168,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("pushes at once are all kept, each with a version of its own", () =>
+  it.effect("stores concurrent pushes as separate versions", () =>
     Effect.gen(function* () {
       const { push, tenant } = yield* newEnvironment
       const answers = yield* Effect.forEach(
@@ -198,7 +198,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("a feature that this deployment does not offer cannot be turned on", () =>
+  it.effect("rejects a feature that the deployment does not offer", () =>
     Effect.gen(function* () {
       const { push, tenant } = yield* newEnvironment
       const answer = yield* push({ features: { hosting: true, emailLogin: true, saves: true } })
@@ -213,7 +213,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("takes a document of 256 KiB and no larger one", () =>
+  it.effect("limits a document to 256 KiB", () =>
     Effect.gen(function* () {
       const { push } = yield* newEnvironment
       const answer = yield* push({ $schema: "x".repeat(256 * 1024) })
@@ -222,7 +222,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("is for secret keys", () =>
+  it.effect("requires a secret key", () =>
     Effect.gen(function* () {
       const url = `${yield* addressOfNode}/v1/config`
       const { development } = yield* makeTenants
@@ -234,7 +234,7 @@ layer(Node)("config", (it) => {
     })
   )
 
-  it.effect("is in force on every node within a second, and followers are told", () =>
+  it.effect("takes effect on all nodes within a second and notifies subscribers", () =>
     Effect.gen(function* () {
       const { development: tenant } = yield* makeTenants
       const { environmentId } = tenant
@@ -244,16 +244,16 @@ layer(Node)("config", (it) => {
       const there = yield* onOther(Configs)
       const here = yield* Configs
       assert.strictEqual((yield* there.current(environmentId)).version, 0)
-      const hears = (configs: Configs["Service"]) =>
+      const awaitChange = (configs: Configs["Service"]) =>
         configs.changes.pipe(
           Stream.filter((changed) => changed === environmentId),
           Stream.runHead,
           Effect.forkChild({ startImmediately: true })
         )
-      const told = [yield* hears(here), yield* hears(there)]
+      const notifications = [yield* awaitChange(here), yield* awaitChange(there)]
       yield* configure(tenant, { features: { saves: true } })
       assert.isTrue((yield* here.current(environmentId)).config.features.saves)
-      yield* Fiber.joinAll(told)
+      yield* Fiber.joinAll(notifications)
       assert.strictEqual((yield* there.current(environmentId)).version, 1)
     })
   )

@@ -1,4 +1,4 @@
-/** What is read out of a decoded config: modes, the public definitions, warnings, changes. */
+/** Modes, public definitions, warnings and changed paths of a decoded config. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
@@ -13,7 +13,7 @@ const decoded = (document: unknown) => Result.getOrThrow(decodeConfig(document))
 const warningsOf = (document: unknown) => configWarnings(decoded(document), document)
 
 describe("modes", () => {
-  it("are the built-in one as long as none is defined", () => {
+  it("are the built-in mode when none is defined", () => {
     assert.deepStrictEqual(modesOf(decoded({})), [builtInMode])
     assert.strictEqual(findMode(decoded({}), "default"), builtInMode)
     assert.deepStrictEqual(builtInMode, {
@@ -27,7 +27,7 @@ describe("modes", () => {
     })
   })
 
-  it("are only the defined ones once there are any", () => {
+  it("are only the defined modes when there are any", () => {
     const config = decoded(fullest)
     assert.deepStrictEqual(
       modesOf(config).map(({ key }) => key),
@@ -40,7 +40,7 @@ describe("modes", () => {
 })
 
 describe("definitions", () => {
-  it("are the public part of the config", () => {
+  it("contain only the public part of the config", () => {
     assert.deepStrictEqual(publicConfig(decoded(fullest), 7), {
       configVersion: 7,
       resetTimeZone: "Europe/Berlin",
@@ -87,7 +87,7 @@ describe("definitions", () => {
     assert.isFalse(optIn({ svcNews: { optIn: false } }))
   })
 
-  it("are what their schema says, and no more, for any config", () => {
+  it("match their schema exactly for any config", () => {
     const encode = Schema.encodeSync(Definitions, { onExcessProperty: "error" })
     fc.assert(
       fc.property(documents, (document) => {
@@ -99,7 +99,7 @@ describe("definitions", () => {
 })
 
 describe("warnings", () => {
-  it("are none for a document that means what it says", () => {
+  it("are empty for a document without useless settings", () => {
     assert.deepStrictEqual(warningsOf({}), [])
     assert.deepStrictEqual(warningsOf(without(fullest, "share.tags.enabled")), [])
   })
@@ -142,13 +142,13 @@ describe("warnings", () => {
     assert.deepStrictEqual(warningsOf(document), [{ path, message }])
   })
 
-  it("spare card tags that have an image", () => {
+  it("are not raised for card tags with an image", () => {
     const tags = { title: "Game" }
     assert.deepStrictEqual(warningsOf({ share: { tags: { ...tags, image: "a.png" } } }), [])
     assert.deepStrictEqual(warningsOf({ share: { tags, images: { enabled: true } } }), [])
   })
 
-  it("come together", () => {
+  it("are reported together", () => {
     const document = {
       share: { tags: { enabled: false, title: "Game" } },
       multiplayer: { modes: [{ key: "a", p2p: {} }] }
@@ -185,13 +185,13 @@ describe("changes", () => {
     assert.deepStrictEqual(changedPaths(before, after), paths)
   })
 
-  it("are none between equal documents, whatever the order of their fields", () => {
+  it("are empty between equal documents with different field order", () => {
     const reversed = Object.fromEntries(Object.entries(fullest).toReversed())
     assert.deepStrictEqual(changedPaths(fullest, reversed), [])
     assert.deepStrictEqual(changedPaths(fullest, structuredClone(fullest)), [])
   })
 
-  it("are the same forth and back for any two documents", () => {
+  it("are symmetric for any two documents", () => {
     fc.assert(
       fc.property(documents, documents, (before, after) => {
         assert.sameMembers([...changedPaths(before, after)], [...changedPaths(after, before)])

@@ -1,6 +1,6 @@
 /**
- * The environment config document (spec section 2.2): what decodes, to what, and that every problem
- * of a document is told at once. The rules one by one are in `config-rules.test.ts`.
+ * The environment config document: decoding, defaults, and reports of all issues
+ * at once. The rules of single fields are in `rules.test.ts`.
  */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
@@ -20,7 +20,7 @@ const issuesOf = (document: unknown) =>
     onFailure: ({ details }) => details.issues
   })
 
-/** Everything in a document by its path, the document itself first. */
+/** Lists all values of a document with their paths, the root first. */
 const placesIn = (value: unknown, path = ""): ReadonlyArray<readonly [string, unknown]> => {
   const members = Array.isArray(value)
     ? Array.from<readonly [number, unknown]>(value.entries())
@@ -32,7 +32,7 @@ const placesIn = (value: unknown, path = ""): ReadonlyArray<readonly [string, un
 const isFields = (value: unknown) => Predicate.isObject(value) && !Array.isArray(value)
 
 describe("a valid document", () => {
-  it("fills every default into an empty one", () => {
+  it("gets every default when it is empty", () => {
     assert.deepStrictEqual(decoded({}), {
       version: 1,
       resetTimeZone: "UTC",
@@ -80,7 +80,7 @@ describe("a valid document", () => {
     })
   })
 
-  it("fills the defaults of an entry that says only its key", () => {
+  it("gets the defaults of a list entry that has only a key", () => {
     const config = decoded({ stats: [{ key: "a" }], multiplayer: { modes: [{ key: "b" }] } })
     assert.deepStrictEqual(config.stats, [{ key: "a", aggregation: "sum" }])
     assert.deepStrictEqual(config.multiplayer.modes, [
@@ -96,7 +96,7 @@ describe("a valid document", () => {
     ])
   })
 
-  it("keeps what the fullest one says", () => {
+  it("keeps every value of a full document", () => {
     const [duel, mesh] = fullest.multiplayer.modes
     const p2p = { maxPlayers: 4, relayOnly: true }
     assert.deepStrictEqual<unknown>(decoded(fullest), {
@@ -105,15 +105,15 @@ describe("a valid document", () => {
     })
   })
 
-  it("may leave any section and any optional field out", () => {
-    // Keys are required, a text needs a language, and a feature may need another.
+  it("may omit any section and any optional field", () => {
+    // Exceptions: keys, the last language of a text, and features that another one needs.
     const needed = /^$|\]$|\.(key|stat|en)$|^features\./
     for (const [path] of placesIn(fullest).filter(([path]) => !needed.test(path))) {
       assert.deepStrictEqual(issuesOf(without(fullest, path)), [], path)
     }
   })
 
-  it("caps maxPlayers of a peer-to-peer mode, and of no other", () => {
+  it("has maxPlayers capped in peer-to-peer modes only", () => {
     const seats = (mode: object) =>
       decoded({ multiplayer: { modes: [{ key: "a", ...mode }] } }).multiplayer.modes[0]?.maxPlayers
     assert.strictEqual(seats({ transport: "p2p", maxPlayers: 64 }), 4)
@@ -128,7 +128,7 @@ describe("any valid document", () => {
     fc.assert(fc.property(documents, (document) => issuesOf(document).length === 0))
   })
 
-  it("is a fixed point once its defaults are filled in", () => {
+  it("decodes to itself after its defaults are filled in", () => {
     fc.assert(
       fc.property(documents, (document) => {
         const config = decoded(document)
@@ -138,7 +138,7 @@ describe("any valid document", () => {
     )
   })
 
-  it("is refused with an unknown field at any depth, which is named by its path", () => {
+  it("is rejected with an unknown field at any depth, whose path the issue names", () => {
     const place = documents.chain((document) =>
       fc.tuple(
         fc.constant(document),
@@ -162,8 +162,8 @@ describe("any valid document", () => {
   })
 })
 
-describe("a broken document", () => {
-  it("is told all its problems together, those between fields too", () => {
+describe("an invalid document", () => {
+  it("gets all issues at once, including those between fields", () => {
     const issues = issuesOf({
       version: 2,
       resetTimeZone: "Mars/Olympus",
@@ -198,7 +198,7 @@ describe("a broken document", () => {
     ])
   })
 
-  it("is an invalid_config whose message lists the issues of its details", () => {
+  it("fails with invalid_config whose message lists the issues", () => {
     const error = Result.getOrThrow(
       Result.flip(
         decodeConfig({
@@ -221,7 +221,7 @@ describe("a broken document", () => {
 })
 
 describe("the feature table", () => {
-  it("names every switch of the config", () => {
+  it("lists every feature switch of the config", () => {
     assert.deepStrictEqual(Object.keys(featureTable), Object.keys(decoded({}).features))
     assert.deepStrictEqual(featureTable.realtimeChannels, {
       key: "realtimeChannels",
@@ -231,7 +231,7 @@ describe("the feature table", () => {
   })
 })
 
-/** As much of a JSON Schema as an editor shows. */
+/** The parts of a JSON Schema that an editor shows. */
 interface Node {
   readonly description?: string
   readonly default?: unknown
@@ -262,11 +262,11 @@ const fieldsOf = (node: Node, path = ""): ReadonlyArray<readonly [string, Node]>
 describe("rpc/config.schema.json", () => {
   const file = readFileSync(new URL("../../../rpc/config.schema.json", import.meta.url), "utf8")
 
-  it("is what the schema generates (npm run generate)", () => {
+  it("equals the generated schema (npm run generate)", () => {
     assert.strictEqual(file, configJsonSchemaText())
   })
 
-  it("describes every field, and says the default of every field that has one", () => {
+  it("has a description for every field and the default of every optional one", () => {
     const fields = new Map(fieldsOf(decodeNode(file)))
     for (const [path, { description }] of fields) assert.isString(description, path)
     assert.strictEqual(fields.get(".resetTimeZone")?.default, "UTC")

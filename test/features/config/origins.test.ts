@@ -1,4 +1,4 @@
-/** `web.allowedOrigins` (spec section 2.2): which `Origin` headers pass, and which entries are valid. */
+/** `web.allowedOrigins`: accepted `Origin` headers and valid entries. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { decodeConfig } from "#rpc/config-document/document"
@@ -41,7 +41,7 @@ describe("an origin of the list", () => {
     "CAPACITOR://LOCALHOST",
     "tauri://app.local",
     "https://[2001:db8::1]"
-  ])("passes: %s", (origin) => {
+  ])("accepts %s", (origin) => {
     assert.isTrue(originAllowed(config, origin, production))
   })
 })
@@ -64,7 +64,7 @@ describe("any other origin", () => {
     "ionic://localhost",
     "tauri://app.local.evil",
     "https://[2001:db8::2]",
-    // The host of a wildcard itself, its look-alikes, its other ports and schemes.
+    // The host of a wildcard itself, look-alikes, other ports and schemes.
     "https://games.example",
     "https://.games.example",
     "https://evilgames.example",
@@ -79,7 +79,7 @@ describe("any other origin", () => {
     "https://a.port.example",
     "https://port.example:8443",
     "https://*.games.example",
-    // Suffixes, prefixes and what a URL parser would take off.
+    // Suffixes, prefixes, and characters that a URL parser would strip.
     "https://example.com.evil",
     "https://example.com.",
     "https://play.games.example.",
@@ -120,7 +120,7 @@ describe("any other origin", () => {
     "https://еxample.com",
     "https://xn--xample-9uf.com",
     "https://[2001:DB8:0::1]",
-    // No origin at all.
+    // Not an origin.
     "null",
     "NULL",
     "",
@@ -132,11 +132,11 @@ describe("any other origin", () => {
     "data:text/html,x",
     "javascript:alert(1)",
     "blob:https://example.com/0f0f",
-    // The developer's machine counts in development only.
+    // Loopback hosts are allowed in development only.
     "http://localhost:3000",
     "http://127.0.0.1",
     "http://[::1]:8080"
-  ])("is refused: %s", (origin) => {
+  ])("rejects %s", (origin) => {
     assert.isFalse(originAllowed(config, origin, production))
   })
 })

@@ -1,4 +1,4 @@
-/** `auth.redirectUrls` (spec section 2.2): where sign-in may return to, and which entries are valid. */
+/** `auth.redirectUrls`: accepted redirect URLs and valid entries. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { redirectUrlAllowed } from "#rpc/config-document/auth"
@@ -52,7 +52,7 @@ describe("a URL of the list", () => {
     "myapp://deep/link/here",
     "com.example.app:/oauth",
     "com.example.app:/oauth?x=1"
-  ])("is allowed: %s", (url) => {
+  ])("allows %s", (url) => {
     assert.isTrue(redirectUrlAllowed(config, url, production))
   })
 })
@@ -74,7 +74,7 @@ describe("any other URL", () => {
     "https://half.example/Play",
     "https://half.example/",
     "https://root.example/more",
-    // Steps out of the prefix, plain, encoded and encoded twice.
+    // Path traversal out of the prefix: plain, encoded and double encoded.
     "https://example.com/app/..",
     "https://example.com/app/../admin",
     "https://example.com/app/./a",
@@ -88,7 +88,7 @@ describe("any other URL", () => {
     "https://example.com/app/a%00b",
     "https://example.com/app\\a",
     "https://example.com/app/\\..\\admin",
-    // Other hosts that look like it.
+    // Look-alike hosts.
     "https://example.com.evil/signed-in",
     "https://evilexample.com/signed-in",
     "https://www.example.com/signed-in",
@@ -141,7 +141,7 @@ describe("any other URL", () => {
     "otherapp://signed-in",
     "com.example.app://oauth",
     "com.example.app:/oauth/x",
-    // No address at all.
+    // Not a URL.
     "",
     "*",
     "null",
@@ -151,7 +151,7 @@ describe("any other URL", () => {
     "blob:https://example.com/signed-in",
     "file:///signed-in",
     "http://localhost:3000/"
-  ])("is refused: %s", (url) => {
+  ])("rejects %s", (url) => {
     assert.isFalse(redirectUrlAllowed(config, url, production))
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Every rule of spec section 2.2, broken once in an otherwise full and valid document: the problem is
- * told with its exact path, and alone. Beside each stand the values at the edge that are still right.
+ * Every rule of the config document, broken once in an otherwise valid document: the
+ * only issue is the expected one, at its exact path. Boundary values that are valid stand next to it.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
@@ -13,35 +13,40 @@ const problemsOf = (document: unknown) =>
     onFailure: ({ details }) => details.issues.map(({ path, message }) => `${path}: ${message}`)
   })
 
-/** Where, the wrong values, what is said about each, and where if not there. */
-type Broken = readonly [at: string, values: ReadonlyArray<unknown>, message: string, path?: string]
-type Right = readonly [at: string, values: ReadonlyArray<unknown>]
+/** A path, invalid values, the expected message, and the issue's path if it differs. */
+type InvalidCase = readonly [
+  at: string,
+  values: ReadonlyArray<unknown>,
+  message: string,
+  path?: string
+]
+type ValidCase = readonly [at: string, values: ReadonlyArray<unknown>]
 
-const cases = (broken: ReadonlyArray<Broken>) =>
+const cases = (broken: ReadonlyArray<InvalidCase>) =>
   broken.flatMap(([at, values, message, path = at]) =>
     values.map((value) => ({ at, value, problem: `${path}: ${message}` }))
   )
 
-const refuses = (broken: ReadonlyArray<Broken>) =>
+const refuses = (broken: ReadonlyArray<InvalidCase>) =>
   it.each(cases(broken))("refuses $at = $value", ({ at, value, problem }) => {
     assert.deepStrictEqual(problemsOf(changed(fullest, at, value)), [problem])
   })
 
-const accepts = (right: ReadonlyArray<Right>) =>
+const accepts = (right: ReadonlyArray<ValidCase>) =>
   it.each(right.flatMap(([at, values]) => values.map((value) => ({ at, value }))))(
     "accepts $at = $value",
     ({ at, value }) => assert.deepStrictEqual(problemsOf(changed(fullest, at, value)), [])
   )
 
-const noText = "must be a string, or an object from language code to string"
-const noLanguage = "is not a language code such as en, ja or pt-BR"
-const noKey =
+const notText = "must be a string, or an object from language code to string"
+const notLanguage = "is not a language code such as en, ja or pt-BR"
+const notKey =
   "must be lowercase snake_case of at most 48 characters that starts with a letter, like high_score"
-const noPath = "must be the path of a file in the deployment, like assets/card.png"
-const noSwitch = "must be true or false"
-const noObject = "must be an object"
-const noString = "must be a string"
-const noList = "must be a list"
+const notPath = "must be the path of a file in the deployment, like assets/card.png"
+const notBoolean = "must be true or false"
+const notObject = "must be an object"
+const notString = "must be a string"
+const notList = "must be a list"
 const integer = (minimum: number, maximum: number) =>
   `must be an integer from ${minimum} to ${maximum}`
 const length = (max: number) => `must be 1 to ${max} characters long`
@@ -52,10 +57,10 @@ const many = <T>(count: number, make: (index: number) => T) =>
 
 describe("top level", () => {
   refuses([
-    ["", [null, 1, "{}", []], noObject],
-    ["$schema", [1], noString],
+    ["", [null, 1, "{}", []], notObject],
+    ["$schema", [1], notString],
     ["version", [0, 2, "1", null], "must be 1"],
-    ["resetTimeZone", [null, 1], noString],
+    ["resetTimeZone", [null, 1], notString],
     [
       "resetTimeZone",
       [
@@ -72,9 +77,9 @@ describe("top level", () => {
       "must be an IANA time zone, like UTC or Europe/Berlin"
     ],
     ["audience", ["adults", null], 'must be one of "general", "mixed", "kids"'],
-    ["svcNews.optIn", ["no"], noSwitch],
+    ["svcNews.optIn", ["no"], notBoolean],
     ["svcNews.optOut", [true], "is not a known field: remove it, or use one of optIn"],
-    ["svcNews", [false], noObject]
+    ["svcNews", [false], notObject]
   ])
   accepts([
     ["resetTimeZone", ["UTC", "Asia/Kolkata", "Asia/Calcutta", "America/Argentina/Ushuaia", "EST"]],
@@ -87,8 +92,8 @@ describe("features", () => {
   const known =
     "emailLogin, saves, stats, multiplayer, realtimeChannels, voice, hosting, statsVerification"
   refuses([
-    ["features", [null, [], ["saves"]], noObject],
-    ["features.saves", [null, 0, "true"], noSwitch],
+    ["features", [null, [], ["saves"]], notObject],
+    ["features.saves", [null, 0, "true"], notBoolean],
     ["features.Saves", [true, false], `is not a known feature: remove it, or use one of ${known}`],
     [
       "features.realtimeChannels",
@@ -109,20 +114,20 @@ describe("stats", () => {
   const key = "stats[0].key"
   const stat = (index: number) => ({ key: `stat_${index}` })
   refuses([
-    ["stats", [null, {}, "a"], noList],
+    ["stats", [null, {}, "a"], notList],
     ["stats", [many(129, stat)], "must have at most 128 entries"],
-    ["stats[0]", [null, "high_score", []], noObject],
-    [key, [null, 1], noString],
-    [key, ["", "High", "1st", "_a", "a-b", "a b", "é", "a\n", "__proto__", x(49)], noKey],
+    ["stats[0]", [null, "high_score", []], notObject],
+    [key, [null, 1], notString],
+    [key, ["", "High", "1st", "_a", "a-b", "a b", "é", "a\n", "__proto__", x(49)], notKey],
     [key, ["time"], '"time" is already the key of stats[0]: use another key', "stats[1].key"],
-    ["stats[0].title", [null, 1, true], noText],
+    ["stats[0].title", [null, 1, true], notText],
     ["stats[0].title", ["", x(121), "𝕏".repeat(121)], length(120)],
     ["stats[0].title", [{}], "must have a text in at least one language"],
-    ["stats[0].title", [{ en: 1 }], noString, "stats[0].title.en"],
+    ["stats[0].title", [{ en: 1 }], notString, "stats[0].title.en"],
     ["stats[0].title", [{ en: "" }, { en: x(121) }], length(120), "stats[0].title.en"],
-    ["stats[0].title.EN", ["a"], noLanguage, "stats[0].title.EN"],
-    ["stats[0].title", [{ "pt-br": "a" }], noLanguage, 'stats[0].title["pt-br"]'],
-    ["stats[0].title", [{ english: "a" }], noLanguage, "stats[0].title.english"],
+    ["stats[0].title.EN", ["a"], notLanguage, "stats[0].title.EN"],
+    ["stats[0].title", [{ "pt-br": "a" }], notLanguage, 'stats[0].title["pt-br"]'],
+    ["stats[0].title", [{ english: "a" }], notLanguage, "stats[0].title.english"],
     ["stats[0].aggregation", ["avg", null], 'must be one of "sum", "max", "min", "latest"'],
     ["stats[0].maxPerSubmit", ["1", null, Infinity], "must be a number"],
     ["stats[0].maxPerSubmit", [0, -1], "must be greater than 0"],
@@ -139,7 +144,7 @@ describe("stats", () => {
     ["stats[0].aggregation", ["sum", "max", "min", "latest"]],
     ["stats[0].maxPerSubmit", [0.001, 1e300]]
   ])
-  it("needs a key in every entry", () => {
+  it("requires a key in every entry", () => {
     assert.deepStrictEqual(problemsOf(without(fullest, "stats[1].key")), [
       "stats[1].key: is required"
     ])
@@ -151,12 +156,12 @@ describe("multiplayer", () => {
   const mesh = "multiplayer.modes[1]"
   const mode = (index: number) => ({ key: `mode_${index}` })
   refuses([
-    ["multiplayer", [null, []], noObject],
+    ["multiplayer", [null, []], notObject],
     ["multiplayer.rooms", [[]], "is not a known field: remove it, or use one of modes"],
-    ["multiplayer.modes", [{}, null], noList],
+    ["multiplayer.modes", [{}, null], notList],
     ["multiplayer.modes", [many(17, mode)], "must have at most 16 entries"],
-    [duel, [1], noObject],
-    [`${duel}.key`, ["Duel", ""], noKey],
+    [duel, [1], notObject],
+    [`${duel}.key`, ["Duel", ""], notKey],
     [
       `${duel}.key`,
       ["mesh"],
@@ -171,9 +176,9 @@ describe("multiplayer", () => {
     [`${duel}.fillTimeoutSeconds`, [-1, 301, 0.5, "15"], integer(0, 300)],
     [`${duel}.transport`, ["udp", null], 'must be one of "server", "p2p"'],
     [`${duel}.reconnectSeconds`, [-1, 301, "30"], integer(0, 300)],
-    [`${mesh}.p2p`, [true, null], noObject],
+    [`${mesh}.p2p`, [true, null], notObject],
     [`${mesh}.p2p.maxPlayers`, [1, 9, 2.5, "4"], integer(2, 8)],
-    [`${mesh}.p2p.relayOnly`, ["yes", null], noSwitch],
+    [`${mesh}.p2p.relayOnly`, ["yes", null], notBoolean],
     [
       `${mesh}.p2p.relay`,
       [true],
@@ -200,7 +205,7 @@ describe("multiplayer", () => {
       mesh,
       [{ key: "mesh", transport: "p2p", minPlayers: 8, maxPlayers: 8, p2p: { maxPlayers: 8 } }]
     ],
-    // Outside a peer-to-peer mode, the mesh size limit limits nothing.
+    // The mesh size limit applies to peer-to-peer modes only.
     [duel, [{ key: "big", minPlayers: 8, maxPlayers: 8, p2p: { maxPlayers: 2 } }]],
     [`${duel}.fillTimeoutSeconds`, [0, 300]],
     [`${duel}.reconnectSeconds`, [0, 300]]
@@ -209,17 +214,17 @@ describe("multiplayer", () => {
 
 describe("auth and web", () => {
   refuses([
-    ["auth", [null], noObject],
-    ["auth.redirectUrls", ["https://example.com", {}], noList],
+    ["auth", [null], notObject],
+    ["auth.redirectUrls", ["https://example.com", {}], notList],
     [
       "auth.redirectUrls",
       [many(33, (index) => `https://example.com/${index}`)],
       "must have at most 32 entries"
     ],
-    ["auth.redirectUrls", [[1]], noString, "auth.redirectUrls[0]"],
-    ["auth.providers", [[], null], noObject],
-    ["auth.providers.google", [true], noObject],
-    ["auth.providers.google.enabled", [1, "on"], noSwitch],
+    ["auth.redirectUrls", [[1]], notString, "auth.redirectUrls[0]"],
+    ["auth.providers", [[], null], notObject],
+    ["auth.providers.google", [true], notObject],
+    ["auth.providers.google.enabled", [1, "on"], notBoolean],
     [
       "auth.providers.discord.clientSecret",
       ["s"],
@@ -230,14 +235,14 @@ describe("auth and web", () => {
       [{ enabled: true }],
       "is not a known provider: remove it, or use one of google, discord, apple, x"
     ],
-    ["web", ["https://example.com"], noObject],
-    ["web.allowedOrigins", ["*", null], noList],
+    ["web", ["https://example.com"], notObject],
+    ["web.allowedOrigins", ["*", null], notList],
     [
       "web.allowedOrigins",
       [many(33, (index) => `https://${index}.example.com`)],
       "must have at most 32 entries"
     ],
-    ["web.allowedOrigins", [[null]], noString, "web.allowedOrigins[0]"],
+    ["web.allowedOrigins", [[null]], notString, "web.allowedOrigins[0]"],
     ["web.origins", [[]], "is not a known field: remove it, or use one of allowedOrigins"]
   ])
   accepts([
@@ -249,32 +254,36 @@ describe("auth and web", () => {
 describe("share", () => {
   const known = "images, tags, links, tracking, inAppBrowser"
   refuses([
-    ["share", [true], noObject],
+    ["share", [true], notObject],
     ["share.cards", [{}], `is not a known field: remove it, or use one of ${known}`],
-    ["share.images.enabled", ["yes", 1], noSwitch],
+    ["share.images.enabled", ["yes", 1], notBoolean],
     ["share.images.title", ["", x(61)], length(60)],
     ["share.images.title", [{ en: x(61) }], length(60), "share.images.title.en"],
-    ["share.images.background", [1], noString],
+    ["share.images.background", [1], notString],
     [
       "share.images.background",
       ["", "/", "a//b.png", "../a.png", "a/../b.png", "./a.png", "a\\b.png", "a/"],
-      noPath
+      notPath
     ],
-    ["share.images.font", ["https://example.com/a.ttf", "a.ttf?v=1", "a.ttf#x", "a\t.ttf"], noPath],
-    ["share.images.theme", ["dark"], noObject],
+    [
+      "share.images.font",
+      ["https://example.com/a.ttf", "a.ttf?v=1", "a.ttf#x", "a\t.ttf"],
+      notPath
+    ],
+    ["share.images.theme", ["dark"], notObject],
     [
       "share.images.theme.background",
       ["black", "#000", "#00000g", "000000"],
       "must be a color like #ffcc33"
     ],
     ["share.images.theme.accent", ["#ffcc3"], "must be a color like #ffcc33"],
-    ["share.images.theme.text", [0], noString],
+    ["share.images.theme.text", [0], notString],
     [
       "share.images.theme.border",
       ["#000000"],
       "is not a known field: remove it, or use one of background, accent, text"
     ],
-    ["share.tags.enabled", ["no"], noSwitch],
+    ["share.tags.enabled", ["no"], notBoolean],
     ["share.tags.title", [x(121)], length(120)],
     ["share.tags.description", ["", x(121)], length(120)],
     ["share.tags.imageAlt", [x(121)], length(120)],
@@ -288,9 +297,9 @@ describe("share", () => {
       ["studio", "@", "@two words", `@${x(16)}`],
       "must be a handle like @studio"
     ],
-    ["share.links.enabled", [null], noSwitch],
+    ["share.links.enabled", [null], notBoolean],
     ["share.links.text", ["", x(201)], length(200)],
-    ["share.links.hashtags", ["game"], noList],
+    ["share.links.hashtags", ["game"], notList],
     ["share.links.hashtags", [many(6, (index) => `tag${index}`)], "must have at most 5 entries"],
     [
       "share.links.hashtags",
@@ -299,8 +308,8 @@ describe("share", () => {
       "share.links.hashtags[0]"
     ],
     ["share.links.via", ["@studio", "", x(16)], "must be a handle without the @, like studio"],
-    ["share.tracking.enabled", [1], noSwitch],
-    ["share.inAppBrowser.enabled", ["yes"], noSwitch],
+    ["share.tracking.enabled", [1], notBoolean],
+    ["share.inAppBrowser.enabled", ["yes"], notBoolean],
     ["share.inAppBrowser.on", [true], "is not a known field: remove it, or use one of enabled"]
   ])
   accepts([
@@ -317,28 +326,28 @@ describe("share", () => {
 describe("integrity", () => {
   const rule = "integrity.stats.rules[0]"
   const webhook = "integrity.stats.webhook"
-  const noWebhook =
+  const notWebhook =
     "must be an https URL without user name and password (in development, http://localhost)"
   refuses([
-    ["integrity", [[]], noObject],
+    ["integrity", [[]], notObject],
     ["integrity.saves", [{}], "is not a known field: remove it, or use one of stats"],
-    ["integrity.stats", [null], noObject],
-    ["integrity.stats.rules", [{}], noList],
+    ["integrity.stats", [null], notObject],
+    ["integrity.stats.rules", [{}], notList],
     ["integrity.stats.rules", [many(129, () => ({ stat: "a" }))], "must have at most 128 entries"],
-    [`${rule}.stat`, ["A", ""], noKey],
+    [`${rule}.stat`, ["A", ""], notKey],
     [`${rule}.min`, ["0", null], "must be a number"],
     [`${rule}.max`, [Infinity], "must be a number"],
     [`${rule}.max`, [-1], "must be >= min (0)"],
     [`${rule}.step`, [1], "is not a known field: remove it, or use one of stat, min, max"],
     ["integrity.stats.maxSubmitsPerMinute", [0, 601, 1.5, "60"], integer(1, 600)],
-    [webhook, ["https://example.com"], noObject],
-    [`${webhook}.url`, [1], noString],
+    [webhook, ["https://example.com"], notObject],
+    [`${webhook}.url`, [1], notString],
     [
       `${webhook}.url`,
       ["", "example.com", "http://example.com", "ftp://example.com", "https://me:pw@example.com"],
-      noWebhook
+      notWebhook
     ],
-    [`${webhook}.url`, ["http://localhost.example.com", "http://127.0.0.2"], noWebhook],
+    [`${webhook}.url`, ["http://localhost.example.com", "http://127.0.0.2"], notWebhook],
     [`${webhook}.timeoutMs`, [99, 5001, 1000.5, "1500"], integer(100, 5000)],
     [`${webhook}.onFailure`, ["ignore"], 'must be one of "accept", "reject"'],
     [
@@ -361,7 +370,7 @@ describe("integrity", () => {
     [`${webhook}.url`, ["http://localhost:9000/verify", "http://127.0.0.1", "http://[::1]:1"]],
     [`${webhook}.timeoutMs`, [100, 5000]]
   ])
-  it("needs a stat in every rule", () => {
+  it("requires a stat in every rule", () => {
     assert.deepStrictEqual(problemsOf(without(fullest, `${rule}.stat`)), [
       `${rule}.stat: is required`
     ])

@@ -1,4 +1,4 @@
-/** Developers as callers: one handler behind two mounts, and only a project's members at one of them. */
+/** Developers as callers: the same handlers serve secret keys and project members. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -16,7 +16,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 const codeOf = ({ body }: Pick<Answer, "body">) => at(body, "error", "code") ?? "ok"
 
-/** Every operating endpoint of both mounts that a GET reads. */
+/** GET endpoints that exist for secret keys and for project members. */
 const paths = ["features", "integrity/webhook-secret"] as const
 
 const setUp = Effect.gen(function* () {
@@ -28,7 +28,7 @@ const setUp = Effect.gen(function* () {
 })
 
 layer(Node)("developers as callers", (it) => {
-  it.effect("an operating endpoint says the same to a key and to a member of the project", () =>
+  it.effect("returns the same response to a secret key and to a project member", () =>
     Effect.gen(function* () {
       const { developer, development, production, project, url } = yield* setUp
       for (const path of paths) {
@@ -46,7 +46,7 @@ layer(Node)("developers as callers", (it) => {
     })
   )
 
-  it.effect("a push names its developer, and a key sees what was pushed", () =>
+  it.effect("records the developer of a push, whose document a key can read", () =>
     Effect.gen(function* () {
       const { developer, development, project, url } = yield* setUp
       const config = `${project}/environments/development/config`
@@ -68,7 +68,7 @@ layer(Node)("developers as callers", (it) => {
     })
   )
 
-  it.effect("to everybody else the project is not there", () =>
+  it.effect("answers 404 to everybody else", () =>
     Effect.gen(function* () {
       const { developer, project, url } = yield* setUp
       const stranger = yield* makeDeveloper
@@ -89,7 +89,7 @@ layer(Node)("developers as callers", (it) => {
     })
   )
 
-  it.effect("only a session that is alive counts, and membership is asked after it", () =>
+  it.effect("rejects ended sessions before it checks membership", () =>
     Effect.gen(function* () {
       const { developer, development, project } = yield* setUp
       const features = `${project}/environments/development/features`
@@ -116,7 +116,7 @@ layer(Node)("developers as callers", (it) => {
 })
 
 layer(Node)("a developer's session", (it) => {
-  it.effect("lasts 30 days from its last use", () =>
+  it.effect("expires 30 days after its last use", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sessions = yield* DeveloperSessions

@@ -1,4 +1,4 @@
-/** Developers' accounts: signing up, signing in, the password (spec section 4.9, decisions 3.13.1). */
+/** Developer accounts: sign-up, sign-in, passwords and rate limits. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -35,7 +35,7 @@ const tokenOf = ({ body }: Answer) => at(body, "token")
 const signups = Effect.map(ask("GET", "/v1/platform/info"), ({ body }) => at(body, "signups"))
 
 layer(on({}))("a fresh service", (it) => {
-  it.effect("lets one developer in, however many come at once, and then nobody", () =>
+  it.effect("accepts exactly one of several concurrent first sign-ups, and then none", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* signups, "open")
       const answers = yield* Effect.forEach(
@@ -56,7 +56,7 @@ layer(on({}))("a fresh service", (it) => {
 })
 
 layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
-  it.effect("sign up, and their token says who they are", () =>
+  it.effect("sign up and get a token that identifies them", () =>
     Effect.gen(function* () {
       const answer = yield* signup({ email: " Ada@Example.COM ", password, name: " Ada " })
       const { developer } = Object(answer.body)
@@ -73,7 +73,7 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
     })
   )
 
-  it.effect("bad input is refused with where it is", () =>
+  it.effect("rejects invalid input with the path of the field", () =>
     Effect.gen(function* () {
       const email = "bad@example.com"
       for (const [body, path] of [
@@ -96,7 +96,7 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
     })
   )
 
-  it.effect("the password and the token are kept as hashes only", () =>
+  it.effect("stores only hashes of the password and the token", () =>
     Effect.gen(function* () {
       const token = tokenOf(yield* signup({ email: "hash@example.com", password }))
       const sql = yield* SqlClient.SqlClient
@@ -109,7 +109,7 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
     })
   )
 
-  it.effect("a failed sign-in says nothing about who has an account", () =>
+  it.effect("does not reveal through a failed sign-in whether an account exists", () =>
     Effect.gen(function* () {
       yield* signup({ email: "known@example.com", password })
       const external = yield* makeDeveloper
@@ -125,7 +125,7 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
     })
   )
 
-  it.effect("signing out ends this session and no other", () =>
+  it.effect("ends only the current session at sign-out", () =>
     Effect.gen(function* () {
       const one = tokenOf(yield* signup({ email: "two@example.com", password }))
       const two = tokenOf(yield* login("two@example.com"))
@@ -136,7 +136,7 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
     })
   )
 
-  it.effect("a new password needs the old one, and ends the other sessions", () =>
+  it.effect("requires the old password for a new one and ends the other sessions", () =>
     Effect.gen(function* () {
       const email = "change@example.com"
       const here = tokenOf(yield* signup({ email, password }))
@@ -158,27 +158,29 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
     })
   )
 
-  it.effect("an external identity goes with the password's word, the last way in stays", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const answer = yield* signup({ email: "linked@example.com", password })
-      const token = tokenOf(answer)
-      const developerId = String(at(answer.body, "developer", "id"))
-      yield* sql`insert into developer_identities values
+  it.effect(
+    "unlinks an external identity with the password, but never the last sign-in method",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const answer = yield* signup({ email: "linked@example.com", password })
+        const token = tokenOf(answer)
+        const developerId = String(at(answer.body, "developer", "id"))
+        yield* sql`insert into developer_identities values
         ('github', '1', ${developerId}, 'l@example.com', 'linked', '2026-01-01T00:00:00Z')`
-      const listed = yield* ask("GET", "/v1/developers/me/identities", { token })
-      const linkedAt = "2026-01-01T00:00:00.000Z"
-      const github = { provider: "github", email: "l@example.com", username: "linked", linkedAt }
-      assert.deepStrictEqual(listed.body, { identities: [github] })
-      const remove = (provider: string, body: unknown) =>
-        ask("DELETE", `/v1/developers/me/identities/${provider}`, { token, body })
-      assert.strictEqual(codeOf(yield* remove("github", {})), "invalid_credentials")
-      assert.strictEqual(codeOf(yield* remove("google", { password })), "not_found")
-      assert.deepStrictEqual((yield* remove("github", { password })).body, { identities: [] })
-    })
+        const listed = yield* ask("GET", "/v1/developers/me/identities", { token })
+        const linkedAt = "2026-01-01T00:00:00.000Z"
+        const github = { provider: "github", email: "l@example.com", username: "linked", linkedAt }
+        assert.deepStrictEqual(listed.body, { identities: [github] })
+        const remove = (provider: string, body: unknown) =>
+          ask("DELETE", `/v1/developers/me/identities/${provider}`, { token, body })
+        assert.strictEqual(codeOf(yield* remove("github", {})), "invalid_credentials")
+        assert.strictEqual(codeOf(yield* remove("google", { password })), "not_found")
+        assert.deepStrictEqual((yield* remove("github", { password })).body, { identities: [] })
+      })
   )
 
-  it.effect("what the platform offers is public", () =>
+  it.effect("publishes the platform's capabilities without a key", () =>
     Effect.gen(function* () {
       const { body } = yield* ask("GET", "/v1/platform/info")
       assert.strictEqual(at(body, "signups"), "open")
@@ -189,49 +191,54 @@ layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
   )
 })
 
-layer(on({ SVC_SIGNUPS: "invite", SVC_INVITE_CODES: codes.join(",") }))("invited", (it) => {
-  it.effect("a code makes one account; without a good one nothing is made", () =>
-    Effect.gen(function* () {
-      const [first, second] = codes
-      const email = "a@example.com"
-      assert.strictEqual(codeOf(yield* signup({ email, password })), "invalid_invite_code")
-      const bad = { email, password, inviteCode: "third-code-3" }
-      assert.strictEqual(codeOf(yield* signup(bad)), "invalid_invite_code")
-      const both = yield* Effect.forEach(
-        [email, "b@example.com"],
-        (each) => signup({ email: each, password, inviteCode: first }),
-        { concurrency: "unbounded" }
-      )
-      assert.sameMembers(both.map(codeOf), ["ok", "invite_code_used"])
-      const sql = yield* SqlClient.SqlClient
-      assert.lengthOf(yield* sql`select id from developers`, 1)
-      const last = { email: "c@example.com", password, inviteCode: second }
-      assert.strictEqual(codeOf(yield* signup(last)), "ok")
-    })
-  )
-})
+layer(on({ SVC_SIGNUPS: "invite", SVC_INVITE_CODES: codes.join(",") }))(
+  "sign-up by invitation",
+  (it) => {
+    it.effect("creates one account per invite code and none without a valid code", () =>
+      Effect.gen(function* () {
+        const [first, second] = codes
+        const email = "a@example.com"
+        assert.strictEqual(codeOf(yield* signup({ email, password })), "invalid_invite_code")
+        const bad = { email, password, inviteCode: "third-code-3" }
+        assert.strictEqual(codeOf(yield* signup(bad)), "invalid_invite_code")
+        const both = yield* Effect.forEach(
+          [email, "b@example.com"],
+          (each) => signup({ email: each, password, inviteCode: first }),
+          { concurrency: "unbounded" }
+        )
+        assert.sameMembers(both.map(codeOf), ["ok", "invite_code_used"])
+        const sql = yield* SqlClient.SqlClient
+        assert.lengthOf(yield* sql`select id from developers`, 1)
+        const last = { email: "c@example.com", password, inviteCode: second }
+        assert.strictEqual(codeOf(yield* signup(last)), "ok")
+      })
+    )
+  }
+)
 
-layer(on({ SVC_SIGNUPS: "open", SVC_THROTTLES: "on" }))("paces of developers", (it) => {
-  it.effect("an account takes ten wrong passwords from an address in a quarter of an hour", () =>
-    Effect.gen(function* () {
-      const email = "guessed@example.com"
-      const token = tokenOf(yield* signup({ email, password }))
-      for (let i = 0; i < 15; i++) assert.strictEqual(codeOf(yield* login(email)), "ok")
-      for (let i = 0; i < 10; i++) {
-        assert.strictEqual(codeOf(yield* login(email, "wrong")), "invalid_credentials")
-      }
-      const refused = yield* login(email)
-      assert.strictEqual(refused.status, 429)
-      assert.strictEqual(codeOf(refused), "rate_limited")
-      assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)
-      assert.strictEqual(codeOf(yield* login("other@example.com")), "invalid_credentials")
-      assert.strictEqual(codeOf(yield* me(token)), "ok")
-      yield* TestClock.adjust("2 minutes")
-      assert.strictEqual(codeOf(yield* login(email)), "ok")
-    })
+layer(on({ SVC_SIGNUPS: "open", SVC_THROTTLES: "on" }))("rate limits of developers", (it) => {
+  it.effect(
+    "refuses the 11th wrong password for an account from one address within 15 minutes",
+    () =>
+      Effect.gen(function* () {
+        const email = "guessed@example.com"
+        const token = tokenOf(yield* signup({ email, password }))
+        for (let i = 0; i < 15; i++) assert.strictEqual(codeOf(yield* login(email)), "ok")
+        for (let i = 0; i < 10; i++) {
+          assert.strictEqual(codeOf(yield* login(email, "wrong")), "invalid_credentials")
+        }
+        const refused = yield* login(email)
+        assert.strictEqual(refused.status, 429)
+        assert.strictEqual(codeOf(refused), "rate_limited")
+        assert.isAtLeast(Number(refused.headers.get("retry-after")), 1)
+        assert.strictEqual(codeOf(yield* login("other@example.com")), "invalid_credentials")
+        assert.strictEqual(codeOf(yield* me(token)), "ok")
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual(codeOf(yield* login(email)), "ok")
+      })
   )
 
-  it.effect("an address tries sixty passwords, whatever the accounts", () =>
+  it.effect("refuses the 61st wrong password from one address across accounts", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 hour")
       const tries = yield* Effect.forEach(
@@ -246,7 +253,7 @@ layer(on({ SVC_SIGNUPS: "open", SVC_THROTTLES: "on" }))("paces of developers", (
     })
   )
 
-  it.effect("an address makes ten accounts an hour", () =>
+  it.effect("refuses an eleventh sign-up from one address within an hour", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 hour")
       const made: Array<unknown> = []

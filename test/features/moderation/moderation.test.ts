@@ -1,4 +1,4 @@
-/** Bans over HTTP (spec sections 3, 4.8 and 5, decisions 3.3): what is refused, until when, to whom. */
+/** Bans over HTTP: their effect, expiry and limits, and who may ban. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -43,7 +43,7 @@ const setUp = Effect.gen(function* () {
 const rename = { displayName: "Other" }
 
 layer(Node)("bans", (it) => {
-  it.effect("stop writes at once, leave reads, and end the session at the next refresh", () =>
+  it.effect("reject writes at once, allow reads, and reject the next token refresh", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -83,7 +83,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("end by the clock, without anybody telling, and do not bring the session back", () =>
+  it.effect("expire without any request, and do not restore revoked sessions", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -108,7 +108,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("are lifted; unbanning who is not banned changes nothing", () =>
+  it.effect("are lifted by an unban, which changes nothing for other players", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -122,26 +122,24 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect(
-    "banning again replaces reason and end of the same ban; after its end it is another",
-    () =>
-      Effect.gen(function* () {
-        const { target } = yield* setUp
-        const ada = yield* guest(target, "Ada")
-        yield* ban(target, ada.id, { reason: "one", durationHours: 1 })
-        const first = yield* lastSanction(target, ada)
-        const again = yield* ban(target, ada.id, { reason: "two", publicNote: "Now for good." })
-        assert.deepInclude(again, { banReason: "two", banExpiresAt: null, revokedSessions: 0 })
-        assert.strictEqual(yield* lastSanction(target, ada), first)
-        yield* unban(target, ada.id)
-        yield* ban(target, ada.id)
-        assert.notStrictEqual(yield* lastSanction(target, ada), first)
-        const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
-        assert.strictEqual(at(body, "sanctions", "length"), 2)
-      })
+  it.effect("keep their id when an active ban is changed, and get a new one after expiry", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const ada = yield* guest(target, "Ada")
+      yield* ban(target, ada.id, { reason: "one", durationHours: 1 })
+      const first = yield* lastSanction(target, ada)
+      const again = yield* ban(target, ada.id, { reason: "two", publicNote: "Now for good." })
+      assert.deepInclude(again, { banReason: "two", banExpiresAt: null, revokedSessions: 0 })
+      assert.strictEqual(yield* lastSanction(target, ada), first)
+      yield* unban(target, ada.id)
+      yield* ban(target, ada.id)
+      assert.notStrictEqual(yield* lastSanction(target, ada), first)
+      const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
+      assert.strictEqual(at(body, "sanctions", "length"), 2)
+    })
   )
 
-  it.effect("are not for publishable keys, nor for players of another environment", () =>
+  it.effect("reject publishable keys and players of another environment", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -163,7 +161,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("take a reason and a note of 500 characters, and 0 to 8784 hours", () =>
+  it.effect("accept a reason and a note of 500 characters, and durations up to 8784 hours", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -187,7 +185,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("a developer bans until further notice, never for a time", () =>
+  it.effect("reject a duration from a developer", () =>
     Effect.gen(function* () {
       const { dashboard, developer, target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -207,24 +205,26 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("of many at once there is one; refreshing meanwhile saves no session", () =>
-    Effect.gen(function* () {
-      const { target } = yield* setUp
-      const ada = yield* guest(target, "Ada")
-      const [refreshed] = yield* Effect.all(
-        [
-          refresh(target, ada.refreshToken),
-          ...Array.from({ length: 8 }, (_, i) => ban(target, ada.id, { reason: `${i}` }))
-        ],
-        { concurrency: "unbounded" }
-      )
-      const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
-      assert.strictEqual(at(body, "sanctions", "length"), 1)
-      const token = String(at(refreshed, "body", "refreshToken") ?? ada.refreshToken)
-      assert.strictEqual(codeOf(yield* refresh(target, token)), "player_banned")
-      yield* unban(target, ada.id)
-      assert.strictEqual(codeOf(yield* refresh(target, token)), "session_revoked")
-    })
+  it.effect(
+    "are one ban when requested concurrently, and revoke sessions that refresh meanwhile",
+    () =>
+      Effect.gen(function* () {
+        const { target } = yield* setUp
+        const ada = yield* guest(target, "Ada")
+        const [refreshed] = yield* Effect.all(
+          [
+            refresh(target, ada.refreshToken),
+            ...Array.from({ length: 8 }, (_, i) => ban(target, ada.id, { reason: `${i}` }))
+          ],
+          { concurrency: "unbounded" }
+        )
+        const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
+        assert.strictEqual(at(body, "sanctions", "length"), 1)
+        const token = String(at(refreshed, "body", "refreshToken") ?? ada.refreshToken)
+        assert.strictEqual(codeOf(yield* refresh(target, token)), "player_banned")
+        yield* unban(target, ada.id)
+        assert.strictEqual(codeOf(yield* refresh(target, token)), "session_revoked")
+      })
   )
 })
 
@@ -232,7 +232,7 @@ layer(Node)("the player of a token", (it) => {
   const verify = (target: TestTarget, token: unknown) =>
     operate(target, "POST", "players/verify-token", { token })
 
-  it.effect("is told to servers, banned or not", () =>
+  it.effect("is returned to servers, banned or not", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -244,27 +244,29 @@ layer(Node)("the player of a token", (it) => {
     })
   )
 
-  it.effect("is not told for a token that expired, is of another environment, or is none", () =>
-    Effect.gen(function* () {
-      const { production, target } = yield* setUp
-      const ada = yield* guest(target, "Ada")
-      const [head = "", body = "", mark = ""] = ada.accessToken.split(".")
-      for (const garbled of [
-        "",
-        "x",
-        `${head}.${body}.${"A".repeat(mark.length)}`,
-        "x".repeat(9000)
-      ]) {
-        const answer = yield* verify(target, garbled)
-        assert.strictEqual(answer.status, 401, garbled.slice(0, 40))
-        assert.strictEqual(codeOf(answer), "invalid_token")
-      }
-      assert.strictEqual((yield* verify(target, 7)).status, 400)
-      assert.strictEqual(codeOf(yield* verify(production, ada.accessToken)), "token_expired")
-      yield* TestClock.adjust("15 minutes")
-      const late = yield* verify(target, ada.accessToken)
-      assert.strictEqual(late.status, 401)
-      assert.strictEqual(codeOf(late), "token_expired")
-    })
+  it.effect(
+    "is not returned for expired tokens, tokens of another environment and other text",
+    () =>
+      Effect.gen(function* () {
+        const { production, target } = yield* setUp
+        const ada = yield* guest(target, "Ada")
+        const [head = "", body = "", mark = ""] = ada.accessToken.split(".")
+        for (const garbled of [
+          "",
+          "x",
+          `${head}.${body}.${"A".repeat(mark.length)}`,
+          "x".repeat(9000)
+        ]) {
+          const answer = yield* verify(target, garbled)
+          assert.strictEqual(answer.status, 401, garbled.slice(0, 40))
+          assert.strictEqual(codeOf(answer), "invalid_token")
+        }
+        assert.strictEqual((yield* verify(target, 7)).status, 400)
+        assert.strictEqual(codeOf(yield* verify(production, ada.accessToken)), "token_expired")
+        yield* TestClock.adjust("15 minutes")
+        const late = yield* verify(target, ada.accessToken)
+        assert.strictEqual(late.status, 401)
+        assert.strictEqual(codeOf(late), "token_expired")
+      })
   )
 })

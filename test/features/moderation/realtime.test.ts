@@ -1,6 +1,6 @@
 /**
- * What a ban, an age group and a deletion mean for what is alive: sockets, seats, channels, tickets
- * (spec sections 3 and 6, decisions 3.7.8, 3.8.2, 3.9.6).
+ * Effects of bans, age groups and deletions on live sockets, seats, channels
+ * and tickets.
  */
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
@@ -19,7 +19,7 @@ const ok = Effect.fnUntraced(function* (player: OnlinePlayer, frame: object) {
   return reply
 })
 
-/** Two players in a room and in a managed channel. */
+/** Puts two players into a room and a server-managed channel. */
 const together = Effect.gen(function* () {
   const app = yield* TestApp
   const channel = yield* uniqueName
@@ -40,7 +40,7 @@ const closedWith = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, code: 
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (it) => {
-  it.effect("closes the socket with 4003; room and channel see the player leave, once", () =>
+  it.effect("closes the socket with 4003, and room and channel report the departure once", () =>
     Effect.gen(function* () {
       const { ada, app, bob, channel } = yield* together
       yield* ban(app, ada.id)
@@ -75,7 +75,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     })
   )
 
-  it.effect("lets no new socket in, until it is lifted", () =>
+  it.effect("rejects new sockets until it is lifted", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")
@@ -87,12 +87,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     })
   )
 
-  it.effect("takes the ticket out of its queue: nobody is matched with a banned player", () =>
+  it.effect("removes the player's ticket, so that nobody is matched with a banned player", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
       yield* ada.socket.say({ t: "quickMatch", mode: "default", rid: "q" })
-      // Asked after it: the ticket is in its queue by now.
+      // This command follows the ticket, which is therefore in its queue by now.
       const twice = yield* ada.socket.ask({ t: "quickMatch", mode: "default" })
       assert.strictEqual(at(twice, "error", "code"), "already_matching")
       yield* ban(app, ada.id)
@@ -110,7 +110,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     })
   )
 
-  it.effect("finds a player whatever it is doing: coming, refreshing, playing", () =>
+  it.effect("disconnects a player who is connecting, refreshing or playing", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const attempt = Effect.gen(function* () {
@@ -135,7 +135,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age gro
   const setAge = (app: TestApp["Service"], playerId: string, band: unknown) =>
     operate(app, "PUT", `players/${playerId}/age`, { band })
 
-  it.effect("is set by the operator, to any band, and answers what follows from it", () =>
+  it.effect("is set to any band by the operator, and returns the resulting capabilities", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")
@@ -165,7 +165,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age gro
     })
   )
 
-  it.effect("of a child takes it out of the channels of players at once", () =>
+  it.effect("of a child removes the player from player-created channels at once", () =>
     Effect.gen(function* () {
       const { ada, app, bob, channel } = yield* together
       const made = yield* ok(bob, { t: "channelCreate" })
@@ -199,7 +199,7 @@ const Listening = Layer.mergeAll(
 ).pipe(Layer.provide(DatabaseLive))
 
 layer(Listening, { timeout: "60 seconds", excludeTestServices: true })("a node", (it) => {
-  it.effect("that could not listen when a player was banned closes its socket once it can", () =>
+  it.effect("closes a banned player's socket after it missed the notification", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const sql = yield* SqlClient.SqlClient

@@ -1,4 +1,4 @@
-/** The rules of bans and appeals as pure functions (spec section 3, decisions 3.3). */
+/** The pure rules of bans and appeals, tested with random sequences of events. */
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Result } from "effect"
 import * as fc from "fast-check"
@@ -16,7 +16,7 @@ const player = {
 
 const at = (millis: number) => DateTime.makeUnsafe(millis)
 
-/** What may happen, each some time after the last. */
+/** Random events, each some time after the previous one. */
 const step = fc.record({
   after: fc.nat(100),
   act: fc.oneof(
@@ -46,7 +46,7 @@ const outcome = (
     ? { last: result.success, refusal: undefined }
     : { last, refusal: result.failure._tag }
 
-/** The life of a player's bans; ids count the steps, hours are milliseconds. */
+/** Applies events to a player's bans; ids count the steps, and an hour is a millisecond. */
 const live = ({ last }: Life, act: Act, n: number, now: DateTime.Utc): Life => {
   if (act.t === "ban") {
     const expiresAt = act.hours === null ? null : DateTime.add(now, { milliseconds: act.hours })
@@ -104,7 +104,7 @@ const check = (before: Life, after: Life, act: Act, now: DateTime.Utc): void => 
 }
 
 describe("the rules of bans", () => {
-  it("hold whatever happens, in whatever order", () => {
+  it("keep their invariants for any sequence of events", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         let now = 0
@@ -120,10 +120,10 @@ describe("the rules of bans", () => {
     )
   })
 
-  it("a ban is over in the millisecond of its end, and with it its appeal is accepted", () => {
+  it("end a ban at its expiry millisecond and accept its open appeal", () => {
     const banned = live(begin, { t: "ban", hours: 10 }, 1, at(0))
     const { last } = live(banned, { t: "appeal" }, 2, at(1))
-    if (last === undefined) return assert.fail("There is no ban")
+    if (last === undefined) return assert.fail("Expected a ban")
     assert.isTrue(isActive(last, at(9)))
     assert.isFalse(isActive(last, at(10)))
     assert.deepInclude(closeExpiredAppeal(last, at(10)), {

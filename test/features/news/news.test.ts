@@ -1,4 +1,4 @@
-/** News by mail: who may be asked, and what is kept (spec section 2.2, decisions 3.2.14). */
+/** Opt-in for news by email: availability and stored choices. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -14,7 +14,7 @@ import { codeOf, play } from "../../support/moderation-calls.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
-/** An environment with this config, and a player of it. */
+/** Creates an environment with a config and a player. */
 const playerOf = Effect.fnUntraced(function* (document: object) {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
@@ -32,7 +32,7 @@ const enabled = ({ publishableKey, url }: TestTarget) =>
 const choose = (target: TestTarget, player: TestPlayer, optIn: unknown) =>
   play(target, player, "PUT", "news/opt-in", { optIn })
 
-/** What is stored of a player's choice. */
+/** The stored choice of a player. */
 const stored = Effect.fnUntraced(function* ({ id }: TestPlayer) {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`select news_opt_in, news_chosen_at from players where id = ${id}`
@@ -40,7 +40,7 @@ const stored = Effect.fnUntraced(function* ({ id }: TestPlayer) {
 })
 
 layer(Node)("the news opt-in", (it) => {
-  it.effect("is there by default, and keeps the choice with its time", () =>
+  it.effect("is offered by default and stores the choice with its time", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf({})
       assert.deepStrictEqual(yield* enabled(target), { enabled: true })
@@ -54,7 +54,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("does nothing where it is removed, in apps for kids, and for children", () =>
+  it.effect("stores nothing when it is disabled, in apps for kids, and for children", () =>
     Effect.gen(function* () {
       for (const [document, offered] of [
         [{ svcNews: { optIn: false } }, false],
@@ -70,7 +70,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("is for a player who has declared to be no child", () =>
+  it.effect("accepts a player who declared an age above the child band", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf({ audience: "mixed" })
       yield* play(target, ada, "PUT", "social/age", { band: "teen" })
@@ -82,7 +82,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("leaves what was chosen before as it is while it is removed", () =>
+  it.effect("keeps an earlier choice while it is disabled", () =>
     Effect.gen(function* () {
       const { ada, target, tenant } = yield* playerOf({})
       yield* choose(target, ada, true)
@@ -92,7 +92,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("takes a yes or a no, from a player", () =>
+  it.effect("accepts a boolean from a signed-in player", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf({})
       for (const optIn of ["yes", 1, null, undefined]) {

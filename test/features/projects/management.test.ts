@@ -1,4 +1,4 @@
-/** Projects as their members manage them (spec section 4.9, decisions 3.13.3). */
+/** Project management by members: creation, renaming, keys, limits and access. */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -11,9 +11,9 @@ import { ask, codeOf } from "../../support/developer-requests.ts"
 import { addressOfNode, makeDeveloper, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
-const Paced = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
+const RateLimited = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
 
-/** A developer with a project that was made over HTTP. */
+/** Creates a developer with a project over HTTP. */
 const setUp = Effect.fnUntraced(function* (name = "Sky Race") {
   const developer = yield* makeDeveloper
   const { body } = yield* ask(developer, "POST", "/v1/projects", { name })
@@ -32,7 +32,7 @@ const opens = (key: string, url?: string) =>
   })
 
 layer(Node)("projects", (it) => {
-  it.effect("a new one has two environments, and keys that are shown once", () =>
+  it.effect("creates a project with two environments and shows its secret keys once", () =>
     Effect.gen(function* () {
       const { developer, keyOf, path, project } = yield* setUp("  Sky Race ")
       assert.strictEqual(at(project, "name"), "Sky Race")
@@ -53,28 +53,39 @@ layer(Node)("projects", (it) => {
     })
   )
 
-  it.effect("a name is 1 to 80 characters, and not one of the service or its staff", () =>
-    Effect.gen(function* () {
-      const { developer, path } = yield* setUp()
-      const reserved = ["Svc", "S.V.C", "svc studio", "$vc", "Player Backend", "ADMIN", "Adm1n"]
-      const others = ["Official Support", "the support team", "S\u00fapport", "staff"]
-      for (const name of [...reserved, ...others]) {
-        const made = yield* ask(developer, "POST", "/v1/projects", { name })
-        assert.strictEqual(codeOf(made), "name_reserved", name)
-        assert.strictEqual(made.status, 400)
-        assert.strictEqual(codeOf(yield* ask(developer, "PATCH", path, { name })), "name_reserved")
-      }
-      for (const name of ["", "  ", "a".repeat(81), "a\u0000b", 7, undefined]) {
-        const made = yield* ask(developer, "POST", "/v1/projects", { name })
-        assert.strictEqual(codeOf(made), "invalid_request", String(name))
-      }
-      for (const name of ["Admin Tycoon", "Support Group Simulator", "a".repeat(80), "東京", "!"]) {
-        assert.strictEqual(codeOf(yield* ask(developer, "POST", "/v1/projects", { name })), "ok")
-      }
-    })
+  it.effect(
+    "accepts names of 1 to 80 characters and rejects names of the service or its staff",
+    () =>
+      Effect.gen(function* () {
+        const { developer, path } = yield* setUp()
+        const reserved = ["Svc", "S.V.C", "svc studio", "$vc", "Player Backend", "ADMIN", "Adm1n"]
+        const others = ["Official Support", "the support team", "S\u00fapport", "staff"]
+        for (const name of [...reserved, ...others]) {
+          const made = yield* ask(developer, "POST", "/v1/projects", { name })
+          assert.strictEqual(codeOf(made), "name_reserved", name)
+          assert.strictEqual(made.status, 400)
+          assert.strictEqual(
+            codeOf(yield* ask(developer, "PATCH", path, { name })),
+            "name_reserved"
+          )
+        }
+        for (const name of ["", "  ", "a".repeat(81), "a\u0000b", 7, undefined]) {
+          const made = yield* ask(developer, "POST", "/v1/projects", { name })
+          assert.strictEqual(codeOf(made), "invalid_request", String(name))
+        }
+        for (const name of [
+          "Admin Tycoon",
+          "Support Group Simulator",
+          "a".repeat(80),
+          "東京",
+          "!"
+        ]) {
+          assert.strictEqual(codeOf(yield* ask(developer, "POST", "/v1/projects", { name })), "ok")
+        }
+      })
   )
 
-  it.effect("a rename says what the name was, and leaves the slug", () =>
+  it.effect("renames a project, returns the previous name and keeps the slug", () =>
     Effect.gen(function* () {
       const { developer, path, project } = yield* setUp("One")
       const renamed = yield* ask(developer, "PATCH", path, { name: " Two " })
@@ -88,7 +99,7 @@ layer(Node)("projects", (it) => {
     })
   )
 
-  it.effect("to who is not a member nothing of it is there", () =>
+  it.effect("answers 404 to developers who are not members", () =>
     Effect.gen(function* () {
       const { developer, path, project } = yield* setUp()
       const stranger = yield* makeDeveloper
@@ -121,7 +132,7 @@ layer(Node)("projects", (it) => {
     })
   )
 
-  it.effect("a developer has so many projects, an environment so many keys", () =>
+  it.effect("limits the projects of a developer and the keys of an environment", () =>
     Effect.gen(function* () {
       const { developer, path } = yield* setUp()
       const sql = yield* SqlClient.SqlClient
@@ -147,35 +158,37 @@ layer(Node)("projects", (it) => {
 })
 
 layer(Node)("keys of a project", (it) => {
-  it.effect("a new one works at once, and a revoked one on no node within a second", () =>
-    Effect.gen(function* () {
-      const { developer, path } = yield* setUp()
-      const other = yield* Layer.build(Layer.fresh(nodeWith()))
-      const { address } = Context.get(other, HttpServer.HttpServer)
-      const there = `http://127.0.0.1:${"port" in address ? address.port : 0}`
-      const kind = { kind: "publishable" }
-      const made = yield* ask(developer, "POST", `${path}/environments/development/keys`, kind)
-      const plain = String(at(made.body, "plain"))
-      const id = String(at(made.body, "key", "id"))
-      assert.strictEqual(at(made.body, "key", "prefix"), plain.slice(0, 8))
-      assert.strictEqual(yield* opens(plain), "ok")
-      assert.strictEqual(yield* opens(plain, there), "ok")
-      const revoked = yield* ask(developer, "DELETE", `${path}/keys/${id}`)
-      assert.strictEqual(at(revoked.body, "key", "id"), id)
-      assert.strictEqual(at(revoked.body, "key", "revokedAt"), "1970-01-01T00:00:00.000Z")
-      assert.strictEqual(yield* opens(plain), "invalid_key")
-      yield* opens(plain, there).pipe(
-        Effect.repeat({ until: (code) => code === "invalid_key" }),
-        TestClock.withLive,
-        Effect.timeout("1 second")
-      )
-      const again = yield* ask(developer, "DELETE", `${path}/keys/${id}`)
-      assert.deepStrictEqual(again.body, revoked.body)
-      assert.notInclude(JSON.stringify((yield* ask(developer, "GET", path)).body), id)
-    })
+  it.effect(
+    "activates a new key at once and disables a revoked one on all nodes within a second",
+    () =>
+      Effect.gen(function* () {
+        const { developer, path } = yield* setUp()
+        const other = yield* Layer.build(Layer.fresh(nodeWith()))
+        const { address } = Context.get(other, HttpServer.HttpServer)
+        const there = `http://127.0.0.1:${"port" in address ? address.port : 0}`
+        const kind = { kind: "publishable" }
+        const made = yield* ask(developer, "POST", `${path}/environments/development/keys`, kind)
+        const plain = String(at(made.body, "plain"))
+        const id = String(at(made.body, "key", "id"))
+        assert.strictEqual(at(made.body, "key", "prefix"), plain.slice(0, 8))
+        assert.strictEqual(yield* opens(plain), "ok")
+        assert.strictEqual(yield* opens(plain, there), "ok")
+        const revoked = yield* ask(developer, "DELETE", `${path}/keys/${id}`)
+        assert.strictEqual(at(revoked.body, "key", "id"), id)
+        assert.strictEqual(at(revoked.body, "key", "revokedAt"), "1970-01-01T00:00:00.000Z")
+        assert.strictEqual(yield* opens(plain), "invalid_key")
+        yield* opens(plain, there).pipe(
+          Effect.repeat({ until: (code) => code === "invalid_key" }),
+          TestClock.withLive,
+          Effect.timeout("1 second")
+        )
+        const again = yield* ask(developer, "DELETE", `${path}/keys/${id}`)
+        assert.deepStrictEqual(again.body, revoked.body)
+        assert.notInclude(JSON.stringify((yield* ask(developer, "GET", path)).body), id)
+      })
   )
 
-  it.effect("the last of a kind may be revoked, and another one made", () =>
+  it.effect("allows revoking the last key of a kind and creating another", () =>
     Effect.gen(function* () {
       const { developer, keyOf, path, project } = yield* setUp()
       for (const key of [0, 1]) {
@@ -194,7 +207,7 @@ layer(Node)("keys of a project", (it) => {
     })
   )
 
-  it.effect("say when they were last used", () =>
+  it.effect("reports when a key was last used", () =>
     Effect.gen(function* () {
       const { developer, keyOf, path } = yield* setUp()
       const usage = yield* Usage
@@ -211,8 +224,8 @@ layer(Node)("keys of a project", (it) => {
   )
 })
 
-layer(Paced)("paces of projects", (it) => {
-  it.effect("a project changes its name twenty times an hour", () =>
+layer(RateLimited)("rate limits of projects", (it) => {
+  it.effect("refuses the 21st rename of a project within an hour", () =>
     Effect.gen(function* () {
       const { developer, path } = yield* setUp()
       const rename = (name: string) => ask(developer, "PATCH", path, { name })
@@ -221,7 +234,7 @@ layer(Paced)("paces of projects", (it) => {
       assert.strictEqual(refused.status, 429)
       assert.strictEqual(codeOf(refused), "rate_limited")
       assert.strictEqual(refused.headers.get("retry-after"), "180")
-      // What changes nothing does not count.
+      // A rename to the current name does not count.
       assert.strictEqual(codeOf(yield* rename("Name 19")), "ok")
       const other = yield* setUp()
       const renamed = yield* ask(other.developer, "PATCH", other.path, { name: "Other" })

@@ -1,4 +1,4 @@
-/** A project that is removed leaves nothing: no row, no key, no connection (spec section 4.9). */
+/** Removal of a project deletes its rows and keys and closes its connections. */
 import { assert, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
@@ -13,8 +13,8 @@ const Sql = Layer.unwrap(
   Effect.map(TestDatabase, ({ url }) => PgClient.layer({ url: Redacted.make(url) }))
 )
 
-/** Tables with rows of a project or of its environments, by any column that names one. */
-const leftovers = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
+/** Tables that still have rows of a project or of its environments. */
+const tablesWithRows = Effect.fnUntraced(function* (ids: ReadonlyArray<string>) {
   const sql = yield* PgClient.PgClient
   const columns = yield* sql<{ table_name: string; column_name: string }>`
     select table_name, column_name from information_schema.columns
@@ -49,8 +49,8 @@ const document = {
   multiplayer: { modes: [{ key: "duel", title: "Duel", minPlayers: 2, maxPlayers: 2 }] }
 }
 
-/** Two players online in an environment: a room, channels, a ticket, and rows of every kind. */
-const enliven = Effect.fnUntraced(function* (target: TestTarget) {
+/** Creates two online players, a room, channels, a ticket, and rows of every kind. */
+const populate = Effect.fnUntraced(function* (target: TestTarget) {
   const { publishableKey, secretKey, url } = target
   yield* configure(target, document)
   const ada = yield* goOnline(target, yield* guest(target, "Ada"))
@@ -71,7 +71,7 @@ const enliven = Effect.fnUntraced(function* (target: TestTarget) {
   return { ada, bob }
 })
 
-/** A new project, and its development environment. */
+/** Creates a project and returns its development environment. */
 const makeProject = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const { app, ask } = yield* setUp
@@ -90,10 +90,10 @@ const makeProject = Effect.gen(function* () {
 })
 
 layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", (it) => {
-  it.effect("shows what is alive of it on all nodes", () =>
+  it.effect("shows the live rooms, queues and channels of all nodes", () =>
     Effect.gen(function* () {
       const { app, see, target } = yield* makeProject
-      const { ada } = yield* enliven(target)
+      const { ada } = yield* populate(target)
       const isWhole = (view: unknown) =>
         at(view, "connections") === 2 &&
         at(view, "rooms", 0, "connected") === 1 &&
@@ -101,7 +101,7 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
         at(view, "queues", 0, "waiting") === 1
       const view = yield* app.eventually(
         Effect.map(see("realtime"), (body) => (isWhole(body) ? body : undefined)),
-        "the live view shows everybody"
+        "the live view shows both players"
       )
       assert.deepInclude(at(view, "rooms", 0), {
         mode: "duel",
@@ -119,16 +119,16 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
     })
   )
 
-  it.effect("that is removed leaves no row but its log, no key and no connection", () =>
+  it.effect("leaves only audit rows after its removal, and closes its keys and connections", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const { app, ask, id, ids, target } = yield* makeProject
-      const { ada, bob } = yield* enliven(target)
-      const left = Effect.provideService(Effect.orDie(leftovers(ids)), PgClient.PgClient, sql)
+      const { ada, bob } = yield* populate(target)
+      const left = Effect.provideService(Effect.orDie(tablesWithRows(ids)), PgClient.PgClient, sql)
       const expected = ["rooms", "channels", "saves", "stats", "live_reports", "player_days"]
       yield* app.eventually(
         Effect.map(left, (tables) => expected.every((table) => tables.includes(table))),
-        "everything is stored"
+        "all rows are stored"
       )
 
       const removed = yield* ask("DELETE", `/${id}`)
@@ -143,9 +143,9 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
       }
       yield* app.eventually(
         Effect.map(left, (tables) => tables.join() === "audit"),
-        "no row is left but those of the log"
+        "only audit rows are left"
       )
-      // The other project goes on.
+      // The other project keeps working.
       assert.strictEqual(codeOf(yield* ask("GET", `/${app.project}`)), "ok")
       yield* goOnline(app, yield* guest(app))
     })

@@ -1,4 +1,4 @@
-/** The demo project: made once, by one process, in development only (design section 7). */
+/** The demo project: one process creates it once, outside production only. */
 import { assert, layer } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Layer, Path, Schema } from "effect"
@@ -14,7 +14,7 @@ type Env = Readonly<Record<string, string>>
 
 const Json = Schema.fromJsonString(Schema.Unknown)
 
-/** A node that seeds before it starts; every start is a new process's. */
+/** Starts a node that seeds first; each start simulates a new process. */
 const start = (env: Env) =>
   Layer.build(Layer.fresh(SeedLive.pipe(Layer.provideMerge(coreOfNode(env)))))
 
@@ -49,7 +49,7 @@ const none = { projects: 0, environments: 0, keys: 0, developers: 0, configs: 0 
 const one = { projects: 1, environments: 2, keys: 4, developers: 1, configs: 1 }
 
 layer(NodeServices.layer)("seed", (it) => {
-  it.effect("several processes that start together make one project", () =>
+  it.effect("creates one project when several processes start together", () =>
     Effect.gen(function* () {
       const dataDir = yield* newDataDir
       const env = { SVC_DATA_DIR: dataDir }
@@ -78,7 +78,7 @@ layer(NodeServices.layer)("seed", (it) => {
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it.effect("a later start changes nothing but the address", () =>
+  it.effect("updates only the base URL at a later start", () =>
     Effect.gen(function* () {
       const dataDir = yield* newDataDir
       yield* start({ SVC_DATA_DIR: dataDir })
@@ -86,13 +86,13 @@ layer(NodeServices.layer)("seed", (it) => {
       yield* start({ SVC_DATA_DIR: dataDir, SVC_BASE_URL: "http://localhost:9000/" })
       const { keys: after } = yield* readKeys(dataDir)
       assert.deepStrictEqual(after, { ...Object(before), baseUrl: "http://localhost:9000" })
-      // Another data directory knows no keys, and makes none.
+      // A start with another data directory writes no key file.
       yield* start({ SVC_DATA_DIR: yield* newDataDir })
       assert.deepStrictEqual(yield* countsOf, one)
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it.effect("only offered features are turned on", () =>
+  it.effect("enables only offered features", () =>
     Effect.gen(function* () {
       const dataDir = yield* newDataDir
       const node = yield* start({ SVC_DATA_DIR: dataDir, SVC_FEATURES: "multiplayer" })
@@ -110,7 +110,7 @@ layer(NodeServices.layer)("seed", (it) => {
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it.effect("keys that cannot be written are not made either", () =>
+  it.effect("creates no project when the key file cannot be written", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
@@ -124,7 +124,7 @@ layer(NodeServices.layer)("seed", (it) => {
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it.effect("production seeds nothing", () =>
+  it.effect("seeds nothing in production", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const dataDir = yield* newDataDir
@@ -134,7 +134,7 @@ layer(NodeServices.layer)("seed", (it) => {
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it.effect("the developer's password is kept as an argon2id hash", () =>
+  it.effect("stores the developer's password as an argon2id hash", () =>
     Effect.gen(function* () {
       const dataDir = yield* newDataDir
       yield* start({ SVC_DATA_DIR: dataDir })

@@ -1,4 +1,4 @@
-/** What a project's members see of an environment (spec section 4.9, decisions 3.13.4-5). */
+/** The dashboard's reads of an environment: players and overview. */
 import { assert, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -39,7 +39,7 @@ const namesOf = (body: unknown) => {
 }
 
 layer(Node)("players of an environment", (it) => {
-  it.effect("are listed the newest first, a page at a time, each once", () =>
+  it.effect("are listed newest first in pages without duplicates", () =>
     Effect.gen(function* () {
       const { production, see, target } = yield* setUp
       for (const name of ["a", "b", "c", "d", "e"]) {
@@ -60,7 +60,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("are found by id or by what the name begins with, and by nothing else", () =>
+  it.effect("are found by id or name prefix only", () =>
     Effect.gen(function* () {
       const { production, see, seeElsewhere, target } = yield* setUp
       const ada = yield* guest(target, "Ada 100%")
@@ -85,7 +85,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("are found by their exact email, and one shows it", () =>
+  it.effect("are found by exact email, which the detail shows", () =>
     Effect.gen(function* () {
       const { development, production, see, seeElsewhere, target } = yield* setUp
       for (const tenant of [development, production]) {
@@ -118,7 +118,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("found by name come by name, a page at a time, each once", () =>
+  it.effect("are ordered by name in a name search, in pages without duplicates", () =>
     Effect.gen(function* () {
       const { see, target } = yield* setUp
       for (const name of ["bea", "Bob", "bob", "Ben", "bob ", "Ada", "B"]) {
@@ -142,7 +142,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("bad searches are refused", () =>
+  it.effect("rejects invalid searches", () =>
     Effect.gen(function* () {
       const { see } = yield* setUp
       for (const query of [
@@ -159,7 +159,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("one is shown with saves, stats and sessions", () =>
+  it.effect("shows a player with saves, stats and sessions", () =>
     Effect.gen(function* () {
       const { development, production, see, target } = yield* setUp
       const stats = [{ key: "score", title: "Score" }]
@@ -206,7 +206,7 @@ layer(Node)("players of an environment", (it) => {
 })
 
 layer(Node)("the overview of an environment", (it) => {
-  it.effect("counts the others when a player goes while it is counted", () =>
+  it.effect("counts the other players when one is deleted during the count", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { development, see, target } = yield* setUp
@@ -237,7 +237,7 @@ layer(Node)("the overview of an environment", (it) => {
   )
 
   it.effect(
-    "counts players, and each of them once a day, whichever node saw it",
+    "counts each active player once a day, whichever node reports it",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -272,7 +272,7 @@ layer(Node)("the overview of an environment", (it) => {
         assert.sameMembers(kinds, ["publishable", "secret"])
         assert.isUndefined(at(body, "keys", 2))
       }),
-    // The clock passes every wake-up of the service on its way.
+    // Advancing the clock runs every timer of the service on the way.
     60_000
   )
 })

@@ -1,4 +1,4 @@
-/** Cloud saves over HTTP (spec section 4.3, decisions 3.4.1-3). */
+/** Cloud saves over HTTP: versions, limits and ownership. */
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -13,7 +13,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const saves = { features: { saves: true } }
 
 layer(Node)("saves", (it) => {
-  it.effect("what was written is listed and read, with version, size and time", () =>
+  it.effect("lists and reads a written save with version, size and time", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(saves)
       const data = { level: 3, name: "Zoë", items: [1, null, { a: true }] }
@@ -39,7 +39,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("ifVersion lets only the writer go on that has read the newest", () =>
+  it.effect("rejects writes with an outdated ifVersion", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(saves)
       const put = (data: unknown, ifVersion?: number) =>
@@ -59,7 +59,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("versions go on growing when a deleted save is written again", () =>
+  it.effect("continues the version when a deleted save is written again", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(saves)
       const path = "/v1/saves/s"
@@ -85,7 +85,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("names what a key, a version and a body may not be", () =>
+  it.effect("rejects invalid keys, versions and bodies", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(saves)
       for (const key of [
@@ -134,7 +134,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("a save holds 1 MiB of JSON and not a byte more, whatever white space is around", () =>
+  it.effect("limits a save to 1 MiB of JSON, not counting white space", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(saves)
       const limit = 1_048_576
@@ -156,7 +156,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("a player has 100 saves, however many are made at once", () =>
+  it.effect("limits a player to 100 saves under concurrent writes", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(saves)
       const answers = yield* Effect.forEach(
@@ -174,7 +174,7 @@ layer(Node)("saves", (it) => {
         assert.deepStrictEqual(detailsOf(answer), { limit: 100 })
       }
       const [kept] = keys
-      // Those that are there may still be written, and a deleted one makes room.
+      // Existing saves remain writable, and a deletion frees a slot.
       assert.strictEqual((yield* player.ask("PUT", `/v1/saves/${kept}`, { data: 1 })).status, 200)
       assert.strictEqual((yield* player.ask("PUT", "/v1/saves/new", { data: 1 })).status, 409)
       assert.strictEqual((yield* player.ask("DELETE", `/v1/saves/${kept}`)).status, 200)
@@ -184,7 +184,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("are nobody else's", () =>
+  it.effect("hides a save from other players", () =>
     Effect.gen(function* () {
       const { newPlayer, player } = yield* newGame(saves)
       const other = yield* newPlayer
@@ -198,7 +198,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("while the feature is off, nothing is read: not even the body", () =>
+  it.effect("does not read the body while the feature is off", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame({})
       for (const [method, path, body] of [
@@ -218,7 +218,7 @@ layer(Node)("saves", (it) => {
     })
   )
 
-  it.effect("a player who is gone cannot write", () =>
+  it.effect("rejects writes of a deleted player", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(saves)
@@ -232,7 +232,7 @@ layer(Node)("saves", (it) => {
 })
 
 layer(SaveRepository.layer.pipe(Layer.provideMerge(Node)))("deleted saves", (it) => {
-  it.effect("are forgotten where they are very many, and their versions are not", () =>
+  it.effect("are swept when there are many, while their versions continue", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* SaveRepository
@@ -249,7 +249,7 @@ layer(SaveRepository.layer.pipe(Layer.provideMerge(Node)))("deleted saves", (it)
       assert.strictEqual(yield* rowsLeft, 2)
       yield* sql`update save_counts set deleted = 1001 where player_id = ${player.id}`
       yield* rows.sweep(soon)
-      // A write that is under way may not have seen the floor yet.
+      // A running write may not have seen the new floor yet.
       assert.strictEqual(yield* rowsLeft, 2)
       yield* rows.sweep(soon)
       assert.strictEqual(yield* rowsLeft, 1)

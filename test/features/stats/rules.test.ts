@@ -1,4 +1,4 @@
-/** The pure rules of stats: periods, also on days that clocks are changed, and the checks of values. */
+/** The pure rules of stats: periods, also across daylight saving changes, and value checks. */
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Result } from "effect"
 import * as fc from "fast-check"
@@ -29,14 +29,14 @@ const zones = [
 const dayMillis = 86_400_000
 
 describe("periods", () => {
-  it("begin at midnight of the zone, the week on Monday, the month on its first", () => {
+  it("begin at local midnight: weeks on Monday, months on the first", () => {
     for (const [zone, iso, expected] of [
       ["UTC", "2026-11-20T23:59:59.999Z", "2026-11-20 2026-11-16 2026-11-01"],
       ["UTC", "2026-11-21T00:00:00.000Z", "2026-11-21 2026-11-16 2026-11-01"],
       // A Sunday is the last day of its week; a Monday the first.
       ["UTC", "2026-11-22T12:00:00.000Z", "2026-11-22 2026-11-16 2026-11-01"],
       ["UTC", "2026-11-23T00:00:00.000Z", "2026-11-23 2026-11-23 2026-11-01"],
-      // A week over the end of a year belongs to its Monday.
+      // A week across a year's end starts on its Monday.
       ["UTC", "2027-01-01T00:00:00.000Z", "2027-01-01 2026-12-28 2027-01-01"],
       ["UTC", "2028-02-29T23:00:00.000Z", "2028-02-29 2028-02-28 2028-02-01"],
       ["Asia/Tokyo", "2026-11-20T15:00:00.000Z", "2026-11-21 2026-11-16 2026-11-01"],
@@ -48,7 +48,7 @@ describe("periods", () => {
     }
   })
 
-  it("are whole where clocks are changed: days of 23 and 25 hours, midnights that are skipped", () => {
+  it("are correct across daylight saving: 23 and 25 hour days, skipped midnights", () => {
     for (const [zone, last, first, day] of [
       ["Europe/Berlin", "2026-03-28T22:59:59.999Z", "2026-03-28T23:00:00.000Z", "2026-03-29"],
       ["Europe/Berlin", "2026-03-29T21:59:59.999Z", "2026-03-29T22:00:00.000Z", "2026-03-30"],
@@ -56,20 +56,20 @@ describe("periods", () => {
       ["Europe/Berlin", "2026-10-25T22:59:59.999Z", "2026-10-25T23:00:00.000Z", "2026-10-26"],
       // Sao Paulo went from 23:59:59 to 01:00 of the next day.
       ["America/Sao_Paulo", "2018-11-04T02:59:59.999Z", "2018-11-04T03:00:00.000Z", "2018-11-04"],
-      // Lord Howe moves by half an hour.
+      // Lord Howe shifts by half an hour.
       ["Australia/Lord_Howe", "2026-04-04T12:59:59.999Z", "2026-04-04T13:00:00.000Z", "2026-04-05"],
-      // Samoa left out the 30th of December 2011.
+      // Samoa skipped 30 December 2011.
       ["Pacific/Apia", "2011-12-30T09:59:59.999Z", "2011-12-30T10:00:00.000Z", "2011-12-31"]
     ] as const) {
       assert.notStrictEqual(periodsAt(zone, at(last)).day, day, `${zone} ${last}`)
       assert.strictEqual(periodsAt(zone, at(first)).day, day, `${zone} ${first}`)
     }
-    // The hour that comes twice is in one day.
+    // A repeated hour belongs to one day.
     const twice = ["2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z"]
     assert.lengthOf(new Set(twice.map((iso) => periodsOf("Europe/Berlin", iso))), 1)
   })
 
-  it("never go back, contain their day and have the right length, in every zone", () => {
+  it("never decrease, contain their day and have the right length in every zone", () => {
     const moment = fc.integer({ min: at("2000-01-01"), max: at("2045-01-01") })
     fc.assert(
       fc.property(fc.constantFrom(...zones), moment, fc.nat(40 * dayMillis), (zone, from, span) => {
@@ -83,14 +83,14 @@ describe("periods", () => {
         assert.isTrue(week <= day && at(day) - at(week) < 7 * dayMillis)
         assert.strictEqual(month, `${day.slice(0, 7)}-01`)
         if (span === 0) assert.deepStrictEqual(before, after)
-        // No day of a zone is longer than 25 hours, so within 26 it has changed.
+        // No local day is longer than 25 hours, so the date changes within 26.
         assert.notStrictEqual(day, periodsAt(zone, from + (26 * dayMillis) / 24).day)
       }),
       { numRuns: 500 }
     )
   })
 
-  it("are the same when they are remembered", () => {
+  it("are the same when cached", () => {
     const remembered = makePeriods()
     const zone = fc.constantFrom(...zones)
     const millis = fc.integer({ min: at("2026-10-24T20:00:00Z"), max: at("2026-10-26T02:00:00Z") })
@@ -126,7 +126,7 @@ const config = configOf({
 })
 
 describe("rules", () => {
-  it("name the first thing that is wrong with each value, and let the others pass", () => {
+  it("report the first failed check of each value and accept the others", () => {
     const values = { kills: 11, best: 91, constructor: 1e308, unheard: 0, toString: 1 }
     assert.deepStrictEqual(checkValues(rulesOf(config), values), {
       accepted: [{ stat: "constructor", value: 1e308, aggregation: "latest" }],
@@ -144,13 +144,13 @@ describe("rules", () => {
     )
   })
 
-  it("take the bounds themselves", () => {
+  it("accept the bounds themselves", () => {
     for (const values of [{ kills: 10 }, { kills: 0 }, { best: 90 }, { best: -5 }]) {
       assert.isEmpty(checkValues(rulesOf(config), values).rejected)
     }
   })
 
-  it("of ranges hold only while statsVerification is on; maxPerSubmit always does", () => {
+  it("apply ranges only while statsVerification is on, and maxPerSubmit always", () => {
     const off = configOf({
       stats: [{ key: "kills", maxPerSubmit: 10 }],
       integrity: { stats: { rules: [{ stat: "kills", min: 5 }] } }
@@ -159,7 +159,7 @@ describe("rules", () => {
     assert.lengthOf(checkValues(rulesOf(off), { kills: 11 }).rejected, 1)
   })
 
-  it("lose no value and judge none twice", () => {
+  it("put every value into exactly one list", () => {
     const report = fc.dictionary(
       fc.constantFrom("kills", "best", "constructor", "other", "__proto__"),
       fc.double({ noNaN: true, noDefaultInfinity: true })

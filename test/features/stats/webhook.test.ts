@@ -1,4 +1,4 @@
-/** The stats webhook (spec sections 5, rule 14, and 6; decisions 3.4.7) and its secret. */
+/** The stats webhook: signature, approvals, failures and secret rotation. */
 import { createHmac } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
 import { assert, layer } from "@effect/vitest"
@@ -10,7 +10,7 @@ import { codeOf, newGame } from "../../support/players.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
-/** What the developer's server heard. */
+/** A request that the developer's server received. */
 interface Heard {
   readonly signature: string
   readonly contentType: string
@@ -24,7 +24,7 @@ const json =
   (response) =>
     response.end(typeof body === "string" ? body : JSON.stringify(body))
 
-/** The developer's server, on this machine. */
+/** The developer's server on a loopback port. */
 const developersServer = (reply: Reply) =>
   Effect.acquireRelease(
     Effect.callback<{
@@ -74,7 +74,7 @@ const storedOf = ({ body }: { readonly body: unknown }) =>
   Object.keys(Object(at(body, "stats"))).toSorted()
 
 layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
-  it.effect("is asked about what passed the rules, with a signature of the secret", () =>
+  it.effect("receives the accepted values with a signature", () =>
     Effect.gen(function* () {
       const { heard, url } = yield* developersServer(json({ approve: true }))
       const { environmentId, player, server } = yield* newGame(gameWith({ url }))
@@ -101,7 +101,7 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
     })
   )
 
-  it.effect("refuses all or some; what is missing from results is refused", () =>
+  it.effect("rejects all or some values; a value missing from results is rejected", () =>
     Effect.gen(function* () {
       const stats = { kills: 1, best: 2 }
       const refused = "verification_rejected"
@@ -149,7 +149,7 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
     })
   )
 
-  it.effect("onFailure decides when it does not answer as it should, in time", () =>
+  it.effect("applies onFailure to invalid and late responses", () =>
     Effect.gen(function* () {
       const replies: ReadonlyArray<Reply> = [
         json("not json"),
@@ -174,26 +174,28 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
             onFailure === "accept" ? [] : [["kills", "verification_unavailable"]]
           )
         }
-        // Nobody is asked twice.
+        // The service does not retry.
         assert.lengthOf(heard, 2)
       }
     })
   )
 
-  it.effect("is not asked without values, without statsVerification, or in vain", () =>
-    Effect.gen(function* () {
-      const { heard, url } = yield* developersServer(json({ approve: true }))
-      const off = { ...gameWith({ url }), features: { stats: true } }
-      const { player: quiet } = yield* newGame(off)
-      const stored = yield* quiet.ask("POST", "/v1/stats", { stats: { kills: -1 } })
-      assert.deepStrictEqual(storedOf(stored), ["kills"])
-      const { player } = yield* newGame(gameWith({ url }))
-      yield* player.ask("POST", "/v1/stats", { stats: { kills: -1, unheard: 1 } })
-      assert.isEmpty(heard)
-    })
+  it.effect(
+    "is not called without accepted values, without statsVerification or without a URL",
+    () =>
+      Effect.gen(function* () {
+        const { heard, url } = yield* developersServer(json({ approve: true }))
+        const off = { ...gameWith({ url }), features: { stats: true } }
+        const { player: quiet } = yield* newGame(off)
+        const stored = yield* quiet.ask("POST", "/v1/stats", { stats: { kills: -1 } })
+        assert.deepStrictEqual(storedOf(stored), ["kills"])
+        const { player } = yield* newGame(gameWith({ url }))
+        yield* player.ask("POST", "/v1/stats", { stats: { kills: -1, unheard: 1 } })
+        assert.isEmpty(heard)
+      })
   )
 
-  it.effect("of the own machine is for development only, never in production", () =>
+  it.effect("may use loopback in development only, never in production", () =>
     Effect.gen(function* () {
       const { heard, url } = yield* developersServer(json({ approve: true }))
       const game = gameWith({ url, onFailure: "reject" })
@@ -211,7 +213,7 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
 })
 
 layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
-  it.effect("is the environment's own, the same for all who read it, and stored sealed", () =>
+  it.effect("is unique per environment, stable across reads, and stored encrypted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { environmentId, server, publishableKey, url } = yield* newGame({})
@@ -235,7 +237,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
     })
   )
 
-  it.effect("signs no more on any node once it is rotated", () =>
+  it.effect("signs on no node after a rotation", () =>
     Effect.gen(function* () {
       const { heard, url: hook } = yield* developersServer(json({ approve: true }))
       const { player, server } = yield* newGame(gameWith({ url: hook }))
@@ -255,7 +257,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
         )
       }
       yield* report
-      // The other node hears of it in a moment.
+      // The other node receives the invalidation shortly.
       while (!signedBy(rotated)) {
         assert.isTrue(signedBy(before))
         yield* report

@@ -1,4 +1,4 @@
-/** Keys: what they open, how they end, and that every node hears of it (spec section 5). */
+/** API keys: look-up, revocation on all nodes, storage and project slugs. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
@@ -26,7 +26,7 @@ const codeOf = (key: string) =>
   )
 
 layer(Core)("keys", (it) => {
-  it.effect("each opens its own environment and kind", () =>
+  it.effect("resolves each key to its environment and kind", () =>
     Effect.gen(function* () {
       const environments = yield* Environments
       const { environments: ids, keys, projectId } = yield* environments.createProject("One")
@@ -43,7 +43,7 @@ layer(Core)("keys", (it) => {
     })
   )
 
-  it.effect("anything else is invalid_key", () =>
+  it.effect("rejects any other text with invalid_key", () =>
     Effect.gen(function* () {
       const { development } = yield* makeTenants
       const { publishableKey } = development
@@ -63,7 +63,7 @@ layer(Core)("keys", (it) => {
     })
   )
 
-  it.effect("a revoked key stops working on all nodes, and the others go on", () =>
+  it.effect("disables a revoked key on all nodes and keeps the other keys working", () =>
     Effect.gen(function* () {
       const environments = yield* Environments
       const there = yield* otherNode
@@ -84,7 +84,7 @@ layer(Core)("keys", (it) => {
     })
   )
 
-  it.effect("a key is only found by its hash; the publishable one may be shown again", () =>
+  it.effect("stores the plain text of publishable keys only", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { development } = yield* makeTenants
@@ -98,7 +98,7 @@ layer(Core)("keys", (it) => {
     })
   )
 
-  it.effect("a slug is a label of a host name, and never the same twice", () =>
+  it.effect("builds unique slugs that are valid host name labels", () =>
     Effect.gen(function* () {
       const environments = yield* Environments
       const names = ["Café Royale!", "  --  ", "東京", "a".repeat(80), "www", "www"]
@@ -116,14 +116,14 @@ layer(Core)("keys", (it) => {
 })
 
 layer(Core, { excludeTestServices: true })("invalidation", (it) => {
-  it.effect("what changed while a node could not listen is known once it listens again", () =>
+  it.effect("reloads changes that a node missed while its listening session was down", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { development } = yield* makeTenants
       const { environmentId } = development
       const configs = yield* Configs
       yield* configs.current(environmentId)
-      // The session is lost, and the change is one that nobody is told of.
+      // End the listening session, then change the config without a notification.
       const ended = yield* sql`
         select pg_terminate_backend(pid, 5000) from pg_stat_activity
         where datname = current_database() and query ilike 'listen%'`

@@ -1,6 +1,6 @@
 /**
- * Saves under many writers on two nodes that share a database: no update is lost, no version is given
- * twice, whatever is written, deleted and written again at once.
+ * Saves under concurrent writers on two nodes with one database: no update is lost, and no version is
+ * issued twice, with concurrent writes and deletes.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -12,7 +12,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 const path = "/v1/saves/shared"
 
-/** A player who plays on two nodes at once. */
+/** A player with requests to two nodes. */
 const onTwoNodes = Effect.gen(function* () {
   const { player, url } = yield* newGame({ features: { saves: true } })
   const other = yield* Layer.build(Layer.fresh(nodeWith()))
@@ -20,7 +20,7 @@ const onTwoNodes = Effect.gen(function* () {
   return urls.map((node) => player.askAt(node))
 })
 
-/** Each of `count` writers at once, on the nodes in turn. */
+/** Runs `count` writers concurrently, alternating between the nodes. */
 const writers = <A>(
   nodes: ReadonlyArray<Ask>,
   count: number,
@@ -28,13 +28,13 @@ const writers = <A>(
 ) =>
   Effect.forEach(
     Array.from({ length: count }, (_, index) => nodes[index % nodes.length]),
-    (ask, index) => (ask === undefined ? Effect.die("no node") : write(ask, index)),
+    (ask, index) => (ask === undefined ? Effect.die("Expected a node") : write(ask, index)),
     { concurrency: "unbounded" }
   )
 
 const versionOf = ({ body }: { readonly body: unknown }) => Number(at(body, "version"))
 
-/** Reads, adds one, writes if nobody else has; until it has. */
+/** Increments a save by compare-and-set, with retries. */
 const increment = (ask: Ask): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { body, status } = yield* ask("GET", path)
@@ -45,7 +45,7 @@ const increment = (ask: Ask): Effect.Effect<void> =>
   })
 
 layer(Node)("saves on two nodes", (it) => {
-  it.effect("no update is lost: 8 writers add one eight times each", () =>
+  it.effect("lose no update when 8 writers increment eight times each", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       yield* writers(nodes, 8, (ask) =>
@@ -59,7 +59,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("every write without a condition gets a version of its own, without a hole", () =>
+  it.effect("issue consecutive versions to unconditional writes", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const answers = yield* writers(nodes, 40, (ask, index) => ask("PUT", path, { data: index }))
@@ -75,7 +75,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("of those who create, replace or delete one version, one does", () =>
+  it.effect("let exactly one of several conditional writes of one version succeed", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const winners = (
@@ -104,7 +104,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("versions only grow while some write and others delete", () =>
+  it.effect("only increase versions under concurrent writes and deletes", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const answers = yield* writers(nodes, 60, (ask, index) =>
@@ -121,7 +121,7 @@ layer(Node)("saves on two nodes", (it) => {
       const full = yield* writers(nodes, 100 - count, (put, index) =>
         put("PUT", `/v1/saves/k${index}`, { data: 1 })
       )
-      // The count of saves is exact after all of that.
+      // The stored count of saves is exact afterwards.
       assert.isTrue(full.every(({ status }) => status === 200))
       const over = ask === undefined ? undefined : yield* ask("PUT", "/v1/saves/over", { data: 1 })
       assert.strictEqual(over?.status, 409)

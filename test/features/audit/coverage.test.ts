@@ -1,7 +1,7 @@
 /**
- * Every endpoint by which a developer or a secret key changes something leaves its entry in the audit
- * log (spec section 4.8). The list is taken from the definitions: a new endpoint fails here until it
- * has a sample of a change, or a reason why it has none.
+ * Every endpoint that lets a developer or a secret key change something writes an audit entry. The
+ * endpoints come from the API definition: a new one fails this test until it has a sample change or a
+ * listed exemption.
  */
 import { generateKeyPairSync } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
@@ -33,7 +33,7 @@ const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(
 
 type Project = Effect.Success<ReturnType<typeof makeProject>>
 
-/** Whom a change is about, and how it is asked for. */
+/** The targets of a change, and its request. */
 interface Sample {
   readonly action: AuditAction
   readonly params?: Readonly<Record<string, string>>
@@ -50,7 +50,7 @@ const simply =
   () =>
     Effect.succeed(sample)
 
-/** A change of a player who is there. */
+/** A change of an existing player. */
 const ofPlayer =
   (action: AuditAction, body?: unknown): MakeSample =>
   ({ development }) =>
@@ -82,7 +82,7 @@ const putChannel = ({ development: { secretKey, url } }: Project) =>
     body: {}
   })
 
-/** Changes that both mounts of an operating endpoint make, by what follows the mount. */
+/** Changes by endpoints with two mounts, by the path after the mount. */
 const operating: Readonly<Record<string, MakeSample>> = {
   "DELETE /auth/providers/:provider": ({ development }) =>
     Effect.as(putProvider(development), {
@@ -131,7 +131,7 @@ const operating: Readonly<Record<string, MakeSample>> = {
     )
 }
 
-/** Changes of endpoints with one mount. */
+/** Changes by endpoints with one mount. */
 const others: Readonly<Record<string, MakeSample>> = {
   "PUT /v1/realtime/channels/:name": simply({
     action: "channel.put",
@@ -164,11 +164,11 @@ const others: Readonly<Record<string, MakeSample>> = {
     }))
 }
 
-/** Not a change of a project: why not. */
+/** Endpoints that change no project, with the reason. */
 const exempt: Readonly<Record<string, string>> = {
   "POST /v1/admin/players/verify-token": "reads",
   "POST /v1/projects/:projectId/environments/:env/players/verify-token": "reads",
-  "POST /v1/realtime/channels/:name/messages": "told and forgotten, nothing is kept of it",
+  "POST /v1/realtime/channels/:name/messages": "sends a message that is not stored",
   "POST /v1/developers/logout": "the developer's own account, of no project",
   "POST /v1/developers/me/password": "the developer's own account, of no project",
   "DELETE /v1/developers/me/identities/:provider": "the developer's own account, of no project"
@@ -193,13 +193,13 @@ const changing = endpoints.filter(
 const fill = (path: string, params: Readonly<Record<string, string>>): string =>
   path.replace(/:([A-Za-z]+)/g, (_, name: string) => params[name] ?? `no-${name}`)
 
-/** Whatever looks like something that nobody but its owner may have. */
+/** Matches texts that look like secrets. */
 const secretForm = /(?:sk|pk|kds)_[\w-]{43}|whsec_|PRIVATE KEY|sesame/
 
 const newest = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select * from audit order by id`)
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log", (it) => {
-  it.effect("has an entry of every change by a developer or a key", () =>
+  it.effect("has an entry for every change by a developer or a secret key", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const developer = yield* signUp("walker")
@@ -224,11 +224,15 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log
           ...(sample.body === undefined ? {} : { body: sample.body })
         })
         const entries = (yield* newest).filter((row) => !before.has(row["id"]))
-        const told = entries.map((row) => `${String(row["action"])} by ${String(row["actorKind"])}`)
+        const logged = entries.map(
+          (row) => `${String(row["action"])} by ${String(row["actorKind"])}`
+        )
         const actor = endpoint.access === "secret" ? "key" : "developer"
-        const right = told.length === 1 && told[0] === `${sample.action} by ${actor}`
-        if (!right || answer.status >= 300) {
-          missing.push(`${nameOf(endpoint)}: ${answer.status}, logged: ${told.join() || "nothing"}`)
+        const isExpected = logged.length === 1 && logged[0] === `${sample.action} by ${actor}`
+        if (!isExpected || answer.status >= 300) {
+          missing.push(
+            `${nameOf(endpoint)}: ${answer.status}, logged: ${logged.join() || "nothing"}`
+          )
         }
       }
       assert.deepStrictEqual(missing, [])
@@ -238,7 +242,7 @@ layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log
     })
   )
 
-  it.effect("is asked about endpoints that there are", () =>
+  it.effect("lists only existing endpoints", () =>
     Effect.sync(() => {
       const names = new Set(changing.map(nameOf))
       const mounted = Object.keys(operating).map((name) => {

@@ -1,4 +1,4 @@
-/** The data of a save comes back as the text that it was (decisions 3.4.1). */
+/** The JSON text of a save's data is stored and returned unchanged. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import * as fc from "fast-check"
@@ -22,7 +22,7 @@ const stringText = fc.oneof(
   fc.constantFrom('"\\u0000"', '"\\ud800"', '"\\\\"', '"\\\\\\""', '"{[,:]}"', '"\\/"', '" "')
 )
 
-/** JSON texts as compact writers make them, with members of one name twice now and then. */
+/** Generates compact JSON texts, some with duplicate members. */
 const { value: jsonText } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
@@ -36,7 +36,7 @@ const { value: jsonText } = fc.letrec<{ value: string }>((tie) => ({
   )
 }))
 
-/** The same text with white space between its tokens. */
+/** Inserts white space between the tokens of a text. */
 const spaced = (text: string, pad: string): string =>
   text
     .split(/("(?:[^"\\]|\\.)*"|[[\]{}:,])/)
@@ -46,7 +46,7 @@ const spaced = (text: string, pad: string): string =>
 const parsed = (body: string) => Result.getOrThrow(parseSaveBody(body, limit))
 
 describe("the body of a save", () => {
-  it("gives the text of data, without the white space between its tokens", () => {
+  it("yields the text of data without white space between tokens", () => {
     fc.assert(
       fc.property(jsonText, space, (text, pad) => {
         const name = spaced('{"other":{"data":7},"data":', pad)
@@ -58,7 +58,7 @@ describe("the body of a save", () => {
     )
   })
 
-  it("takes the last of several, wherever it stands and however it is spelled", () => {
+  it("yields the last data member, also when its name is escaped", () => {
     assert.strictEqual(parsed('{"data":1,"d\\u0061ta":{"a":2},"x":3}').data, '{"a":2}')
     assert.deepStrictEqual(parsed('{"ifVersion":2,"data":"}"}'), {
       data: '"}"',
@@ -68,7 +68,7 @@ describe("the body of a save", () => {
     assert.strictEqual(parsed('{"__proto__":{"data":1},"data":2}').data, "2")
   })
 
-  it("goes 64 levels deep", () => {
+  it("may be nested 64 levels deep", () => {
     const nested = (depth: number) => `{"data":${"[".repeat(depth)}${"]".repeat(depth)}}`
     assert.isTrue(Result.isSuccess(parseSaveBody(nested(64), limit)))
     for (const depth of [65, 100_000]) {
@@ -77,7 +77,7 @@ describe("the body of a save", () => {
     }
   })
 
-  it("is refused when it is no object with data", () => {
+  it("is rejected when it is not an object with data", () => {
     for (const body of ["", "1", "[]", "null", '"data"', "{}", '{"Data":1}', '{"x":{"data":1}}']) {
       assert.isTrue(Result.isFailure(parseSaveBody(body, limit)), body)
     }
@@ -87,7 +87,7 @@ describe("the body of a save", () => {
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Node)("saved data", (it) => {
-  it.effect("is read as it was written, byte by byte", () =>
+  it.effect("is returned byte by byte as it was written", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame({ features: { saves: true } })
       const texts = [

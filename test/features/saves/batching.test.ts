@@ -1,4 +1,4 @@
-/** Saves and stats of many players at once, whose writes share statements: each gets what is its own. */
+/** Concurrent saves and stats of many players: batched statements keep the players' data apart. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,7 +10,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 const all = { concurrency: "unbounded" } as const
 
-/** What a statement must carry from one end to the other. */
+/** Texts that a batched statement must store unchanged. */
 const odd = ["\u0000", '"\\', "Zoë 🎲", { "a b": [null, 1e300, -0.5] }, "\\u0000", "{}"]
 
 const makeCrowd = Effect.fnUntraced(function* (document: object, count = 24) {
@@ -26,8 +26,8 @@ const putAll = (players: ReadonlyArray<GamePlayer>, data: (index: number) => unk
     all
   )
 
-layer(Node)("of many players at once", (it) => {
-  it.effect("saves are each player's own, with versions that grow", () =>
+layer(Node)("batched writes", (it) => {
+  it.effect("store each player's own save and increment its version", () =>
     Effect.gen(function* () {
       const { players } = yield* makeCrowd({ features: { saves: true } })
       const dataOf = (round: number) => (index: number) => [odd[index % odd.length], index, round]
@@ -47,12 +47,12 @@ layer(Node)("of many players at once", (it) => {
     })
   )
 
-  it.effect("who may not save keeps nobody else from it", () =>
+  it.effect("do not fail because one player in the batch is refused", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { players } = yield* makeCrowd({ features: { saves: true } })
       const [full, gone] = players
-      if (full === undefined || gone === undefined) return assert.fail("nobody is there")
+      if (full === undefined || gone === undefined) return assert.fail("Expected two players")
       for (let index = 0; index < 100; index++) {
         yield* full.ask("PUT", `/v1/saves/s${index}`, { data: index })
       }
@@ -66,7 +66,7 @@ layer(Node)("of many players at once", (it) => {
     })
   )
 
-  it.effect("stats are each player's own, and so are the values that were rejected", () =>
+  it.effect("store each player's own stats and rejected values", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { environmentId, players } = yield* makeCrowd({
