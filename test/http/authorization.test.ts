@@ -27,7 +27,7 @@ import {
   type World
 } from "../support/operator-harness.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
-import { Exposed } from "../support/security/security-harness.ts"
+import { SecurityAppLive } from "../support/security/security-harness.ts"
 
 const committed = readFileSync(new URL("../../rpc/authorization.md", import.meta.url), "utf8")
 
@@ -179,157 +179,163 @@ const rowCounts = Effect.gen(function* () {
   return row
 })
 
-layer(Exposed(), { timeout: "120 seconds", excludeTestServices: true })("authorization", (it) => {
-  it.effect(
-    "is as the matrix says, for every endpoint and every caller",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* TestApp
-        const world = yield* makeWorld("cells")
-        const samples = yield* makeSamples(world)
-        const headers = yield* headersOf(world)
-        const ask = ({ method, path }: Endpoint, own: Headers) =>
-          request(`${url}${fill(path, samples)}`, {
-            method,
-            headers: own,
-            ...(method === "GET" ? {} : { body: {} })
-          })
-        const wrong: Array<string> = []
-        const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, right: boolean) => {
-          if (!right) wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${told(answer)}`)
-        }
-        const before = yield* rowCounts
-        const cells = endpoints.flatMap((endpoint) =>
-          everyCaller.flatMap((caller) => {
-            const refused = refusal(endpoint, caller)
-            if (refused === undefined) return []
-            return headers[caller].map((own) => ({ endpoint, caller, refused, own }))
-          })
-        )
-        yield* Effect.forEach(
-          cells,
-          Effect.fnUntraced(function* ({ caller, endpoint, own, refused }) {
-            const answer = yield* ask(endpoint, own)
-            expect(endpoint, caller, answer, told(answer) === refused)
-          }),
-          { concurrency: 8 }
-        )
-        assert.deepStrictEqual(yield* rowCounts, before)
-        const rank = (endpoint: Endpoint) => endings.indexOf(nameOf(endpoint))
-        for (const endpoint of endpoints.toSorted((a, b) => rank(a) - rank(b))) {
-          for (const caller of everyCaller) {
-            if (refusal(endpoint, caller) !== undefined) continue
-            for (const own of headers[caller]) {
+layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
+  "authorization",
+  (it) => {
+    it.effect(
+      "is as the matrix says, for every endpoint and every caller",
+      () =>
+        Effect.gen(function* () {
+          const { url } = yield* TestApp
+          const world = yield* makeWorld("cells")
+          const samples = yield* makeSamples(world)
+          const headers = yield* headersOf(world)
+          const ask = ({ method, path }: Endpoint, own: Headers) =>
+            request(`${url}${fill(path, samples)}`, {
+              method,
+              headers: own,
+              ...(method === "GET" ? {} : { body: {} })
+            })
+          const wrong: Array<string> = []
+          const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, right: boolean) => {
+            if (!right) wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${told(answer)}`)
+          }
+          const before = yield* rowCounts
+          const cells = endpoints.flatMap((endpoint) =>
+            everyCaller.flatMap((caller) => {
+              const refused = refusal(endpoint, caller)
+              if (refused === undefined) return []
+              return headers[caller].map((own) => ({ endpoint, caller, refused, own }))
+            })
+          )
+          yield* Effect.forEach(
+            cells,
+            Effect.fnUntraced(function* ({ caller, endpoint, own, refused }) {
               const answer = yield* ask(endpoint, own)
-              const through = answer.status < 500 && !refusals.has(told(answer))
-              // Where a stranger gets 404, its members may not.
-              const found = endpoint.access !== "member" || told(answer) !== "404 not_found"
-              expect(endpoint, caller, answer, through && found)
+              expect(endpoint, caller, answer, told(answer) === refused)
+            }),
+            { concurrency: 8 }
+          )
+          assert.deepStrictEqual(yield* rowCounts, before)
+          const rank = (endpoint: Endpoint) => endings.indexOf(nameOf(endpoint))
+          for (const endpoint of endpoints.toSorted((a, b) => rank(a) - rank(b))) {
+            for (const caller of everyCaller) {
+              if (refusal(endpoint, caller) !== undefined) continue
+              for (const own of headers[caller]) {
+                const answer = yield* ask(endpoint, own)
+                const through = answer.status < 500 && !refusals.has(told(answer))
+                // Where a stranger gets 404, its members may not.
+                const found = endpoint.access !== "member" || told(answer) !== "404 not_found"
+                expect(endpoint, caller, answer, through && found)
+              }
             }
           }
-        }
-        assert.deepStrictEqual(wrong, [])
-      }),
-    120_000
-  )
+          assert.deepStrictEqual(wrong, [])
+        }),
+      120_000
+    )
 
-  it.effect(
-    "nothing in the query opens anything but the start of a sign-in by a plain link",
-    () =>
+    it.effect(
+      "nothing in the query opens anything but the start of a sign-in by a plain link",
+      () =>
+        Effect.gen(function* () {
+          const { url } = yield* TestApp
+          const world = yield* makeWorld("query")
+          const { developer, development, player } = world
+          const samples = yield* makeSamples(world)
+          const session = developer.headers["authorization"] ?? ""
+          const wrong: Array<string> = []
+          for (const key of [development.secretKey, development.publishableKey]) {
+            const query = new URLSearchParams({
+              key,
+              "x-svc-key": key,
+              access_token: player.accessToken,
+              token: session,
+              authorization: session
+            })
+            for (const endpoint of endpoints) {
+              const { access, method, path } = endpoint
+              if (access === "anyone" || access === "link") continue
+              const options = method === "GET" ? { method } : { method, body: {} }
+              const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
+              if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+            }
+          }
+          const { body } = yield* request(
+            `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
+          )
+          assert.strictEqual(at(body, "error", "code"), "invalid_key")
+          assert.deepStrictEqual(wrong, [])
+        }),
+      60_000
+    )
+
+    it.effect("lets nobody reach into another environment or project by its own way in", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
-        const world = yield* makeWorld("query")
-        const { developer, development, player } = world
-        const samples = yield* makeSamples(world)
-        const session = developer.headers["authorization"] ?? ""
+        const owner = yield* signUp("owner")
+        const { development, production, projectId } = yield* makeProject(owner)
+        const stranger = yield* signUp("neighbour")
+        const { projectId: strangersProject } = yield* makeProject(stranger)
+        // The second version of the config is the development environment's alone.
+        yield* configure(development, { ...everything, resetTimeZone: "Asia/Tokyo" })
+        const samples = { ...(yield* makeSamples({ developer: owner, development, projectId })) }
+        const elsewhere = [
+          { access: "secret", headers: { "x-svc-key": production.secretKey }, params: {} },
+          { access: "member", headers: owner.headers, params: { env: "production" } },
+          {
+            access: "member",
+            headers: stranger.headers,
+            params: { projectId: strangersProject }
+          }
+        ] as const
         const wrong: Array<string> = []
-        for (const key of [development.secretKey, development.publishableKey]) {
-          const query = new URLSearchParams({
-            key,
-            "x-svc-key": key,
-            access_token: player.accessToken,
-            token: session,
-            authorization: session
-          })
-          for (const endpoint of endpoints) {
-            const { access, method, path } = endpoint
-            if (access === "anyone" || access === "link") continue
-            const options = method === "GET" ? { method } : { method, body: {} }
-            const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
-            if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+        for (const endpoint of endpoints.filter(({ path }) => owned.test(path))) {
+          for (const { access, headers, params } of elsewhere) {
+            const inProject = /:keyId/.test(endpoint.path) && "env" in params
+            if (endpoint.access !== access || makes.has(nameOf(endpoint)) || inProject) continue
+            const body = bodies[endpoint.path.split("/").at(-1) ?? ""]
+            const answer = yield* request(
+              `${url}${fill(endpoint.path, { ...samples, version: "2", ...params })}`,
+              { method: endpoint.method, headers, ...(body === undefined ? {} : { body }) }
+            )
+            if (answer.status !== 404) wrong.push(`${nameOf(endpoint)}: ${told(answer)}`)
           }
         }
-        const { body } = yield* request(
-          `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
-        )
-        assert.strictEqual(at(body, "error", "code"), "invalid_key")
         assert.deepStrictEqual(wrong, [])
-      }),
-    60_000
-  )
-
-  it.effect("lets nobody reach into another environment or project by its own way in", () =>
-    Effect.gen(function* () {
-      const { url } = yield* TestApp
-      const owner = yield* signUp("owner")
-      const { development, production, projectId } = yield* makeProject(owner)
-      const stranger = yield* signUp("neighbour")
-      const { projectId: strangersProject } = yield* makeProject(stranger)
-      // The second version of the config is the development environment's alone.
-      yield* configure(development, { ...everything, resetTimeZone: "Asia/Tokyo" })
-      const samples = { ...(yield* makeSamples({ developer: owner, development, projectId })) }
-      const elsewhere = [
-        { access: "secret", headers: { "x-svc-key": production.secretKey }, params: {} },
-        { access: "member", headers: owner.headers, params: { env: "production" } },
-        {
-          access: "member",
-          headers: stranger.headers,
-          params: { projectId: strangersProject }
-        }
-      ] as const
-      const wrong: Array<string> = []
-      for (const endpoint of endpoints.filter(({ path }) => owned.test(path))) {
-        for (const { access, headers, params } of elsewhere) {
-          const inProject = /:keyId/.test(endpoint.path) && "env" in params
-          if (endpoint.access !== access || makes.has(nameOf(endpoint)) || inProject) continue
-          const body = bodies[endpoint.path.split("/").at(-1) ?? ""]
-          const answer = yield* request(
-            `${url}${fill(endpoint.path, { ...samples, version: "2", ...params })}`,
-            { method: endpoint.method, headers, ...(body === undefined ? {} : { body }) }
-          )
-          if (answer.status !== 404) wrong.push(`${nameOf(endpoint)}: ${told(answer)}`)
-        }
-      }
-      assert.deepStrictEqual(wrong, [])
-    })
-  )
-
-  it.effect("a publishable key never bans, not even beside a player or a secret key's body", () =>
-    Effect.gen(function* () {
-      const { url } = yield* TestApp
-      const owner = yield* signUp("judge")
-      const { development, projectId } = yield* makeProject(owner)
-      const victim = yield* guest(development)
-      const accomplice = yield* guest(development)
-      const { publishableKey } = development
-      const mounted = [
-        `${url}/v1/admin`,
-        `${url}/v1/projects/${projectId}/environments/development`
-      ]
-      for (const mount of mounted) {
-        for (const headers of [
-          { "x-svc-key": publishableKey },
-          { "x-svc-key": publishableKey, authorization: `Bearer ${accomplice.accessToken}` },
-          { authorization: `Bearer ${publishableKey}` }
-        ]) {
-          const answer = yield* request(`${mount}/players/${victim.id}/ban`, { headers, body: {} })
-          assert.include([401, 403], answer.status)
-        }
-      }
-      const { body } = yield* request(`${url}/v1/players/me/sanctions`, {
-        headers: { "x-svc-key": publishableKey, authorization: `Bearer ${victim.accessToken}` }
       })
-      assert.deepStrictEqual(body, { sanctions: [] })
-    })
-  )
-})
+    )
+
+    it.effect("a publishable key never bans, not even beside a player or a secret key's body", () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const owner = yield* signUp("judge")
+        const { development, projectId } = yield* makeProject(owner)
+        const victim = yield* guest(development)
+        const accomplice = yield* guest(development)
+        const { publishableKey } = development
+        const mounted = [
+          `${url}/v1/admin`,
+          `${url}/v1/projects/${projectId}/environments/development`
+        ]
+        for (const mount of mounted) {
+          for (const headers of [
+            { "x-svc-key": publishableKey },
+            { "x-svc-key": publishableKey, authorization: `Bearer ${accomplice.accessToken}` },
+            { authorization: `Bearer ${publishableKey}` }
+          ]) {
+            const answer = yield* request(`${mount}/players/${victim.id}/ban`, {
+              headers,
+              body: {}
+            })
+            assert.include([401, 403], answer.status)
+          }
+        }
+        const { body } = yield* request(`${url}/v1/players/me/sanctions`, {
+          headers: { "x-svc-key": publishableKey, authorization: `Bearer ${victim.accessToken}` }
+        })
+        assert.deepStrictEqual(body, { sanctions: [] })
+      })
+    )
+  }
+)

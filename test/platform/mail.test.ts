@@ -17,11 +17,11 @@ import { pause } from "#testing/socket-client"
 import {
   callsOf,
   codeOf,
-  makeWorld,
+  makeEmailProject,
   NodeLive,
-  nodeOfInbox,
+  nodeWithInbox,
   password,
-  withEmail
+  emailConfig
 } from "../support/email/email-harness.ts"
 import { Inbox } from "../support/email/inbox.ts"
 import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -36,7 +36,7 @@ const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 /** A node of its own that ends when it is told to. */
 const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, string>> = {}) {
   const scope = yield* Scope.make()
-  const context = yield* Layer.buildWithScope(Layer.fresh(nodeOfInbox(env)), scope)
+  const context = yield* Layer.buildWithScope(Layer.fresh(nodeWithInbox(env)), scope)
   const { address } = Context.get(context, HttpServer.HttpServer)
   return {
     url: "port" in address ? `http://127.0.0.1:${address.port}` : "",
@@ -51,7 +51,7 @@ const startNodes = Effect.fnUntraced(function* (count: number) {
   yield* Effect.addFinalizer(() => Effect.forEach(nodes, ({ stop }) => stop))
   const [first] = nodes
   if (first === undefined) return yield* Effect.die("no node")
-  const world = yield* Effect.provide(makeWorld, first.context)
+  const world = yield* Effect.provide(makeEmailProject, first.context)
   return { nodes, first, world }
 })
 
@@ -87,7 +87,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       const { first, world } = yield* startNodes(1)
       yield* inbox.policy("hold")
       yield* world.signUp("ada@example.com")
-      yield* inbox.asked("ada@example.com")
+      yield* inbox.attempted("ada@example.com")
       yield* first.stop
       yield* inbox.policy("accept")
       const next = yield* startNode()
@@ -112,7 +112,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       const { first, world } = yield* startNodes(1)
       yield* inbox.policy("hold")
       yield* world.signUp("bea@example.com")
-      yield* inbox.asked("bea@example.com")
+      yield* inbox.attempted("bea@example.com")
       yield* first.stop
       yield* inbox.policy("accept")
       // As a process that was killed leaves it: claimed, and nobody has put it back.
@@ -170,7 +170,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       const { first, world } = yield* startNodes(1)
       yield* inbox.policy("refuse")
       yield* world.signUp("dora@example.com")
-      yield* inbox.asked("dora@example.com")
+      yield* inbox.attempted("dora@example.com")
       yield* eventually(Effect.provide(waitingMails, first.context), (rows) => rows.length === 0)
       yield* inbox.policy("accept")
       assert.strictEqual(inbox.countAsked("dora@example.com"), 1)
@@ -201,7 +201,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       const { first, world } = yield* startNodes(1)
       yield* inbox.policy("postpone")
       const { id } = yield* world.signUp("flo@example.com")
-      yield* inbox.asked("flo@example.com")
+      yield* inbox.attempted("flo@example.com")
       const sql = Context.get(first.context, SqlClient.SqlClient)
       yield* sql`delete from players where id = ${id}`
       assert.isEmpty(yield* sql`select id from mails where player_id = ${id}`)
@@ -219,7 +219,7 @@ layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("what a mail says", 
       const name = `Fönix "Bcc: eve@example.com" <b>&Co</b>`
       const { environments: ids, keys } = yield* environments.createProject(name)
       const tenant = { environmentId: ids.development, ...keys.development }
-      yield* configure(tenant, withEmail)
+      yield* configure(tenant, emailConfig)
       yield* callsOf(url, tenant).signUp("ada@example.com")
       const mail = yield* inbox.next("ada@example.com")
       assert.strictEqual(mail.from, "game@mail.example.com")
@@ -259,7 +259,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
       const created = yield* environments.createProject("<script>alert(1)</script>")
       const { environments: ids, keys } = created
       const tenant = { environmentId: ids.development, ...keys.development }
-      yield* configure(tenant, withEmail)
+      yield* configure(tenant, emailConfig)
       const { post, signUp } = callsOf(url, tenant)
       const empty = yield* page
       assert.strictEqual(empty.status, 200)
@@ -308,7 +308,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
 
   it.effect("the newest are kept, and they hold no link in plain text", () =>
     Effect.gen(function* () {
-      const { signUp } = yield* makeWorld
+      const { signUp } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
       yield* signUp("kept@example.com")
       const kept = sql<{ readonly sealed: string }>`select sealed from mails where due_at is null`
@@ -334,7 +334,7 @@ const SilentNode = nodeWith({ NODE_ENV: "production" }).pipe(
 layer(SilentNode)("without a mail server in production", (it) => {
   it.effect("what only sends is unavailable, what does more is done without a mail", () =>
     Effect.gen(function* () {
-      const { guest, logIn, post, signUp, url } = yield* makeWorld
+      const { guest, logIn, post, signUp, url } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
       const player = yield* signUp("ada@example.com")
       const linked = yield* post("link/email", { email: "bea@example.com", password }, yield* guest)

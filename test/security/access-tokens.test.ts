@@ -1,4 +1,4 @@
-/** Forged access tokens at both doors (ASVS 9.1 and 9.2): none is accepted, all are told the same. */
+/** Forged access tokens over HTTP and at the socket (ASVS 9.1, 9.2): all get the same refusal. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
@@ -7,16 +7,16 @@ import { connectSocket } from "#testing/socket-client"
 import {
   type Forged,
   misissue,
-  misused,
+  misissuedTokens,
   partsOf,
   signingKey,
   tampered,
-  withoutKey
+  forgedWithoutKey
 } from "../support/security/forger.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
-/** The least that are tried. */
-const least = 120
+/** Lower bound of the number of forgeries. */
+const minForged = 120
 
 const forgedTokens = Effect.gen(function* () {
   const app = yield* TestApp
@@ -26,21 +26,21 @@ const forgedTokens = Effect.gen(function* () {
   const foreign = yield* guest(app.production)
   const { aud: elsewhere } = partsOf(foreign.accessToken).claims
   const forged: ReadonlyArray<Forged> = [
-    ...withoutKey(key, claims),
+    ...forgedWithoutKey(key, claims),
     ...tampered(accessToken),
-    ...misused(key, claims, [String(elsewhere), "env_00000000000000000000000000"]),
+    ...misissuedTokens(key, claims, [String(elsewhere), "env_00000000000000000000000000"]),
     ["a token of the other environment", foreign.accessToken],
     ["a refresh token", foreign.refreshToken],
     ["a publishable key", app.publishableKey],
     ["a secret key", app.secretKey]
   ]
-  assert.isAtLeast(forged.length, least)
+  assert.isAtLeast(forged.length, minForged)
   return { app, accessToken, claims, forged, key }
 })
 
-layer(Exposed(), live)("access tokens (ASVS 9)", (it) => {
+layer(SecurityAppLive(), live)("access tokens (ASVS 9)", (it) => {
   it.effect(
-    "over HTTP, every forged one is 401 unauthorized, and the true one still works",
+    "HTTP refuses every forged token with 401 unauthorized and accepts the genuine one",
     () =>
       Effect.gen(function* () {
         const { accessToken, app, forged } = yield* forgedTokens
@@ -50,8 +50,8 @@ layer(Exposed(), live)("access tokens (ASVS 9)", (it) => {
           })
         const answers = yield* Effect.forEach(forged, ([, token]) => me(token), { concurrency: 8 })
         for (const [index, answer] of answers.entries()) {
-          const told = [answer.status, at(answer.body, "error", "code")]
-          assert.deepStrictEqual(told, [401, "unauthorized"], forged[index]?.[0])
+          const outcome = [answer.status, at(answer.body, "error", "code")]
+          assert.deepStrictEqual(outcome, [401, "unauthorized"], forged[index]?.[0])
           assert.deepStrictEqual(answer.body, answers[0]?.body)
         }
         assert.strictEqual((yield* me(accessToken)).status, 200)
@@ -60,13 +60,13 @@ layer(Exposed(), live)("access tokens (ASVS 9)", (it) => {
   )
 
   it.effect(
-    "at the socket, every forged one closes 4001, and the true one is welcome",
+    "the socket closes with 4001 for every forged token and accepts the genuine one",
     () =>
       Effect.gen(function* () {
         const { accessToken, app, forged } = yield* forgedTokens
         yield* configure(app, { version: 1, features: { multiplayer: true } })
         const { publishableKey: key, socketUrl } = app
-        const enter = Effect.fnUntraced(function* (token: string) {
+        const connect = Effect.fnUntraced(function* (token: string) {
           const socket = yield* connectSocket(socketUrl)
           yield* socket.say({ t: "auth", key, token })
           return socket
@@ -76,33 +76,33 @@ layer(Exposed(), live)("access tokens (ASVS 9)", (it) => {
           ([what, token]) =>
             Effect.scoped(
               Effect.gen(function* () {
-                const { closed } = yield* enter(token)
+                const { closed } = yield* connect(token)
                 const { code, reason } = yield* closed
                 assert.deepStrictEqual([code, reason], [4001, "unauthorized"], what)
               })
             ),
           { concurrency: 8 }
         )
-        yield* (yield* enter(accessToken)).next("welcome")
+        yield* (yield* connect(accessToken)).next("welcome")
       }),
     60_000
   )
 
-  it.effect("one that has ended says so at both doors, and opens neither", () =>
+  it.effect("HTTP and socket refuse an expired token with token_expired", () =>
     Effect.gen(function* () {
       const { app, claims, key } = yield* forgedTokens
       yield* configure(app, { version: 1, features: { multiplayer: true } })
       const exp = Number(claims["iat"]) - 1
-      const ended = misissue(key, { ...claims, iat: exp - 900, exp })
+      const expired = misissue(key, { ...claims, iat: exp - 900, exp })
       const answer = yield* request(`${app.url}/v1/players/me`, {
-        headers: { "x-svc-key": app.publishableKey, authorization: `Bearer ${ended}` }
+        headers: { "x-svc-key": app.publishableKey, authorization: `Bearer ${expired}` }
       })
       assert.deepStrictEqual(
         [answer.status, at(answer.body, "error", "code")],
         [401, "token_expired"]
       )
       const socket = yield* connectSocket(app.socketUrl)
-      yield* socket.say({ t: "auth", key: app.publishableKey, token: ended })
+      yield* socket.say({ t: "auth", key: app.publishableKey, token: expired })
       const { code, reason } = yield* socket.closed
       assert.deepStrictEqual([code, reason], [4002, "token_expired"])
     })

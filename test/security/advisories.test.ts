@@ -20,7 +20,7 @@ import { FakeAuth } from "../support/client/fake-auth.ts"
 import { rejection } from "../support/client/waits.ts"
 import { sendRaw } from "../support/http/raw.ts"
 import { makeWorld } from "../support/operator-harness.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 /** Options by which other servers were made to show what they keep. */
 const options = new URLSearchParams({
@@ -76,7 +76,7 @@ const rawPaths = [
   "/healthz/../v1/players/me"
 ]
 
-layer(Exposed(), live)("what is secret", (it) => {
+layer(SecurityAppLive(), live)("what is secret", (it) => {
   it.effect(
     "is in no answer to a read, whatever the query asks for (parse-server CVE-2026-30965)",
     () =>

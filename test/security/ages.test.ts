@@ -1,6 +1,6 @@
 /**
- * Threats to age rules (decisions of spec sections 2.2 and 4.1): every sequence of declarations and
- * signals, both at once, and a child who signs in another way to be older.
+ * Attacks on age rules: sequences of declarations and signals, concurrent ones, and a child that signs in
+ * another way to appear older.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
@@ -15,7 +15,7 @@ import { anotherDevice, inAppBrowser, link } from "../support/devices.ts"
 import { codeOf, play, refresh } from "../support/moderation-calls.ts"
 import { DatabaseLive } from "../support/service.ts"
 
-/** The service, and its statements on the same database. */
+/** The service, and its age repository on the same database. */
 const App = Layer.mergeAll(
   TestApp.layerWith(),
   AgeRepository.layer.pipe(
@@ -32,7 +32,7 @@ const App = Layer.mergeAll(
 const bands = ["child", "teen", "adult"] as const
 const rank = (band: AgeBand): number => bands.indexOf(band)
 
-/** What is stored of a player's age. */
+/** The stored age columns of a player. */
 interface Stored {
   readonly declared: AgeBand | null
   readonly signalled: "child" | "teen" | null
@@ -48,7 +48,7 @@ const steps = [
 
 const Owner = Schema.Struct({ id: PlayerId, environmentId: EnvironmentId })
 
-/** One step from a state, done by the service's own statements. */
+/** Applies one step to a state with the service's own SQL statements. */
 const makeTransition = Effect.fnUntraced(function* (undeclared: AgeBand, player: string) {
   const rows = yield* AgeRepository
   const sql = yield* SqlClient.SqlClient
@@ -67,8 +67,8 @@ const makeTransition = Effect.fnUntraced(function* (undeclared: AgeBand, player:
       select declared_age_band as declared, signalled_age_band as signalled from players
       where id = ${playerId}`
     const after = (field: string) => bands.find((band) => band === at(row, field)) ?? null
-    const told = after("signalled")
-    return { declared: after("declared"), signalled: told === "adult" ? null : told }
+    const band = after("signalled")
+    return { declared: after("declared"), signalled: band === "adult" ? null : band }
   })
 })
 
@@ -85,8 +85,8 @@ const signal = (target: TestTarget, player: TestPlayer, upperBound: number) =>
     upperBound
   })
 
-layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age group", (it) => {
-  it.effect("gets only stricter by every sequence of declarations and signals, of any length", () =>
+layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", (it) => {
+  it.effect("only gets stricter in every sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { id } = yield* guest(app)
@@ -94,7 +94,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age group",
         const transition = yield* makeTransition(ageBandOf(audience, null), id)
         const known = new Set<string>()
         const open: Array<Stored> = [{ declared: null, signalled: null }]
-        // All states that any sequence comes to, and every step from each of them.
+        // Visits every reachable state and takes every step from it.
         for (let state = open.pop(); state !== undefined; state = open.pop()) {
           if (known.has(JSON.stringify(state))) continue
           known.add(JSON.stringify(state))
@@ -119,7 +119,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age group",
     })
   )
 
-  it.effect("is the strictest that was told, of declarations and signals at once", () =>
+  it.effect("is the strictest of concurrent declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       for (let round = 0; round < 20; round++) {
@@ -141,7 +141,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age group",
     })
   )
 
-  it.effect("goes with the player, however it signs in", () =>
+  it.effect("stays with the player across sessions and identities", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, { features: { emailLogin: true, multiplayer: true }, ...inAppBrowser })

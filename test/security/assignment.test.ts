@@ -13,7 +13,7 @@ import { TestApp } from "#testing/app"
 import { at, configure, guest, request, type TestTarget } from "#testing/players"
 import { inAppBrowser } from "../support/devices.ts"
 import { everything, makeAppeal, makeProject, signUp, text } from "../support/operator-harness.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 const password = "correct horse battery"
 
@@ -286,7 +286,7 @@ const others: ReadonlyArray<readonly [RegExp, why: string]> = [
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
-layer(Exposed(), live)("mass assignment (API3)", (it) => {
+layer(SecurityAppLive(), live)("mass assignment (API3)", (it) => {
   it.effect(
     "is of no use at any endpoint that changes something, and opens no session",
     () =>

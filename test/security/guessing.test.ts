@@ -1,7 +1,7 @@
 /**
- * Guesses (API4, API6, ASVS 6): of a password from one address, from thousands, of codes; 99 of a hundred
- * are refused unheard, and whoever is signed in notices nothing. A client with many IPv6 addresses has
- * one bucket. Time stands still: a bucket gives what it holds.
+ * Guessing of passwords and codes (API4, API6, ASVS 6), from one address and from thousands. At least 99 %
+ * of the guesses are refused unchecked, and signed-in players are not affected. One IPv6 network shares
+ * one bucket. The test clock stands still, so a bucket never refills.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -10,7 +10,7 @@ import { throttles, transfer } from "#rpc/limits"
 import { TestApp } from "#testing/app"
 import { type Answer, at, configure, newPlayer, request } from "#testing/players"
 import { inAppBrowser } from "../support/devices.ts"
-import { callsOf, password, withEmail } from "../support/email/email-harness.ts"
+import { callsOf, password, emailConfig } from "../support/email/email-harness.ts"
 import {
   addressOfNode,
   configure as put,
@@ -19,8 +19,8 @@ import {
   SharedDatabase
 } from "../support/http/stack.ts"
 import { codeOf, refresh } from "../support/moderation-calls.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
-import { figure } from "../support/security/sizes.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
+import { sampleSize } from "../support/security/sizes.ts"
 import { weakHash } from "../support/security/weak-hash.ts"
 
 const Node = nodeWith({
@@ -32,10 +32,10 @@ const Node = nodeWith({
 const makeWorld = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
-  yield* put(development, { ...withEmail, ...inAppBrowser })
+  yield* put(development, { ...emailConfig, ...inAppBrowser })
   const sql = yield* SqlClient.SqlClient
   const calls = callsOf(url, development)
-  /** A player with a password that costs little to check, so that many guesses do. */
+  /** A player with a weak hash, so that thousands of guesses are cheap to check. */
   const signUp = (email: string) =>
     Effect.tap(
       calls.signUp(email),
@@ -45,15 +45,15 @@ const makeWorld = Effect.gen(function* () {
   return { ...calls, signUp, target: { url, ...development } }
 })
 
-/** A client's address, one of sixteen million. */
+/** One of sixteen million client addresses. */
 const addressOf = (index: number) => `9.${index >> 16}.${(index >> 8) & 255}.${index & 255}`
 
 const from = (address: string) => ({ "x-forwarded-for": address })
 
-/** Those of which codes for people are made. */
-const letters = 20
+/** Size of the alphabet of readable codes. */
+const alphabetSize = 20
 
-/** How many answers there are of each kind. */
+/** Counts responses by status and code. */
 const count = (answers: ReadonlyArray<Answer>): Readonly<Record<string, number>> => {
   const counts: Record<string, number> = {}
   for (const answer of answers) {
@@ -76,8 +76,8 @@ const guessing = <E, R>(
     count
   )
 
-/** Ten spellings of addresses of one customer. */
-const spellings = [
+/** Ten spellings of addresses in one /64 network. */
+const ipv6Spellings = [
   "2001:db8:1:2::1",
   "2001:DB8:1:2::1",
   "2001:0db8:0001:0002:0000:0000:0000:0001",
@@ -90,14 +90,14 @@ const spellings = [
   " 2001:db8:1:2:abcd::1 "
 ]
 
-layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
+layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
   it.effect(
-    "of a password from one address: ten are heard, and the owner stays signed in",
+    "a password from one address gets ten tries, and the owner stays signed in",
     () =>
       Effect.gen(function* () {
         const { post, me, signUp, target } = yield* makeWorld
         const owner = yield* signUp("ada@example.com")
-        const times = yield* figure(10_000)
+        const times = yield* sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post(
             "email/login",
@@ -126,12 +126,12 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
   )
 
   it.effect(
-    "of one password from thousands of addresses: a hundred are heard",
+    "one account from thousands of addresses gets a hundred tries",
     () =>
       Effect.gen(function* () {
         const { post, me, signUp, target } = yield* makeWorld
         const owner = yield* signUp("bea@example.com")
-        const times = yield* figure(10_000)
+        const times = yield* sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post(
             "email/login",
@@ -156,7 +156,7 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
   )
 
   it.effect(
-    "of a developer's password from thousands of addresses: a hundred are heard",
+    "a developer account from thousands of addresses gets a hundred tries",
     () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
@@ -176,7 +176,7 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
     600_000
   )
 
-  it.effect("of one password for many accounts: sixty are heard from an address", () =>
+  it.effect("many accounts from one address get sixty tries", () =>
     Effect.gen(function* () {
       const { post, signUp } = yield* makeWorld
       const { burst } = throttles.loginPerAddress
@@ -195,13 +195,13 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
   )
 
   it.effect(
-    "of codes for another browser: ten a minute of billions, while one lives ten minutes",
+    "a transfer code gets ten tries per minute out of billions of codes",
     () =>
       Effect.gen(function* () {
         const { post } = yield* makeWorld
-        assert.isAtLeast(letters ** transfer.codeCharacters, 25e9)
+        assert.isAtLeast(alphabetSize ** transfer.codeCharacters, 25e9)
         const { burst } = throttles.redeemPerAddress
-        const times = yield* figure(10_000)
+        const times = yield* sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
           post("transfer/redeem", { code: `${index}`.padStart(8, "6") }, undefined, from("9.9.9.1"))
         )
@@ -214,29 +214,29 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
     600_000
   )
 
-  it.effect("from ten spellings of one IPv6 network are from one", () =>
+  it.effect("ten spellings of one IPv6 network share one bucket", () =>
     Effect.gen(function* () {
       const { target } = yield* makeWorld
       const { burst } = throttles.guestPerAddress
-      assert.lengthOf(new Set(spellings), 10)
-      const knock = (address: string) =>
+      assert.lengthOf(new Set(ipv6Spellings), 10)
+      const signUpFrom = (address: string) =>
         request(`${target.url}/v1/auth/guest`, {
           headers: { "x-svc-key": target.publishableKey, ...from(address) },
           body: {}
         })
       const counts = yield* guessing(burst + 20, (index) =>
-        knock(spellings[index % spellings.length] ?? "")
+        signUpFrom(ipv6Spellings[index % ipv6Spellings.length] ?? "")
       )
       assert.deepStrictEqual(counts, { "200 ok": burst, "429 rate_limited": 20 })
-      // The neighbour's network, and an IPv4 address in either form, are others.
-      assert.strictEqual((yield* knock("2001:db8:1:3::1")).status, 200)
+      // A neighbouring network has its own bucket, and both forms of an IPv4 address share one.
+      assert.strictEqual((yield* signUpFrom("2001:db8:1:3::1")).status, 200)
       const forms = ["203.0.113.7", "::ffff:203.0.113.7", "::FFFF:cb00:7107"]
-      const folded = yield* guessing(burst + 3, (index) => knock(forms[index % 3] ?? ""))
+      const folded = yield* guessing(burst + 3, (index) => signUpFrom(forms[index % 3] ?? ""))
       assert.deepStrictEqual(folded, { "200 ok": burst, "429 rate_limited": 3 })
     })
   )
 
-  it.effect("that name another client in a header of their own are counted as who sends them", () =>
+  it.effect("a forged client address in a header does not change the bucket", () =>
     Effect.gen(function* () {
       const other = yield* Layer.build(
         Layer.fresh(nodeWith({ SVC_THROTTLES: "on", SVC_TRUSTED_PROXIES: "" }))
@@ -260,8 +260,8 @@ layer(Node, { timeout: "120 seconds" })("guesses (API4, API6)", (it) => {
   )
 })
 
-layer(Exposed({ SVC_THROTTLES: "on" }), live)("codes of rooms (API6)", (it) => {
-  it.effect("are not found by one player after the other from one address", () =>
+layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("room codes (API6)", (it) => {
+  it.effect("share one bucket of wrong guesses per address across players", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, { version: 1, features: { multiplayer: true } })
@@ -270,23 +270,23 @@ layer(Exposed({ SVC_THROTTLES: "on" }), live)("codes of rooms (API6)", (it) => {
       const code = at(made, "data", "code")
       const { burst } = throttles.wrongRoomCodesPerAddress
       const perPlayer = throttles.roomCodesPerPlayer.burst - 5
-      const told: Array<unknown> = []
+      const codes: Array<unknown> = []
       for (let sent = 0; sent < burst + 20; sent += perPlayer) {
         const { socket } = yield* newPlayer(app)
-        // The right one costs nothing.
+        // A correct code takes no token.
         assert.isTrue((yield* socket.ask({ t: "join", code }))["ok"])
         yield* socket.ask({ t: "leave" })
         for (let i = 0; i < perPlayer; i++) {
           const answer = yield* socket.ask({ t: "join", code: `WRONG${i}` })
-          told.push(at(answer, "error", "code"))
+          codes.push(at(answer, "error", "code"))
         }
-        if (told.includes("rate_limited")) break
+        if (codes.includes("rate_limited")) break
       }
-      const heard = told.filter((one) => one === "room_not_found")
-      assert.include(told, "rate_limited")
-      // A token comes back every quarter of a minute while this goes on.
-      assert.isAtLeast(heard.length, burst)
-      assert.isAtMost(heard.length, burst + 5)
+      const checked = codes.filter((entry) => entry === "room_not_found")
+      assert.include(codes, "rate_limited")
+      // The bucket refills one token every 15 seconds, and this part runs on real time.
+      assert.isAtLeast(checked.length, burst)
+      assert.isAtMost(checked.length, burst + 5)
     })
   )
 })

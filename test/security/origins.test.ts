@@ -8,7 +8,7 @@ import { WebSocket } from "ws"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 const allowed = [
   "https://a.com",
@@ -145,7 +145,7 @@ const setUp = Effect.gen(function* () {
   return { app, claim, key, knock, own }
 })
 
-layer(Exposed(), live)("origins (ASVS 3 and 4.4)", (it) => {
+layer(SecurityAppLive(), live)("origins (ASVS 3 and 4.4)", (it) => {
   it.effect(
     "that only look allowed are 403 over HTTP, in words that the page can read",
     () =>

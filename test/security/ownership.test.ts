@@ -1,6 +1,6 @@
 /**
- * What is not the caller's own looks like what is not there (spec section 1, rule 3): an id of another
- * player, project or environment, of what was deleted, of nothing and of no form get one answer.
+ * Ownership: foreign resources look like missing ones. Ids of another player, project or environment, of
+ * deleted resources, random ids and malformed ids all get the same response.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -14,7 +14,7 @@ import {
   signUp,
   type TestDeveloper
 } from "../support/operator-harness.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 type Ids = Readonly<Record<string, string>>
 type Headers = Readonly<Record<string, string>>
@@ -29,8 +29,8 @@ const playing = ({ publishableKey }: TestTarget, accessToken: string): Headers =
   authorization: `Bearer ${accessToken}`
 })
 
-/** One of everything that has an id, in an environment. */
-const makeThings = Effect.fnUntraced(function* (
+/** Creates one resource of every kind with an id in an environment. */
+const makeResources = Effect.fnUntraced(function* (
   target: TestTarget,
   developer: TestDeveloper,
   projectId: string,
@@ -50,18 +50,23 @@ const makeThings = Effect.fnUntraced(function* (
   }
 })
 
-/** Everybody with one of everything, and what became of some of it. */
+/** Creates resources of the caller, of others and deleted ones. */
 const makeNeighbours = Effect.fnUntraced(function* (name: string) {
   const owner = yield* signUp(`owner-${name}`)
   const stranger = yield* signUp(`neighbour-${name}`)
   const { development, production, projectId } = yield* makeProject(owner)
   const elsewhere = yield* makeProject(stranger)
-  const gone = yield* makeProject(owner)
-  const own = yield* makeThings(development, owner, projectId, "own")
-  const foreign = yield* makeThings(elsewhere.development, stranger, elsewhere.projectId, "foreign")
-  const beside = yield* makeThings(production, owner, projectId, "beside")
-  const neighbour = yield* makeThings(development, owner, projectId, "neighbour")
-  const deleted = yield* makeThings(development, owner, projectId, "deleted")
+  const deletedProject = yield* makeProject(owner)
+  const own = yield* makeResources(development, owner, projectId, "own")
+  const foreign = yield* makeResources(
+    elsewhere.development,
+    stranger,
+    elsewhere.projectId,
+    "foreign"
+  )
+  const beside = yield* makeResources(production, owner, projectId, "beside")
+  const neighbour = yield* makeResources(development, owner, projectId, "neighbour")
+  const deleted = yield* makeResources(development, owner, projectId, "deleted")
   const { url } = development
   const server = { "x-svc-key": development.secretKey }
   const remove = (path: string, headers: Headers, method = "DELETE") =>
@@ -69,7 +74,7 @@ const makeNeighbours = Effect.fnUntraced(function* (name: string) {
   yield* remove(`/v1/admin/players/${deleted.player.id}/delete`, server, "POST")
   yield* remove("/v1/realtime/channels/deleted", server)
   yield* remove("/v1/saves/deleted", playing(development, deleted.saver.accessToken))
-  yield* remove(`/v1/projects/${gone.projectId}`, owner.headers)
+  yield* remove(`/v1/projects/${deletedProject.projectId}`, owner.headers)
   for (const resetTimeZone of ["Asia/Tokyo", "Europe/Rome", "UTC"]) {
     yield* configure(production, { ...everything, resetTimeZone })
     yield* configure(elsewhere.development, { ...everything, resetTimeZone })
@@ -77,7 +82,7 @@ const makeNeighbours = Effect.fnUntraced(function* (name: string) {
   const none = "0".repeat(26)
   const kinds: Readonly<Record<string, Ids>> = {
     foreign: { ...foreign.ids, version: "4" },
-    // To an operator the neighbour's are as good as any; to a player they are not there.
+    // An operator may use the resources of another player; to a player they are missing.
     neighbour: { sanctionId: neighbour.ids.sanctionId, key: "neighbour" },
     beside: {
       playerId: beside.player.id,
@@ -93,7 +98,7 @@ const makeNeighbours = Effect.fnUntraced(function* (name: string) {
       sanctionId: deleted.ids.sanctionId,
       name: "deleted",
       key: "deleted",
-      projectId: gone.projectId
+      projectId: deletedProject.projectId
     },
     random: {
       playerId: `pl_${none}`,
@@ -105,7 +110,7 @@ const makeNeighbours = Effect.fnUntraced(function* (name: string) {
       key: "nothing",
       version: "999"
     },
-    ofNoForm: { playerId: "x", appealId: "x", sanctionId: "x", keyId: "x", projectId: "x" }
+    malformed: { playerId: "x", appealId: "x", sanctionId: "x", keyId: "x", projectId: "x" }
   }
   return { development, kinds, owner, own, url }
 })
@@ -113,11 +118,11 @@ const makeNeighbours = Effect.fnUntraced(function* (name: string) {
 const fill = (path: string, ids: Ids): string =>
   path.replace(/:([A-Za-z]+)/g, (_, name: string) => {
     const value = ids[name]
-    if (value === undefined) throw new Error(`${path}: there is no ${name}`)
+    if (value === undefined) throw new Error(`Failed to fill ${path}: no value for ${name}`)
     return value
   })
 
-/** Bodies that are in order, by the end of the path. */
+/** Valid bodies by the last segment of the path. */
 const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
   appeal: { message: "Please." },
@@ -129,8 +134,8 @@ const bodies: Readonly<Record<string, unknown>> = {
 const bodyOf = ({ method, path }: Endpoint): unknown =>
   method === "GET" || method === "DELETE" ? undefined : (bodies[path.split("/").at(-1) ?? ""] ?? {})
 
-/** What of an answer a caller can tell apart. */
-const seen = ({ body, headers, status }: Answer) => ({
+/** The parts of a response by which a caller could distinguish two. */
+const visibleParts = ({ body, headers, status }: Answer) => ({
   status,
   body,
   headers: Object.fromEntries(
@@ -138,14 +143,14 @@ const seen = ({ body, headers, status }: Answer) => ({
   )
 })
 
-/** Makes the thing where there is none. */
-const makes = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"])
+/** Endpoints that create the resource if it is missing. */
+const creates = new Set(["PUT /v1/realtime/channels/:name", "PUT /v1/saves/:key"])
 
 const idParams = /:(projectId|playerId|appealId|sanctionId|keyId|version|name|key)\b/g
 
-layer(Exposed(), live)("ownership (API1, ASVS 8)", (it) => {
+layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
   it.effect(
-    "every id in a path: of others, deleted, random and malformed look the same",
+    "foreign, deleted, random and malformed ids in a path get the same response",
     () =>
       Effect.gen(function* () {
         const { development, kinds, own, owner, url } = yield* makeNeighbours("paths")
@@ -160,7 +165,7 @@ layer(Exposed(), live)("ownership (API1, ASVS 8)", (it) => {
         for (const endpoint of endpoints) {
           const { access, method, path } = endpoint
           const headers = callers[access]
-          if (headers === undefined || makes.has(`${method} ${path}`)) continue
+          if (headers === undefined || creates.has(`${method} ${path}`)) continue
           const saver = playing(development, own.saver.accessToken)
           for (const [, param = ""] of path.matchAll(idParams)) {
             const known = Object.entries(kinds).flatMap(([kind, { [param]: id }]) =>
@@ -182,7 +187,7 @@ layer(Exposed(), live)("ownership (API1, ASVS 8)", (it) => {
             for (const [index, answer] of answers.entries()) {
               const what = `${method} ${path} by ${param}: ${known[index]?.kind}`
               assert.strictEqual(answer.status, 404, what)
-              assert.deepStrictEqual(seen(answer), seen(random ?? answer), what)
+              assert.deepStrictEqual(visibleParts(answer), visibleParts(random ?? answer), what)
             }
           }
         }
@@ -192,7 +197,7 @@ layer(Exposed(), live)("ownership (API1, ASVS 8)", (it) => {
   )
 
   it.effect(
-    "so does every id in a body",
+    "foreign, deleted, random and malformed ids in a body get the same response",
     () =>
       Effect.gen(function* () {
         const { development, kinds, own, url } = yield* makeNeighbours("bodies")
@@ -210,14 +215,14 @@ layer(Exposed(), live)("ownership (API1, ASVS 8)", (it) => {
         const appeals = yield* Effect.forEach(all, ({ sanctionId }) => appeal(sanctionId))
         for (const answer of appeals) {
           assert.strictEqual(at(answer.body, "error", "code"), "not_found")
-          assert.deepStrictEqual(seen(answer), seen(appeals[0] ?? answer))
+          assert.deepStrictEqual(visibleParts(answer), visibleParts(appeals[0] ?? answer))
         }
-        // A channel's list of banned players takes any id, and tells nothing of it.
+        // The ban list of a channel accepts any id and reveals nothing about it.
         const players = all.flatMap(({ playerId = [] }) => playerId)
         const bans = yield* Effect.forEach(players, moderate)
         for (const answer of bans) {
           assert.strictEqual(answer.status, 200)
-          assert.deepStrictEqual(seen(answer), seen(bans[0] ?? answer))
+          assert.deepStrictEqual(visibleParts(answer), visibleParts(bans[0] ?? answer))
         }
       }),
     60_000

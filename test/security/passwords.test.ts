@@ -1,11 +1,11 @@
-/** Passwords (ASVS 6 and 11): what counts as one, how they are kept, and that a changed one is over. */
+/** Passwords (ASVS 6, 11): normalization, length, storage, concurrency and changes. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { passwords as limits } from "#rpc/limits"
 import { Passwords } from "#server/platform/passwords"
 import { type Answer, at, request } from "#testing/players"
-import { callsOf, withEmail } from "../support/email/email-harness.ts"
+import { callsOf, emailConfig } from "../support/email/email-harness.ts"
 import {
   addressOfNode,
   configure,
@@ -13,19 +13,19 @@ import {
   nodeWith,
   SharedDatabase
 } from "../support/http/stack.ts"
-import { Watching, workOf } from "../support/security/watched.ts"
+import { SpanRecorderLive, workOf } from "../support/security/watched.ts"
 import { weakHash } from "../support/security/weak-hash.ts"
 
 const Node = nodeWith({ SVC_SIGNUPS: "open" }).pipe(
-  Layer.provideMerge(Watching),
+  Layer.provideMerge(SpanRecorderLive),
   Layer.provideMerge(SharedDatabase.layer)
 )
 
-/** Both ways to have an account with a password. */
-const makeDoors = Effect.gen(function* () {
+/** Both kinds of accounts with a password: players and developers. */
+const makeAccountKinds = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
-  yield* configure(development, withEmail)
+  yield* configure(development, emailConfig)
   const { post } = callsOf(url, development)
   const developers = (path: string, body: unknown, headers = {}) =>
     request(`${url}/v1/developers/${path}`, { body, headers })
@@ -49,7 +49,7 @@ const makeDoors = Effect.gen(function* () {
 
 const smile = "\u{1F600}"
 
-/** Each of a pair opens the account of the other, or neither does. */
+/** Pairs of passwords that must match each other (`same`) or must not. */
 const pairs = [
   { one: "Zo\u00eb und Rene\u0301", other: "Zoe\u0308 und Ren\u00e9", same: true },
   { one: "pass\uff57ord \uff11\uff12", other: "password 12", same: true },
@@ -65,14 +65,14 @@ const pairs = [
 
 const refused = ["", "1234567", smile.repeat(7), "x".repeat(257), "x".repeat(1024 * 1024)]
 
-const strong = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$[\w+/]{22}\$[\w+/]{43}$/
+const currentHash = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$[\w+/]{22}\$[\w+/]{43}$/
 
 layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (ASVS 6)", (it) => {
   it.effect(
-    "count whole and in any Unicode form, and in nothing else",
+    "match in full and in any Unicode normalization form, and not otherwise",
     () =>
       Effect.gen(function* () {
-        for (const { logIn, signUp, who } of yield* makeDoors) {
+        for (const { logIn, signUp, who } of yield* makeAccountKinds) {
           yield* Effect.forEach(
             pairs.entries(),
             Effect.fnUntraced(function* ([index, { one, other, same }]) {
@@ -88,9 +88,9 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
     60_000
   )
 
-  it.effect("are 8 to 256 characters, and nobody hashes for others", () =>
+  it.effect("have 8 to 256 characters, checked before any hash is computed", () =>
     Effect.gen(function* () {
-      for (const { logIn, signUp, who } of yield* makeDoors) {
+      for (const { logIn, signUp, who } of yield* makeAccountKinds) {
         for (const password of refused) {
           const email = "refused@example.com"
           const { answer, passwords } = yield* workOf((headers) => signUp(email, password, headers))
@@ -113,7 +113,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
   )
 
   it.effect(
-    "are kept as argon2id of at least 19 MiB, each with its salt, and renewed at sign-in",
+    "are stored as argon2id with at least 19 MiB and a salt each, and rehashed at login",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -133,14 +133,14 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
             where email = ${email}`
           }
         }
-        for (const { logIn, signUp, who } of yield* makeDoors) {
+        for (const { logIn, signUp, who } of yield* makeAccountKinds) {
           const { read, weaken } = who === "player" ? tables.player : tables.developer
           yield* signUp(email, password)
           yield* signUp("kept-2@example.com", password)
           const hashes = (yield* read).map(({ hash }) => hash)
           assert.lengthOf(new Set(hashes), 2, who)
           for (const hash of hashes) {
-            const [, memory, passes] = strong.exec(hash) ?? []
+            const [, memory, passes] = currentHash.exec(hash) ?? []
             assert.isAtLeast(Number(memory), 19 * 1024)
             assert.isAtLeast(Number(passes), 2)
           }
@@ -155,13 +155,13 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
     60_000
   )
 
-  it.effect("are checked by so many at a time; who finds no place hears 503 unavailable", () =>
+  it.effect("are hashed with bounded concurrency, and 503 unavailable beyond the queue", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords
-      const places = limits.concurrency + limits.waitingMax
+      const capacity = limits.concurrency + limits.waitingMax
       const hash = weakHash("another password")
       const outcomes = yield* Effect.forEach(
-        Array.from({ length: places + 40 }),
+        Array.from({ length: capacity + 40 }),
         () => Effect.result(passwords.verify("a password", hash)),
         { concurrency: "unbounded" }
       )
@@ -174,42 +174,40 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
     })
   )
 
-  it.effect(
-    "of developers: who signs in with one as it is changed is signed out by the change",
-    () =>
-      Effect.gen(function* () {
-        const url = yield* addressOfNode
-        const email = "racer@example.com"
-        const currentPassword = "correct horse battery"
-        const ask = (path: string, body: unknown, token?: unknown): Effect.Effect<Answer> =>
-          request(`${url}/v1/developers/${path}`, {
-            ...(body === undefined ? {} : { body }),
-            headers: token === undefined ? {} : { authorization: `Bearer ${String(token)}` }
-          })
-        const own = at((yield* ask("signup", { email, password: currentPassword })).body, "token")
-        const tokens: Array<unknown> = []
-        let changed = false
-        const keepSigningIn = Effect.repeat(
-          Effect.map(ask("login", { email, password: currentPassword }), ({ body }) =>
-            tokens.push(at(body, "token"))
-          ),
-          { until: () => changed }
-        )
-        const change = Effect.tap(
-          ask("me/password", { currentPassword, newPassword: "battery staple horse" }, own),
-          () => Effect.sync(() => (changed = true))
-        )
-        const [{ status }] = yield* Effect.all(
-          [change, ...Array.from({ length: 4 }, () => keepSigningIn)],
-          { concurrency: "unbounded" }
-        )
-        assert.strictEqual(status, 200)
-        const opened = tokens.filter((token) => token !== undefined)
-        assert.isNotEmpty(opened)
-        for (const token of opened) {
-          assert.strictEqual((yield* ask("me", undefined, token)).status, 401)
-        }
-        assert.strictEqual((yield* ask("me", undefined, own)).status, 200)
-      })
+  it.effect("of developers: a login that races with a password change is revoked by it", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const email = "racer@example.com"
+      const currentPassword = "correct horse battery"
+      const ask = (path: string, body: unknown, token?: unknown): Effect.Effect<Answer> =>
+        request(`${url}/v1/developers/${path}`, {
+          ...(body === undefined ? {} : { body }),
+          headers: token === undefined ? {} : { authorization: `Bearer ${String(token)}` }
+        })
+      const own = at((yield* ask("signup", { email, password: currentPassword })).body, "token")
+      const tokens: Array<unknown> = []
+      let changed = false
+      const keepSigningIn = Effect.repeat(
+        Effect.map(ask("login", { email, password: currentPassword }), ({ body }) =>
+          tokens.push(at(body, "token"))
+        ),
+        { until: () => changed }
+      )
+      const change = Effect.tap(
+        ask("me/password", { currentPassword, newPassword: "battery staple horse" }, own),
+        () => Effect.sync(() => (changed = true))
+      )
+      const [{ status }] = yield* Effect.all(
+        [change, ...Array.from({ length: 4 }, () => keepSigningIn)],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(status, 200)
+      const issued = tokens.filter((token) => token !== undefined)
+      assert.isNotEmpty(issued)
+      for (const token of issued) {
+        assert.strictEqual((yield* ask("me", undefined, token)).status, 401)
+      }
+      assert.strictEqual((yield* ask("me", undefined, own)).status, 200)
+    })
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Threats to what is known of a player (spec section 5, rule 13): an export that lacks a row, a deletion
- * that leaves a name, a restart or a room that brings a deleted player back.
+ * Failures of export and deletion: an export without a row, a deletion that leaves a name, and a restart
+ * or a restored room that brings a deleted player back.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
@@ -43,7 +43,7 @@ const displayName = "Zebrafink Quux"
 const email = "zebrafink.quux@example.com"
 const password = "correct horse battery"
 
-/** A player with an email, of whom there is more than one row wherever there can be. */
+/** A player with an email and with two rows in every table that can hold them. */
 const makeBusy = Effect.fnUntraced(function* (target: TestTarget) {
   const sql = yield* SqlClient.SqlClient
   yield* configure(target, document)
@@ -84,8 +84,8 @@ const makeBusy = Effect.fnUntraced(function* (target: TestTarget) {
   return player
 })
 
-/** Columns of a player's rows that an export does not show: whose they are, and what is secret. */
-const unshown: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** Columns that an export omits: keys of the owner, secrets and derived values. */
+const notExported: Readonly<Record<string, ReadonlyArray<string>>> = {
   players: ["environment_id"],
   identities: ["environment_id", "player_id", "password_hash", "grant_sealed"],
   sessions: [
@@ -99,37 +99,37 @@ const unshown: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   sanctions: ["environment_id", "player_id", "number", "reason", "appeal_id"],
   saves: ["environment_id", "player_id", "fresh"],
-  // What a period adds up to, of the same reports.
+  // Sums per period, derived from the same reports.
   stats: ["environment_id", "player_id", "aggregation", "day", "week", "month"],
   stat_signals: ["environment_id", "player_id", "id"],
   player_days: ["environment_id", "player_id"]
 }
 
-/** What of a player's rows an export does not show. */
-const missing = Effect.fnUntraced(function* (id: string, exported: string) {
+/** The values of a player's rows that an export lacks. */
+const findUnexported = Effect.fnUntraced(function* (id: string, exported: string) {
   const sql = yield* SqlClient.SqlClient
-  const lacking: Array<string> = []
-  for (const { deletion: goes, exportedAs: shown, table } of playerTables) {
-    if (shown === null || goes === "entity") continue
+  const unexported: Array<string> = []
+  for (const { deletion, exportedAs, table } of playerTables) {
+    if (exportedAs === null || deletion === "entity") continue
     const owner = sql(table === "players" ? "id" : "player_id")
     const rows = yield* sql<{ row: string }>`
       select to_jsonb(t)::text as row from ${sql(table)} t where ${owner} = ${id}`
-    if (table !== "players" && rows.length < 2) lacking.push(`${table}: ${rows.length} rows`)
+    if (table !== "players" && rows.length < 2) unexported.push(`${table}: ${rows.length} rows`)
     for (const { row } of rows) {
-      // What is left of a deleted save, for the sake of its versions.
+      // A deleted save keeps its row, so that its version number continues.
       if (at(JSON.parse(row), "data") === null) continue
       for (const [column, value] of Object.entries(Object(JSON.parse(row)))) {
-        if (value === null || unshown[table]?.includes(column)) continue
+        if (value === null || notExported[table]?.includes(column)) continue
         const isTime = typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value)
-        const told = isTime ? `${value.slice(0, 19)}` : String(value)
-        if (!exported.includes(told)) lacking.push(`${table}.${column}: ${told}`)
+        const text = isTime ? `${value.slice(0, 19)}` : String(value)
+        if (!exported.includes(text)) unexported.push(`${table}.${column}: ${text}`)
       }
     }
   }
-  return lacking
+  return unexported
 })
 
-/** Every table with a column in which a text stands somewhere, in whatever case. */
+/** Every table with a row that contains a text, in any case. */
 const tablesWith = Effect.fnUntraced(function* (text: string) {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ name: string }>`
@@ -145,14 +145,14 @@ const tablesWith = Effect.fnUntraced(function* (text: string) {
   return found.toSorted()
 })
 
-const nothingButItsId = Effect.fnUntraced(function* (id: string) {
+const assertErased = Effect.fnUntraced(function* (id: string) {
   assert.deepStrictEqual(yield* tablesWith("zebrafink"), [])
   assert.deepStrictEqual(yield* tablesWith("quux"), [])
   assert.deepStrictEqual(yield* tablesWith(id), ["audit", "deleted_players"])
 })
 
-/** In a room and in channels, beside somebody who stays. */
-const goAbout = Effect.fnUntraced(function* (target: TestTarget, ada: OnlinePlayer) {
+/** Joins a room and channels together with a player who stays. */
+const joinRoomAndChannels = Effect.fnUntraced(function* (target: TestTarget, ada: OnlinePlayer) {
   const bob = yield* newPlayer(target, "Bob")
   yield* manage(target, "PUT", "lobby", { allow: [ada.id, bob.id], speakers: [ada.id] })
   for (const op of ["mute", "ban", "unban"]) {
@@ -168,22 +168,22 @@ const goAbout = Effect.fnUntraced(function* (target: TestTarget, ada: OnlinePlay
 })
 
 describe("a player's data", { timeout: 180_000 }, () => {
-  it.live("is exported row by row, and after deletion, restart and room restore is nowhere", () =>
+  it.live("is exported row by row and absent after deletion, restart and room restore", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
       const env = { SVC_LOG_LEVEL: "debug", SVC_LOG_REQUESTS: "all", SVC_LOG_FORMAT: "json" }
       const cluster = yield* startCluster({ databaseUrl: url, size: 1, env })
       const { target } = cluster
       const [first] = cluster.runners
-      const settled = <A>(effect: Effect.Effect<A, never, SqlClient.SqlClient>) =>
+      const withDatabase = <A>(effect: Effect.Effect<A, never, SqlClient.SqlClient>) =>
         Effect.provide(effect, poolLayer({ url: Redacted.make(url), connections: 1 }))
 
-      const player = yield* settled(Effect.orDie(makeBusy(target)))
+      const player = yield* withDatabase(Effect.orDie(makeBusy(target)))
       const ada = yield* goOnline(target, player)
-      const { bob, roomId } = yield* goAbout(target, ada)
+      const { bob, roomId } = yield* joinRoomAndChannels(target, ada)
       const exported = yield* operate(target, "POST", `players/${ada.id}/export`)
       const text = JSON.stringify(exported.body)
-      assert.deepStrictEqual(yield* settled(Effect.orDie(missing(ada.id, text))), [])
+      assert.deepStrictEqual(yield* withDatabase(Effect.orDie(findUnexported(ada.id, text))), [])
       for (const secret of ["$argon2", "sealed-grant", ada.refreshToken, password]) {
         assert.notInclude(text, secret)
       }
@@ -200,7 +200,7 @@ describe("a player's data", { timeout: 180_000 }, () => {
       assert.strictEqual((yield* ada.socket.closed).code, 4001)
       yield* bob.socket.next("player_left", (frame) => frame["playerId"] === ada.id)
       yield* first?.stop ?? Effect.void
-      yield* settled(Effect.orDie(nothingButItsId(ada.id)))
+      yield* withDatabase(Effect.orDie(assertErased(ada.id)))
       const output = first?.output() ?? ""
       assert.include(output, "/v1/players/me")
       assert.notMatch(output, /zebrafink|quux/i)
@@ -213,10 +213,10 @@ describe("a player's data", { timeout: 180_000 }, () => {
       assert.strictEqual(at(room, "room", "id"), roomId)
       yield* back.socket.ask({ t: "channelJoin", channel: "lobby" })
       const channel = yield* back.socket.next("channel_joined")
-      for (const told of [room, channel, (yield* manage(there, "GET", "lobby")).body]) {
-        assert.notMatch(JSON.stringify(told), new RegExp(`zebrafink|quux|${ada.id}`, "i"))
+      for (const response of [room, channel, (yield* manage(there, "GET", "lobby")).body]) {
+        assert.notMatch(JSON.stringify(response), new RegExp(`zebrafink|quux|${ada.id}`, "i"))
       }
-      yield* settled(Effect.orDie(nothingButItsId(ada.id)))
+      yield* withDatabase(Effect.orDie(assertErased(ada.id)))
       assert.notMatch(again.output(), /zebrafink|quux/i)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )

@@ -1,15 +1,15 @@
-/** Refresh tokens that race or are stolen, over HTTP at two nodes of one database (ASVS 7). */
+/** Races and theft of refresh tokens, over HTTP on two nodes of one database (ASVS 7). */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { type Answer, at, guest, type TestTarget } from "#testing/players"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { codeOf, refresh } from "../support/moderation-calls.ts"
-import { figure } from "../support/security/sizes.ts"
+import { sampleSize } from "../support/security/sizes.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
-/** The same environment at two nodes. */
+/** The same environment on two nodes. */
 const twoNodes = Effect.gen(function* () {
   const other = yield* Layer.build(Layer.fresh(nodeWith()))
   const { development } = yield* makeTenants
@@ -18,22 +18,24 @@ const twoNodes = Effect.gen(function* () {
   return { here, there }
 })
 
-const told = (answer: Answer) => `${answer.status} ${String(codeOf(answer))}`
+const outcomeOf = (answer: Answer) => `${answer.status} ${String(codeOf(answer))}`
 
-const atOnce = 64
+const concurrentRefreshes = 64
 
 layer(Node, { timeout: "60 seconds" })("refresh tokens (API2, ASVS 7)", (it) => {
   it.effect(
-    "of 64 refreshes at once, at two nodes, one succeeds and 63 race, round after round",
+    "one of 64 concurrent refreshes on two nodes succeeds and 63 get refresh_race, every round",
     () =>
       Effect.gen(function* () {
         const { here, there } = yield* twoNodes
-        const rounds = yield* figure(200)
+        const rounds = yield* sampleSize(200)
         let { refreshToken: current } = yield* guest(here)
         const older: Array<string> = []
         for (let round = 0; round < rounds; round++) {
           const answers = yield* Effect.forEach(
-            Array.from({ length: atOnce }, (_, index) => (index % 2 === 0 ? here : there)),
+            Array.from({ length: concurrentRefreshes }, (_, index) =>
+              index % 2 === 0 ? here : there
+            ),
             (node) => refresh(node, current),
             { concurrency: "unbounded" }
           )
@@ -41,48 +43,48 @@ layer(Node, { timeout: "60 seconds" })("refresh tokens (API2, ASVS 7)", (it) => 
           assert.lengthOf(winners, 1)
           const losers = answers.filter(({ status }) => status !== 200)
           for (const answer of losers) {
-            assert.strictEqual(told(answer), "409 refresh_race")
+            assert.strictEqual(outcomeOf(answer), "409 refresh_race")
             assert.hasAllKeys(at(answer.body, "error"), ["code", "message"])
           }
           older.push(current)
           current = String(at(winners[0]?.body, "refreshToken"))
         }
-        // Whoever kept any of the older ones ends the whole chain, wherever it shows it.
+        // Any older token revokes the session, on whichever node it is presented.
         yield* TestClock.adjust("10 seconds")
-        assert.strictEqual(told(yield* refresh(there, older[0] ?? "")), "401 session_revoked")
+        assert.strictEqual(outcomeOf(yield* refresh(there, older[0] ?? "")), "401 session_revoked")
         for (const node of [here, there]) {
           for (const token of [current, ...older.slice(-2)]) {
-            assert.strictEqual(told(yield* refresh(node, token)), "401 session_revoked")
+            assert.strictEqual(outcomeOf(yield* refresh(node, token)), "401 session_revoked")
           }
         }
       }),
     600_000
   )
 
-  it.effect("the token just replaced, shown a moment too late, ends the chain at every node", () =>
+  it.effect("a replaced token after ten seconds revokes the session on every node", () =>
     Effect.gen(function* () {
       const { here, there } = yield* twoNodes
       const { refreshToken } = yield* guest(here)
       const next = yield* refresh(here, refreshToken)
       yield* TestClock.adjust("9999 millis")
-      assert.strictEqual(told(yield* refresh(there, refreshToken)), "409 refresh_race")
+      assert.strictEqual(outcomeOf(yield* refresh(there, refreshToken)), "409 refresh_race")
       yield* TestClock.adjust("1 millis")
-      assert.strictEqual(told(yield* refresh(there, refreshToken)), "401 session_revoked")
+      assert.strictEqual(outcomeOf(yield* refresh(there, refreshToken)), "401 session_revoked")
       const newest = String(at(next.body, "refreshToken"))
-      assert.strictEqual(told(yield* refresh(here, newest)), "401 session_revoked")
+      assert.strictEqual(outcomeOf(yield* refresh(here, newest)), "401 session_revoked")
     })
   )
 
-  it.effect("a thief and the owner who take turns lose the session both", () =>
+  it.effect("a stolen token revokes the session of thief and owner at the second use", () =>
     Effect.gen(function* () {
       const { here, there } = yield* twoNodes
       const { refreshToken: stolen } = yield* guest(here)
       const thief = yield* refresh(there, stolen)
       assert.strictEqual(thief.status, 200)
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(told(yield* refresh(here, stolen)), "401 session_revoked")
+      assert.strictEqual(outcomeOf(yield* refresh(here, stolen)), "401 session_revoked")
       const kept = String(at(thief.body, "refreshToken"))
-      assert.strictEqual(told(yield* refresh(there, kept)), "401 session_revoked")
+      assert.strictEqual(outcomeOf(yield* refresh(there, kept)), "401 session_revoked")
     })
   )
 })

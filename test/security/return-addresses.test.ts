@@ -1,12 +1,12 @@
 /**
- * Where sign-in and the links of mails must not lead (ASVS 10): at every endpoint that takes a return
- * address, addresses that only look like those of `auth.redirectUrls` are refused by name.
+ * Open redirects (ASVS 10): every endpoint that takes a redirect URL refuses URLs that only resemble those
+ * of `auth.redirectUrls`.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
 import { at, configure, guest, request } from "#testing/players"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 const entries = [
   "https://app.com/signed-in",
@@ -123,14 +123,14 @@ const hostile = [
   "http://127.0.0.1/"
 ]
 
-const atOnce = { concurrency: 8 } as const
+const concurrently = { concurrency: 8 } as const
 
 const challenge = "A".repeat(43)
 const password = "correct horse battery"
 
-layer(Exposed(), live)("return addresses (ASVS 10)", (it) => {
+layer(SecurityAppLive(), live)("redirect URLs (ASVS 10)", (it) => {
   it.effect(
-    "of others are refused by name wherever one is taken, and those of the app are not",
+    "every endpoint refuses foreign redirect URLs and accepts those of the config",
     () =>
       Effect.gen(function* () {
         const { production: app } = yield* TestApp
@@ -149,14 +149,14 @@ layer(Exposed(), live)("return addresses (ASVS 10)", (it) => {
         const key = { "x-svc-key": app.publishableKey }
         const own = { ...key, authorization: `Bearer ${accessToken}` }
         const email = "nobody@example.com"
-        const doors = [
+        const requests = [
           { path: "oauth/google/start", headers: key, body: { challenge } },
           { path: "email/signup", headers: key, body: { email, password } },
           { path: "password/forgot", headers: key, body: { email } },
           { path: "email/resend", headers: own, body: {} },
           { path: "link/email", headers: own, body: { email, password } }
         ]
-        for (const { body, headers, path } of doors) {
+        for (const { body, headers, path } of requests) {
           const ask = (redirectUrl: string) =>
             Effect.map(
               request(`${app.url}/v1/auth/${path}`, { headers, body: { ...body, redirectUrl } }),
@@ -165,18 +165,18 @@ layer(Exposed(), live)("return addresses (ASVS 10)", (it) => {
                 path: at(answer.body, "error", "details", "issues", 0, "path")
               })
             )
-          const refused = yield* Effect.forEach(hostile, ask, atOnce)
+          const refused = yield* Effect.forEach(hostile, ask, concurrently)
           for (const [index, answer] of refused.entries()) {
             assert.deepStrictEqual(answer, { status: 400, path: "redirectUrl" }, hostile[index])
           }
-          const taken = yield* Effect.forEach(allowed, ask, atOnce)
+          const taken = yield* Effect.forEach(allowed, ask, concurrently)
           for (const answer of taken) assert.notStrictEqual(answer.path, "redirectUrl", path)
         }
       }),
     60_000
   )
 
-  it.effect("of a plain link, too: nobody is led anywhere", () =>
+  it.effect("a plain link never redirects to a foreign URL", () =>
     Effect.gen(function* () {
       const { production: app } = yield* TestApp
       for (const redirectUrl of hostile) {

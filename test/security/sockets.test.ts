@@ -9,7 +9,7 @@ import { at, configure, goOnline, guest, request, type TestTarget } from "#testi
 import { connectSocket } from "#testing/socket-client"
 import { everything, makeWorld, text } from "../support/operator-harness.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
-import { Exposed, live } from "../support/security/security-harness.ts"
+import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 type First = Readonly<Record<string, unknown>>
 
@@ -105,7 +105,7 @@ const rename = ({ url }: TestTarget, { key, token }: Visitor) =>
     ({ body, status }) => `${status} ${String(at(body, "error", "code") ?? "ok")}`
   )
 
-layer(Exposed(), live)("both doors", (it) => {
+layer(SecurityAppLive(), live)("both doors", (it) => {
   it.effect("refuse the same callers, each in its own words", () =>
     Effect.gen(function* () {
       const { socketUrl } = yield* TestApp

@@ -1,4 +1,4 @@
-/** What the tests of identity ask of a service: ways to sign in, more devices of one player. */
+/** Requests of identity tests: linked identities and further devices of a player. */
 import { PgClient } from "@effect/sql-pg"
 import { assert } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -12,7 +12,7 @@ import { type Answer, at, request, type TestPlayer, type TestTarget } from "#tes
 import { ask, play } from "./moderation-calls.ts"
 import { DatabaseLive } from "./service.ts"
 
-/** The service, and its database to look into. */
+/** The service, and a connection to its database. */
 export const appWithSql = (env: Readonly<Record<string, string>> = {}) =>
   Layer.mergeAll(
     TestApp.layerWith(env),
@@ -23,7 +23,7 @@ export const appWithSql = (env: Readonly<Record<string, string>> = {}) =>
     ).pipe(Layer.provide(Reactivity.layer))
   ).pipe(Layer.provide(DatabaseLive))
 
-/** Opens another browser as the same player. */
+/** Config that allows transfer codes. */
 export const inAppBrowser = { share: { inAppBrowser: { enabled: true } } }
 
 export const password = "correct horse"
@@ -33,7 +33,7 @@ const hashed = Effect.flatMap(Passwords, (passwords) => passwords.hash(password)
   Effect.orDie
 )
 
-/** The player signs in this way, too, since a day of 2026. */
+/** Inserts an identity of a player, linked on `day`. */
 export const link = Effect.fnUntraced(function* (
   { id }: Pick<TestPlayer, "id">,
   provider: Method,
@@ -62,17 +62,17 @@ export const transferCode = Effect.fnUntraced(function* (target: TestTarget, pla
 export const redeem = (target: TestTarget, code: string): Effect.Effect<Answer> =>
   ask(target, "auth/transfer/redeem", { code })
 
-const signedIn = ({ body }: Answer): TestPlayer => ({
+const playerOf = ({ body }: Answer): TestPlayer => ({
   id: String(at(body, "player", "id")),
   accessToken: String(at(body, "accessToken")),
   refreshToken: String(at(body, "refreshToken"))
 })
 
-/** The same player, signed in on one device more; `share.inAppBrowser` must be on. */
+/** Signs the player in on another device. Requires `share.inAppBrowser`. */
 export const anotherDevice = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
   const answer = yield* redeem(target, yield* transferCode(target, player))
   assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
-  return signedIn(answer)
+  return playerOf(answer)
 })
 
 export const unlink = (
@@ -88,9 +88,9 @@ export const logout = ({ publishableKey, url }: TestTarget, { refreshToken }: Te
     body: { refreshToken }
   })
 
-/** How the player signs in, as it sees it itself. */
+/** The providers of the player's identities, as the API lists them. */
 export const providersOf = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
   const { body } = yield* play(target, player, "GET", "players/me/identities")
   const list = at(body, "identities")
-  return Array.isArray(list) ? list.map((one) => at(one, "provider")) : []
+  return Array.isArray(list) ? list.map((identity) => at(identity, "provider")) : []
 })

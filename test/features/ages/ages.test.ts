@@ -1,4 +1,4 @@
-/** Age groups as players and platforms set them (spec sections 2.2 and 4.1, decisions 3.2.13). */
+/** Age bands: declarations of players, signals of platforms, settings of operators. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as fc from "fast-check"
@@ -17,7 +17,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 type Audience = Parameters<typeof ageBandOf>[0]
 
-/** An environment for an audience, and a new player of it. */
+/** A new player in an environment with an audience. */
 const playerOf = Effect.fnUntraced(function* (audience: Audience) {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
@@ -69,7 +69,7 @@ describe("an age signal", () => {
     [{ status: "unknown", lowerBound: 0, upperBound: 12 }, undefined]
   ]
 
-  it.each(cases)("%o says %s", (said, band) => {
+  it.each(cases)("%o maps to %s", (said, band) => {
     assert.strictEqual(bandOfSignal({ platform: "web", ...said }), band)
   })
 })
@@ -84,8 +84,8 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** Takes a new player through a sequence, and looks at its age group after each step. */
-const walk = Effect.fnUntraced(function* (
+/** Runs steps for a new player and checks the age band after each one. */
+const runSteps = Effect.fnUntraced(function* (
   target: TestTarget,
   audience: Audience,
   steps: ReadonlyArray<Step>
@@ -98,8 +98,8 @@ const walk = Effect.fnUntraced(function* (
     if (one.kind === "declare") yield* declare(target, ada, one.band)
     else yield* signal(target, ada, { status: one.status, upperBound: one.upperBound })
     if (one.kind === "signal" && one.status !== "declined") {
-      const told = bands.find((_, index) => one.upperBound <= ([12, 17, 150][index] ?? 0))
-      if (told !== undefined && rank(told) < rank(strictest)) strictest = told
+      const signalled = bands.find((_, index) => one.upperBound <= ([12, 17, 150][index] ?? 0))
+      if (signalled !== undefined && rank(signalled) < rank(strictest)) strictest = signalled
     }
     const seen = yield* profile(target, ada)
     const after = bands.find((band) => band === at(seen, "declaredAgeBand")) ?? null
@@ -114,7 +114,7 @@ const walk = Effect.fnUntraced(function* (
 })
 
 layer(Node)("ages", (it) => {
-  it.effect("what counts before a declaration depends on the audience", () =>
+  it.effect("the band before a declaration depends on the audience", () =>
     Effect.gen(function* () {
       for (const [audience, ageBand] of [
         ["general", "adult"],
@@ -138,7 +138,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("the first declaration may be any; then only a stricter one, else 403", () =>
+  it.effect("the first declaration may be any band, later ones only stricter", () =>
     Effect.gen(function* () {
       for (const first of ["child", "teen", "adult"] as const) {
         const { ada, target } = yield* playerOf("mixed")
@@ -158,7 +158,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("an app for kids treats everybody as a child, whatever was declared", () =>
+  it.effect("an app for kids treats every player as a child, whatever was declared", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("kids")
       const answer = yield* declare(target, ada, "adult")
@@ -167,7 +167,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("a signal only makes stricter, and answers the profile", () =>
+  it.effect("a signal only makes the band stricter and returns the profile", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("general")
       const teen = yield* signal(target, ada, { status: "declared", upperBound: 17 })
@@ -182,18 +182,18 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("before a declaration a signal never loosens, but bounds what may be declared", () =>
+  it.effect("a signal before a declaration never loosens the band but bounds the declaration", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("mixed")
-      const told = yield* signal(target, ada, { status: "declared", upperBound: 17 })
-      assert.deepInclude(told.body, { ageBand: "child", declaredAgeBand: null })
+      const signalled = yield* signal(target, ada, { status: "declared", upperBound: 17 })
+      assert.deepInclude(signalled.body, { ageBand: "child", declaredAgeBand: null })
       assert.strictEqual(codeOf(yield* declare(target, ada, "adult")), "age_change_not_allowed")
       const declared = yield* declare(target, ada, "teen")
       assert.deepInclude(declared.body, { ageBand: "teen", declaredAgeBand: "teen" })
     })
   )
 
-  it.effect("the operator may set any, above a signal, too", () =>
+  it.effect("an operator may set any band, even above a signal", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("mixed")
       yield* signal(target, ada, { status: "declared", upperBound: 12 })
@@ -203,7 +203,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("what does not fit is refused, with its path", () =>
+  it.effect("an invalid band or signal is refused with its path", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("general")
       for (const band of ["baby", "", null, 12, undefined]) {
@@ -229,7 +229,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("of declarations at once, the strictest that was let through counts", () =>
+  it.effect("the strictest of concurrent declarations applies", () =>
     Effect.gen(function* () {
       const { target } = yield* playerOf("general")
       for (let round = 0; round < 20; round++) {
@@ -245,7 +245,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("only ever get stricter, whatever is declared and signalled in whatever order", () =>
+  it.effect("bands only get stricter in any sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       for (const audience of ["general", "mixed", "kids"] as const) {
@@ -253,7 +253,7 @@ layer(Node)("ages", (it) => {
         yield* configure(development, { audience })
         const target: TestTarget = { url, ...development }
         const sequences = fc.sample(fc.array(step, { minLength: 1, maxLength: 8 }), 30)
-        yield* Effect.forEach(sequences, (steps) => walk(target, audience, steps), {
+        yield* Effect.forEach(sequences, (steps) => runSteps(target, audience, steps), {
           concurrency: 5,
           discard: true
         })

@@ -1,7 +1,4 @@
-/**
- * Sign-in with an email and a password: signing up, signing in, linking, changing the password (spec
- * sections 3, 4.1 and 5; decisions 3.1.14, 3.2.4, 3.2.9).
- */
+/** Accounts with an email and a password: sign-up, login, linking and password changes. */
 import { NodeCrypto } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -10,10 +7,10 @@ import { SqlClient } from "effect/sql"
 import { at } from "#testing/players"
 import {
   codeOf,
-  makeWorld,
+  makeEmailProject,
   NodeLive,
   password,
-  withEmail
+  emailConfig
 } from "../../support/email/email-harness.ts"
 import { configure } from "../../support/http/stack.ts"
 
@@ -26,7 +23,7 @@ const hashOf = Effect.fnUntraced(function* (playerId: string) {
   return rows[0]?.passwordHash ?? ""
 })
 
-/** The password as argon2id with less than what is used today. */
+/** The password hashed with weaker parameters than the current ones. */
 const weakHash = Effect.gen(function* () {
   const kdf = yield* Kdf.Kdf
   const salt = new Uint8Array(16).fill(3)
@@ -40,9 +37,9 @@ const weakHash = Effect.gen(function* () {
 }).pipe(Effect.provide(NodeCrypto.layerKdf))
 
 layer(NodeLive())("signing up with an email", (it) => {
-  it.effect("makes a permanent player, signed in, without a guest phase (spec section 3)", () =>
+  it.effect("creates a permanent player with a session, without a guest phase", () =>
     Effect.gen(function* () {
-      const { me, post } = yield* makeWorld
+      const { me, post } = yield* makeEmailProject
       const answer = yield* post("email/signup", {
         email: " Ada@Example.COM ",
         password,
@@ -58,9 +55,9 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect("keeps an address once in an environment, whatever its case", () =>
+  it.effect("refuses a second account with an address in an environment, whatever its case", () =>
     Effect.gen(function* () {
-      const { post, production, signUp } = yield* makeWorld
+      const { post, production, signUp } = yield* makeEmailProject
       yield* signUp("bea@example.com")
       const again = yield* post("email/signup", { email: "BEA@example.com", password })
       assert.deepStrictEqual([again.status, codeOf(again)], [409, "email_taken"])
@@ -72,9 +69,9 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect("of many at once with one address exactly one player is made", () =>
+  it.effect("creates exactly one player for concurrent sign-ups with one address", () =>
     Effect.gen(function* () {
-      const { post } = yield* makeWorld
+      const { post } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
       const before = yield* sql`select id from players`
       const answers = yield* Effect.all(
@@ -92,13 +89,13 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect("refuses what is no address, and passwords under 8 or over 256 characters", () =>
+  it.effect("refuses invalid addresses and passwords under 8 or over 256 characters", () =>
     Effect.gen(function* () {
-      const { post } = yield* makeWorld
+      const { post } = yield* makeEmailProject
       const issueOf = (body: object) =>
-        Effect.map(post("email/signup", body), ({ body: told, status }) => [
+        Effect.map(post("email/signup", body), ({ body: response, status }) => [
           status,
-          at(told, "error", "details", "issues", 0, "path")
+          at(response, "error", "details", "issues", 0, "path")
         ])
       for (const email of [
         "",
@@ -131,9 +128,9 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect("a display name with line breaks gets nowhere near a mail", () =>
+  it.effect("refuses a display name with line breaks, which could inject mail headers", () =>
     Effect.gen(function* () {
-      const { post } = yield* makeWorld
+      const { post } = yield* makeEmailProject
       const answer = yield* post("email/signup", {
         email: "crlf@example.com",
         password,
@@ -143,11 +140,11 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect("is off with the feature, before the body is looked at", () =>
+  it.effect("is disabled with the feature before the body is validated", () =>
     Effect.gen(function* () {
-      const { post, ...tenant } = yield* makeWorld
+      const { post, ...tenant } = yield* makeEmailProject
       const player = yield* tenant.guest
-      yield* configure(tenant, { ...withEmail, features: { emailLogin: false } })
+      yield* configure(tenant, { ...emailConfig, features: { emailLogin: false } })
       for (const path of [
         "email/signup",
         "email/login",
@@ -164,37 +161,32 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect(
-    "a redirectUrl that the config does not allow is refused by name, and nothing is made",
-    () =>
-      Effect.gen(function* () {
-        const { guest, post, production, signUp } = yield* makeWorld
-        const player = yield* guest
-        const mail = { email: "redirect@example.com", password }
-        const redirectUrl = "https://game.example.com@evil.example/"
-        const own = yield* signUp("own@example.com")
-        for (const answer of [
-          yield* post("email/signup", { ...mail, redirectUrl }),
-          yield* post("link/email", { ...mail, redirectUrl }, player),
-          yield* post("email/resend", { redirectUrl }, own),
-          yield* post("password/forgot", { email: mail.email, redirectUrl }),
-          yield* production.post("email/signup", { ...mail, redirectUrl: "http://localhost:5173/" })
-        ]) {
-          assert.strictEqual(answer.status, 400)
-          assert.strictEqual(
-            at(answer.body, "error", "details", "issues", 0, "path"),
-            "redirectUrl"
-          )
-        }
-        assert.strictEqual((yield* post("email/signup", mail)).status, 200)
-      })
+  it.effect("refuses a redirectUrl that the config does not allow and creates no account", () =>
+    Effect.gen(function* () {
+      const { guest, post, production, signUp } = yield* makeEmailProject
+      const player = yield* guest
+      const mail = { email: "redirect@example.com", password }
+      const redirectUrl = "https://game.example.com@evil.example/"
+      const own = yield* signUp("own@example.com")
+      for (const answer of [
+        yield* post("email/signup", { ...mail, redirectUrl }),
+        yield* post("link/email", { ...mail, redirectUrl }, player),
+        yield* post("email/resend", { redirectUrl }, own),
+        yield* post("password/forgot", { email: mail.email, redirectUrl }),
+        yield* production.post("email/signup", { ...mail, redirectUrl: "http://localhost:5173/" })
+      ]) {
+        assert.strictEqual(answer.status, 400)
+        assert.strictEqual(at(answer.body, "error", "details", "issues", 0, "path"), "redirectUrl")
+      }
+      assert.strictEqual((yield* post("email/signup", mail)).status, 200)
+    })
   )
 })
 
 layer(NodeLive())("signing in with an email", (it) => {
-  it.effect("opens a session of the same player, whatever the case of the address", () =>
+  it.effect("creates a session of the same player, whatever the case of the address", () =>
     Effect.gen(function* () {
-      const { logIn, signUp } = yield* makeWorld
+      const { logIn, signUp } = yield* makeEmailProject
       const { id } = yield* signUp("ada@example.com")
       const answer = yield* logIn(" ADA@example.com")
       assert.strictEqual(answer.status, 200)
@@ -203,28 +195,26 @@ layer(NodeLive())("signing in with an email", (it) => {
     })
   )
 
-  it.effect(
-    "one answer for whatever is wrong: unknown, of another environment, wrong password",
-    () =>
-      Effect.gen(function* () {
-        const { logIn, production, signUp } = yield* makeWorld
-        yield* signUp("bea@example.com")
-        const unknown = yield* logIn("nobody@example.com")
-        const wrong = yield* logIn("bea@example.com", "another password")
-        const foreign = yield* production.logIn("bea@example.com")
-        for (const answer of [unknown, wrong, foreign]) {
-          assert.strictEqual(answer.status, 401)
-          assert.deepStrictEqual(answer.body, unknown.body)
-          assert.strictEqual(codeOf(answer), "invalid_credentials")
-          const headers = Array.from(answer.headers.keys())
-          assert.deepStrictEqual(headers, Array.from(unknown.headers.keys()))
-        }
-      })
+  it.effect("answers the same to an unknown address, a foreign one and a wrong password", () =>
+    Effect.gen(function* () {
+      const { logIn, production, signUp } = yield* makeEmailProject
+      yield* signUp("bea@example.com")
+      const unknown = yield* logIn("nobody@example.com")
+      const wrong = yield* logIn("bea@example.com", "another password")
+      const foreign = yield* production.logIn("bea@example.com")
+      for (const answer of [unknown, wrong, foreign]) {
+        assert.strictEqual(answer.status, 401)
+        assert.deepStrictEqual(answer.body, unknown.body)
+        assert.strictEqual(codeOf(answer), "invalid_credentials")
+        const headers = Array.from(answer.headers.keys())
+        assert.deepStrictEqual(headers, Array.from(unknown.headers.keys()))
+      }
+    })
   )
 
-  it.effect("of a ban hears only who knows the password", () =>
+  it.effect("reveals a ban only with the correct password", () =>
     Effect.gen(function* () {
-      const { ban, logIn, signUp } = yield* makeWorld
+      const { ban, logIn, signUp } = yield* makeEmailProject
       const { id } = yield* signUp("cara@example.com")
       yield* ban(id)
       const right = yield* logIn("cara@example.com")
@@ -234,9 +224,9 @@ layer(NodeLive())("signing in with an email", (it) => {
     })
   )
 
-  it.effect("a hash of weaker parameters is made anew, once the password was right", () =>
+  it.effect("replaces a hash with weaker parameters after a successful login", () =>
     Effect.gen(function* () {
-      const { logIn, signUp } = yield* makeWorld
+      const { logIn, signUp } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* signUp("dora@example.com")
       const weak = yield* weakHash
@@ -251,9 +241,9 @@ layer(NodeLive())("signing in with an email", (it) => {
     })
   )
 
-  it.effect("an account that has gone is an unknown one", () =>
+  it.effect("treats a deleted account like an unknown one", () =>
     Effect.gen(function* () {
-      const { logIn, signUp } = yield* makeWorld
+      const { logIn, signUp } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* signUp("gone@example.com")
       yield* sql`delete from players where id = ${id}`
@@ -263,9 +253,9 @@ layer(NodeLive())("signing in with an email", (it) => {
 })
 
 layer(NodeLive())("linking an email", (it) => {
-  it.effect("makes a guest permanent: same id, same session, same data (spec section 3)", () =>
+  it.effect("makes a guest permanent and keeps its id, session and data", () =>
     Effect.gen(function* () {
-      const { guest, logIn, me, post } = yield* makeWorld
+      const { guest, logIn, me, post } = yield* makeEmailProject
       const player = yield* guest
       const before = yield* me(player)
       const answer = yield* post("link/email", { email: "Ada@example.com", password }, player)
@@ -286,9 +276,9 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("an address of another player stays with it; nobody is merged (spec section 4.1)", () =>
+  it.effect("refuses an address of another player and merges nothing", () =>
     Effect.gen(function* () {
-      const { guest, logIn, me, post, signUp } = yield* makeWorld
+      const { guest, logIn, me, post, signUp } = yield* makeEmailProject
       const owner = yield* signUp("bea@example.com")
       const player = yield* guest
       const answer = yield* post("link/email", { email: "bea@example.com", password }, player)
@@ -299,9 +289,9 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("a player has one address: a second, and the same again, is refused", () =>
+  it.effect("refuses a second address and the same address again", () =>
     Effect.gen(function* () {
-      const { post, signUp } = yield* makeWorld
+      const { post, signUp } = yield* makeEmailProject
       const player = yield* signUp("cara@example.com")
       for (const email of ["other@example.com", "cara@example.com"]) {
         const answer = yield* post("link/email", { email, password }, player)
@@ -310,26 +300,28 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("of many at once one links, and the others hear that it is the player's already", () =>
-    Effect.gen(function* () {
-      const { guest, post } = yield* makeWorld
-      const player = yield* guest
-      const body = { email: "race@example.com", password }
-      const answers = yield* Effect.all(
-        Array.from({ length: 6 }, () => post("link/email", body, player)),
-        { concurrency: "unbounded" }
-      )
-      const codes = answers.map((answer) => codeOf(answer) ?? answer.status).toSorted()
-      assert.deepStrictEqual(codes, [
-        200,
-        ...Array.from({ length: 5 }, () => "email_already_linked")
-      ])
-    })
+  it.effect(
+    "links once under concurrent requests and answers email_already_linked to the rest",
+    () =>
+      Effect.gen(function* () {
+        const { guest, post } = yield* makeEmailProject
+        const player = yield* guest
+        const body = { email: "race@example.com", password }
+        const answers = yield* Effect.all(
+          Array.from({ length: 6 }, () => post("link/email", body, player)),
+          { concurrency: "unbounded" }
+        )
+        const codes = answers.map((answer) => codeOf(answer) ?? answer.status).toSorted()
+        assert.deepStrictEqual(codes, [
+          200,
+          ...Array.from({ length: 5 }, () => "email_already_linked")
+        ])
+      })
   )
 
-  it.effect("is not for a token that outlives its session", () =>
+  it.effect("refuses the access token of a revoked session", () =>
     Effect.gen(function* () {
-      const { guest, logIn, post } = yield* makeWorld
+      const { guest, logIn, post } = yield* makeEmailProject
       const player = yield* guest
       yield* post("logout", { refreshToken: player.refreshToken })
       const email = "late@example.com"
@@ -339,9 +331,9 @@ layer(NodeLive())("linking an email", (it) => {
     })
   )
 
-  it.effect("is not for the banned, nor for whoever has gone", () =>
+  it.effect("refuses banned and deleted players", () =>
     Effect.gen(function* () {
-      const { ban, guest, post } = yield* makeWorld
+      const { ban, guest, post } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
       const banned = yield* guest
       yield* ban(banned.id)
@@ -355,9 +347,9 @@ layer(NodeLive())("linking an email", (it) => {
 })
 
 layer(NodeLive())("changing the password", (it) => {
-  it.effect("signs out every other device and keeps this one", () =>
+  it.effect("revokes every other session and keeps this one", () =>
     Effect.gen(function* () {
-      const { logIn, post, signUp } = yield* makeWorld
+      const { logIn, post, signUp } = yield* makeEmailProject
       const here = yield* signUp("ada@example.com")
       const other = yield* logIn("ada@example.com")
       const { refreshToken } = here
@@ -373,9 +365,9 @@ layer(NodeLive())("changing the password", (it) => {
     })
   )
 
-  it.effect("wants the present password and a refresh token of the same player", () =>
+  it.effect("requires the current password and a refresh token of the same player", () =>
     Effect.gen(function* () {
-      const { guest, logIn, post, signUp } = yield* makeWorld
+      const { guest, logIn, post, signUp } = yield* makeEmailProject
       const player = yield* signUp("bea@example.com")
       const stranger = yield* guest
       const newPassword = "another horse battery"

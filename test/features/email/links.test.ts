@@ -1,14 +1,11 @@
-/**
- * The links of mails: confirming an address, resetting a password, asking for either (spec sections 3,
- * 4.1, 5 and 8; decisions 3.2.4-5), and the service's own pages for them.
- */
+/** Mail links for verification and password reset, their requests and their built-in pages. */
 import { hash } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { at, request } from "#testing/players"
-import { codeOf, makeWorld, NodeLive, password } from "../../support/email/email-harness.ts"
+import { codeOf, makeEmailProject, NodeLive, password } from "../../support/email/email-harness.ts"
 import { Inbox, type ReceivedMail } from "../../support/email/inbox.ts"
 import { addressOfNode } from "../../support/http/stack.ts"
 
@@ -17,28 +14,31 @@ const tokenOf = ({ fragment }: ReceivedMail, purpose: "verify" | "reset"): strin
 
 const newPassword = "another horse battery"
 
-/** A player whose first mail has come. */
-const signedUp = Effect.fnUntraced(function* (email: string, more: object = {}) {
-  const world = yield* makeWorld
+/** A new player and its verification mail. */
+const signUpWithMail = Effect.fnUntraced(function* (email: string, more: object = {}) {
+  const project = yield* makeEmailProject
   const inbox = yield* Inbox
-  const player = yield* world.signUp(email, more)
+  const player = yield* project.signUp(email, more)
   const mail = yield* inbox.next(email)
-  const verifiedOf = Effect.map(world.me(player), ({ body }) => at(body, "player", "emailVerified"))
-  return { ...world, inbox, mail, player, token: tokenOf(mail, "verify"), verifiedOf }
+  const verifiedOf = Effect.map(project.me(player), ({ body }) =>
+    at(body, "player", "emailVerified")
+  )
+  return { ...project, inbox, mail, player, token: tokenOf(mail, "verify"), verifiedOf }
 })
 
-/** A player who has asked for a reset link, which has come. */
-const forgetful = Effect.fnUntraced(function* (email: string, more: object = {}) {
-  const signed = yield* signedUp(email)
+/** A new player and the mail with its reset link. */
+const requestReset = Effect.fnUntraced(function* (email: string, more: object = {}) {
+  const signed = yield* signUpWithMail(email)
   yield* signed.post("password/forgot", { email, ...more })
   const mail = yield* signed.inbox.next(email)
   return { ...signed, mail, token: tokenOf(mail, "reset") }
 })
 
 layer(NodeLive())("a verification link", (it) => {
-  it.effect("comes after a sign-up, leads to the service's page and confirms the address", () =>
+  it.effect("is sent after a sign-up, leads to the built-in page and verifies the address", () =>
     Effect.gen(function* () {
-      const { mail, post, publishableKey, token, verifiedOf } = yield* signedUp("ada@example.com")
+      const { mail, post, publishableKey, token, verifiedOf } =
+        yield* signUpWithMail("ada@example.com")
       assert.isTrue(mail.link.startsWith("https://play.example.com/-/verify#"), mail.link)
       assert.strictEqual(mail.fragment.get("svc_key"), publishableKey)
       const answer = yield* post("email/verify", { token })
@@ -48,24 +48,24 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("leads to the caller's page, with nothing but the token", () =>
+  it.effect("leads to the app's page with nothing but the token", () =>
     Effect.gen(function* () {
       const redirectUrl = "https://game.example.com/in?tab=me&x=1"
-      const { mail, token } = yield* signedUp("bea@example.com", { redirectUrl })
+      const { mail, token } = yield* signUpWithMail("bea@example.com", { redirectUrl })
       assert.strictEqual(mail.link, `${redirectUrl}#svc_verify=${token}`)
       assert.match(token, /^[A-Za-z0-9_-]{43}$/)
     })
   )
 
-  it.effect("works once, of many who use it at once for one (spec section 3)", () =>
+  it.effect("works once, for one of several concurrent requests", () =>
     Effect.gen(function* () {
-      const { post, token } = yield* signedUp("cara@example.com")
+      const { post, token } = yield* signUpWithMail("cara@example.com")
       const answers = yield* Effect.all(
         Array.from({ length: 8 }, () => post("email/verify", { token })),
         { concurrency: "unbounded" }
       )
-      const told = answers.map((answer) => codeOf(answer) ?? answer.status).toSorted()
-      assert.deepStrictEqual(told, [200, ...Array.from({ length: 7 }, () => "invalid_token")])
+      const outcomes = answers.map((answer) => codeOf(answer) ?? answer.status).toSorted()
+      assert.deepStrictEqual(outcomes, [200, ...Array.from({ length: 7 }, () => "invalid_token")])
       assert.deepStrictEqual(answers.map(({ status }) => status).toSorted(), [
         200,
         ...Array.from({ length: 7 }, () => 400)
@@ -73,12 +73,12 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("is spent after 24 hours (spec section 3)", () =>
+  it.effect("expires after 24 hours", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const first = yield* signedUp("dora@example.com")
-      const second = yield* signedUp("dana@example.com")
-      // The clock of the day is not turned for it: the link is made a day older.
+      const first = yield* signUpWithMail("dora@example.com")
+      const second = yield* signUpWithMail("dana@example.com")
+      // Ages the row instead of advancing the clock by a day, which would run every daily task.
       const age = (playerId: string, by: string) => sql`
         update single_use_codes set expires_at = expires_at - ${by}::text::interval
         where player_id = ${playerId} and purpose = 'verify'`
@@ -92,9 +92,9 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("is good in its environment, for its purpose and for its address only", () =>
+  it.effect("works only in its environment, for its purpose and for its address", () =>
     Effect.gen(function* () {
-      const { player, post, production, token } = yield* signedUp("eve@example.com")
+      const { player, post, production, token } = yield* signUpWithMail("eve@example.com")
       const sql = yield* SqlClient.SqlClient
       for (const answer of [
         yield* production.post("email/verify", { token }),
@@ -115,9 +115,9 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("a banned player's is refused, and works after the ban", () =>
+  it.effect("is refused during a ban and works after it", () =>
     Effect.gen(function* () {
-      const { ban, player, post, secretKey, token, url } = yield* signedUp("flo@example.com")
+      const { ban, player, post, secretKey, token, url } = yield* signUpWithMail("flo@example.com")
       yield* ban(player.id)
       assert.strictEqual(codeOf(yield* post("email/verify", { token })), "player_banned")
       yield* request(`${url}/v1/admin/players/${player.id}/unban`, {
@@ -128,9 +128,9 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("comes after linking, too", () =>
+  it.effect("is sent after linking an email", () =>
     Effect.gen(function* () {
-      const { guest, me, post } = yield* makeWorld
+      const { guest, me, post } = yield* makeEmailProject
       const inbox = yield* Inbox
       const player = yield* guest
       yield* post("link/email", { email: "gil@example.com", password }, player)
@@ -140,20 +140,20 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("is sent again on request, and not once the address is confirmed", () =>
+  it.effect("is sent again on request until the address is verified", () =>
     Effect.gen(function* () {
-      const { guest, inbox, player, post, token } = yield* signedUp("hal@example.com")
+      const { guest, inbox, player, post, token } = yield* signUpWithMail("hal@example.com")
       const again = yield* post("email/resend", {}, player)
       assert.deepStrictEqual([again.status, again.body], [200, {}])
       const second = yield* inbox.next("hal@example.com")
       assert.notStrictEqual(tokenOf(second, "verify"), token)
       assert.strictEqual((yield* post("email/verify", { token })).status, 200)
-      const asked = inbox.countAsked("hal@example.com")
+      const attempts = inbox.countAsked("hal@example.com")
       assert.deepStrictEqual((yield* post("email/resend", {}, player)).body, {})
       const sql = yield* SqlClient.SqlClient
       const waiting = yield* sql`select id from mails where player_id = ${player.id}`
       assert.isEmpty(waiting)
-      assert.strictEqual(inbox.countAsked("hal@example.com"), asked)
+      assert.strictEqual(inbox.countAsked("hal@example.com"), attempts)
       const without = yield* post("email/resend", {}, yield* guest)
       assert.deepStrictEqual([without.status, codeOf(without)], [404, "not_found"])
     })
@@ -161,9 +161,10 @@ layer(NodeLive())("a verification link", (it) => {
 })
 
 layer(NodeLive())("a reset link", (it) => {
-  it.effect("sets the password and revokes every refresh token (spec section 3)", () =>
+  it.effect("sets the password and revokes every session", () =>
     Effect.gen(function* () {
-      const { logIn, mail, player, post, token, verifiedOf } = yield* forgetful("ada@example.com")
+      const { logIn, mail, player, post, token, verifiedOf } =
+        yield* requestReset("ada@example.com")
       const other = yield* logIn("ada@example.com")
       assert.isTrue(mail.link.startsWith("https://play.example.com/-/reset#"), mail.link)
       assert.isFalse(yield* verifiedOf)
@@ -175,14 +176,14 @@ layer(NodeLive())("a reset link", (it) => {
       }
       assert.strictEqual(codeOf(yield* logIn("ada@example.com")), "invalid_credentials")
       assert.strictEqual((yield* logIn("ada@example.com", newPassword)).status, 200)
-      // The mailbox was proven.
+      // The reset proved control of the mailbox.
       assert.isTrue(yield* verifiedOf)
     })
   )
 
-  it.effect("works once and is spent after 30 minutes (spec section 3)", () =>
+  it.effect("works once and expires after 30 minutes", () =>
     Effect.gen(function* () {
-      const { inbox, logIn, post, token } = yield* forgetful("bea@example.com")
+      const { inbox, logIn, post, token } = yield* requestReset("bea@example.com")
       assert.strictEqual(
         (yield* post("password/reset", { token, password: newPassword })).status,
         200
@@ -198,9 +199,9 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("ends the player's other reset links, and a change of the password ends all", () =>
+  it.effect("voids the player's other reset links, and a password change voids all", () =>
     Effect.gen(function* () {
-      const { inbox, player, post, token } = yield* forgetful("cara@example.com")
+      const { inbox, player, post, token } = yield* requestReset("cara@example.com")
       yield* post("password/forgot", { email: "cara@example.com" })
       const second = tokenOf(yield* inbox.next("cara@example.com"), "reset")
       yield* post(
@@ -221,17 +222,17 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("leads to the caller's page when it is given", () =>
+  it.effect("leads to the app's page if one is given", () =>
     Effect.gen(function* () {
       const redirectUrl = "https://game.example.com/reset"
-      const { mail, token } = yield* forgetful("dora@example.com", { redirectUrl })
+      const { mail, token } = yield* requestReset("dora@example.com", { redirectUrl })
       assert.strictEqual(mail.link, `${redirectUrl}#svc_reset=${token}`)
     })
   )
 
-  it.effect("a password that is too short does not use it up; a banned player's is refused", () =>
+  it.effect("is not spent by a short password and is refused during a ban", () =>
     Effect.gen(function* () {
-      const { ban, player, post, token } = yield* forgetful("eve@example.com")
+      const { ban, player, post, token } = yield* requestReset("eve@example.com")
       const short = yield* post("password/reset", { token, password: "1234567" })
       assert.strictEqual(codeOf(short), "invalid_request")
       yield* ban(player.id)
@@ -240,9 +241,9 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("a sign-in with the old password does not outlive a reset at the same moment", () =>
+  it.effect("revokes the sessions of concurrent logins with the old password", () =>
     Effect.gen(function* () {
-      const { logIn, post, token } = yield* forgetful("flo@example.com")
+      const { logIn, post, token } = yield* requestReset("flo@example.com")
       const logins = Effect.all(
         Array.from({ length: 6 }, () => logIn("flo@example.com")),
         { concurrency: "unbounded" }
@@ -260,34 +261,39 @@ layer(NodeLive())("a reset link", (it) => {
   )
 })
 
-layer(NodeLive())("asking for a reset link", (it) => {
-  it.effect("is answered the same, and does the same, whether or not anybody has the address", () =>
-    Effect.gen(function* () {
-      const { post, signUp } = yield* makeWorld
-      const inbox = yield* Inbox
-      const sql = yield* SqlClient.SqlClient
-      yield* signUp("ada@example.com")
-      yield* inbox.next("ada@example.com")
-      // The mail that leaves is under way while the rows are looked at.
-      yield* inbox.policy("hold")
-      const unknown = yield* post("password/forgot", { email: "nobody@example.com" })
-      const known = yield* post("password/forgot", { email: "ada@example.com" })
-      for (const answer of [known, unknown]) {
-        assert.deepStrictEqual([answer.status, answer.body], [200, {}])
-        assert.deepStrictEqual(Array.from(answer.headers.keys()), Array.from(known.headers.keys()))
-      }
-      yield* inbox.asked("ada@example.com", 2)
-      const waiting = yield* sql<{ readonly playerId: string | null }>`select * from mails`
-      assert.isNotEmpty(waiting)
-      for (const { playerId } of waiting) assert.isNull(playerId)
-      assert.strictEqual(inbox.countAsked("nobody@example.com"), 0)
-      yield* inbox.policy("accept")
-    })
+layer(NodeLive())("a request for a reset link", (it) => {
+  it.effect(
+    "gets the same response after the same work, whether or not the address has an account",
+    () =>
+      Effect.gen(function* () {
+        const { post, signUp } = yield* makeEmailProject
+        const inbox = yield* Inbox
+        const sql = yield* SqlClient.SqlClient
+        yield* signUp("ada@example.com")
+        yield* inbox.next("ada@example.com")
+        // Holds the delivery, so that the rows stay in the outbox.
+        yield* inbox.policy("hold")
+        const unknown = yield* post("password/forgot", { email: "nobody@example.com" })
+        const known = yield* post("password/forgot", { email: "ada@example.com" })
+        for (const answer of [known, unknown]) {
+          assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+          assert.deepStrictEqual(
+            Array.from(answer.headers.keys()),
+            Array.from(known.headers.keys())
+          )
+        }
+        yield* inbox.attempted("ada@example.com", 2)
+        const waiting = yield* sql<{ readonly playerId: string | null }>`select * from mails`
+        assert.isNotEmpty(waiting)
+        for (const { playerId } of waiting) assert.isNull(playerId)
+        assert.strictEqual(inbox.countAsked("nobody@example.com"), 0)
+        yield* inbox.policy("accept")
+      })
   )
 
-  it.effect("of a player of another environment sends nothing", () =>
+  it.effect("sends no mail for a player of another environment", () =>
     Effect.gen(function* () {
-      const { post, production, signUp } = yield* makeWorld
+      const { post, production, signUp } = yield* makeEmailProject
       const inbox = yield* Inbox
       yield* signUp("bea@example.com")
       yield* inbox.next("bea@example.com")
@@ -302,42 +308,44 @@ layer(NodeLive())("asking for a reset link", (it) => {
   )
 })
 
-layer(NodeLive())("the service's pages for links", (it) => {
-  for (const [purpose, asked] of [
+layer(NodeLive())("the built-in pages of mail links", (it) => {
+  for (const [purpose, endpoint] of [
     ["verify", "../v1/auth/email/verify"],
     ["reset", "../v1/auth/password/reset"]
   ] as const) {
-    it.effect(`/-/${purpose} holds all it needs, and its policy allows nothing else`, () =>
-      Effect.gen(function* () {
-        const url = yield* addressOfNode
-        const answer = yield* request(`${url}/-/${purpose}`)
-        assert.strictEqual(answer.status, 200)
-        assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8")
-        assert.strictEqual(answer.headers.get("referrer-policy"), "no-referrer")
-        const html = String(answer.body)
-        const script = /<script>([^]*)<\/script>/.exec(html)?.[1] ?? ""
-        const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? ""
-        const source = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`
-        const policy = answer.headers.get("content-security-policy") ?? ""
-        assert.deepStrictEqual(policy.split("; "), [
-          "default-src 'none'",
-          `script-src ${source(script)}`,
-          `style-src ${source(style)}`,
-          "connect-src 'self'",
-          "form-action 'none'",
-          "base-uri 'none'",
-          "frame-ancestors 'none'"
-        ])
-        assert.include(script, `fetch("${asked}"`)
-        assert.notMatch(html, /https?:\/\/|\son[a-z]+=|\sstyle=|src=/)
-        assert.include(html, `<html lang="en">`)
-      })
+    it.effect(
+      `/-/${purpose} is self-contained, and its content security policy allows nothing else`,
+      () =>
+        Effect.gen(function* () {
+          const url = yield* addressOfNode
+          const answer = yield* request(`${url}/-/${purpose}`)
+          assert.strictEqual(answer.status, 200)
+          assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8")
+          assert.strictEqual(answer.headers.get("referrer-policy"), "no-referrer")
+          const html = String(answer.body)
+          const script = /<script>([^]*)<\/script>/.exec(html)?.[1] ?? ""
+          const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? ""
+          const source = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`
+          const policy = answer.headers.get("content-security-policy") ?? ""
+          assert.deepStrictEqual(policy.split("; "), [
+            "default-src 'none'",
+            `script-src ${source(script)}`,
+            `style-src ${source(style)}`,
+            "connect-src 'self'",
+            "form-action 'none'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'"
+          ])
+          assert.include(script, `fetch("${endpoint}"`)
+          assert.notMatch(html, /https?:\/\/|\son[a-z]+=|\sstyle=|src=/)
+          assert.include(html, `<html lang="en">`)
+        })
     )
   }
 
-  it.effect("opening a link, by whatever program, uses nothing up", () =>
+  it.effect("opening a link spends no token", () =>
     Effect.gen(function* () {
-      const { post, token, url } = yield* signedUp("ada@example.com")
+      const { post, token, url } = yield* signUpWithMail("ada@example.com")
       for (const method of ["GET", "HEAD"]) {
         yield* request(`${url}/-/verify#svc_verify=${token}`, { method })
         yield* request(`${url}/-/verify?svc_verify=${token}`, { method })
@@ -350,9 +358,9 @@ layer(NodeLive())("the service's pages for links", (it) => {
     })
   )
 
-  it.effect("a page's origin may call, whatever origins the config allows", () =>
+  it.effect("the origin of the pages may call the API, whatever origins the config allows", () =>
     Effect.gen(function* () {
-      const { post, secretKey, token, url } = yield* signedUp("bea@example.com")
+      const { post, secretKey, token, url } = yield* signUpWithMail("bea@example.com")
       const pushed = yield* request(`${url}/v1/config`, {
         method: "PUT",
         headers: { "x-svc-key": secretKey },

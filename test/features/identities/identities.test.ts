@@ -1,4 +1,4 @@
-/** How a player signs in, and unlinking (spec sections 3 and 4.1, decisions 3.2.8). */
+/** Identities of a player: listing, unlinking, and the sockets of revoked sessions. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { PlayerId } from "#rpc/ids"
@@ -20,14 +20,14 @@ import { ask, ban, codeOf, play, refresh } from "../../support/moderation-calls.
 
 const live = { timeout: "60 seconds", excludeTestServices: true } as const
 
-/** Every change up to now was followed on this node: changes are, in their order. */
-const followed = Effect.fnUntraced(function* (app: TestApp["Service"]) {
+/** Waits until this node has applied all earlier changes, which it does in order. */
+const waitForChanges = Effect.fnUntraced(function* (app: TestApp["Service"]) {
   const last = yield* newPlayer(app, "Last")
   yield* logout(app, last)
   yield* last.socket.closed
 })
 
-/** A player with these ways to sign in, on two devices. */
+/** A player with these identities, signed in on two devices. */
 const onTwoDevices = Effect.fnUntraced(function* (...methods: ReadonlyArray<"email" | "google">) {
   const app = yield* TestApp
   yield* configure(app, { features: { multiplayer: true }, ...inAppBrowser })
@@ -38,36 +38,34 @@ const onTwoDevices = Effect.fnUntraced(function* (...methods: ReadonlyArray<"ema
 })
 
 layer(appWithSql(), live)("identities", (it) => {
-  it.effect(
-    "are listed with all that is the player's own, oldest first, never the guest entry",
-    () =>
-      Effect.gen(function* () {
-        const app = yield* TestApp
-        const ada = yield* guest(app, "Ada")
-        const list = Effect.map(play(app, ada, "GET", "players/me/identities"), ({ body }) => body)
-        assert.deepStrictEqual(yield* list, { identities: [] })
-        yield* link(ada, "email", "2026-01-02")
-        yield* link(ada, "google", "2026-01-03")
-        yield* link(ada, "x", "2026-01-01")
-        const email = `${ada.id.toLowerCase()}@example.com`
-        assert.deepStrictEqual(yield* list, {
-          identities: [
-            { provider: "x", username: "ada", linkedAt: "2026-01-01T00:00:00.000Z" },
-            {
-              provider: "email",
-              email,
-              emailVerified: false,
-              linkedAt: "2026-01-02T00:00:00.000Z"
-            },
-            { provider: "google", email, emailVerified: true, linkedAt: "2026-01-03T00:00:00.000Z" }
-          ]
-        })
-        const bob = yield* guest(app, "Bob")
-        assert.deepStrictEqual(yield* providersOf(app, bob), [])
+  it.effect("are listed oldest first with their profile, without a guest entry", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const ada = yield* guest(app, "Ada")
+      const list = Effect.map(play(app, ada, "GET", "players/me/identities"), ({ body }) => body)
+      assert.deepStrictEqual(yield* list, { identities: [] })
+      yield* link(ada, "email", "2026-01-02")
+      yield* link(ada, "google", "2026-01-03")
+      yield* link(ada, "x", "2026-01-01")
+      const email = `${ada.id.toLowerCase()}@example.com`
+      assert.deepStrictEqual(yield* list, {
+        identities: [
+          { provider: "x", username: "ada", linkedAt: "2026-01-01T00:00:00.000Z" },
+          {
+            provider: "email",
+            email,
+            emailVerified: false,
+            linkedAt: "2026-01-02T00:00:00.000Z"
+          },
+          { provider: "google", email, emailVerified: true, linkedAt: "2026-01-03T00:00:00.000Z" }
+        ]
       })
+      const bob = yield* guest(app, "Bob")
+      assert.deepStrictEqual(yield* providersOf(app, bob), [])
+    })
   )
 
-  it.effect("unlinking leaves one method fewer, and signs every other device out", () =>
+  it.effect("unlinking removes the identity and revokes every other session", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const answer = yield* unlink(app, phone, "google", phone.refreshToken)
@@ -83,7 +81,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("the email counts as a method: it is unlinked like a provider", () =>
+  it.effect("an email identity is unlinked like a provider identity", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices("email", "google")
       const answer = yield* unlink(app, phone, "email", phone.refreshToken)
@@ -92,20 +90,22 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("the last one stays: 409 last_login_method, and nobody is signed out", () =>
-    Effect.gen(function* () {
-      for (const method of ["email", "google"] as const) {
-        const { app, phone, tablet } = yield* onTwoDevices(method)
-        const answer = yield* unlink(app, phone, method, phone.refreshToken)
-        assert.strictEqual(answer.status, 409)
-        assert.strictEqual(codeOf(answer), "last_login_method")
-        assert.deepStrictEqual(yield* providersOf(app, phone), [method])
-        assert.strictEqual(codeOf(yield* refresh(app, tablet.refreshToken)), "ok")
-      }
-    })
+  it.effect(
+    "unlinking the last identity is refused with 409 last_login_method and revokes nothing",
+    () =>
+      Effect.gen(function* () {
+        for (const method of ["email", "google"] as const) {
+          const { app, phone, tablet } = yield* onTwoDevices(method)
+          const answer = yield* unlink(app, phone, method, phone.refreshToken)
+          assert.strictEqual(answer.status, 409)
+          assert.strictEqual(codeOf(answer), "last_login_method")
+          assert.deepStrictEqual(yield* providersOf(app, phone), [method])
+          assert.strictEqual(codeOf(yield* refresh(app, tablet.refreshToken)), "ok")
+        }
+      })
   )
 
-  it.effect("what the player has not linked is not there", () =>
+  it.effect("unlinking an identity that the player does not have is 404 not_found", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       for (const provider of ["apple", "guest", "nobody", "%00", "constructor"]) {
@@ -120,7 +120,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("only the current token of an open session of the same player will do", () =>
+  it.effect("unlinking requires the current refresh token of an open session of the player", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const stranger = yield* guest(app)
@@ -150,7 +150,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("of two devices that unlink at once, one does, and it stays signed in", () =>
+  it.effect("one of two concurrent unlinks succeeds and keeps its session", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const answers = yield* Effect.all(
@@ -169,7 +169,7 @@ layer(appWithSql(), live)("identities", (it) => {
   )
 
   it.effect(
-    "a sign-in by the email at the same moment fails or is signed out, and waits for none",
+    "a login that races with unlinking the email fails or is revoked, without a deadlock",
     () =>
       Effect.gen(function* () {
         for (let round = 0; round < 4; round++) {
@@ -195,7 +195,7 @@ layer(appWithSql(), live)("identities", (it) => {
       })
   )
 
-  it.effect("a banned player changes nothing", () =>
+  it.effect("unlinking is refused for a banned player", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices("email", "google")
       yield* ban(app, phone.id)
@@ -206,37 +206,39 @@ layer(appWithSql(), live)("identities", (it) => {
   )
 })
 
-layer(appWithSql(), live)("a session that ends", (it) => {
-  it.effect("loses its socket with 4001 when another device unlinks; the seat waits", () =>
-    Effect.gen(function* () {
-      const { app, phone, tablet } = yield* onTwoDevices("email", "google")
-      const bob = yield* newPlayer(app, "Bob")
-      const made = yield* bob.socket.ask({ t: "create", mode: "default" })
-      const roomId = at(made, "data", "roomId")
-      const online = yield* goOnline(app, tablet)
-      yield* online.socket.ask({ t: "join", roomId })
-      yield* unlink(app, phone, "google", phone.refreshToken)
-      const closed = yield* online.socket.closed
-      assert.deepStrictEqual([closed.code, closed.reason], [4001, "session_revoked"])
-      yield* bob.socket.next("player_disconnected")
-      const back = yield* goOnline(app, phone)
-      const resumed = yield* back.socket.ask({ t: "resume", roomId })
-      assert.strictEqual(resumed["ok"], true)
-    })
+layer(appWithSql(), live)("a revoked session", (it) => {
+  it.effect(
+    "closes its socket with 4001 when another device unlinks, and keeps the room seat",
+    () =>
+      Effect.gen(function* () {
+        const { app, phone, tablet } = yield* onTwoDevices("email", "google")
+        const bob = yield* newPlayer(app, "Bob")
+        const made = yield* bob.socket.ask({ t: "create", mode: "default" })
+        const roomId = at(made, "data", "roomId")
+        const online = yield* goOnline(app, tablet)
+        yield* online.socket.ask({ t: "join", roomId })
+        yield* unlink(app, phone, "google", phone.refreshToken)
+        const closed = yield* online.socket.closed
+        assert.deepStrictEqual([closed.code, closed.reason], [4001, "session_revoked"])
+        yield* bob.socket.next("player_disconnected")
+        const back = yield* goOnline(app, phone)
+        const resumed = yield* back.socket.ask({ t: "resume", roomId })
+        assert.strictEqual(resumed["ok"], true)
+      })
   )
 
-  it.effect("keeps its socket when it is the one that unlinks, or another one signs out", () =>
+  it.effect("leaves the sockets of other sessions of the player open", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const online = yield* goOnline(app, phone)
       yield* logout(app, tablet)
       yield* unlink(app, phone, "google", phone.refreshToken)
-      yield* followed(app)
+      yield* waitForChanges(app)
       assert.strictEqual((yield* online.socket.ask({ t: "ping" }))["ok"], true)
     })
   )
 
-  it.effect("loses its socket when it signs out", () =>
+  it.effect("closes its socket at logout", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices()
       const online = yield* goOnline(app, phone)
@@ -245,25 +247,25 @@ layer(appWithSql(), live)("a session that ends", (it) => {
     })
   )
 
-  it.effect("may open one with its access token until that ends, and keeps it", () =>
+  it.effect("may open a socket with its access token until the token expires", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices()
       yield* logout(app, phone)
       const { socket } = yield* goOnline(app, phone)
       yield* play(app, phone, "PATCH", "players/me", { displayName: "Ida" })
-      yield* followed(app)
+      yield* waitForChanges(app)
       assert.strictEqual((yield* socket.ask({ t: "ping" }))["ok"], true)
     })
   )
 
-  it.effect("is the one of the newest token that the socket has shown", () =>
+  it.effect("closes the sockets whose latest token names it", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices()
       const { socket } = yield* goOnline(app, phone)
       const { publishableKey: key } = app
       yield* socket.ask({ t: "auth", key, token: tablet.accessToken })
       yield* logout(app, phone)
-      yield* followed(app)
+      yield* waitForChanges(app)
       assert.strictEqual((yield* socket.ask({ t: "ping" }))["ok"], true)
       yield* logout(app, tablet)
       assert.strictEqual((yield* socket.closed).code, 4001)
@@ -274,7 +276,7 @@ layer(appWithSql(), live)("a session that ends", (it) => {
 layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "the last two identities",
   (it) => {
-    it.effect("are not removed by two at once, whoever asks for it", () =>
+    it.effect("are never both removed by concurrent unlinks", () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
         const { development } = yield* makeTenants

@@ -1,7 +1,6 @@
 /**
- * External sign-in under attack (spec section 5, rule 9): states, codes and verifiers that are missing,
- * swapped, used twice or at once; tokens that are not the provider's; return addresses of others; and
- * secrets, which are in no log and no answer.
+ * Attacks on browser sign-in: missing, swapped and reused states, codes and verifiers, forged id tokens,
+ * foreign redirect URLs, and secrets in logs or responses.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -11,11 +10,11 @@ import { at, guest, request } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
 import { addressOfNode, type Tenant } from "../../support/http/stack.ts"
 import {
-  begin,
+  startFlow,
   call,
   challengeOf,
-  comeBack,
-  enter,
+  completeFlow,
+  putCredentials,
   exchange,
   Log,
   makeApp,
@@ -26,10 +25,10 @@ import {
   signIn,
   summaryOf,
   verifier,
-  World
+  OAuthNodeLive
 } from "../../support/oauth/oauth-harness.ts"
 
-/** What the provider brings to the callback of another, or again. */
+/** Sends a callback with any query, without a provider. */
 const callback = Effect.fnUntraced(function* (name: string, query: Record<string, string>) {
   const url = yield* addressOfNode
   const address = `${url}/v1/auth/oauth/${name}/callback?${new URLSearchParams(query)}`
@@ -43,8 +42,8 @@ const callback = Effect.fnUntraced(function* (name: string, query: Record<string
 
 const stateOf = (url: string): string => new URL(url).searchParams.get("state") ?? ""
 
-/** Addresses that only look like those of the config. */
-const strangers = [
+/** URLs that resemble the redirect URLs of the config. */
+const foreignRedirectUrls = [
   "https://evil.example/signed-in",
   "https://game.example.evil.example/signed-in",
   "https://game.example@evil.example/signed-in",
@@ -77,284 +76,293 @@ const wrongChallenges = ["", "short", verifier, `${challengeOf(verifier)}=`, "+"
 
 type Claims = Parameters<NonNullable<Providers["Service"]["google"]["tamper"]>>[0]
 
-layer(World(), { timeout: "60 seconds", excludeTestServices: true })("attacks", (it) => {
-  it.effect("a return that nobody began is a page, not a redirect", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const url = yield* begin(app, "google")
-      const state = stateOf(url)
-      for (const query of [
-        {},
-        { state: "", code: "x" },
-        { state: "made-up", code: "x" },
-        { state: `${state}x`, code: "x" },
-        { code: "x", error: "access_denied" }
-      ]) {
-        const seen = yield* callback("google", query)
-        assert.deepStrictEqual([seen.status, seen.url], [400, ""])
-        assert.include(seen.body, "expired")
-        assert.include(seen.csp, "default-src 'none'")
-      }
-    })
-  )
-
-  it.effect("a state is of one provider, and works once", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const state = stateOf(yield* begin(app, "google"))
-      assert.strictEqual((yield* callback("discord", { state, code: "x" })).status, 400)
-      const first = yield* callback("google", { state, error: "access_denied" })
-      assert.strictEqual(first.url, `${redirectUrl}#svc_error=access_denied`)
-      assert.strictEqual((yield* callback("google", { state, error: "access_denied" })).status, 400)
-    })
-  )
-
-  it.effect("of many who return with one state at once, one gets through", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const state = stateOf(yield* begin(app, "x"))
-      const seen = yield* Effect.forEach(
-        Array.from({ length: 16 }),
-        () => callback("x", { state, error: "access_denied" }),
-        { concurrency: 16 }
-      )
-      assert.lengthOf(
-        seen.filter(({ status }) => status === 302),
-        1
-      )
-    })
-  )
-
-  it.effect("a code works once, however many present it at once", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const { code } = yield* comeBack(app, "google", "racer")
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 32 }),
-        () => exchange(app, code ?? ""),
-        { concurrency: 32 }
-      )
-      assert.lengthOf(
-        answers.filter(({ status }) => status === 200),
-        1
-      )
-      for (const answer of answers) assert.include(["ok", "invalid_code"], codeOf(answer))
-    })
-  )
-
-  it.effect("a code without its verifier is nothing, and is spent by the attempt", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const { code } = yield* comeBack(app, "google", "thief")
-      const wrong = yield* exchange(app, code ?? "", `${verifier}x`)
-      assert.deepStrictEqual([wrong.status, codeOf(wrong)], [400, "invalid_code"])
-      assert.strictEqual(codeOf(yield* exchange(app, code ?? "")), "invalid_code")
-      assert.strictEqual(codeOf(yield* exchange(app, "made-up")), "invalid_code")
-      const short = yield* exchange(app, code ?? "", "short")
-      assert.strictEqual(codeOf(short), "invalid_request")
-    })
-  )
-
-  it.effect("a code is of its environment", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const { code } = yield* comeBack(app, "google", "here")
-      assert.strictEqual(codeOf(yield* exchange(app.production, code ?? "")), "invalid_code")
-      assert.strictEqual((yield* exchange(app, code ?? "")).status, 200)
-    })
-  )
-
-  it.effect("one new person who comes by two doors at once is one player", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const codes = yield* Effect.forEach(
-        Array.from({ length: 4 }),
-        () => comeBack(app, "discord", "twin"),
-        { concurrency: 4 }
-      )
-      const answers = yield* Effect.forEach(codes, ({ code }) => exchange(app, code ?? ""), {
-        concurrency: 4
+layer(OAuthNodeLive(), { timeout: "60 seconds", excludeTestServices: true })(
+  "attacks on browser sign-in",
+  (it) => {
+    it.effect("shows a page instead of redirecting for an unknown state", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const url = yield* startFlow(app, "google")
+        const state = stateOf(url)
+        for (const query of [
+          {},
+          { state: "", code: "x" },
+          { state: "made-up", code: "x" },
+          { state: `${state}x`, code: "x" },
+          { code: "x", error: "access_denied" }
+        ]) {
+          const seen = yield* callback("google", query)
+          assert.deepStrictEqual([seen.status, seen.url], [400, ""])
+          assert.include(seen.body, "expired")
+          assert.include(seen.csp, "default-src 'none'")
+        }
       })
-      const players = answers.map((answer) => summaryOf(answer))
-      for (const { status } of players) assert.strictEqual(status, 200)
-      assert.lengthOf(new Set(players.map(({ id }) => id)), 1)
-    })
-  )
+    )
 
-  it.effect("nobody links the identity of whom they lure to the provider", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const sql = yield* SqlClient.SqlClient
-      const url = yield* addressOfNode
-      const attacker = yield* guest({ url, ...app })
-      const started = yield* begin(app, "google", attacker.accessToken)
-      const victim = yield* newBrowser
-      // The victim's browser gets a code, the attacker has the verifier: nobody has both.
-      const { code } = outcomeOf(yield* victim.signIn(started, "victim"))
-      assert.strictEqual(codeOf(yield* exchange(app, code ?? "", "x".repeat(43))), "invalid_code")
-      const rows = yield* sql`select 1 from identities where player_id = ${attacker.id}`
-      assert.deepStrictEqual(rows, [])
-    })
-  )
-
-  it.effect("only a player of this environment links, and says so rightly", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const url = yield* addressOfNode
-      const stranger = yield* guest({ url, ...app.production })
-      const body = { redirectUrl, challenge: challengeOf(verifier) }
-      for (const token of [stranger.accessToken, "not.a.token", app.secretKey]) {
-        assert.strictEqual(codeOf(yield* call(app, "google/start", body, token)), "unauthorized")
-      }
-      const basic = yield* request(`${url}/v1/auth/oauth/google/start`, {
-        headers: { "x-svc-key": app.publishableKey, authorization: "Basic YTpi" },
-        body
+    it.effect("accepts a state once, and only at its provider", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const state = stateOf(yield* startFlow(app, "google"))
+        assert.strictEqual((yield* callback("discord", { state, code: "x" })).status, 400)
+        const first = yield* callback("google", { state, error: "access_denied" })
+        assert.strictEqual(first.url, `${redirectUrl}#svc_error=access_denied`)
+        assert.strictEqual(
+          (yield* callback("google", { state, error: "access_denied" })).status,
+          400
+        )
       })
-      assert.strictEqual(codeOf(basic), "unauthorized")
-    })
-  )
+    )
 
-  it.effect("nothing is returned to addresses of others", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      for (const address of strangers) {
-        const body = { redirectUrl: address, challenge: challengeOf(verifier) }
-        const answer = yield* call(app, "google/start", body)
-        assert.strictEqual(answer.status, 400, address)
-        const path = at(answer.body, "error", "details", "issues", 0, "path")
-        assert.strictEqual(path, "redirectUrl", address)
-      }
-      const local = { redirectUrl: "http://localhost:3000/", challenge: challengeOf(verifier) }
-      assert.strictEqual((yield* call(app, "google/start", local)).status, 200)
-      for (const challenge of wrongChallenges) {
-        const answer = yield* call(app, "google/start", { redirectUrl, challenge })
-        assert.strictEqual(codeOf(answer), "invalid_request", challenge)
-      }
-    })
-  )
+    it.effect("accepts one of several concurrent callbacks with the same state", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const state = stateOf(yield* startFlow(app, "x"))
+        const seen = yield* Effect.forEach(
+          Array.from({ length: 16 }),
+          () => callback("x", { state, error: "access_denied" }),
+          { concurrency: 16 }
+        )
+        assert.lengthOf(
+          seen.filter(({ status }) => status === 302),
+          1
+        )
+      })
+    )
 
-  it.effect("an id token that is not the provider's, for us, now, is refused", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const { google } = yield* Providers
-      const foreign = yield* Effect.promise(() => generateKeyPair("RS256"))
-      const header = { alg: "RS256", kid: "provider-key" }
-      const wrong: Record<string, (claims: Claims) => Promise<string>> = {
-        nonce: (claims) => google.sign({ ...claims, nonce: "another" }),
-        noNonce: ({ nonce: _, ...claims }) => google.sign(claims),
-        audience: (claims) => google.sign({ ...claims, aud: "another-client" }),
-        issuer: (claims) => google.sign({ ...claims, iss: "https://evil.example" }),
-        expired: (claims) => google.sign({ ...claims, exp: Number(claims.iat) - 10 }),
-        noSubject: ({ sub: _, ...claims }) => google.sign(claims),
-        blankSubject: (claims) => google.sign({ ...claims, sub: "a b" }),
-        unknownKey: (claims) => google.sign(claims, { kid: "another-key" }),
-        foreignKey: (claims) =>
-          new SignJWT(claims).setProtectedHeader(header).sign(foreign.privateKey),
-        none: async (claims) => new UnsecuredJWT(claims).encode(),
-        symmetric: (claims) =>
-          new SignJWT(claims)
-            .setProtectedHeader({ alg: "HS256" })
-            .sign(Buffer.from("a-secret-that-only-two-know-at-all"))
-      }
-      for (const [what, tamper] of Object.entries(wrong)) {
-        google.tamper = tamper
-        const outcome = yield* comeBack(app, "google", "forged")
-        assert.deepStrictEqual(outcome, { code: null, error: "provider_error" }, what)
-      }
-      google.tamper = (claims) => google.sign(claims)
-      assert.isString((yield* comeBack(app, "google", "forged")).code)
-      google.tamper = undefined
-    })
-  )
+    it.effect("accepts a code once, under concurrent use, too", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const { code } = yield* completeFlow(app, "google", "racer")
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 32 }),
+          () => exchange(app, code ?? ""),
+          { concurrency: 32 }
+        )
+        assert.lengthOf(
+          answers.filter(({ status }) => status === 200),
+          1
+        )
+        for (const answer of answers) assert.include(["ok", "invalid_code"], codeOf(answer))
+      })
+    )
 
-  it.effect("a provider's code that was given to another sign-in is a provider's error", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      for (const name of ["google", "discord", "x"] as const) {
-        const browser = yield* newBrowser
-        const stolen = new URL(yield* begin(app, name))
-        const own = yield* begin(app, name)
-        // The thief's sign-in brings back the code of the victim's: the verifiers differ.
-        stolen.searchParams.set("state", stateOf(own))
-        const outcome = outcomeOf(yield* browser.signIn(stolen.href, "victim"))
-        assert.deepStrictEqual(outcome, { code: null, error: "provider_error" }, name)
-      }
-    })
-  )
+    it.effect("refuses a code with a wrong verifier, which spends the code", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const { code } = yield* completeFlow(app, "google", "thief")
+        const wrong = yield* exchange(app, code ?? "", `${verifier}x`)
+        assert.deepStrictEqual([wrong.status, codeOf(wrong)], [400, "invalid_code"])
+        assert.strictEqual(codeOf(yield* exchange(app, code ?? "")), "invalid_code")
+        assert.strictEqual(codeOf(yield* exchange(app, "made-up")), "invalid_code")
+        const short = yield* exchange(app, code ?? "", "short")
+        assert.strictEqual(codeOf(short), "invalid_request")
+      })
+    )
 
-  it.effect("a code of another provider, or of nobody, is a provider's error", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const { google } = yield* Providers
-      const queries: ReadonlyArray<Record<string, string>> = [
-        { code: "made-up" },
-        {},
-        { error: "server_error" },
-        { code: "x", iss: "https://evil.example" },
-        { code: "x", iss: google.url }
-      ]
-      for (const query of queries) {
-        const state = stateOf(yield* begin(app, "google"))
-        const seen = yield* callback("google", { ...query, state })
-        assert.strictEqual(seen.url, `${redirectUrl}#svc_error=provider_error`)
-      }
-    })
-  )
+    it.effect("refuses a code in another environment", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const { code } = yield* completeFlow(app, "google", "here")
+        assert.strictEqual(codeOf(yield* exchange(app.production, code ?? "")), "invalid_code")
+        assert.strictEqual((yield* exchange(app, code ?? "")).status, 200)
+      })
+    )
 
-  it.effect("a provider that refuses to tell, or is away, is a provider's error", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const lines = yield* Log
-      const { x } = yield* Providers
-      const refusals = [
-        { status: 403, body: { reason: "client-not-enrolled", title: "Client Forbidden" } },
-        { status: 500, body: {} },
-        { status: 302, body: {} },
-        { status: 200, body: { data: { id: 7 } } },
-        { status: 200, body: { data: { id: "\u0000", name: "n", username: "u" } } },
-        { status: 200, body: { data: "x".repeat(300_000) } }
-      ]
-      for (const refusal of refusals) {
-        x.profileError = refusal
-        const outcome = yield* comeBack(app, "x", "silent")
+    it.effect("creates one player for concurrent first sign-ins of one user", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const codes = yield* Effect.forEach(
+          Array.from({ length: 4 }),
+          () => completeFlow(app, "discord", "twin"),
+          { concurrency: 4 }
+        )
+        const answers = yield* Effect.forEach(codes, ({ code }) => exchange(app, code ?? ""), {
+          concurrency: 4
+        })
+        const players = answers.map((answer) => summaryOf(answer))
+        for (const { status } of players) assert.strictEqual(status, 200)
+        assert.lengthOf(new Set(players.map(({ id }) => id)), 1)
+      })
+    )
+
+    it.effect("never links the identity of a lured victim", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const sql = yield* SqlClient.SqlClient
+        const url = yield* addressOfNode
+        const attacker = yield* guest({ url, ...app })
+        const started = yield* startFlow(app, "google", attacker.accessToken)
+        const victim = yield* newBrowser
+        // The victim's browser has the code and the attacker the verifier: neither has both.
+        const { code } = outcomeOf(yield* victim.signIn(started, "victim"))
+        assert.strictEqual(codeOf(yield* exchange(app, code ?? "", "x".repeat(43))), "invalid_code")
+        const rows = yield* sql`select 1 from identities where player_id = ${attacker.id}`
+        assert.deepStrictEqual(rows, [])
+      })
+    )
+
+    it.effect("refuses to link with a foreign token or another authorization scheme", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const url = yield* addressOfNode
+        const stranger = yield* guest({ url, ...app.production })
+        const body = { redirectUrl, challenge: challengeOf(verifier) }
+        for (const token of [stranger.accessToken, "not.a.token", app.secretKey]) {
+          assert.strictEqual(codeOf(yield* call(app, "google/start", body, token)), "unauthorized")
+        }
+        const basic = yield* request(`${url}/v1/auth/oauth/google/start`, {
+          headers: { "x-svc-key": app.publishableKey, authorization: "Basic YTpi" },
+          body
+        })
+        assert.strictEqual(codeOf(basic), "unauthorized")
+      })
+    )
+
+    it.effect("refuses redirect URLs that the config does not list", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        for (const address of foreignRedirectUrls) {
+          const body = { redirectUrl: address, challenge: challengeOf(verifier) }
+          const answer = yield* call(app, "google/start", body)
+          assert.strictEqual(answer.status, 400, address)
+          const path = at(answer.body, "error", "details", "issues", 0, "path")
+          assert.strictEqual(path, "redirectUrl", address)
+        }
+        const local = { redirectUrl: "http://localhost:3000/", challenge: challengeOf(verifier) }
+        assert.strictEqual((yield* call(app, "google/start", local)).status, 200)
+        for (const challenge of wrongChallenges) {
+          const answer = yield* call(app, "google/start", { redirectUrl, challenge })
+          assert.strictEqual(codeOf(answer), "invalid_request", challenge)
+        }
+      })
+    )
+
+    it.effect("refuses an id token with a wrong signer, audience, time or nonce", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const { google } = yield* Providers
+        const foreign = yield* Effect.promise(() => generateKeyPair("RS256"))
+        const header = { alg: "RS256", kid: "provider-key" }
+        const wrong: Record<string, (claims: Claims) => Promise<string>> = {
+          nonce: (claims) => google.sign({ ...claims, nonce: "another" }),
+          noNonce: ({ nonce: _, ...claims }) => google.sign(claims),
+          audience: (claims) => google.sign({ ...claims, aud: "another-client" }),
+          issuer: (claims) => google.sign({ ...claims, iss: "https://evil.example" }),
+          expired: (claims) => google.sign({ ...claims, exp: Number(claims.iat) - 10 }),
+          noSubject: ({ sub: _, ...claims }) => google.sign(claims),
+          blankSubject: (claims) => google.sign({ ...claims, sub: "a b" }),
+          unknownKey: (claims) => google.sign(claims, { kid: "another-key" }),
+          foreignKey: (claims) =>
+            new SignJWT(claims).setProtectedHeader(header).sign(foreign.privateKey),
+          none: async (claims) => new UnsecuredJWT(claims).encode(),
+          symmetric: (claims) =>
+            new SignJWT(claims)
+              .setProtectedHeader({ alg: "HS256" })
+              .sign(Buffer.from("a-secret-that-only-two-know-at-all"))
+        }
+        for (const [what, tamper] of Object.entries(wrong)) {
+          google.tamper = tamper
+          const outcome = yield* completeFlow(app, "google", "forged")
+          assert.deepStrictEqual(outcome, { code: null, error: "provider_error" }, what)
+        }
+        google.tamper = (claims) => google.sign(claims)
+        assert.isString((yield* completeFlow(app, "google", "forged")).code)
+        google.tamper = undefined
+      })
+    )
+
+    it.effect("reports provider_error for a provider code of another flow", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        for (const name of ["google", "discord", "x"] as const) {
+          const browser = yield* newBrowser
+          const stolen = new URL(yield* startFlow(app, name))
+          const own = yield* startFlow(app, name)
+          // The attacker's flow returns with the code of the victim's flow: the verifiers differ.
+          stolen.searchParams.set("state", stateOf(own))
+          const outcome = outcomeOf(yield* browser.signIn(stolen.href, "victim"))
+          assert.deepStrictEqual(outcome, { code: null, error: "provider_error" }, name)
+        }
+      })
+    )
+
+    it.effect("reports provider_error for a provider code that is missing, foreign or forged", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const { google } = yield* Providers
+        const queries: ReadonlyArray<Record<string, string>> = [
+          { code: "made-up" },
+          {},
+          { error: "server_error" },
+          { code: "x", iss: "https://evil.example" },
+          { code: "x", iss: google.url }
+        ]
+        for (const query of queries) {
+          const state = stateOf(yield* startFlow(app, "google"))
+          const seen = yield* callback("google", { ...query, state })
+          assert.strictEqual(seen.url, `${redirectUrl}#svc_error=provider_error`)
+        }
+      })
+    )
+
+    it.effect("reports provider_error when the user info endpoint or the credentials fail", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const lines = yield* Log
+        const { x } = yield* Providers
+        const refusals = [
+          { status: 403, body: { reason: "client-not-enrolled", title: "Client Forbidden" } },
+          { status: 500, body: {} },
+          { status: 302, body: {} },
+          { status: 200, body: { data: { id: 7 } } },
+          { status: 200, body: { data: { id: "\u0000", name: "n", username: "u" } } },
+          { status: 200, body: { data: "x".repeat(300_000) } }
+        ]
+        for (const refusal of refusals) {
+          x.profileError = refusal
+          const outcome = yield* completeFlow(app, "x", "silent")
+          assert.deepStrictEqual(outcome, { code: null, error: "provider_error" })
+        }
+        x.profileError = undefined
+        assert.isTrue(lines.some((line) => line.includes("client-not-enrolled")))
+        const wrong = { clientId: "client-of-the-game", clientSecret: "not-the-secret" }
+        yield* putCredentials(app, "x", wrong)
+        const outcome = yield* completeFlow(app, "x", "silent")
         assert.deepStrictEqual(outcome, { code: null, error: "provider_error" })
-      }
-      x.profileError = undefined
-      assert.isTrue(lines.some((line) => line.includes("client-not-enrolled")))
-      const wrong = { clientId: "client-of-the-game", clientSecret: "not-the-secret" }
-      yield* enter(app, "x", wrong)
-      const outcome = yield* comeBack(app, "x", "silent")
-      assert.deepStrictEqual(outcome, { code: null, error: "provider_error" })
-    })
-  )
+      })
+    )
 
-  it.effect("no secret is in the log, in the audit or plain in the database", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const lines = yield* Log
-      const providers = yield* Providers
-      const seen = yield* secretsOfOneWay(app)
-      const given = Object.values(providers).flatMap(({ issued }) => issued)
-      assert.isNotEmpty(given)
-      const secrets = [...seen, ...given, "a-secret-that-only-two-know", "BEGIN PRIVATE KEY"]
-      const log = lines.join("\n")
-      assert.isNotEmpty(lines)
-      const stored = yield* everything
-      for (const secret of secrets.filter((it) => it !== "")) {
-        assert.notInclude(log, secret)
-        assert.notInclude(stored, secret)
-      }
-    })
-  )
-})
+    it.effect("writes no secret to the log, the audit log or, in plain text, the database", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const lines = yield* Log
+        const providers = yield* Providers
+        const seen = yield* secretsOfFlows(app)
+        const given = Object.values(providers).flatMap(({ issued }) => issued)
+        assert.isNotEmpty(given)
+        const secrets = [...seen, ...given, "a-secret-that-only-two-know", "BEGIN PRIVATE KEY"]
+        const log = lines.join("\n")
+        assert.isNotEmpty(lines)
+        const stored = yield* databaseText
+        for (const secret of secrets.filter((it) => it !== "")) {
+          assert.notInclude(log, secret)
+          assert.notInclude(stored, secret)
+        }
+      })
+    )
+  }
+)
 
-/** Goes one way with each outcome; what was secret on it. */
-const secretsOfOneWay = Effect.fnUntraced(function* (app: Tenant) {
+/** Runs flows with every outcome and returns their secrets. */
+const secretsOfFlows = Effect.fnUntraced(function* (app: Tenant) {
   const browser = yield* newBrowser
-  const url = yield* begin(app, "apple")
+  const url = yield* startFlow(app, "apple")
   const { code } = outcomeOf(yield* browser.signIn(url, "secretive"))
-  const left = outcomeOf(yield* browser.signIn(yield* begin(app, "google"), "secretive"))
-  yield* callback("google", { state: stateOf(yield* begin(app, "google")), code: "made-up-code" })
+  const left = outcomeOf(yield* browser.signIn(yield* startFlow(app, "google"), "secretive"))
+  yield* callback("google", {
+    state: stateOf(yield* startFlow(app, "google")),
+    code: "made-up-code"
+  })
   const session = yield* exchange(app, code ?? "")
   yield* signIn(app, "discord", "secretive")
   const challenge = new URL(url).searchParams.get("nonce") ?? ""
@@ -363,8 +371,8 @@ const secretsOfOneWay = Effect.fnUntraced(function* (app: Tenant) {
   return [stateOf(url), code ?? "", left.code ?? "", "made-up-code", challenge, verifier, ...tokens]
 })
 
-/** The whole database as text. */
-const everything = Effect.gen(function* () {
+/** All rows of the database as text. */
+const databaseText = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ name: string }>`
     select table_name as name from information_schema.tables where table_schema = 'public'`

@@ -1,4 +1,4 @@
-/** The credentials of sign-in providers (spec section 5, rules 9 to 11; decisions 3.2.10). */
+/** Provider credentials: written by operators, sealed in the database, audited without secrets. */
 import { generateKeyPairSync } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
@@ -58,7 +58,7 @@ const apple = () => ({
 const client = { clientId: "client-1", clientSecret: "sesame-9f2c" }
 
 layer(Node)("provider credentials", (it) => {
-  it.effect("are entered under either mount, shown without their secret, and forgotten", () =>
+  it.effect("are written, read without their secret and deleted under both mounts", () =>
     Effect.gen(function* () {
       const { asMember, asServer, development } = yield* setUp
       const empty = {
@@ -70,11 +70,11 @@ layer(Node)("provider credentials", (it) => {
       }
       assert.deepStrictEqual((yield* asMember("GET", "google")).body, empty)
       const put = yield* asMember("PUT", "google", client)
-      const there = { ...empty, configured: true, clientId: "client-1" }
-      assert.deepStrictEqual(put.body, there)
+      const configured = { ...empty, configured: true, clientId: "client-1" }
+      assert.deepStrictEqual(put.body, configured)
       yield* configure(development, { auth: { providers: { google: { enabled: true } } } })
       const read = yield* asServer("GET", "google")
-      assert.deepStrictEqual(read.body, { ...there, enabled: true })
+      assert.deepStrictEqual(read.body, { ...configured, enabled: true })
       const replaced = yield* asServer("PUT", "google", { ...client, clientId: "client-2" })
       assert.strictEqual(at(replaced.body, "clientId"), "client-2")
       assert.deepStrictEqual((yield* asServer("GET", "discord")).status, 200)
@@ -85,7 +85,7 @@ layer(Node)("provider credentials", (it) => {
     })
   )
 
-  it.effect("are sealed in the database, and open again for the service", () =>
+  it.effect("are sealed in the database and opened for the service", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const providers = yield* Providers
@@ -106,7 +106,7 @@ layer(Node)("provider credentials", (it) => {
     })
   )
 
-  it.effect("are refused, with what is wrong, when they cannot be right", () =>
+  it.effect("are refused with the path of the invalid field", () =>
     Effect.gen(function* () {
       const { asMember, log } = yield* setUp
       const wrong = [
@@ -130,7 +130,7 @@ layer(Node)("provider credentials", (it) => {
     })
   )
 
-  it.effect("are in the audit log by the client's id, never by the secret", () =>
+  it.effect("appear in the audit log by client id, never by secret", () =>
     Effect.gen(function* () {
       const { asMember, asServer, log } = yield* setUp
       const key = apple()
@@ -139,10 +139,14 @@ layer(Node)("provider credentials", (it) => {
       yield* asServer("DELETE", "discord")
       yield* asServer("DELETE", "discord")
       const entries = yield* log
-      const told = Array.isArray(entries)
-        ? entries.map((it) => [at(it, "action"), at(it, "target", "id"), at(it, "details")])
+      const changes = Array.isArray(entries)
+        ? entries.map((entry) => [
+            at(entry, "action"),
+            at(entry, "target", "id"),
+            at(entry, "details")
+          ])
         : []
-      assert.sameDeepMembers(told, [
+      assert.sameDeepMembers(changes, [
         ["provider.put", "discord", { clientId: { before: null, after: "client-1" } }],
         ["provider.put", "apple", { clientId: { before: null, after: "com.example.game" } }],
         ["provider.delete", "discord", { clientId: { before: "client-1", after: null } }]

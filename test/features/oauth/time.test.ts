@@ -1,4 +1,4 @@
-/** External sign-in on the test's clock: how long each step waits, and how often one may begin (spec section 8). */
+/** OAuth flows on the test clock: expiry of each step, throttles, and decoding of profiles. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -7,56 +7,56 @@ import { throttles } from "#rpc/limits"
 import { displayNameOf, nameOfAppleUser, profileFromClaims } from "#server/features/oauth/profiles"
 import { codeOf } from "../../support/developer-requests.ts"
 import {
-  begin,
+  startFlow,
   call,
   challengeOf,
-  comeBack,
+  completeFlow,
   exchange,
   makeApp,
   newBrowser,
   outcomeOf,
   redirectUrl,
   verifier,
-  World
+  OAuthNodeLive
 } from "../../support/oauth/oauth-harness.ts"
 
-layer(World(), { timeout: "60 seconds" })("steps of a sign-in", (it) => {
-  it.effect("a person may take ten minutes at the provider", () =>
+layer(OAuthNodeLive(), { timeout: "60 seconds" })("expiry of an OAuth flow", (it) => {
+  it.effect("allows ten minutes at the provider", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
       const browser = yield* newBrowser
-      const inTime = yield* begin(app, "discord")
+      const inTime = yield* startFlow(app, "discord")
       yield* TestClock.adjust("599 seconds")
       assert.isString(outcomeOf(yield* browser.signIn(inTime, "slow")).code)
-      const late = yield* begin(app, "discord")
+      const late = yield* startFlow(app, "discord")
       yield* TestClock.adjust("600 seconds")
       const outcome = outcomeOf(yield* browser.signIn(late, "slow"))
       assert.deepStrictEqual(outcome, { code: null, error: "expired" })
     })
   )
 
-  it.effect("a code works for a minute", () =>
+  it.effect("expires a code after one minute", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
-      const { code: first } = yield* comeBack(app, "discord", "quick")
+      const { code: first } = yield* completeFlow(app, "discord", "quick")
       yield* TestClock.adjust("59 seconds")
       assert.strictEqual((yield* exchange(app, first ?? "")).status, 200)
-      const { code: second } = yield* comeBack(app, "discord", "quick")
+      const { code: second } = yield* completeFlow(app, "discord", "quick")
       yield* TestClock.adjust("60 seconds")
       assert.strictEqual(codeOf(yield* exchange(app, second ?? "")), "invalid_code")
     })
   )
 
-  it.effect("a sign-in that nobody finishes leaves nothing behind", () =>
+  it.effect("deletes an unfinished flow and creates no player", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
       const sql = yield* SqlClient.SqlClient
       const { environmentId } = app
-      yield* begin(app, "x")
-      yield* comeBack(app, "x", "shy")
-      const steps = sql`select 1 from sign_in_steps where environment_id = ${environmentId}`
-      assert.lengthOf(yield* steps, 2)
-      const swept = Effect.andThen(TestClock.adjust("1 hour"), steps)
+      yield* startFlow(app, "x")
+      yield* completeFlow(app, "x", "shy")
+      const flows = sql`select 1 from sign_in_steps where environment_id = ${environmentId}`
+      assert.lengthOf(yield* flows, 2)
+      const swept = Effect.andThen(TestClock.adjust("1 hour"), flows)
       yield* Effect.repeat(swept, { until: (rows) => rows.length === 0 })
       const players = yield* sql`select 1 from players where environment_id = ${environmentId}`
       assert.deepStrictEqual(players, [])
@@ -64,35 +64,42 @@ layer(World(), { timeout: "60 seconds" })("steps of a sign-in", (it) => {
   )
 })
 
-layer(World({ SVC_THROTTLES: "on" }), { timeout: "60 seconds" })("paces of sign-ins", (it) => {
-  it.effect("an address begins, and tries codes and tokens, so often and no more", () =>
-    Effect.gen(function* () {
-      const app = yield* makeApp
-      const native = { idToken: "x", nonce: "a-nonce-of-somebody", platform: "ios" }
-      const calls = [
-        ["google/start", { redirectUrl, challenge: challengeOf(verifier) }, "oauthStartPerAddress"],
-        ["exchange", { code: "made-up", verifier }, "oauthExchangePerAddress"],
-        ["google/native", native, "oauthNativePerAddress"]
-      ] as const
-      for (const [path, body, name] of calls) {
-        for (let n = 0; n < throttles[name].burst; n += 1) {
-          assert.notStrictEqual(
-            codeOf(yield* call(app, path, body)),
-            "rate_limited",
-            `${path} ${n}`
-          )
+layer(OAuthNodeLive({ SVC_THROTTLES: "on" }), { timeout: "60 seconds" })(
+  "throttles of an OAuth flow",
+  (it) => {
+    it.effect("limits starts, code exchanges and native sign-ins per address", () =>
+      Effect.gen(function* () {
+        const app = yield* makeApp
+        const native = { idToken: "x", nonce: "a-nonce-of-somebody", platform: "ios" }
+        const calls = [
+          [
+            "google/start",
+            { redirectUrl, challenge: challengeOf(verifier) },
+            "oauthStartPerAddress"
+          ],
+          ["exchange", { code: "made-up", verifier }, "oauthExchangePerAddress"],
+          ["google/native", native, "oauthNativePerAddress"]
+        ] as const
+        for (const [path, body, name] of calls) {
+          for (let n = 0; n < throttles[name].burst; n += 1) {
+            assert.notStrictEqual(
+              codeOf(yield* call(app, path, body)),
+              "rate_limited",
+              `${path} ${n}`
+            )
+          }
+          const refused = yield* call(app, path, body)
+          assert.deepStrictEqual([refused.status, codeOf(refused)], [429, "rate_limited"])
+          assert.isNotNull(refused.headers.get("retry-after"))
         }
-        const refused = yield* call(app, path, body)
-        assert.deepStrictEqual([refused.status, codeOf(refused)], [429, "rate_limited"])
-        assert.isNotNull(refused.headers.get("retry-after"))
-      }
-    })
-  )
-})
+      })
+    )
+  }
+)
 
-describe("people", () => {
-  it("are shown by a name that others can be shown", () => {
-    const names = [
+describe("provider profiles", () => {
+  it("yield a valid display name or none", () => {
+    const cases = [
       [null, undefined],
       ["", undefined],
       [" \u0000\n ", undefined],
@@ -103,10 +110,10 @@ describe("people", () => {
       ["\u{1f600}".repeat(40), "\u{1f600}".repeat(32)],
       [`${"x".repeat(31)} y`, "x".repeat(31)]
     ] as const
-    for (const [name, shown] of names) assert.strictEqual(displayNameOf(name), shown)
+    for (const [name, shown] of cases) assert.strictEqual(displayNameOf(name), shown)
   })
 
-  it("are named by Apple in parts, or not at all", () => {
+  it("join the parts of the name that Apple sends, if any", () => {
     const users = [
       [`{"name":{"firstName":"Ada","lastName":"Lovelace"}}`, "Ada Lovelace"],
       [`{"name":{"firstName":"Ada","lastName":null}}`, "Ada"],
@@ -119,17 +126,17 @@ describe("people", () => {
     for (const [user, name] of users) assert.strictEqual(nameOfAppleUser(user), name)
   })
 
-  it.effect("have the address that the provider has, if it is one that we can store", () =>
+  it.effect("keep the email address of the provider if it is valid", () =>
     Effect.gen(function* () {
       const of = (claims: Record<string, unknown>) => profileFromClaims({ sub: "1", ...claims })
       const plain = yield* of({ email: "a@example.com", email_verified: "true" })
       assert.deepInclude(plain, { email: "a@example.com", emailVerified: true })
       for (const email of ["", "a\u0000@example.com", `${"x".repeat(300)}@example.com`, 7, null]) {
-        const person = yield* of({ email, email_verified: true })
-        assert.deepInclude(person, { email: null, emailVerified: false })
+        const profile = yield* of({ email, email_verified: true })
+        assert.deepInclude(profile, { email: null, emailVerified: false })
       }
-      const doubtful = yield* of({ email: "a@example.com", email_verified: "yes" })
-      assert.strictEqual(doubtful.emailVerified, false)
+      const unclear = yield* of({ email: "a@example.com", email_verified: "yes" })
+      assert.strictEqual(unclear.emailVerified, false)
     })
   )
 })

@@ -1,4 +1,4 @@
-/** A player deletes itself (spec sections 3, 4.1 and 5, rule 13; decisions 3.2.12). */
+/** `DELETE /v1/players/me`: the proof that it requires and its effects. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
@@ -18,12 +18,12 @@ const live = { timeout: "60 seconds", excludeTestServices: true } as const
 const remove = (app: TestApp["Service"], player: TestPlayer, proof: object) =>
   play(app, player, "DELETE", "players/me", proof)
 
-const isGone = Effect.fnUntraced(function* (app: TestApp["Service"], player: TestPlayer) {
+const assertDeleted = Effect.fnUntraced(function* (app: TestApp["Service"], player: TestPlayer) {
   assert.strictEqual((yield* play(app, player, "GET", "players/me")).status, 404)
   assert.strictEqual(codeOf(yield* refresh(app, player.refreshToken)), "invalid_refresh_token")
 })
 
-/** A player with these ways to sign in. */
+/** A player with these identities. */
 const playerWith = Effect.fnUntraced(function* (...methods: ReadonlyArray<"email" | "google">) {
   const app = yield* TestApp
   yield* configure(app, { features: { multiplayer: true }, ...inAppBrowser })
@@ -32,29 +32,29 @@ const playerWith = Effect.fnUntraced(function* (...methods: ReadonlyArray<"email
   return { app, ada }
 })
 
-layer(appWithSql(), live)("deleting oneself", (it) => {
-  it.effect("a guest proves itself by its refresh token", () =>
+layer(appWithSql(), live)("self-deletion", (it) => {
+  it.effect("accepts the refresh token of a guest", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       const answer = yield* remove(app, ada, { refreshToken: ada.refreshToken })
       assert.strictEqual(answer.status, 200)
       assert.deepStrictEqual(answer.body, { deleted: true })
-      yield* isGone(app, ada)
+      yield* assertDeleted(app, ada)
     })
   )
 
-  it.effect("so does a player who only has a provider, from any of its open sessions", () =>
+  it.effect("accepts a refresh token of any open session of a player without an email", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith("google")
       const tablet = yield* anotherDevice(app, ada)
       const answer = yield* remove(app, ada, { refreshToken: tablet.refreshToken })
       assert.deepStrictEqual(answer.body, { deleted: true })
-      yield* isGone(app, ada)
-      yield* isGone(app, tablet)
+      yield* assertDeleted(app, ada)
+      yield* assertDeleted(app, tablet)
     })
   )
 
-  it.effect("a player with an email gives its password; no token stands for it", () =>
+  it.effect("requires the password of a player with an email", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith("email", "google")
       for (const proof of [
@@ -68,11 +68,11 @@ layer(appWithSql(), live)("deleting oneself", (it) => {
       }
       const answer = yield* remove(app, ada, { password, refreshToken: "nonsense" })
       assert.deepStrictEqual(answer.body, { deleted: true })
-      yield* isGone(app, ada)
+      yield* assertDeleted(app, ada)
     })
   )
 
-  it.effect("a password is nothing where there is none, nor is another's or an ended token", () =>
+  it.effect("refuses a password without an email, a foreign token and a revoked token", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith("google")
       const bob = yield* guest(app)
@@ -96,7 +96,7 @@ layer(appWithSql(), live)("deleting oneself", (it) => {
     })
   )
 
-  it.effect("nothing shown is a bad request", () =>
+  it.effect("refuses a request without a proof", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       for (const proof of [{}, { password: 7 }, { refreshToken: "" }, { passwort: "x" }]) {
@@ -106,7 +106,7 @@ layer(appWithSql(), live)("deleting oneself", (it) => {
     })
   )
 
-  it.effect("leaves the room and closes the socket, with 4001", () =>
+  it.effect("leaves the room and closes the socket with 4001", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       const online = yield* goOnline(app, ada)
@@ -120,7 +120,7 @@ layer(appWithSql(), live)("deleting oneself", (it) => {
     })
   )
 
-  it.effect("of several at once, one deletes", () =>
+  it.effect("deletes once under concurrent requests", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       const answers = yield* Effect.all(
@@ -135,7 +135,7 @@ layer(appWithSql(), live)("deleting oneself", (it) => {
     })
   )
 
-  it.effect("is not for the banned", () =>
+  it.effect("refuses a banned player", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       yield* ban(app, ada.id)
@@ -145,8 +145,8 @@ layer(appWithSql(), live)("deleting oneself", (it) => {
   )
 })
 
-layer(appWithSql({ SVC_THROTTLES: "on" }), live)("deleting oneself, at a pace", (it) => {
-  it.effect("ten wrong proofs a quarter of an hour, then even the right one waits", () =>
+layer(appWithSql({ SVC_THROTTLES: "on" }), live)("the throttle of self-deletion", (it) => {
+  it.effect("allows ten wrong proofs within 15 minutes and then refuses a correct one, too", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* playerWith()
       for (let i = 0; i < 10; i++) {

@@ -1,6 +1,5 @@
 /**
- * All that is stored about a player, shown and deleted (spec section 5, rule 13; decisions 3.2.11-12):
- * of every table, which the database itself is asked for.
+ * Export and deletion of player data, checked for every table that the database itself lists.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -28,8 +27,8 @@ import {
   unban
 } from "../../support/moderation-calls.ts"
 
-/** Tables without anybody's player id. */
-const others = [
+/** Tables without player ids. */
+const tablesWithoutPlayers = [
   "configs",
   "daily_actives",
   "developer_identities",
@@ -75,7 +74,7 @@ const tables = Effect.gen(function* () {
   return rows.map(({ name }) => name)
 })
 
-/** The tables in which a text stands somewhere. */
+/** The tables with a row that contains a text. */
 const tablesWith = Effect.fnUntraced(function* (text: string) {
   const sql = yield* SqlClient.SqlClient
   const found: Array<string> = []
@@ -87,7 +86,7 @@ const tablesWith = Effect.fnUntraced(function* (text: string) {
   return found
 })
 
-/** A player of whom something is stored wherever there can be. */
+/** A player with rows in every table that can hold some. */
 const busyPlayer = Effect.gen(function* () {
   const app = yield* TestApp
   const sql = yield* SqlClient.SqlClient
@@ -115,13 +114,13 @@ const busyPlayer = Effect.gen(function* () {
   const resent = yield* play(app, ada, "POST", "auth/email/resend", {})
   assert.strictEqual(resent.status, 200, JSON.stringify(resent.body))
   yield* play(app, ada, "PUT", "news/opt-in", { optIn: true })
-  const told = { platform: "ios", status: "declared", upperBound: 17 }
-  yield* play(app, ada, "POST", "players/me/age-signal", told)
+  const signal = { platform: "ios", status: "declared", upperBound: 17 }
+  yield* play(app, ada, "POST", "players/me/age-signal", signal)
   yield* ban(app, ada.id, { reason: "private", publicNote: "note", durationHours: 1 })
   const sanctionId = yield* lastSanction(app, ada)
   yield* play(app, ada, "POST", `players/me/sanctions/${sanctionId}/appeal`, { message: "Please" })
   yield* unban(app, ada.id)
-  // The ban put it out: it comes again.
+  // The ban closed the socket, so the player connects again.
   const back = yield* goOnline(app, ada)
   yield* back.socket.ask({ t: "channelJoin", channel })
   yield* back.socket.ask({ t: "create", mode: "default" })
@@ -134,42 +133,45 @@ const busyPlayer = Effect.gen(function* () {
   return { ada: back, app, channel, made }
 })
 
-/** Waits until the player is in these tables, and in no other. */
-const isIn = Effect.fnUntraced(function* ({ id }: OnlinePlayer, expected: ReadonlyArray<string>) {
+/** Waits until exactly these tables contain the player id. */
+const waitUntilIn = Effect.fnUntraced(function* (
+  { id }: OnlinePlayer,
+  expected: ReadonlyArray<string>
+) {
   const app = yield* TestApp
   const sql = yield* SqlClient.SqlClient
   const found = tablesWith(id).pipe(
     Effect.filterOrFail(
       (names) => names.toSorted().join() === expected.toSorted().join(),
-      (names) => `it is in ${names.join()}`
+      (names) => `found in ${names.join()}`
     ),
     Effect.provideService(SqlClient.SqlClient, sql)
   )
   yield* app.eventually(found, `the player is in ${expected.join()}`)
 })
 
-/** What operators have done to the player is in their log, before and after. */
-const log = "audit"
+/** Keeps the actions of operators, before and after the deletion. */
+const auditTable = "audit"
 
-const everywhere = [
-  log,
+const allTables = [
+  auditTable,
   ...playerTables.flatMap(({ deletion, table }) => (deletion === "retained" ? [] : [table]))
 ]
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's data", (it) => {
-  it.effect("is known by table: none that holds a player's id is missing", () =>
+  it.effect("lists every table that holds a player id", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const known = [...playerTables.map(({ table }) => table), ...others]
+      const known = [...playerTables.map(({ table }) => table), ...tablesWithoutPlayers]
       assert.sameMembers(
         yield* tables,
         known,
         "add a new table to sql/player-data/tables.ts or here"
       )
-      const named = yield* sql<{ name: string }>`
+      const columns = yield* sql<{ name: string }>`
         select table_name as name from information_schema.columns
         where table_schema = 'public' and column_name like '%player_id%'`
-      for (const { name } of named) assert.notInclude(others, name)
+      for (const { name } of columns) assert.notInclude(tablesWithoutPlayers, name)
       const cascading = yield* sql<{ name: string }>`
         select c.relname as name from pg_constraint k join pg_class c on c.oid = k.conrelid
         where k.contype = 'f' and k.confrelid = 'players'::regclass and k.confdeltype = 'c'`
@@ -180,17 +182,17 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     })
   )
 
-  it.effect("is exported whole, and nothing of it that is for operators only", () =>
+  it.effect("is exported completely, without data for operators only", () =>
     Effect.gen(function* () {
       const { ada, app, channel } = yield* busyPlayer
-      yield* isIn(ada, everywhere)
+      yield* waitUntilIn(ada, allTables)
       const answer = yield* operate(app, "POST", `players/${ada.id}/export`)
       assert.strictEqual(answer.status, 200)
       const { body } = answer
-      for (const { exportedAs: shown } of playerTables) {
-        const part = shown === null ? true : at(body, shown)
-        assert.isNotEmpty(JSON.stringify(part), String(shown))
-        assert.notInclude(["[]", "{}", "null", undefined], JSON.stringify(part), String(shown))
+      for (const { exportedAs } of playerTables) {
+        const part = exportedAs === null ? true : at(body, exportedAs)
+        assert.isNotEmpty(JSON.stringify(part), String(exportedAs))
+        assert.notInclude(["[]", "{}", "null", undefined], JSON.stringify(part), String(exportedAs))
       }
       assert.deepInclude(at(body, "player"), { id: ada.id, displayName: "Ada" })
       assert.deepInclude(at(body, "saves", 0), { key: "one", version: 1, data: { level: 3 } })
@@ -209,25 +211,25 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
       }
       const own = yield* play(app, ada, "GET", "players/me/export")
       assert.strictEqual(own.status, 200)
-      // What is alive is written behind, and may have come or gone between the two.
+      // Entities write these parts asynchronously, so the two exports may differ in them.
       const moving = ["exportedAt", "days", "rooms", "channels"]
       const same = Object.fromEntries(moving.map((part) => [part, at(body, part)]))
       assert.deepStrictEqual({ ...Object(own.body), ...same }, body)
     })
   )
 
-  it.effect("is gone when the player is deleted, everywhere, and the socket with it", () =>
+  it.effect("is deleted from every table, and the socket closes", () =>
     Effect.gen(function* () {
       const { ada, app, channel } = yield* busyPlayer
       const bob = yield* newPlayer(app, "Bob")
       yield* bob.socket.ask({ t: "channelJoin", channel })
-      yield* isIn(ada, everywhere)
+      yield* waitUntilIn(ada, allTables)
       const deleted = yield* operate(app, "POST", `players/${ada.id}/delete`)
       assert.deepStrictEqual(deleted.body, { deleted: true })
       assert.strictEqual((yield* ada.socket.closed).code, 4001)
       const left = yield* bob.socket.next("channel_player_left")
       assert.deepInclude(left, { playerId: ada.id, reason: "deleted" })
-      yield* isIn(ada, ["deleted_players", log])
+      yield* waitUntilIn(ada, ["deleted_players", auditTable])
       assert.strictEqual(codeOf(yield* refresh(app, ada.refreshToken)), "invalid_refresh_token")
       assert.strictEqual((yield* play(app, ada, "GET", "players/me")).status, 404)
       assert.strictEqual((yield* play(app, ada, "PUT", "saves/one", { data: 1 })).status, 404)
@@ -241,7 +243,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     })
   )
 
-  it.effect("is not for another environment", () =>
+  it.effect("is neither exported nor deleted from another environment", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")

@@ -1,4 +1,4 @@
-/** The signed-in player's own account over HTTP (spec sections 2.1 and 4.1, decisions 3.2.2-3). */
+/** `GET` and `PATCH /v1/players/me`. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -26,7 +26,7 @@ const targets = Effect.gen(function* () {
   return { development: targetOf(url, development), production: targetOf(url, production) }
 })
 
-/** A request of a player about itself. */
+/** Reads the signed-in player, or updates it with a body. */
 const me = (target: TestTarget, accessToken: string, body?: unknown) =>
   request(`${target.url}/v1/players/me`, {
     headers: { "x-svc-key": target.publishableKey, authorization: `Bearer ${accessToken}` },
@@ -36,7 +36,7 @@ const me = (target: TestTarget, accessToken: string, body?: unknown) =>
 const codeOf = (answer: { readonly body: unknown }) => at(answer.body, "error", "code")
 
 layer(Node)("players", (it) => {
-  it.effect("a player sees itself, whole", () =>
+  it.effect("returns every field of the signed-in player", () =>
     Effect.gen(function* () {
       const { development } = yield* targets
       const ada = yield* guest(development, "Ada")
@@ -55,41 +55,36 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect(
-    "a name is normalized and trimmed, 1 to 32 characters, without control characters",
-    () =>
-      Effect.gen(function* () {
-        const { development } = yield* targets
-        const ada = yield* guest(development, "  Ada\u0301  ")
-        const nameOf = (answer: { readonly body: unknown }) =>
-          at(answer.body, "player", "displayName")
-        assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "Ad\u00e1")
-        for (const name of ["x", "🦊".repeat(32), "  Zoë  ", "a b"]) {
-          const answer = yield* me(development, ada.accessToken, { displayName: name })
-          assert.strictEqual(nameOf(answer), name.trim())
-        }
-        for (const name of [
-          "",
-          "   ",
-          "x".repeat(33),
-          "🦊".repeat(33),
-          "a\u0000b",
-          "a\nb",
-          7,
-          null
-        ]) {
-          const answer = yield* me(development, ada.accessToken, { displayName: name })
-          assert.strictEqual(answer.status, 400)
-          assert.strictEqual(
-            at(answer.body, "error", "details", "issues", 0, "path"),
-            "displayName"
-          )
-        }
-        assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "a b")
-      })
+  it.effect("normalizes and trims a name of 1 to 32 characters without control characters", () =>
+    Effect.gen(function* () {
+      const { development } = yield* targets
+      const ada = yield* guest(development, "  Ada\u0301  ")
+      const nameOf = (answer: { readonly body: unknown }) =>
+        at(answer.body, "player", "displayName")
+      assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "Ad\u00e1")
+      for (const name of ["x", "🦊".repeat(32), "  Zoë  ", "a b"]) {
+        const answer = yield* me(development, ada.accessToken, { displayName: name })
+        assert.strictEqual(nameOf(answer), name.trim())
+      }
+      for (const name of [
+        "",
+        "   ",
+        "x".repeat(33),
+        "🦊".repeat(33),
+        "a\u0000b",
+        "a\nb",
+        7,
+        null
+      ]) {
+        const answer = yield* me(development, ada.accessToken, { displayName: name })
+        assert.strictEqual(answer.status, 400)
+        assert.strictEqual(at(answer.body, "error", "details", "issues", 0, "path"), "displayName")
+      }
+      assert.strictEqual(nameOf(yield* me(development, ada.accessToken)), "a b")
+    })
   )
 
-  it.effect("cannot give itself anything else", () =>
+  it.effect("ignores changes of other fields", () =>
     Effect.gen(function* () {
       const { development } = yield* targets
       const ada = yield* guest(development, "Ada")
@@ -107,7 +102,7 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect("needs a token of its own environment that has not expired", () =>
+  it.effect("requires an unexpired token of the same environment", () =>
     Effect.gen(function* () {
       const { development, production } = yield* targets
       const ada = yield* guest(development)
@@ -121,7 +116,7 @@ layer(Node)("players", (it) => {
     })
   )
 
-  it.effect("a player who is gone is not found, although the token still holds", () =>
+  it.effect("answers not_found to a valid token of a deleted player", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { development } = yield* targets

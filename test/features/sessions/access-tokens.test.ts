@@ -1,4 +1,4 @@
-/** Access tokens: what is accepted, and above all what is not (spec section 5.4, decisions 3.1.15). */
+/** Access tokens: signature, claims, expiry, and the forgeries that verification must refuse. */
 import { createHmac, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -34,7 +34,7 @@ const claimsOf = (subject: TokenSubject): Claims => ({
   exp: 900
 })
 
-/** Signs whatever it is given, with a key of its own. */
+/** Key pair of an attacker. */
 const attacker = generateKeyPairSync("ec", { namedCurve: "P-256" })
 const attackerJwk = attacker.publicKey.export({ format: "jwk" })
 
@@ -49,7 +49,7 @@ const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string
   return `${body}.${createHmac("sha256", secret).update(body).digest("base64url")}`
 }
 
-/** Tokens by somebody without the private key. */
+/** Tokens that an attacker can forge without the private key. */
 const withoutKey = (kid: string, jwk: PublicJwk, claims: Claims): ReadonlyArray<string> => {
   const publicKey = createPublicKey({ key: { ...jwk }, format: "jwk" })
   const pem = publicKey.export({ type: "spki", format: "pem" })
@@ -88,7 +88,7 @@ const withoutKey = (kid: string, jwk: PublicJwk, claims: Claims): ReadonlyArray<
   ]
 }
 
-/** Changes of a valid token that anybody can make. */
+/** Changes of a valid token that need no key. */
 const tampered = (token: string): ReadonlyArray<string> => {
   const [header = "", claims = "", signature = ""] = token.split(".")
   const other = String.fromCharCode(signature.charCodeAt(85) + 1)
@@ -123,37 +123,39 @@ const tampered = (token: string): ReadonlyArray<string> => {
   ]
 }
 
-/** A node that did not sign the tokens it is shown, and has seen none of them. */
+/** A node whose cache holds none of the tokens. */
 const otherNode = Effect.map(Layer.build(Layer.fresh(coreOfNode())), (core) =>
   Context.get(core, AccessTokens)
 )
 
 layer(Core)("access tokens", (it) => {
-  it.effect("a token names player, session and environment, and lives for 15 minutes", () =>
-    Effect.gen(function* () {
-      const tokens = yield* AccessTokens
-      const subject = yield* newSubject
-      const token = yield* tokens.sign(subject)
-      const other = yield* otherNode
-      for (const node of [tokens, other, other]) {
-        const caller = yield* node.verify(token, subject.environmentId)
-        const { expiresAt, ...rest } = caller
-        assert.deepStrictEqual(rest, subject)
-        assert.strictEqual(expiresAt, 900_000)
-      }
-      const fresh = yield* tokens.sign({ ...subject, isGuest: false })
-      yield* TestClock.adjust("899 seconds")
-      yield* other.verify(token, subject.environmentId)
-      yield* TestClock.adjust("1 second")
-      // The other node remembers the first and never saw the second: both are over.
-      for (const late of [token, fresh]) {
-        const error = yield* Effect.flip(other.verify(late, subject.environmentId))
-        assert.strictEqual(error._tag, "token_expired")
-      }
-    })
+  it.effect(
+    "signs a token that names player, session and environment and expires after 15 minutes",
+    () =>
+      Effect.gen(function* () {
+        const tokens = yield* AccessTokens
+        const subject = yield* newSubject
+        const token = yield* tokens.sign(subject)
+        const other = yield* otherNode
+        for (const node of [tokens, other, other]) {
+          const caller = yield* node.verify(token, subject.environmentId)
+          const { expiresAt, ...rest } = caller
+          assert.deepStrictEqual(rest, subject)
+          assert.strictEqual(expiresAt, 900_000)
+        }
+        const fresh = yield* tokens.sign({ ...subject, isGuest: false })
+        yield* TestClock.adjust("899 seconds")
+        yield* other.verify(token, subject.environmentId)
+        yield* TestClock.adjust("1 second")
+        // The other node has cached the first token and never seen the second; both have expired.
+        for (const late of [token, fresh]) {
+          const error = yield* Effect.flip(other.verify(late, subject.environmentId))
+          assert.strictEqual(error._tag, "token_expired")
+        }
+      })
   )
 
-  it.effect("a token of another environment is none, remembered or not", () =>
+  it.effect("refuses a token of another environment, cached or not", () =>
     Effect.gen(function* () {
       const subject = yield* newSubject
       const foreign = yield* newId.environment
@@ -161,12 +163,12 @@ layer(Core)("access tokens", (it) => {
       const tokens = yield* otherNode
       const unseen = yield* Effect.flip(tokens.verify(token, foreign))
       yield* tokens.verify(token, subject.environmentId)
-      const remembered = yield* Effect.flip(tokens.verify(token, foreign))
-      assert.deepStrictEqual([unseen._tag, remembered._tag], ["unauthorized", "unauthorized"])
+      const cached = yield* Effect.flip(tokens.verify(token, foreign))
+      assert.deepStrictEqual([unseen._tag, cached._tag], ["unauthorized", "unauthorized"])
     })
   )
 
-  it.effect("no forged token is accepted", () =>
+  it.effect("refuses every forged token", () =>
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
       const subject = yield* newSubject
@@ -186,7 +188,7 @@ layer(Core)("access tokens", (it) => {
   )
 
   it.effect(
-    "a game server verifies offline with the published keys, and nothing private is there",
+    "lets a game server verify offline with the published keys, which contain no private part",
     () =>
       Effect.gen(function* () {
         const tokens = yield* AccessTokens
@@ -201,14 +203,14 @@ layer(Core)("access tokens", (it) => {
             clockTolerance: Number.MAX_SAFE_INTEGER
           })
         )
-        const { exp = 0, iat = 0, ...named } = payload
-        assert.deepStrictEqual({ ...named, iat: 0, exp: 900 }, claimsOf(subject))
+        const { exp = 0, iat = 0, ...claims } = payload
+        assert.deepStrictEqual({ ...claims, iat: 0, exp: 900 }, claimsOf(subject))
         assert.strictEqual(exp - iat, 900)
         assert.strictEqual(protectedHeader.alg, "ES256")
       })
   )
 
-  it.effect("all nodes of a database sign with one key, sealed under the master key", () =>
+  it.effect("signs with one key on all nodes of a database, sealed under the master key", () =>
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
       const subject = yield* newSubject

@@ -1,4 +1,4 @@
-/** Sessions: rotation, races, reuse, expiry and sign-out (spec section 5, decisions 3.1.7-8). */
+/** Sessions: rotation, refresh races, token reuse, expiry and logout. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,7 +17,7 @@ const newGuest = Effect.gen(function* () {
   return { environmentId: development.environmentId, foreign: production.environmentId, session }
 })
 
-/** The wire code of a refresh: `ok` when it rotated. */
+/** The error code of a refresh; `ok` if it rotated. */
 const codeOf = Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
   const sessions = yield* Sessions
   return yield* Effect.match(sessions.refresh(environmentId, token), {
@@ -32,7 +32,7 @@ const rotate = Effect.fnUntraced(function* (environmentId: EnvironmentId, token:
 })
 
 layer(Core)("sessions", (it) => {
-  it.effect("a guest gets a player, an access token for 15 minutes and a refresh token", () =>
+  it.effect("creates a guest with an access token for 15 minutes and a refresh token", () =>
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
       const { environmentId, session } = yield* newGuest
@@ -47,7 +47,7 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("rotation gives the next token, for the same player and session", () =>
+  it.effect("rotates the refresh token of the same player and session", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const tokens = yield* AccessTokens
@@ -61,18 +61,20 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("the token just replaced answers refresh_race for ten seconds, the chain lives", () =>
-    Effect.gen(function* () {
-      const { environmentId, session } = yield* newGuest
-      const next = yield* rotate(environmentId, session.refreshToken)
-      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "refresh_race")
-      yield* TestClock.adjust("9999 millis")
-      assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "refresh_race")
-      assert.strictEqual(yield* codeOf(environmentId, next), "ok")
-    })
+  it.effect(
+    "answers refresh_race to the replaced token for ten seconds and keeps the session",
+    () =>
+      Effect.gen(function* () {
+        const { environmentId, session } = yield* newGuest
+        const next = yield* rotate(environmentId, session.refreshToken)
+        assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "refresh_race")
+        yield* TestClock.adjust("9999 millis")
+        assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "refresh_race")
+        assert.strictEqual(yield* codeOf(environmentId, next), "ok")
+      })
   )
 
-  it.effect("presented after ten seconds, a used token revokes the whole chain", () =>
+  it.effect("revokes the session when a replaced token is presented after ten seconds", () =>
     Effect.gen(function* () {
       const { environmentId, session } = yield* newGuest
       const next = yield* rotate(environmentId, session.refreshToken)
@@ -82,7 +84,7 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("an older ancestor revokes the chain at once", () =>
+  it.effect("revokes the session at once when a token older than the parent is presented", () =>
     Effect.gen(function* () {
       const { environmentId, session } = yield* newGuest
       const second = yield* rotate(environmentId, session.refreshToken)
@@ -92,7 +94,7 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("of 64 refreshes at once exactly one wins, and nothing is revoked", () =>
+  it.effect("rotates exactly once for 64 concurrent refreshes and revokes nothing", () =>
     Effect.gen(function* () {
       const { environmentId, session } = yield* newGuest
       const sessions = yield* Sessions
@@ -103,8 +105,12 @@ layer(Core)("sessions", (it) => {
           () => Effect.result(sessions.refresh(environmentId, current)),
           { concurrency: "unbounded" }
         )
-        const winners = outcomes.flatMap((it) => (it._tag === "Success" ? [it.success] : []))
-        const losers = outcomes.flatMap((it) => (it._tag === "Failure" ? [it.failure._tag] : []))
+        const winners = outcomes.flatMap((result) =>
+          result._tag === "Success" ? [result.success] : []
+        )
+        const losers = outcomes.flatMap((result) =>
+          result._tag === "Failure" ? [result.failure._tag] : []
+        )
         assert.strictEqual(winners.length, 1)
         assert.deepStrictEqual(new Set(losers), new Set(["refresh_race"]))
         current = winners[0]?.refreshToken ?? ""
@@ -114,7 +120,7 @@ layer(Core)("sessions", (it) => {
   )
 
   it.effect(
-    "a refresh token lives for 90 days from its issue",
+    "expires a refresh token 90 days after its issue",
     () =>
       Effect.gen(function* () {
         const used = yield* newGuest
@@ -129,11 +135,11 @@ layer(Core)("sessions", (it) => {
         )
         assert.strictEqual(yield* codeOf(used.environmentId, next), "ok")
       }),
-    // The clock passes every wake-up of the service on its way.
+    // The test clock runs every scheduled task of 90 days.
     60_000
   )
 
-  it.effect("is unknown in another environment, and stays alive in its own", () =>
+  it.effect("refuses a refresh token of another environment without revoking the session", () =>
     Effect.gen(function* () {
       const { environmentId, foreign, session } = yield* newGuest
       assert.strictEqual(yield* codeOf(foreign, session.refreshToken), "invalid_refresh_token")
@@ -143,16 +149,16 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("a made-up token for a known session neither works nor revokes it", () =>
+  it.effect("refuses a forged token of a known session without revoking the session", () =>
     Effect.gen(function* () {
       const { environmentId, session } = yield* newGuest
       const sessions = yield* Sessions
-      const [head = "", random = "", mark = ""] = session.refreshToken.split(".")
+      const [head = "", random = "", mac = ""] = session.refreshToken.split(".")
       const flip = (text: string) => (text.startsWith("A") ? "B" : "A") + text.slice(1)
       const forged = [
-        `${head}.${flip(random)}.${mark}`,
-        `${head}.${random}.${flip(mark)}`,
-        `${head}.${flip(random)}.${flip(mark)}`,
+        `${head}.${flip(random)}.${mac}`,
+        `${head}.${random}.${flip(mac)}`,
+        `${head}.${flip(random)}.${flip(mac)}`,
         `${session.refreshToken}x`,
         session.refreshToken.toLowerCase(),
         head,
@@ -167,7 +173,7 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("sign-out ends the chain, as often as it is said", () =>
+  it.effect("revokes the session at logout, and accepts a repeated logout", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const tokens = yield* AccessTokens
@@ -175,12 +181,12 @@ layer(Core)("sessions", (it) => {
       yield* sessions.logout(environmentId, session.refreshToken)
       yield* sessions.logout(environmentId, session.refreshToken)
       assert.strictEqual(yield* codeOf(environmentId, session.refreshToken), "session_revoked")
-      // An access token already issued works until it expires.
+      // An issued access token stays valid until it expires.
       yield* tokens.verify(session.accessToken, environmentId)
     })
   )
 
-  it.effect("nothing of a token can be read from the database", () =>
+  it.effect("stores no token, secret key or private key in plain text", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sessions = yield* Sessions

@@ -1,4 +1,4 @@
-/** Codes for another browser (spec sections 3 and 4.1, decisions 3.2.15). */
+/** Transfer codes, which continue a player in another browser. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -17,7 +17,7 @@ import { ask, ban, codeOf, operate, play, refresh } from "../../support/moderati
 const nodeOf = (env: Readonly<Record<string, string>> = {}) =>
   nodeWith(env).pipe(Layer.provideMerge(SharedDatabase.layer))
 
-/** Both environments of a project that allows it. */
+/** Both environments of a project with `share.inAppBrowser`. */
 const targets = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development, production } = yield* makeTenants
@@ -28,7 +28,7 @@ const targets = Effect.gen(function* () {
 })
 
 layer(nodeOf())("a transfer code", (it) => {
-  it.effect("signs another browser in as the same player; the old one stays signed in", () =>
+  it.effect("signs in another browser as the same player and keeps the first session", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target, "Ada")
@@ -47,7 +47,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("works once, and for one of those who redeem it at once", () =>
+  it.effect("works once, for one of several concurrent redemptions", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -67,7 +67,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("works for 600 seconds", () =>
+  it.effect("expires after 600 seconds", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -80,7 +80,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is read as people write it: in any case, with spaces and dashes", () =>
+  it.effect("accepts any case, spaces and dashes", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -90,7 +90,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("makes the player's earlier ones useless, also when two are asked for at once", () =>
+  it.effect("withdraws the player's earlier codes, also under concurrent requests", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -109,7 +109,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is nothing in another environment, and nothing when it is made up", () =>
+  it.effect("is refused in another environment and when it was never issued", () =>
     Effect.gen(function* () {
       const { elsewhere, target } = yield* targets
       const ada = yield* guest(target)
@@ -126,7 +126,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is not for the banned: neither issued nor redeemed", () =>
+  it.effect("is neither issued nor redeemed for a banned player", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -139,7 +139,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("ends with the session that has asked for it; a token that outlives it gets none", () =>
+  it.effect("is void once its session is revoked, and a revoked session gets none", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -154,7 +154,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("goes with the player; a player who is gone gets none", () =>
+  it.effect("is void once its player is deleted, and a deleted player gets none", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -169,7 +169,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is remembered only as a hash", () =>
+  it.effect("is stored only as a hash", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const code = yield* transferCode(target, yield* guest(target))
@@ -180,7 +180,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("needs share.inAppBrowser, before anything of the request is looked at", () =>
+  it.effect("requires share.inAppBrowser before the request is validated", () =>
     Effect.gen(function* () {
       const { target, tenant } = yield* targets
       const ada = yield* guest(target)
@@ -206,8 +206,8 @@ layer(nodeOf())("a transfer code", (it) => {
   )
 })
 
-layer(nodeOf({ SVC_THROTTLES: "on" }))("transfer codes", (it) => {
-  it.effect("are not found by trying: ten tries a minute and address", () =>
+layer(nodeOf({ SVC_THROTTLES: "on" }))("the throttle of transfer codes", (it) => {
+  it.effect("allows ten tries per minute and address", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const codes: Array<unknown> = []
@@ -220,7 +220,7 @@ layer(nodeOf({ SVC_THROTTLES: "on" }))("transfer codes", (it) => {
     })
   )
 
-  it.effect("are issued ten to a player in ten minutes", () =>
+  it.effect("allows a player ten codes within ten minutes", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)

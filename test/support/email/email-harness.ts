@@ -1,6 +1,6 @@
 /**
- * What tests of sign-in with an email stand on: a node that sends its mails to a real SMTP server in
- * this process, a project with `emailLogin`, and requests of its players.
+ * Harness of email tests: a node that sends mails to an SMTP server in this process, a project with
+ * `emailLogin`, and requests of its players.
  */
 import { Effect, Layer } from "effect"
 import { at, guest, request } from "#testing/players"
@@ -8,30 +8,30 @@ import { addressOfNode, configure, makeTenants, nodeWith, SharedDatabase } from 
 import type { Tenant } from "../http/stack.ts"
 import { Inbox } from "./inbox.ts"
 
-/** A node that sends to the inbox. */
-export const nodeOfInbox = (env: Readonly<Record<string, string>> = {}) =>
+/** A node that sends its mails to the inbox. */
+export const nodeWithInbox = (env: Readonly<Record<string, string>> = {}) =>
   Layer.unwrap(Effect.map(Inbox, ({ url }) => nodeWith({ SMTP_URL: url, ...env })))
 
-/** The same with its own inbox and database. */
+/** A node with its own inbox and database. */
 export const NodeLive = (env: Readonly<Record<string, string>> = {}) =>
-  nodeOfInbox(env).pipe(Layer.provideMerge(Layer.mergeAll(Inbox.layer, SharedDatabase.layer)))
+  nodeWithInbox(env).pipe(Layer.provideMerge(Layer.mergeAll(Inbox.layer, SharedDatabase.layer)))
 
 export const password = "correct horse battery"
 
-/** A config with sign-in by email, and a page that links may lead to. */
-export const withEmail = {
+/** Config with email sign-in and an allowed redirect URL for mail links. */
+export const emailConfig = {
   version: 1,
   features: { emailLogin: true },
   auth: { redirectUrls: ["https://game.example.com/*"] }
 }
 
-interface Signed {
+interface SignedIn {
   readonly accessToken: string
 }
 
-/** An environment with what its players may ask of it. */
+/** Requests of the players of an environment. */
 export const callsOf = (url: string, tenant: Tenant) => {
-  const post = (path: string, body: unknown, player?: Signed, extra: object = {}) =>
+  const post = (path: string, body: unknown, player?: SignedIn, extra: object = {}) =>
     request(`${url}/v1/auth/${path}`, {
       headers: {
         "x-svc-key": tenant.publishableKey,
@@ -40,14 +40,14 @@ export const callsOf = (url: string, tenant: Tenant) => {
       },
       body
     })
-  const me = (player: Signed) =>
+  const me = (player: SignedIn) =>
     request(`${url}/v1/players/me`, {
       headers: {
         "x-svc-key": tenant.publishableKey,
         authorization: `Bearer ${player.accessToken}`
       }
     })
-  /** A new player with an address, signed in. */
+  /** Signs up a player. */
   const signUp = (email: string, more: object = {}) =>
     Effect.map(post("email/signup", { email, password, ...more }), (answer) => {
       if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
@@ -67,12 +67,12 @@ export const callsOf = (url: string, tenant: Tenant) => {
   return { ...tenant, url, ban, guest: newGuest, logIn, me, post, signUp }
 }
 
-/** A new project with sign-in by email in both environments, at the node of this context. */
-export const makeWorld = Effect.gen(function* () {
+/** Creates a project with email sign-in in both environments. */
+export const makeEmailProject = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development, production, projectId } = yield* makeTenants
-  yield* configure(development, withEmail)
-  yield* configure(production, withEmail)
+  yield* configure(development, emailConfig)
+  yield* configure(production, emailConfig)
   return { ...callsOf(url, development), production: callsOf(url, production), projectId }
 })
 

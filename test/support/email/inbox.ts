@@ -1,21 +1,18 @@
-/**
- * A mail server for tests, a real one in this process: it takes mails, refuses them or lets those who
- * send wait, and says what came.
- */
+/** An SMTP server in this process that accepts, refuses or stalls mails and records them. */
 import type { AddressInfo } from "node:net"
 import { Context, Effect, Layer } from "effect"
 import { SMTPServer } from "smtp-server"
 
-/** A mail as it came: header fields by their name in lower case, and the parts. */
+/** A received mail. Header names are lower-case. */
 export interface ReceivedMail {
   readonly from: string
   readonly to: string
   readonly headers: ReadonlyMap<string, string>
   readonly text: string
   readonly html: string
-  /** The link of the text. */
+  /** The link in the text part. */
   readonly link: string
-  /** What stands in the link's fragment, by its names. */
+  /** Parameters of the link's fragment. */
   readonly fragment: URLSearchParams
 }
 
@@ -49,48 +46,48 @@ const parse = (from: string, to: string, raw: string): ReceivedMail => {
   return { from, to, headers, text, html, link, fragment }
 }
 
-/** What the server does with a recipient: takes it, answers nothing, never will take it, not now. */
+/** Reply to a recipient: accept, none at all, permanent failure (550), temporary failure (450). */
 type Policy = "accept" | "hold" | "refuse" | "postpone"
 
 const refusals = { refuse: 550, postpone: 450 } as const
 
-/** What has happened, and who waits for something to happen. */
-class Record {
+/** The recorded mails and delivery attempts, and the tests that wait for them. */
+class InboxState {
   policy: Policy = "accept"
   readonly received: Array<ReceivedMail> = []
-  /** Everybody to whom somebody wanted to send. */
-  readonly asked: Array<string> = []
+  /** Recipients of all delivery attempts. */
+  readonly attempts: Array<string> = []
   readonly #waiting = new Set<() => void>()
 
-  tell(): void {
-    for (const look of Array.from(this.#waiting)) look()
+  notify(): void {
+    for (const check of Array.from(this.#waiting)) check()
   }
 
-  /** Waits until `find` has something. */
-  until<A>(find: () => A | undefined): Effect.Effect<A> {
+  /** Waits until `find` returns a value. */
+  waitFor<A>(find: () => A | undefined): Effect.Effect<A> {
     return Effect.callback((resume) => {
-      const look = () => {
+      const check = () => {
         const found = find()
         if (found === undefined) return
-        this.#waiting.delete(look)
+        this.#waiting.delete(check)
         resume(Effect.succeed(found))
       }
-      this.#waiting.add(look)
-      look()
-      return Effect.sync(() => this.#waiting.delete(look))
+      this.#waiting.add(check)
+      check()
+      return Effect.sync(() => this.#waiting.delete(check))
     })
   }
 }
 
-const serverOf = (record: Record): SMTPServer =>
+const serverOf = (state: InboxState): SMTPServer =>
   new SMTPServer({
     authOptional: true,
     disabledCommands: ["STARTTLS", "AUTH"],
     closeTimeout: 100,
     onRcptTo: ({ address }, _, done) => {
-      const { policy } = record
-      record.asked.push(address)
-      record.tell()
+      const { policy } = state
+      state.attempts.push(address)
+      state.notify()
       if (policy === "accept") return done()
       if (policy === "hold") return
       done(Object.assign(new Error(`<${address}>: no`), { responseCode: refusals[policy] }))
@@ -101,9 +98,9 @@ const serverOf = (record: Record): SMTPServer =>
       stream.on("end", () => {
         const raw = Buffer.concat(chunks).toString("utf8")
         const from = envelope.mailFrom === false ? "" : envelope.mailFrom.address
-        for (const { address } of envelope.rcptTo) record.received.push(parse(from, address, raw))
+        for (const { address } of envelope.rcptTo) state.received.push(parse(from, address, raw))
         done()
-        record.tell()
+        state.notify()
       })
     }
   })
@@ -123,38 +120,38 @@ const stop = (server: SMTPServer) =>
   })
 
 const openInbox = async () => {
-  const record = new Record()
-  const { asked, received } = record
-  let server = serverOf(record)
+  const state = new InboxState()
+  const { attempts, received } = state
+  let server = serverOf(state)
   const port = await listen(server, 0)
-  const countAsked = (to: string) => asked.filter((it) => it === to).length
+  const countAttempts = (to: string) => attempts.filter((recipient) => recipient === to).length
   return {
     url: `smtp://127.0.0.1:${port}`,
-    /** The next mail to an address; each is given once. */
+    /** Waits for the next mail to an address and removes it. */
     next: (to: string) =>
-      record.until(() => {
+      state.waitFor(() => {
         const index = received.findIndex((mail) => mail.to === to)
         return index < 0 ? undefined : received.splice(index, 1)[0]
       }),
-    /** Waits until somebody wants to send to an address for the nth time. */
-    asked: (to: string, times = 1) =>
-      record.until(() => (countAsked(to) >= times ? true : undefined)),
-    countAsked,
+    /** Waits for the nth delivery attempt to an address. */
+    attempted: (to: string, times = 1) =>
+      state.waitFor(() => (countAttempts(to) >= times ? true : undefined)),
+    countAsked: countAttempts,
     policy: (next: Policy) =>
       Effect.sync(() => {
-        record.policy = next
+        state.policy = next
       }),
-    /** Nobody listens any more. */
+    /** Stops listening. */
     close: Effect.promise(() => stop(server)),
-    /** Somebody listens again, at the same port. */
+    /** Listens again on the same port. */
     reopen: Effect.promise(async () => {
-      server = serverOf(record)
+      server = serverOf(state)
       await listen(server, port)
     })
   }
 }
 
-/** The mail server of a test. */
+/** The SMTP server of a test. */
 export class Inbox extends Context.Service<Inbox, Awaited<ReturnType<typeof openInbox>>>()(
   "test/support/email/inbox/Inbox"
 ) {

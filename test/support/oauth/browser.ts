@@ -1,27 +1,27 @@
 /**
- * A browser by script: it keeps cookies, follows redirects, submits the forms that it is shown, and
- * stops where the app would take over. The service has a public name, and is reached where it listens.
+ * A scripted browser: keeps cookies, follows redirects, submits forms and stops at the app. It maps the
+ * public URL of the service to the address that the service listens on.
  */
 import { Effect } from "effect"
 
-/** Where a browser has got to. */
-export interface Seen {
+/** The page at which the browser stopped. */
+export interface Page {
   readonly url: string
   readonly status: number
   readonly body: string
 }
 
-/** A browser; `service` is where the service with the public address `baseUrl` listens. */
+/** Creates a browser. `service` is the address at which the service of `baseUrl` listens. */
 export const makeBrowser = (baseUrl: string, service: string) => {
   const cookies = new Map<string, Map<string, string>>()
 
-  const here = (url: string) =>
+  const resolve = (url: string) =>
     url.startsWith(baseUrl) ? service + url.slice(baseUrl.length) : url
 
   const isApp = (url: string) => !url.startsWith(baseUrl) && new URL(url).hostname !== "127.0.0.1"
 
-  const load = async (url: string, form?: URLSearchParams): Promise<Seen> => {
-    const address = new URL(here(url))
+  const load = async (url: string, form?: URLSearchParams): Promise<Page> => {
+    const address = new URL(resolve(url))
     const jar = cookies.get(address.origin) ?? new Map<string, string>()
     cookies.set(address.origin, jar)
     const response = await fetch(address, {
@@ -42,22 +42,22 @@ export const makeBrowser = (baseUrl: string, service: string) => {
     return load(next)
   }
 
-  /** The form of a page, with what is typed into it. */
-  const submit = (seen: Seen, typed: Readonly<Record<string, string>>) => {
-    const [, action = ""] = /<form[^>]* action="([^"]*)"/.exec(seen.body) ?? []
+  /** Submits the form of a page with the typed values. */
+  const submit = (page: Page, typed: Readonly<Record<string, string>>) => {
+    const [, action = ""] = /<form[^>]* action="([^"]*)"/.exec(page.body) ?? []
     const form = new URLSearchParams()
-    for (const [input] of seen.body.matchAll(/<input[^>]*>/g)) {
+    for (const [input] of page.body.matchAll(/<input[^>]*>/g)) {
       const [, name = ""] = /name="([^"]*)"/.exec(input) ?? []
       const [, value = ""] = /value="([^"]*)"/.exec(input) ?? []
       form.set(name, value)
     }
     for (const [name, value] of Object.entries(typed)) form.set(name, value)
-    return load(new URL(action, seen.url).href, form)
+    return load(new URL(action, page.url).href, form)
   }
 
   /**
-   * Signs in at the provider to which an address leads, or cancels; ends at the app, or before an error.
-   * `form` is what a provider that returns with a form adds to it.
+   * Signs in at the provider of a URL, or cancels. Ends at the app or at an error page. `form` adds
+   * fields to the form post of a provider that returns with one.
    */
   const signIn = (
     url: string,
@@ -65,15 +65,15 @@ export const makeBrowser = (baseUrl: string, service: string) => {
     options: {
       readonly answer?: "yes" | "no"
       readonly form?: Readonly<Record<string, string>>
-      /** Whether the form of the return is submitted. */
+      /** Whether the form post to the callback is submitted. */
       readonly isReturned?: boolean
     } = {}
-  ): Effect.Effect<Seen> =>
+  ): Effect.Effect<Page> =>
     Effect.promise(async () => {
       const { answer = "yes", form = {}, isReturned = true } = options
-      const asked = await load(url)
-      if (!asked.body.includes(`id="continue"`)) return asked
-      const back = await submit(asked, { account, answer })
+      const signInPage = await load(url)
+      if (!signInPage.body.includes(`id="continue"`)) return signInPage
+      const back = await submit(signInPage, { account, answer })
       return isReturned && back.body.includes("<form") ? submit(back, form) : back
     })
 

@@ -1,7 +1,4 @@
-/**
- * A service and the four sign-in providers, each a real one in its own shape, and what an app does to
- * sign its players in.
- */
+/** Harness of OAuth tests: a service, the four sign-in providers, and the requests of an app. */
 import { hash } from "node:crypto"
 import { Context, Effect, Layer, Logger, Record, References } from "effect"
 import type { Provider as Name } from "#rpc/identities"
@@ -15,13 +12,13 @@ import {
   SharedDatabase,
   type Tenant
 } from "../http/stack.ts"
-import { makeBrowser, type Seen } from "./browser.ts"
+import { makeBrowser, type Page } from "./browser.ts"
 import { startProvider, type TestProvider } from "./provider.ts"
 
 export const baseUrl = "https://play.example.com"
 export const redirectUrl = "https://game.example/signed-in"
 
-/** The providers of a test. */
+/** The running providers of a test. */
 export class Providers extends Context.Service<Providers, Readonly<Record<Name, TestProvider>>>()(
   "test/support/oauth/oauth-harness/Providers"
 ) {
@@ -40,7 +37,7 @@ function start(name: Name) {
   return startProvider(name, { callbackUrl: `${baseUrl}/v1/auth/oauth/${name}/callback` })
 }
 
-/** What the service has written to its log, whatever the level. */
+/** Log lines of the service at all levels. */
 export class Log extends Context.Service<Log, Array<string>>()(
   "test/support/oauth/oauth-harness/Log"
 ) {
@@ -56,8 +53,8 @@ export class Log extends Context.Service<Log, Array<string>>()(
   )
 }
 
-/** The service, pointed to these providers. */
-export const World = (env: Readonly<Record<string, string>> = {}) =>
+/** A node whose provider URLs point to these providers. */
+export const OAuthNodeLive = (env: Readonly<Record<string, string>> = {}) =>
   Layer.unwrap(
     Effect.map(Providers, (providers) =>
       nodeWith({
@@ -70,7 +67,7 @@ export const World = (env: Readonly<Record<string, string>> = {}) =>
     )
   ).pipe(Layer.provideMerge(Layer.mergeAll(SharedDatabase.layer, Providers.layer, Log.layer)))
 
-/** An environment whose app signs in with all providers. */
+/** Creates an environment with all providers enabled. */
 export const makeApp = Effect.gen(function* () {
   const { development, production } = yield* makeTenants
   const providers = yield* Providers
@@ -81,13 +78,17 @@ export const makeApp = Effect.gen(function* () {
     }
   })
   for (const name of Provider.literals) {
-    yield* enter(development, name, providers[name].credentials)
+    yield* putCredentials(development, name, providers[name].credentials)
   }
   return { ...development, production }
 })
 
-/** Enters, or changes, the credentials of a provider. */
-export const enter = Effect.fnUntraced(function* (tenant: Tenant, name: Name, credentials: object) {
+/** Stores the credentials of a provider. */
+export const putCredentials = Effect.fnUntraced(function* (
+  tenant: Tenant,
+  name: Name,
+  credentials: object
+) {
   const url = yield* addressOfNode
   const path = `${url}/v1/admin/auth/providers/${name}`
   const headers = { "x-svc-key": tenant.secretKey }
@@ -98,7 +99,7 @@ export const enter = Effect.fnUntraced(function* (tenant: Tenant, name: Name, cr
 export const verifier = "a-verifier-that-is-long-enough-for-the-standard"
 export const challengeOf = (text: string): string => hash("sha256", text, "base64url")
 
-/** A request of the app under `/v1/auth/oauth`, as a player if there is one. */
+/** Sends a request to `/v1/auth/oauth`, optionally as a player. */
 export const call = Effect.fnUntraced(function* (
   app: Tenant,
   path: string,
@@ -115,8 +116,12 @@ export const call = Effect.fnUntraced(function* (
   })
 })
 
-/** Begins a sign-in, or with a token a linking; the address of the provider. */
-export const begin = Effect.fnUntraced(function* (app: Tenant, name: Name, accessToken?: string) {
+/** Starts a sign-in, or a link with an access token. Returns the URL of the provider. */
+export const startFlow = Effect.fnUntraced(function* (
+  app: Tenant,
+  name: Name,
+  accessToken?: string
+) {
   const body = { redirectUrl, challenge: challengeOf(verifier) }
   const started = yield* call(app, `${name}/start`, body, accessToken)
   if (started.status !== 200) {
@@ -125,11 +130,11 @@ export const begin = Effect.fnUntraced(function* (app: Tenant, name: Name, acces
   return String(at(started.body, "url"))
 })
 
-/** A browser of its own. */
+/** A browser without cookies. */
 export const newBrowser = Effect.map(addressOfNode, (url) => makeBrowser(baseUrl, url))
 
-/** The outcome in the fragment of an address. */
-export const outcomeOf = ({ url }: Seen) => {
+/** The outcome in the fragment of the redirect URL. */
+export const outcomeOf = ({ url }: Page) => {
   const fragment = new URLSearchParams(new URL(url).hash.slice(1))
   return { code: fragment.get("svc_code"), error: fragment.get("svc_error") }
 }
@@ -137,36 +142,36 @@ export const outcomeOf = ({ url }: Seen) => {
 export const exchange = (app: Tenant, code: string, own = verifier) =>
   call(app, "exchange", { code, verifier: own })
 
-interface How {
+interface FlowOptions {
   readonly accessToken?: string | undefined
   readonly form?: Readonly<Record<string, string>>
 }
 
-/** All the way to the code, or to the error. */
-export const comeBack = Effect.fnUntraced(function* (
+/** Runs a flow up to its code or error. */
+export const completeFlow = Effect.fnUntraced(function* (
   app: Tenant,
   name: Name,
   account: string,
-  { accessToken, form = {} }: How = {}
+  { accessToken, form = {} }: FlowOptions = {}
 ) {
   const browser = yield* newBrowser
-  const url = yield* begin(app, name, accessToken)
+  const url = yield* startFlow(app, name, accessToken)
   return outcomeOf(yield* browser.signIn(url, account, { form }))
 })
 
-/** All the way to a session. */
+/** Runs a flow up to its session. */
 export const signIn = Effect.fnUntraced(function* (
   app: Tenant,
   name: Name,
   account: string,
-  how?: How
+  options?: FlowOptions
 ) {
-  const { code, error } = yield* comeBack(app, name, account, how)
+  const { code, error } = yield* completeFlow(app, name, account, options)
   if (code === null) return yield* Effect.die(new Error(`${name}: ${error}`))
   return yield* exchange(app, code)
 })
 
-/** What of a session tells who somebody is. */
+/** The identifying fields of a session response. */
 export const summaryOf = ({ body, status }: Answer) => ({
   status,
   id: at(body, "player", "id"),

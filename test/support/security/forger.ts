@@ -1,6 +1,6 @@
 /**
- * Access tokens that nobody has issued: signed by a stranger, by no one, with the public key as a
- * secret, changed on the way, or signed with the service's own key and wrong in what they say.
+ * Forges access tokens: unsigned, signed with a foreign key or with the public key as a secret, changed in
+ * transit, or signed with the service's own key but with wrong claims.
  */
 import {
   createHmac,
@@ -18,7 +18,7 @@ import { SqlClient } from "effect/sql"
 import { Secrets } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 
-/** Of the service under attack. */
+/** Master key of the service under attack. */
 export const SVC_MASTER_KEY = Buffer.alloc(32, 7).toString("base64")
 
 const SecretsLive = Secrets.layer.pipe(
@@ -29,8 +29,8 @@ const SecretsLive = Secrets.layer.pipe(
 
 type Members = Readonly<Record<string, unknown>>
 
-/** A token and what is wrong with it. */
-export type Forged = readonly [what: string, token: string]
+/** A forged token and a description of the forgery. */
+export type Forged = readonly [description: string, token: string]
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url")
 
@@ -45,9 +45,9 @@ const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string
   return `${body}.${createHmac("sha256", secret).update(body).digest("base64url")}`
 }
 
-const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" })
+const attacker = generateKeyPairSync("ec", { namedCurve: "P-256" })
 
-/** The key pair with which the service signs, opened with its master key. */
+/** The signing key of the service, opened with its master key. */
 export const signingKey = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const secrets = yield* Secrets
@@ -67,16 +67,19 @@ export const partsOf = (token: string) => {
   return { header, body, signature, claims }
 }
 
-/** A token of the service's own key, with other claims than it would sign. */
+/** Signs any claims with the service's own key. */
 export const misissue = ({ key, kid }: SigningKey, claims: Members, header: Members = {}): string =>
   signed(key, { ...headerOf(kid), ...header }, claims)
 
-/** By somebody without the private key. */
-export const withoutKey = ({ key, kid }: SigningKey, claims: Members): ReadonlyArray<Forged> => {
+/** Tokens that an attacker can forge without the private key. */
+export const forgedWithoutKey = (
+  { key, kid }: SigningKey,
+  claims: Members
+): ReadonlyArray<Forged> => {
   const publicKey = createPublicKey(key)
   const jwk = publicKey.export({ format: "jwk" })
   const pem = String(publicKey.export({ type: "spki", format: "pem" }))
-  const own = stranger.publicKey.export({ format: "jwk" })
+  const own = attacker.publicKey.export({ format: "jwk" })
   const header = headerOf(kid)
   const body = `${encode(header)}.${encode(claims)}`
   const none = ["none", "None", "NONE", "nOnE", "", null, 0, ["ES256"], {}, "ES256 "]
@@ -94,14 +97,14 @@ export const withoutKey = ({ key, kid }: SigningKey, claims: Members): ReadonlyA
     { typ: "JWT" }
   ]
   const secrets = [pem, pem.trim(), JSON.stringify(jwk), String(jwk.x), kid, "", "secret"]
-  const by = (more: Members) => signed(stranger.privateKey, { ...header, ...more }, claims)
+  const by = (more: Members) => signed(attacker.privateKey, { ...header, ...more }, claims)
   return [
     ...none.map((alg): Forged => [
       `alg ${JSON.stringify(alg)}, not signed`,
       `${encode({ ...header, alg })}.${encode(claims)}.`
     ]),
     ...[...none, ...others].map((alg): Forged => [
-      `alg ${JSON.stringify(alg)}, signed by a stranger`,
+      `alg ${JSON.stringify(alg)}, signed with a foreign key`,
       by({ alg })
     ]),
     ...kids.map((other): Forged => [`kid ${JSON.stringify(other)}`, by({ kid: other })]),
@@ -110,14 +113,14 @@ export const withoutKey = ({ key, kid }: SigningKey, claims: Members): ReadonlyA
       `HS256 with ${secret.slice(0, 12)}`,
       hmac({ ...header, alg: "HS256" }, claims, secret)
     ]),
-    ["a MAC that calls itself ES256", hmac(header, claims, pem)],
-    ["signed by a stranger", by({})],
+    ["an HMAC declared as ES256", hmac(header, claims, pem)],
+    ["signed with a foreign key", by({})],
     ["an empty signature", `${body}.`],
     ["a signature of zeros", `${body}.${"A".repeat(86)}`]
   ]
 }
 
-/** Changes of a valid token that anybody can make, as far as a header can carry them. */
+/** Changes of a valid token that need no key and that a header can carry. */
 export const tampered = (token: string): ReadonlyArray<Forged> => {
   const { body, claims, header, signature } = partsOf(token)
   const later = encode({ ...claims, exp: Number(claims["exp"]) + 900 })
@@ -132,12 +135,12 @@ export const tampered = (token: string): ReadonlyArray<Forged> => {
     ["no header", `.${body}.${signature}`],
     ["padded claims", `${header}.${body}=.${signature}`],
     ["parts swapped", `${body}.${header}.${signature}`],
-    ["bits to spare in the signature", `${header}.${body}.${signature.slice(0, -1)}${bits}`],
+    ["spare bits set in the signature", `${header}.${body}.${signature.slice(0, -1)}${bits}`],
     ["a longer signature", `${token}A`],
     ["a shorter signature", token.slice(0, -2)],
     ["a doubled signature", `${token}${signature}`],
-    ["the other base64", `${header}.${body}.${signature.slice(0, -2)}+/`],
-    ["a later end", `${header}.${later}.${signature}`],
+    ["standard base64", `${header}.${body}.${signature.slice(0, -2)}+/`],
+    ["a later expiry", `${header}.${later}.${signature}`],
     ["upper case", token.toUpperCase()],
     ["dots", ".."],
     ["null", "null"],
@@ -145,15 +148,15 @@ export const tampered = (token: string): ReadonlyArray<Forged> => {
     ["a word", "Bearer"],
     ["a JSON", "{}"],
     ["quoted", `"${token}"`],
-    ["beyond any size", `${token}${"A".repeat(4096)}`]
+    ["4 KiB too long", `${token}${"A".repeat(4096)}`]
   ]
 }
 
-/** Signed with the service's own key: for another place, another time, another use. */
-export const misused = (
+/** Tokens of the service's own key with a wrong audience, issuer, time or type. */
+export const misissuedTokens = (
   key: SigningKey,
   claims: Members,
-  elsewhere: ReadonlyArray<string>
+  foreignAudiences: ReadonlyArray<string>
 ): ReadonlyArray<Forged> => {
   const { aud, iss, sub } = claims
   const now = Number(claims["iat"])
@@ -161,12 +164,12 @@ export const misused = (
     Object.fromEntries(Object.entries(claims).filter(([member]) => member !== name))
   const wrong: Readonly<Record<string, ReadonlyArray<unknown>>> = {
     aud: [
-      ...elsewhere,
+      ...foreignAudiences,
       "",
       null,
       7,
       [aud],
-      [aud, elsewhere[0]],
+      [aud, foreignAudiences[0]],
       [],
       iss,
       String(aud).toLowerCase()
@@ -205,7 +208,7 @@ export const misused = (
     ...types.map((typ): Forged => [`typ ${typ}`, misissue(key, claims, { typ })]),
     ["no typ", misissue(key, claims, { typ: undefined })],
     ["an id token", misissue(key, idToken, { typ: "JWT" })],
-    ["an id token that calls itself an access token", misissue(key, idToken)],
+    ["an id token declared as an access token", misissue(key, idToken)],
     ["an unknown critical header", misissue(key, claims, { crit: ["svc"], svc: 1 })]
   ]
 }

@@ -1,9 +1,9 @@
-/** What tests of threats stand on: the service, its database to look into, and its master key. */
+/** The service of the security tests, with access to its database and its master key. */
 import { appWithSql } from "../devices.ts"
 import { SVC_MASTER_KEY } from "./forger.ts"
 
 /** The service with a known master key, and its database. */
-export const Exposed = (env: Readonly<Record<string, string>> = {}) =>
+export const SecurityAppLive = (env: Readonly<Record<string, string>> = {}) =>
   appWithSql({ SVC_MASTER_KEY, SVC_SIGNUPS: "open", ...env })
 
 export const live = { timeout: "60 seconds", excludeTestServices: true } as const

@@ -1,13 +1,14 @@
 /**
- * How long the service takes to say no: pairs of requests that must not be told apart, each asked 300
- * times in turns, and the medians compared. Run it on a quiet machine: `node test/threats/timing.ts`.
- * What a busy machine cannot measure, `enumeration.test.ts` proves: both do the same work.
+ * Measures response times of pairs of requests that must be indistinguishable: 300 samples each, sent
+ * alternately, with their medians compared. Run it on an idle machine:
+ * `node test/support/security/timing.ts`. `enumeration.test.ts` proves on any machine that both requests
+ * do the same work.
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { Clock, Config, Effect, Layer } from "effect"
 import { TestApp, TestDatabase } from "#testing/app"
 import { configure, guest, request } from "#testing/players"
-import { withEmail } from "../email/email-harness.ts"
+import { emailConfig } from "../email/email-harness.ts"
 import { makeProject, signUp } from "../operator-harness.ts"
 
 type Ask = Effect.Effect<unknown>
@@ -15,32 +16,32 @@ type Ask = Effect.Effect<unknown>
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
-const timed = Effect.fnUntraced(function* (ask: Ask) {
-  const begun = yield* Clock.currentTimeNanos
+const measure = Effect.fnUntraced(function* (ask: Ask) {
+  const start = yield* Clock.currentTimeNanos
   yield* ask
-  return Number((yield* Clock.currentTimeNanos) - begun) / 1e6
+  return Number((yield* Clock.currentTimeNanos) - start) / 1e6
 })
 
-/** Both medians in milliseconds, and by how much the second is off. */
-const compare = Effect.fnUntraced(function* (what: string, one: Ask, other: Ask, samples: number) {
+/** Logs both medians in milliseconds and their relative difference. */
+const compare = Effect.fnUntraced(function* (name: string, one: Ask, other: Ask, samples: number) {
   const times: [Array<number>, Array<number>] = [[], []]
   yield* Effect.all([one, other])
   for (let i = 0; i < samples; i++) {
-    // In turns, and each first half of the time.
+    // Alternates the order, so that drift affects both.
     const first = i % 2 === 0
-    times[first ? 0 : 1].push(yield* timed(first ? one : other))
-    times[first ? 1 : 0].push(yield* timed(first ? other : one))
+    times[first ? 0 : 1].push(yield* measure(first ? one : other))
+    times[first ? 1 : 0].push(yield* measure(first ? other : one))
   }
   const [a, b] = [median(times[0]), median(times[1])]
   const off = Math.abs(b / a - 1) * 100
-  const line = `${a.toFixed(2)} ms and ${b.toFixed(2)} ms, ${off.toFixed(1)} % apart`
-  yield* Effect.log(`${what}: ${line}`)
+  const medians = `${a.toFixed(2)} ms and ${b.toFixed(2)} ms, ${off.toFixed(1)} % apart`
+  yield* Effect.log(`${name}: ${medians}`)
 })
 
 const main = Effect.gen(function* () {
   const samples = yield* Config.withDefault(Config.Int("SVC_TIMING_SAMPLES"), 300)
   const app = yield* TestApp
-  yield* configure(app, withEmail)
+  yield* configure(app, emailConfig)
   const password = "correct horse battery"
   const post = (path: string, body: unknown, headers: Readonly<Record<string, string>>): Ask =>
     request(`${app.url}/v1/${path}`, { body, headers })
@@ -60,13 +61,17 @@ const main = Effect.gen(function* () {
   const developer = (email: string) =>
     post("developers/login", { email, password: "wrong one" }, {})
   const pairs: ReadonlyArray<readonly [string, Ask, Ask]> = [
-    ["sign-in, known and unknown", logIn("known@example.com"), logIn("no@example.com")],
-    ["reset link, known and unknown", forgot("known@example.com"), forgot("no@example.com")],
-    ["developer's sign-in", developer("timed@example.com"), developer("no@example.com")],
-    ["project, foreign and none", show(foreign.projectId), show(`prj_${none}`)],
-    ["player, foreign and none", ban(away.id), ban(`pl_${none}`)]
+    ["login, known and unknown address", logIn("known@example.com"), logIn("no@example.com")],
+    [
+      "reset link, known and unknown address",
+      forgot("known@example.com"),
+      forgot("no@example.com")
+    ],
+    ["developer login", developer("timed@example.com"), developer("no@example.com")],
+    ["project, foreign and missing", show(foreign.projectId), show(`prj_${none}`)],
+    ["player, foreign and missing", ban(away.id), ban(`pl_${none}`)]
   ]
-  for (const [what, one, other] of pairs) yield* compare(what, one, other, samples)
+  for (const [name, one, other] of pairs) yield* compare(name, one, other, samples)
 })
 
 const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(Layer.provide(TestDatabase.layer))

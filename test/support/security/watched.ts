@@ -1,6 +1,6 @@
 /**
- * What the service does for a request, step by step: its traced methods, its statements and the hashes
- * of passwords, in their order. Two requests that do the same take the same time, on any machine.
+ * Records the work of a request: traced methods, SQL statements and password hashes, in order. Two requests
+ * with the same work take the same time on any machine.
  */
 import { Context, Effect, Layer, Option, Tracer } from "effect"
 import type { Answer } from "#testing/players"
@@ -11,8 +11,8 @@ class Spans extends Context.Service<Spans, Array<Tracer.Span>>()(
   "test/support/security/watched/Spans"
 ) {}
 
-/** Keeps every span of a node. */
-export const Watching = Layer.effectContext(
+/** Records every span of a node. */
+export const SpanRecorderLive = Layer.effectContext(
   Effect.sync(() => {
     const spans: Array<Tracer.Span> = []
     const tracer = Tracer.make({
@@ -28,7 +28,7 @@ export const Watching = Layer.effectContext(
 
 const traceOf = (number: number) => number.toString(16).padStart(32, "0")
 
-/** The answer of a request, and what was done for it; `ask` gets headers to send along. */
+/** The response to a request and the work it caused. `ask` must send the given trace headers. */
 export const workOf = Effect.fnUntraced(function* <E, R>(
   ask: (headers: Headers) => Effect.Effect<Answer, E, R>
 ) {

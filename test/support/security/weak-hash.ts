@@ -1,4 +1,4 @@
-/** A hash of a password as nobody should keep one: it costs next to nothing, to make and to guess. */
+/** A deliberately weak password hash, cheap enough for tests with thousands of guesses. */
 import { argon2Sync } from "node:crypto"
 
 const salt = Buffer.alloc(16, 1)
