@@ -7,11 +7,11 @@ import { diffLines } from "./diff.ts"
 import { withoutSchema } from "./document.ts"
 import { Exit, exitCodes } from "./failures.ts"
 import { environmentFlag, fileArgument, forceFlag, openConfig, openValid } from "./files.ts"
-import { answer, Json, styled, warn } from "./output.ts"
+import { printResult, Json, styled, warn } from "./output.ts"
 import { pull } from "./pull.ts"
 import { push } from "./push.ts"
 import { readConfig } from "./service.ts"
-import { lastSight, remember } from "./sync-state.ts"
+import { lastSyncState, remember } from "./sync-state.ts"
 import { nameOf, resolveTarget } from "./target.ts"
 
 const out = styled("stdout")
@@ -90,10 +90,10 @@ const diffCommand = Command.make(
       { name: names.after, document: after }
     )
     yield* remember(target, file, {
-      ...(yield* lastSight(target, file)),
+      ...(yield* lastSyncState(target, file)),
       version: inForce.version
     })
-    yield* answer(
+    yield* printResult(
       {
         environment: target.place?.environment,
         configVersion: inForce.version,
@@ -124,12 +124,12 @@ const validateCommand = Command.make(
     if (checked._tag === "Failure") {
       const { exitCode, issues } = checked.failure
       if (issues === undefined || !(yield* Json)) return yield* checked.failure
-      yield* answer({ valid: false, file, issues, warnings: [] }, [])
+      yield* printResult({ valid: false, file, issues, warnings: [] }, [])
       return yield* new Exit({ exitCode })
     }
     const { warnings } = checked.success
     yield* warn(file, warnings)
-    yield* answer({ valid: true, file, issues: [], warnings }, [`${file} is valid.`])
+    yield* printResult({ valid: true, file, issues: [], warnings }, [`${file} is valid.`])
   })
 ).pipe(
   Command.withDescription(

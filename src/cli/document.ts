@@ -10,7 +10,7 @@ import { memberPath } from "#rpc/config-document/paths"
 import { configWarnings } from "#rpc/config-document/warnings"
 import type { Issue } from "#rpc/errors/codes"
 import { config as limits } from "#rpc/limits"
-import type { Placed } from "./failures.ts"
+import type { LocatedIssue } from "./failures.ts"
 
 interface Position {
   readonly line: number
@@ -21,15 +21,15 @@ interface Position {
 export interface ConfigText {
   readonly document: Schema.Json
   /** The place of a JSON path, or of the nearest thing around it that is there. */
-  readonly place: (issue: Issue) => Placed
+  readonly place: (issue: Issue) => LocatedIssue
   /** Names that an object has twice: the last one counts. */
-  readonly repeated: ReadonlyArray<Placed>
+  readonly repeated: ReadonlyArray<LocatedIssue>
 }
 
 /** A config file that is valid. */
 export interface ValidConfig {
   readonly config: EnvironmentConfig
-  readonly warnings: ReadonlyArray<Placed>
+  readonly warnings: ReadonlyArray<LocatedIssue>
 }
 
 const start: Position = { line: 1, column: 1 }
@@ -37,16 +37,16 @@ const start: Position = { line: 1, column: 1 }
 /** The last step of a JSON path: `.name`, `[0]`, `["pt-BR"]`, or a name alone. */
 const lastStep = /(?:\.?[A-Za-z_$][\w$]*|\[\d+\]|\["(?:[^"\\]|\\.)*"\])$/
 
-interface Places {
+interface SourceMap {
   readonly positions: Map<string, Position>
-  readonly repeated: Array<Placed>
+  readonly repeated: Array<LocatedIssue>
 }
 
-const visit = (node: AnyNode, path: string, at: Position, places: Places): void => {
-  places.positions.set(path, { line: at.line, column: at.column })
+const visit = (node: AnyNode, path: string, at: Position, sourceMap: SourceMap): void => {
+  sourceMap.positions.set(path, { line: at.line, column: at.column })
   if (node.type === "Array") {
     node.elements.forEach(({ loc, value }, index) =>
-      visit(value, memberPath(path, index), loc.start, places)
+      visit(value, memberPath(path, index), loc.start, sourceMap)
     )
   }
   if (node.type !== "Object") return
@@ -56,21 +56,22 @@ const visit = (node: AnyNode, path: string, at: Position, places: Places): void 
     const member = memberPath(path, key)
     const { column, line } = loc.start
     const message = "is there twice: the last one counts"
-    if (names.has(key)) places.repeated.push({ path: member, message, line, column })
+    if (names.has(key)) sourceMap.repeated.push({ path: member, message, line, column })
     names.add(key)
-    visit(value, member, loc.start, places)
+    visit(value, member, loc.start, sourceMap)
   }
 }
 
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : "")
 
 /** `JSON.parse` says what is wrong, though seldom where; the other parser says where. */
-const syntaxIssue = (text: string, error: unknown): Placed => {
-  const said = errorText(error)
-  const message = said.replace(/(?:, ".*" is not valid JSON| in JSON at position .*)$/s, "")
-  const own = /\(line (\d+) column (\d+)\)/.exec(said)
+const syntaxIssue = (text: string, error: unknown): LocatedIssue => {
+  const errorMessage = errorText(error)
+  const message = errorMessage.replace(/(?:, ".*" is not valid JSON| in JSON at position .*)$/s, "")
+  const locationInMessage = /\(line (\d+) column (\d+)\)/.exec(errorMessage)
   const position = (): Position => {
-    if (own !== null) return { line: Number(own[1]), column: Number(own[2]) }
+    if (locationInMessage !== null)
+      return { line: Number(locationInMessage[1]), column: Number(locationInMessage[2]) }
     try {
       parse(text)
       return start
@@ -82,28 +83,28 @@ const syntaxIssue = (text: string, error: unknown): Placed => {
   return { path: "", message: `is not JSON: ${message}`, ...position() }
 }
 
-const placesOf = (text: string): Places => {
-  const places: Places = { positions: new Map(), repeated: [] }
+const sourceMapOf = (text: string): SourceMap => {
+  const places: SourceMap = { positions: new Map(), repeated: [] }
   const { body } = parse(text)
   visit(body, "", body.loc.start, places)
   return places
 }
 
 /** Parses the text of a config file. */
-export const parseConfig = (source: string): Result.Result<ConfigText, Placed> => {
+export const parseConfig = (source: string): Result.Result<ConfigText, LocatedIssue> => {
   // Some editors mark UTF-8 with a first character that is no JSON.
   const text = source.replace(/^\uFEFF/, "")
   return Result.try({
     try: () => {
       const document: Schema.Json = JSON.parse(text)
-      const { positions, repeated } = placesOf(text)
+      const { positions, repeated } = sourceMapOf(text)
       const position = (path: string): Position => {
         const known = positions.get(path)
         if (known !== undefined) return known
         const outer = path.replace(lastStep, "")
         return outer === path ? start : position(outer)
       }
-      const place = (issue: Issue): Placed => ({ ...issue, ...position(issue.path) })
+      const place = (issue: Issue): LocatedIssue => ({ ...issue, ...position(issue.path) })
       return { document, place, repeated }
     },
     catch: (error) => syntaxIssue(text, error)
@@ -124,7 +125,7 @@ export const withoutSchema = (document: Schema.Json): Schema.Json => {
 /** Checks a config by all rules of the service that need no service. */
 export const validateConfig = (
   text: ConfigText
-): Result.Result<ValidConfig, ReadonlyArray<Placed>> => {
+): Result.Result<ValidConfig, ReadonlyArray<LocatedIssue>> => {
   const { document, place, repeated } = text
   const bytes = Buffer.byteLength(JSON.stringify(withoutSchema(document)))
   if (bytes > limits.documentMaxBytes) {

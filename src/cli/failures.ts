@@ -20,7 +20,7 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** A problem of a config file: its JSON path, and where in the file that stands, from 1. */
-export interface Placed {
+export interface LocatedIssue {
   readonly path: string
   readonly message: string
   readonly line: number
@@ -36,7 +36,7 @@ export class Failure extends Data.TaggedError("Failure")<{
   /** What to do about it, a line each. */
   readonly hints?: ReadonlyArray<string>
   readonly file?: string
-  readonly issues?: ReadonlyArray<Placed>
+  readonly issues?: ReadonlyArray<LocatedIssue>
 }> {
   override readonly [Runtime.errorExitCode] = this.exitCode
 }

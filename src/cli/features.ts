@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { FeatureState } from "#rpc/config"
 import { environmentFlag } from "./files.ts"
-import { answer, styled, table } from "./output.ts"
+import { printResult, styled, table } from "./output.ts"
 import { readFeatures } from "./service.ts"
 import { resolveTarget } from "./target.ts"
 
@@ -29,7 +29,7 @@ export const featuresCommand = Command.make(
       feature.configPath ?? "an endpoint of its own",
       feature.title
     ])
-    yield* answer(
+    yield* printResult(
       { environment: target.place?.environment, features },
       table(["FEATURE", "STATE", "SWITCH", "TITLE"], rows, (cell, column, padded) => {
         if (column !== stateColumn) return padded

@@ -3,7 +3,7 @@ import { Effect, FileSystem, Result } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { EnvironmentName } from "#rpc/auth"
 import { type ConfigText, parseConfig, validateConfig } from "./document.ts"
-import { exitCodes, Failure, type Placed, usageFailure } from "./failures.ts"
+import { exitCodes, Failure, type LocatedIssue, usageFailure } from "./failures.ts"
 
 /** `[file]`. */
 export const fileArgument = Argument.String("file").pipe(
@@ -23,7 +23,7 @@ export const forceFlag = (description: string) =>
   Flag.Boolean("force").pipe(Flag.withDescription(description), Flag.withDefault(false))
 
 /** A config file with problems. */
-export const invalidConfig = (file: string, issues: ReadonlyArray<Placed>): Failure =>
+export const invalidConfig = (file: string, issues: ReadonlyArray<LocatedIssue>): Failure =>
   new Failure({
     exitCode: exitCodes.no,
     code: "invalid_config",

@@ -5,7 +5,7 @@
 import { styleText } from "node:util"
 import { Console, Effect, Stdio, Stream } from "effect"
 import { CliOutput, Flag, GlobalFlag } from "effect/cli"
-import type { Failure, Placed } from "./failures.ts"
+import type { Failure, LocatedIssue } from "./failures.ts"
 
 /** `--json`, anywhere on the command line. */
 export const Json = GlobalFlag.Setting("json")({
@@ -27,7 +27,10 @@ const out = styled("stdout")
 const err = styled("stderr")
 
 /** The result of a command: `json` with `--json`, else the lines of `text`. */
-export const answer = Effect.fnUntraced(function* (json: unknown, text: ReadonlyArray<string>) {
+export const printResult = Effect.fnUntraced(function* (
+  json: unknown,
+  text: ReadonlyArray<string>
+) {
   if (yield* Json) return yield* Console.log(JSON.stringify(json, null, 2))
   if (text.length > 0) yield* Console.log(text.join("\n"))
 })
@@ -36,7 +39,7 @@ export const answer = Effect.fnUntraced(function* (json: unknown, text: Readonly
 export const note = (...lines: ReadonlyArray<string>) => Console.error(lines.join("\n"))
 
 /** Shows what takes a while, as long as it does and only to a terminal. */
-export const during = Effect.fnUntraced(function* <A, E, R>(
+export const withProgress = Effect.fnUntraced(function* <A, E, R>(
   what: string,
   effect: Effect.Effect<A, E, R>
 ) {
@@ -53,7 +56,7 @@ export const during = Effect.fnUntraced(function* <A, E, R>(
 const issueLines = (
   kind: "error" | "warning",
   file: string,
-  issues: ReadonlyArray<Placed>
+  issues: ReadonlyArray<LocatedIssue>
 ): ReadonlyArray<string> =>
   issues.map(({ column, line, message, path }) => {
     const word = err(kind === "error" ? "red" : "yellow", kind)
@@ -61,7 +64,10 @@ const issueLines = (
   })
 
 /** What a file says in vain; with `--json` it is part of the result. */
-export const warn = Effect.fnUntraced(function* (file: string, issues: ReadonlyArray<Placed>) {
+export const warn = Effect.fnUntraced(function* (
+  file: string,
+  issues: ReadonlyArray<LocatedIssue>
+) {
   if (issues.length === 0 || (yield* Json)) return
   yield* note(...issueLines("warning", file, issues))
 })

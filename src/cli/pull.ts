@@ -11,9 +11,9 @@ import { configText } from "./diff.ts"
 import { isJsonObject, parseConfig, withoutSchema } from "./document.ts"
 import { exitCodes, Failure } from "./failures.ts"
 import { readText, writeText } from "./files.ts"
-import { answer } from "./output.ts"
+import { printResult } from "./output.ts"
 import { readConfig } from "./service.ts"
-import { digestOf, lastSight, remember } from "./sync-state.ts"
+import { digestOf, lastSyncState, remember } from "./sync-state.ts"
 import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 /** The config of an environment with `$schema` first. */
@@ -45,8 +45,8 @@ const replaceable = Effect.fnUntraced(function* (
   file: string,
   document: Schema.Json | undefined
 ) {
-  const sight = yield* lastSight(target, file)
-  return document !== undefined && sight?.digest === digestOf(document)
+  const synced = yield* lastSyncState(target, file)
+  return document !== undefined && synced?.digest === digestOf(document)
 })
 
 export const pull = Effect.fn(function* (options: {
@@ -77,7 +77,7 @@ export const pull = Effect.fn(function* (options: {
   const writesSchema = schema === `./${ownSchema}`
   if (writesSchema) yield* writeText(path.join(dir, ownSchema), configJsonSchemaText())
   yield* remember(target, file, { version, digest: digestOf(document) })
-  yield* answer(
+  yield* printResult(
     { environment: target.place?.environment, configVersion: version, file, changed: !same },
     [
       same

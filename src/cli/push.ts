@@ -6,17 +6,17 @@ import type { EnvironmentConfig } from "#rpc/config-document/document"
 import { memberPath } from "#rpc/config-document/paths"
 import type { Issue } from "#rpc/errors/codes"
 import { withoutSchema } from "./document.ts"
-import { exitCodes, Failure, type Placed } from "./failures.ts"
+import { exitCodes, Failure, type LocatedIssue } from "./failures.ts"
 import { invalidConfig, openValid } from "./files.ts"
-import { answer, warn } from "./output.ts"
+import { printResult, warn } from "./output.ts"
 import {
-  notOfferedIssue,
+  featureUnavailableIssue,
   pushConfig,
   type PushRefused,
   readConfig,
   readFeatures
 } from "./service.ts"
-import { digestOf, lastSight, remember } from "./sync-state.ts"
+import { digestOf, lastSyncState, remember } from "./sync-state.ts"
 import { nameOf, resolveTarget, type Target } from "./target.ts"
 
 interface PushOptions {
@@ -26,7 +26,7 @@ interface PushOptions {
   readonly force: boolean
 }
 
-const listed = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${path}`)
+const indented = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${path}`)
 
 /** Somebody changed the config since the user last saw it: what a push would now undo, too. */
 const conflict = (
@@ -51,7 +51,7 @@ const conflict = (
     ]
   })
 
-const refusalOf = (file: string, place: (issue: Issue) => Placed, error: PushRefused) => {
+const refusalOf = (file: string, place: (issue: Issue) => LocatedIssue, error: PushRefused) => {
   const issues = error.problems.map(place)
   if (issues.length > 0) return invalidConfig(file, issues)
   const { code, message } = error
@@ -59,12 +59,15 @@ const refusalOf = (file: string, place: (issue: Issue) => Placed, error: PushRef
 }
 
 /** What the service would refuse of a valid config; an older one says so at the push alone. */
-const notOffered = Effect.fnUntraced(function* (target: Target, { features }: EnvironmentConfig) {
+const unavailableFeatures = Effect.fnUntraced(function* (
+  target: Target,
+  { features }: EnvironmentConfig
+) {
   const known = yield* Effect.orElseSucceed(readFeatures(target), () => [])
   const on = new Set(Object.entries(features).flatMap(([name, on]) => (on ? [name] : [])))
   return known
     .filter(({ key, offered }) => on.has(key) && !offered)
-    .map(({ key }) => notOfferedIssue(memberPath("features", key)))
+    .map(({ key }) => featureUnavailableIssue(memberPath("features", key)))
 })
 
 export const push = Effect.fn(function* (options: PushOptions) {
@@ -75,14 +78,14 @@ export const push = Effect.fn(function* (options: PushOptions) {
   const inForce = yield* readConfig(target)
   const wanted = withoutSchema(document)
   const planned = changedPaths(withoutSchema(inForce.document), wanted)
-  const seen = (yield* lastSight(target, file))?.version ?? inForce.version
+  const seen = (yield* lastSyncState(target, file))?.version ?? inForce.version
   yield* warn(file, warnings)
 
   const common = { environment: target.place?.environment, warnings }
   const at = (version: number) => ({ version, digest: digestOf(document) })
   if (planned.length === 0) {
     if (!dryRun) yield* remember(target, file, at(inForce.version))
-    return yield* answer({ ...common, dryRun, configVersion: inForce.version, changed: [] }, [
+    return yield* printResult({ ...common, dryRun, configVersion: inForce.version, changed: [] }, [
       `Nothing to push: ${file} is what ${name} says (version ${inForce.version}).`
     ])
   }
@@ -90,12 +93,12 @@ export const push = Effect.fn(function* (options: PushOptions) {
     return yield* conflict(options, name, seen, inForce.version, planned)
   }
   if (dryRun) {
-    const refused = yield* notOffered(target, config)
+    const refused = yield* unavailableFeatures(target, config)
     if (refused.length > 0) return yield* invalidConfig(file, refused.map(place))
     const json = { ...common, dryRun, configVersion: inForce.version, changed: planned }
-    return yield* answer(json, [
+    return yield* printResult(json, [
       `A push would change in ${name} (version ${inForce.version}):`,
-      ...listed(planned)
+      ...indented(planned)
     ])
   }
   const pushed = yield* pushConfig(target, wanted, force ? undefined : seen).pipe(
@@ -108,14 +111,16 @@ export const push = Effect.fn(function* (options: PushOptions) {
     )
   )
   yield* remember(target, file, at(pushed.configVersion))
-  const told = new Set(warnings.map(({ message, path }) => `${path}: ${message}`))
-  const more = pushed.warnings.filter(({ message, path }) => !told.has(`${path}: ${message}`))
-  yield* warn(file, more.map(place))
-  yield* answer(
+  const shownWarnings = new Set(warnings.map(({ message, path }) => `${path}: ${message}`))
+  const newWarnings = pushed.warnings.filter(
+    ({ message, path }) => !shownWarnings.has(`${path}: ${message}`)
+  )
+  yield* warn(file, newWarnings.map(place))
+  yield* printResult(
     { ...common, dryRun, ...pushed, warnings: [...repeated, ...pushed.warnings.map(place)] },
     [
       `Pushed ${file} to ${name}: version ${pushed.configVersion} is in force. Changed:`,
-      ...listed(pushed.changed)
+      ...indented(pushed.changed)
     ]
   )
 })

@@ -14,11 +14,11 @@ import { ConfigPushed, FeatureState } from "#rpc/config"
 import { memberPath } from "#rpc/config-document/paths"
 import { Issue } from "#rpc/errors/codes"
 import { type ExitCode, exitCodes, Failure } from "./failures.ts"
-import { during } from "./output.ts"
+import { withProgress } from "./output.ts"
 import type { Target } from "./target.ts"
 
 /** The longest that a request may take. */
-const patience = Duration.seconds(20)
+const requestTimeout = Duration.seconds(20)
 
 /** An error as the service says it (spec section 7), as far as the CLI reads it. */
 const WireError = Schema.Struct({
@@ -36,7 +36,7 @@ const WireError = Schema.Struct({
 })
 
 /** The config in force. */
-export interface InForce {
+export interface CurrentConfig {
   readonly document: Schema.Json
   readonly version: number
 }
@@ -44,7 +44,7 @@ export interface InForce {
 const Features = Schema.Struct({ features: Schema.Array(FeatureState) })
 
 /** A switch that this service does not let turn on. */
-export const notOfferedIssue = (path: string): Issue => ({
+export const featureUnavailableIssue = (path: string): Issue => ({
   path,
   message: "is not offered by this service: take it out, or set it to false"
 })
@@ -89,10 +89,10 @@ const send = Effect.fnUntraced(
       Effect.flatMap((response) => Effect.map(response.text, (text) => ({ response, text }))),
       Effect.mapError(notConnected(url)),
       Effect.timeoutOrElse({
-        duration: patience,
+        duration: requestTimeout,
         orElse: () =>
           Effect.fail(
-            unreachable(`${url} did not answer in ${Duration.toSeconds(patience)} seconds.`)
+            unreachable(`${url} did not answer in ${Duration.toSeconds(requestTimeout)} seconds.`)
           )
       })
     )
@@ -108,7 +108,7 @@ const send = Effect.fnUntraced(
   Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" })
 )
 
-const foreign = (url: string, status: number) =>
+const unexpectedResponse = (url: string, status: number) =>
   unreachable(
     `${url} answers (${status}), but not as this service does.`,
     "Is the address right, and the service as new as this CLI?"
@@ -123,13 +123,19 @@ const read = Effect.fnUntraced(function* <A>(
   }: { readonly response: HttpClientResponse.HttpClientResponse; readonly text: string }
 ) {
   const value = Schema.decodeUnknownOption(Schema.fromJsonString(schema))(text)
-  return yield* Effect.mapError(Effect.fromOption(value), () => foreign(url, response.status))
+  return yield* Effect.mapError(Effect.fromOption(value), () =>
+    unexpectedResponse(url, response.status)
+  )
 })
 
 const exitCodeOf = (status: number): ExitCode =>
   status === 401 || status === 403 ? exitCodes.refused : exitCodes.unreachable
 
-const refusal = ({ keyFrom, url }: Target, status: number, { error }: typeof WireError.Type) =>
+const requestRefused = (
+  { keyFrom, url }: Target,
+  status: number,
+  { error }: typeof WireError.Type
+) =>
   new Failure({
     exitCode: exitCodeOf(status),
     code: error.code,
@@ -138,7 +144,7 @@ const refusal = ({ keyFrom, url }: Target, status: number, { error }: typeof Wir
   })
 
 /** Asks with the key of the target; an error of the service is a failure. */
-const ask = Effect.fnUntraced(function* (
+const sendRequest = Effect.fnUntraced(function* (
   target: Target,
   request: HttpClientRequest.HttpClientRequest
 ) {
@@ -147,37 +153,38 @@ const ask = Effect.fnUntraced(function* (
     HttpClientRequest.prependUrl(url),
     HttpClientRequest.acceptJson,
     HttpClientRequest.setHeader("x-svc-key", Redacted.value(secretKey)),
-    (keyed) => during(`Waiting for ${url}`, send(url, keyed))
+    (keyed) => withProgress(`Waiting for ${url}`, send(url, keyed))
   )
   const { status } = answer.response
   if (status < 400) return { ...answer, error: Option.none() }
   // The CLI asks for nothing that may be missing: this is an older service, or none.
-  if (status === 404) return yield* foreign(url, status)
+  if (status === 404) return yield* unexpectedResponse(url, status)
   const said = yield* read(url, WireError, answer)
   return { ...answer, error: Option.some(said) }
 })
 
-const askGood = Effect.fnUntraced(function* (
+const sendOk = Effect.fnUntraced(function* (
   target: Target,
   request: HttpClientRequest.HttpClientRequest
 ) {
-  const answer = yield* ask(target, request)
+  const answer = yield* sendRequest(target, request)
   if (Option.isNone(answer.error)) return answer
-  return yield* refusal(target, answer.response.status, answer.error.value)
+  return yield* requestRefused(target, answer.response.status, answer.error.value)
 })
 
 /** `GET /v1/config`. */
 export const readConfig = Effect.fnUntraced(function* (target: Target) {
-  const answer = yield* askGood(target, HttpClientRequest.get("/v1/config"))
+  const answer = yield* sendOk(target, HttpClientRequest.get("/v1/config"))
   const document = yield* read(target.url, Schema.Json, answer)
   const version = Number(/^"(\d+)"$/.exec(answer.response.headers["etag"] ?? "")?.[1])
-  if (!Number.isInteger(version)) return yield* foreign(target.url, answer.response.status)
-  const inForce: InForce = { document, version }
+  if (!Number.isInteger(version))
+    return yield* unexpectedResponse(target.url, answer.response.status)
+  const inForce: CurrentConfig = { document, version }
   return inForce
 })
 
 /** The codes of a push that are about the document, and not about the caller. */
-const ofTheDocument = [
+const documentErrors = [
   "invalid_config",
   "config_conflict",
   "feature_unavailable",
@@ -194,24 +201,27 @@ export const pushConfig = Effect.fnUntraced(function* (
     HttpClientRequest.bodyJsonUnsafe(document),
     HttpClientRequest.setHeaders(onto === undefined ? {} : { "if-match": `"${onto}"` })
   )
-  const answer = yield* ask(target, request)
+  const answer = yield* sendRequest(target, request)
   if (Option.isNone(answer.error)) return yield* read(target.url, ConfigPushed, answer)
   const { code, details = {}, message } = answer.error.value.error
-  if (!ofTheDocument.includes(code)) {
-    return yield* refusal(target, answer.response.status, answer.error.value)
+  if (!documentErrors.includes(code)) {
+    return yield* requestRefused(target, answer.response.status, answer.error.value)
   }
   const { currentVersion, features = [], issues = [] } = details
   return yield* new PushRefused({
     code,
     message,
-    problems: [...issues, ...features.map((name) => notOfferedIssue(memberPath("features", name)))],
+    problems: [
+      ...issues,
+      ...features.map((name) => featureUnavailableIssue(memberPath("features", name)))
+    ],
     ...(currentVersion === undefined ? {} : { currentVersion })
   })
 })
 
 /** `GET /v1/admin/features`. */
 export const readFeatures = Effect.fnUntraced(function* (target: Target) {
-  const answer = yield* askGood(target, HttpClientRequest.get("/v1/admin/features"))
+  const answer = yield* sendOk(target, HttpClientRequest.get("/v1/admin/features"))
   const { features } = yield* read(target.url, Features, answer)
   return features
 })
@@ -221,5 +231,5 @@ const Healthy = Schema.Struct({ status: Schema.Literal("ok") })
 /** Fails unless this service answers at an address. */
 export const meet = Effect.fnUntraced(function* (url: string) {
   const request = HttpClientRequest.get(`${url}/healthz`)
-  yield* read(url, Healthy, yield* during(`Waiting for ${url}`, send(url, request)))
+  yield* read(url, Healthy, yield* withProgress(`Waiting for ${url}`, send(url, request)))
 })

@@ -8,12 +8,12 @@ import type { EnvironmentName } from "#rpc/auth"
 import { isLoopback } from "#rpc/config-document/origins"
 import { usageFailure } from "./failures.ts"
 import { environmentFlag, writeText } from "./files.ts"
-import { answer, note } from "./output.ts"
+import { printResult, note } from "./output.ts"
 import { meet, readConfig } from "./service.ts"
 import { Store } from "./store.ts"
 import {
   currentLink,
-  laptop,
+  localService,
   Link,
   linkFile,
   resolveTarget,
@@ -30,7 +30,7 @@ const urlToLink = Effect.fnUntraced(function* (given: Option.Option<string>) {
   if (Option.isSome(given)) return yield* serviceUrl(given.value)
   const fromEnvironment = yield* urlFromEnvironment
   if (fromEnvironment !== undefined) return fromEnvironment
-  const here = Option.getOrUndefined(yield* laptop)
+  const here = Option.getOrUndefined(yield* localService)
   if (here !== undefined) return yield* serviceUrl(here.baseUrl)
   if (yield* canPrompt) {
     return yield* serviceUrl(
@@ -80,14 +80,14 @@ const linkCommand = Command.make(
     const path = yield* Path.Path
     const url = yield* urlToLink(options.url)
     yield* meet(url)
-    const here = Option.getOrUndefined(yield* laptop)
+    const here = Option.getOrUndefined(yield* localService)
     const name = here?.baseUrl === url ? here.project : nameOf(path.basename(path.resolve(".")))
     const link: Link = { url, project: Option.getOrElse(options.project, () => name) }
     yield* writeText(linkFile, `${JSON.stringify(link, null, 2)}\n`)
     if (readable(url))
       yield* note(`warning: ${url} is not https: keys for it can be read on the way.`)
     const ready = Option.isSome(yield* Effect.option(resolveTarget("development")))
-    yield* answer({ ...link, file: linkFile }, [
+    yield* printResult({ ...link, file: linkFile }, [
       `Linked this folder to ${url}, project ${link.project}.`,
       `  ${linkFile} says so; it holds no secret and may be committed`,
       ...(ready ? [] : [`  ${loginHint("development")}`])
@@ -166,7 +166,7 @@ const loginCommand = Command.make(
       place: { project, environment: env }
     })
     yield* store.setKey({ url, project, environment: env }, Option.some(secret))
-    yield* answer({ url, project, environment: env, file: store.credentialsFile }, [
+    yield* printResult({ url, project, environment: env, file: store.credentialsFile }, [
       `Logged in to ${env} of ${project} at ${url}.`,
       `  The key is in ${store.credentialsFile}, which only you can read`
     ])
@@ -186,7 +186,7 @@ const logoutCommand = Command.make(
     const { project, url } = yield* linked
     const store = yield* Store
     yield* store.setKey({ url, project, environment: env }, Option.none())
-    yield* answer({ url, project, environment: env }, [
+    yield* printResult({ url, project, environment: env }, [
       `Forgot the key for ${env} of ${project} at ${url}.`
     ])
   })

@@ -27,21 +27,21 @@ const Credentials = Schema.Struct({
 type Credentials = typeof Credentials.Type
 
 /** What was last seen of the config that a file stands for. */
-const Sight = Schema.Struct({
+const SyncState = Schema.Struct({
   /** The version in force when it was last pulled, pushed or compared. */
   version: Schema.Int,
   /** The digest of the file when it last was what is in force. */
   digest: Schema.optionalKey(Schema.String)
 })
-export type Sight = typeof Sight.Type
+export type SyncState = typeof SyncState.Type
 
-const Seen = Schema.Record(Schema.String, Sight)
+const SyncStates = Schema.Record(Schema.String, SyncState)
 
-/** Files whose sights are kept; beyond it the one longest untouched is forgotten. */
-const sightsMax = 200
+/** The most files whose sync state is stored; beyond it the least recently used one is removed. */
+const syncStatesMax = 200
 
 /** One environment of a project on a service. */
-export interface Place {
+export interface KeyScope {
   readonly url: string
   readonly project: string
   readonly environment: EnvironmentName
@@ -65,11 +65,11 @@ const directory = Effect.gen(function* () {
 export class Store extends Context.Service<
   Store,
   {
-    readonly key: (place: Place) => Effect.Effect<Option.Option<string>, Failure>
+    readonly key: (place: KeyScope) => Effect.Effect<Option.Option<string>, Failure>
     /** Keeps a key, or forgets it. */
-    readonly setKey: (place: Place, key: Option.Option<string>) => Effect.Effect<void, Failure>
-    readonly sight: (name: string) => Effect.Effect<Option.Option<Sight>, Failure>
-    readonly setSight: (name: string, sight: Sight) => Effect.Effect<void, Failure>
+    readonly setKey: (place: KeyScope, key: Option.Option<string>) => Effect.Effect<void, Failure>
+    readonly syncState: (name: string) => Effect.Effect<Option.Option<SyncState>, Failure>
+    readonly setSyncState: (name: string, state: SyncState) => Effect.Effect<void, Failure>
     /** Where the keys are, to tell people. */
     readonly credentialsFile: string
   }
@@ -82,18 +82,18 @@ export class Store extends Context.Service<
       const credentials = yield* jsonFile(path.join(folder, "credentials.json"), Credentials, {
         services: {}
       })
-      const seen = yield* jsonFile(path.join(folder, "seen.json"), Seen, {})
+      const syncStates = yield* jsonFile(path.join(folder, "seen.json"), SyncStates, {})
       return Store.of({
         credentialsFile: path.join(folder, "credentials.json"),
         key: (place) => Effect.map(credentials.read, keyOf(place)),
         setKey: (place, key) => credentials.change((all) => withKey(all, place, key)),
-        sight: (name) =>
-          Effect.map(seen.read, (all) =>
+        syncState: (name) =>
+          Effect.map(syncStates.read, (all) =>
             Object.hasOwn(all, name) ? Option.fromUndefinedOr(all[name]) : Option.none()
           ),
-        setSight: (name, sight) =>
-          seen.change(({ [name]: _, ...others }) =>
-            Object.fromEntries([...Object.entries(others), [name, sight]].slice(-sightsMax))
+        setSyncState: (name, state) =>
+          syncStates.change(({ [name]: _, ...others }) =>
+            Object.fromEntries([...Object.entries(others), [name, state]].slice(-syncStatesMax))
           )
       })
     })
@@ -101,13 +101,13 @@ export class Store extends Context.Service<
 }
 
 const keyOf =
-  ({ environment, project, url }: Place) =>
+  ({ environment, project, url }: KeyScope) =>
   ({ services }: Credentials) =>
     Option.fromUndefinedOr(services[url]?.projects[project]?.[environment]?.secretKey)
 
 const withKey = (
   { services }: Credentials,
-  { environment, project, url }: Place,
+  { environment, project, url }: KeyScope,
   key: Option.Option<string>
 ): Credentials => {
   const { projects } = services[url] ?? { projects: {} }

@@ -6,7 +6,7 @@
 import { hash } from "node:crypto"
 import { Effect, Option, Path, type Schema } from "effect"
 import { withoutSchema } from "./document.ts"
-import { type Sight, Store } from "./store.ts"
+import { type SyncState, Store } from "./store.ts"
 import type { Target } from "./target.ts"
 
 /** What tells one document from another. */
@@ -21,15 +21,19 @@ const nameOf = Effect.fnUntraced(function* ({ place, url }: Target, file: string
 })
 
 /** What was last seen of the config that a file stands for. */
-export const lastSight = Effect.fnUntraced(function* (target: Target, file: string) {
+export const lastSyncState = Effect.fnUntraced(function* (target: Target, file: string) {
   const name = yield* nameOf(target, file)
   const store = yield* Store
-  return name === undefined ? undefined : Option.getOrUndefined(yield* store.sight(name))
+  return name === undefined ? undefined : Option.getOrUndefined(yield* store.syncState(name))
 })
 
 /** Remembers the version that the user has now seen; a digest, that file and service agree. */
-export const remember = Effect.fnUntraced(function* (target: Target, file: string, sight: Sight) {
+export const remember = Effect.fnUntraced(function* (
+  target: Target,
+  file: string,
+  state: SyncState
+) {
   const name = yield* nameOf(target, file)
   const store = yield* Store
-  if (name !== undefined) yield* store.setSight(name, sight)
+  if (name !== undefined) yield* store.setSyncState(name, state)
 })

@@ -86,7 +86,7 @@ export const currentLink = nearest(linkFile, Link)
 const keysFile = "dev-keys.json"
 
 /** The demo project of a service that was started in this folder. */
-export const laptop = Effect.gen(function* () {
+export const localService = Effect.gen(function* () {
   const path = yield* Path.Path
   const dataDir = (yield* variable("SVC_DATA_DIR")) ?? ".svc"
   return yield* nearest(path.join(dataDir, keysFile), DevKeys)
@@ -127,7 +127,7 @@ export const resolveTarget = Effect.fnUntraced(function* (environment: Environme
   }
   const link = Option.getOrUndefined(yield* currentLink)
   const url = givenUrl ?? link?.url
-  const here = Option.getOrUndefined(yield* laptop)
+  const here = Option.getOrUndefined(yield* localService)
   const hereUrl = here === undefined ? undefined : yield* serviceUrl(here.baseUrl)
   const project = link?.project ?? here?.project
   if (url !== undefined && project !== undefined) {

@@ -5,11 +5,11 @@
 import { Emitter, type Unsubscribe } from "./emitter.ts"
 
 /** Events held for listeners that are yet to be added. */
-const heldMax = 1024
+const bufferMax = 1024
 
-export class HeldEmitter<Events extends object> {
+export class BufferedEmitter<Events extends object> {
   readonly #emitter = new Emitter<Events>()
-  #held: Array<() => void> | undefined = []
+  #buffer: Array<() => void> | undefined = []
 
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Unsubscribe {
     return this.#emitter.on(name, listener)
@@ -17,15 +17,15 @@ export class HeldEmitter<Events extends object> {
 
   /** Tells the listeners, once there can be some. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
-    const tell = () => this.#emitter.emit(name, event)
-    if (this.#held === undefined) tell()
-    else if (this.#held.length < heldMax) this.#held.push(tell)
+    const deliver = () => this.#emitter.emit(name, event)
+    if (this.#buffer === undefined) deliver()
+    else if (this.#buffer.length < bufferMax) this.#buffer.push(deliver)
   }
 
   /** Whoever awaited the object has had the time to listen. */
-  release(): void {
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const tell of held) tell()
+  flush(): void {
+    const buffer = this.#buffer ?? []
+    this.#buffer = undefined
+    for (const tell of buffer) tell()
   }
 }

@@ -27,13 +27,13 @@ const without = (
 ): ReadonlyArray<ChannelPlayer> => members.filter(({ id }) => !ids.has(id))
 
 /** Those who went are out, those who came are in; a player may have been known already. */
-const moved = (
+const withMembers = (
   view: ChannelView,
   left: ReadonlyArray<string>,
   joined: ReadonlyArray<ChannelPlayer>
 ): ChannelView => {
-  const gone = new Set([...left, ...joined.map(({ id }) => id)])
-  return { ...view, members: [...without(view.members, gone), ...joined] }
+  const replaced = new Set([...left, ...joined.map(({ id }) => id)])
+  return { ...view, members: [...without(view.members, replaced), ...joined] }
 }
 
 /** The channel after an event. */
@@ -42,11 +42,11 @@ export const applyChannelEvent = (view: ChannelView, event: ChannelEvent): Chann
     case "channel_joined":
       return viewOf(event)
     case "channel_player_joined":
-      return moved(view, [], [event.player])
+      return withMembers(view, [], [event.player])
     case "channel_player_left":
-      return moved(view, [event.playerId], [])
+      return withMembers(view, [event.playerId], [])
     case "channel_players":
-      return moved(
+      return withMembers(
         view,
         event.left.map(({ playerId }) => playerId),
         event.joined

@@ -44,9 +44,9 @@ export interface Channels {
 }
 
 /** While a channel moves to another machine nobody can come in; that takes a moment. */
-const moving = Schedule.exponential("250 millis")
-const movingPatience = "20 seconds"
-const movingErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
+const rejoinRetry = Schedule.exponential("250 millis")
+const rejoinTimeout = "20 seconds"
+const rejoinableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
 
 const channelEvents: ReadonlySet<string> = new Set(
   ChannelEvent.members.map(({ fields }) => fields.t.literal)
@@ -60,7 +60,7 @@ const nameOf = ({ channel }: ChannelEvent): string =>
 export class LiveChannels implements Channels {
   readonly #host: RoomHost
   readonly #channels = new Map<string, LiveChannel>()
-  #dropped = false
+  #wasDisconnected = false
 
   constructor(host: RoomHost) {
     this.#host = host
@@ -68,7 +68,7 @@ export class LiveChannels implements Channels {
 
   get current(): ReadonlyArray<Channel> {
     const channels = Array.from(this.#channels.values())
-    for (const channel of channels) this.#handOut(channel)
+    for (const channel of channels) this.#scheduleFlush(channel)
     return channels
   }
 
@@ -92,7 +92,7 @@ export class LiveChannels implements Channels {
   /** A socket stands again: the client comes into its channels before anything else. */
   welcomed(): Effect.Effect<void> {
     return Effect.suspend(() =>
-      Effect.forEach(Array.from(this.#channels.values()), (channel) => this.#return(channel), {
+      Effect.forEach(Array.from(this.#channels.values()), (channel) => this.#rejoin(channel), {
         concurrency: "unbounded",
         discard: true
       })
@@ -105,10 +105,10 @@ export class LiveChannels implements Channels {
     if (status === "closed") {
       for (const channel of channels) channel.end(closed ?? { reason: "closed" })
     } else if (status === "connecting") {
-      this.#dropped = closed !== undefined
+      this.#wasDisconnected = closed !== undefined
       if (closed !== undefined) for (const channel of channels) channel.emit("disconnected", closed)
-    } else if (this.#dropped) {
-      this.#dropped = false
+    } else if (this.#wasDisconnected) {
+      this.#wasDisconnected = false
       for (const channel of channels) channel.emit("reconnected", channel)
     }
   }
@@ -120,11 +120,11 @@ export class LiveChannels implements Channels {
     this.#channels.set(channel.name, channel)
   }
 
-  #return(channel: LiveChannel): Effect.Effect<void> {
-    const late = new TimedOut({ message: "The channel did not answer." })
-    return this.#host.connection.line.call(channelJoin, { channel: channel.name }).pipe(
-      Effect.retry({ schedule: moving, while: ({ _tag }) => movingErrors.has(_tag) }),
-      Effect.timeoutOrElse({ duration: movingPatience, orElse: () => Effect.fail(late) }),
+  #rejoin(channel: LiveChannel): Effect.Effect<void> {
+    const timedOut = new TimedOut({ message: "The channel did not answer." })
+    return this.#host.connection.transport.call(channelJoin, { channel: channel.name }).pipe(
+      Effect.retry({ schedule: rejoinRetry, while: ({ _tag }) => rejoinableErrors.has(_tag) }),
+      Effect.timeoutOrElse({ duration: rejoinTimeout, orElse: () => Effect.fail(timedOut) }),
       Effect.catch((error) =>
         Effect.sync(() => {
           if (error._tag === "disconnected") return
@@ -143,12 +143,12 @@ export class LiveChannels implements Channels {
       const message = "The snapshot of the channel did not come."
       throw new ServiceError({ code: "unreadable_reply", message })
     }
-    this.#handOut(channel)
+    this.#scheduleFlush(channel)
     return channel
   }
 
   /** What has come meanwhile is told once the code that gets the channel has had its turn to listen. */
-  #handOut(channel: LiveChannel): void {
-    setTimeout(() => channel.release(), 0)
+  #scheduleFlush(channel: LiveChannel): void {
+    setTimeout(() => channel.flush(), 0)
   }
 }

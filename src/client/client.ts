@@ -155,7 +155,7 @@ export interface Client {
   close(): void
 }
 
-const checked = ({ baseUrl, key }: ClientOptions): URL => {
+const validatedUrl = ({ baseUrl, key }: ClientOptions): URL => {
   const url = URL.parse(baseUrl)
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new TypeError(`baseUrl must be a URL of http or https, not "${baseUrl}"`)
@@ -177,7 +177,7 @@ const socketUrl = (base: URL): string => {
  */
 export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   const { autoGuest = true, baseUrl, key, storage = defaultStorage() } = options
-  const base = checked(options)
+  const base = validatedUrl(options)
   const fetch = options.fetch ?? globalThis.fetch
   const context = yield* Effect.context()
   const provided = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -198,7 +198,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     channels.status(next, closed)
     emitter.emit("status", next)
     // The player may have changed while the socket was on its way.
-    if (next === "open") connection.belongTo(tokens.player)
+    if (next === "open") connection.setPlayer(tokens.player)
     // Perhaps the session has ended: its refresh will tell, and sign the player out.
     if (next === "closed" && closed?.code === closeCodes.unauthorized) {
       fork(Effect.ignore(tokens.resume()))
@@ -216,7 +216,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
         channels.receive(event)
         if (event.t === "warn") emitter.emit("warn", event)
       },
-      unread: (type) => rooms.unread(type),
+      unknownEvent: (type) => rooms.resync(type),
       welcomed: Effect.suspend(() =>
         Effect.all([rooms.welcomed(), channels.welcomed()], { concurrency: 2, discard: true })
       ),
@@ -225,18 +225,18 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   })
   const rooms = new LiveRooms({ connection, run }, http)
   const channels = new LiveChannels({ connection, run })
-  tokens.changes.on("change", (player) => connection.belongTo(player))
+  tokens.changes.on("change", (player) => connection.setPlayer(player))
 
   const client: Client = {
-    ...playerCalls(http, tokens, run, name),
+    ...playerApis(http, tokens, run, name),
     rooms,
     channels,
-    definitions: () => run(definitionsOf(http)),
+    definitions: () => run(readDefinitions(http)),
     get status() {
       return connection.status
     },
     on: (event, listener) => emitter.on(event, listener),
-    ping: () => run(measure(connection)),
+    ping: () => run(measureRoundTrip(connection)),
     close: () => connection.close("closed")
   }
   return client
@@ -245,7 +245,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
 type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 
 /** What is asked over HTTP by, or about, the player. */
-const playerCalls = (http: Http, tokens: Tokens, run: Run, name: string) => ({
+const playerApis = (http: Http, tokens: Tokens, run: Run, name: string) => ({
   sessions: makeSessions(http, tokens, run),
   email: makeEmail(http, tokens, run),
   oauth: makeOAuth(http, tokens, run, name),
@@ -258,13 +258,13 @@ const playerCalls = (http: Http, tokens: Tokens, run: Run, name: string) => ({
   stats: makeStats(http, tokens, run)
 })
 
-const definitionsOf = (http: Http) =>
+const readDefinitions = (http: Http) =>
   Effect.flatMap(http.definitions, (answer) =>
     // Without a version of its own to name, a client is never told that nothing has changed.
     answer === undefined ? Effect.die("304 without If-None-Match") : Effect.succeed(answer.body)
   )
 
-const measure = Effect.fnUntraced(function* (connection: Connection) {
+const measureRoundTrip = Effect.fnUntraced(function* (connection: Connection) {
   yield* connection.open()
   const sent = yield* Clock.currentTimeMillis
   const { at } = yield* connection.request(ping, undefined)

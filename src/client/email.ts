@@ -123,7 +123,9 @@ export const makeEmail = (http: Http, tokens: Tokens, run: Run): Email => {
     changePassword: (currentPassword, newPassword) =>
       run(
         Effect.asVoid(
-          tokens.proven((proof) => http.changePassword({ currentPassword, newPassword, ...proof }))
+          tokens.withRefreshToken((proof) =>
+            http.changePassword({ currentPassword, newPassword, ...proof })
+          )
         )
       )
   }

@@ -57,7 +57,7 @@ export class OAuthFailed extends Data.TaggedError("oauth_failed")<{
 export class Overloaded extends Data.TaggedError("overloaded")<{ readonly message: string }> {}
 
 /** What can befall every call, whatever it asks. */
-export type ClientFault =
+export type LocalError =
   | ServiceError
   | NetworkError
   | TimedOut

@@ -1,10 +1,10 @@
 /** Every error that a call of the client can reject with, and how to tell them apart. */
-import type { ClientFault } from "./errors.ts"
+import type { LocalError } from "./errors.ts"
 import type { Frame, FrameError } from "./frames.ts"
 import type { HttpFailure } from "./http.ts"
 
 /** Discriminated by `_tag`, which is the code of spec section 7 or one of the client's own. */
-export type ClientError = ClientFault | FrameError<Frame> | HttpFailure
+export type ClientError = LocalError | FrameError<Frame> | HttpFailure
 
 /**
  * Is this the error of that code? Narrows what `catch` caught.

@@ -56,8 +56,8 @@ export const encodeFrame = <R extends Frame>(
 }
 
 /** A frame that cannot be read: the service is newer than this client. */
-export interface Unread {
-  readonly t: "unread"
+export interface UnknownFrame {
+  readonly t: "unknown"
   /** The type that it names, if it names one. */
   readonly type: string | undefined
 }
@@ -70,13 +70,13 @@ const decodeType = Schema.decodeUnknownOption(
 )
 
 /** Reads a frame of the service. Unknown frames and values are no error (decisions 3.1.16). */
-export const decodeFrame = (text: string): Reply | ServerEvent | Unread =>
-  Option.getOrElse(decodeKnown(text), (): Unread => {
+export const decodeFrame = (text: string): Reply | ServerEvent | UnknownFrame =>
+  Option.getOrElse(decodeKnown(text), (): UnknownFrame => {
     const type = Option.getOrUndefined(decodeType(text))?.t
-    return { t: "unread", type }
+    return { t: "unknown", type }
   })
 
-const decodeGeneral = Schema.decodeUnknownOption(
+const decodeCommonError = Schema.decodeUnknownOption(
   Schema.Union([InvalidFrame, PayloadTooLarge, UnknownType])
 )
 
@@ -84,7 +84,7 @@ const readError = <R extends Frame>(frame: R, error: Reply["error"]): FrameError
   const { code = "unknown", message = "The service gave no reason.", ...rest } = error ?? {}
   const tagged = { _tag: code, message, ...rest }
   return Schema.decodeUnknownOption(frame.errorSchema)(tagged).pipe(
-    Option.orElse((): Option.Option<FrameError<R>> => decodeGeneral(tagged)),
+    Option.orElse((): Option.Option<FrameError<R>> => decodeCommonError(tagged)),
     Option.getOrElse(() => new ServiceError({ code, message, ...rest }))
   )
 }

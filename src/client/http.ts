@@ -51,9 +51,9 @@ export const AccessToken = Context.Reference<string | undefined>("client/http/Ac
 })
 
 /** How long an answer may take. */
-const patience = "10 seconds"
+const requestTimeout = "10 seconds"
 
-const Refusal = Schema.Struct({
+const ErrorBody = Schema.Struct({
   error: Schema.Struct({
     code: Schema.String,
     message: Schema.String,
@@ -69,19 +69,19 @@ const readFailure = Effect.fnUntraced(function* (failure: HttpClientError.HttpCl
     return yield* new NetworkError({ message, cause: failure })
   }
   const { error } = yield* response.json.pipe(
-    Effect.flatMap(Schema.decodeUnknownEffect(Refusal)),
+    Effect.flatMap(Schema.decodeUnknownEffect(ErrorBody)),
     Effect.orElseSucceed(() => ({ error: { code: "unknown", message: failure.message } }))
   )
   return yield* new ServiceError(error)
 })
 
-const unreadable = (error: unknown) =>
+const toServiceError = (error: unknown) =>
   error instanceof Schema.SchemaError
     ? new ServiceError({ code: "unreadable_answer", message: error.message })
     : error
 
 /** Makes the failures of a request what the client rejects with. */
-const settle = <A, E>(
+const mapErrors = <A, E>(
   request: Effect.Effect<A, E | HttpClientError.HttpClientError | Schema.SchemaError>
 ) =>
   request.pipe(
@@ -95,8 +95,8 @@ const settle = <A, E>(
       }
     ),
     Effect.timeoutOrElse({
-      duration: patience,
-      orElse: () => Effect.fail(new TimedOut({ message: `No answer within ${patience}.` }))
+      duration: requestTimeout,
+      orElse: () => Effect.fail(new TimedOut({ message: `No answer within ${requestTimeout}.` }))
     })
   )
 
@@ -159,39 +159,40 @@ const makeApi = (options: { readonly baseUrl: string; readonly key: string }) =>
         // A page's request with headers that CORS does not allow would not be sent.
         HttpClient.transform(Effect.provideService(HttpClient.TracerPropagationEnabled, false))
       ),
-    transformResponse: Effect.mapError(unreadable)
+    transformResponse: Effect.mapError(toServiceError)
   })
 
 /** Who a player is: how it signs in, and what is known of it. */
-const identity = (api: Effect.Success<ReturnType<typeof makeApi>>) => ({
-  signUp: (payload: Credentials & Profile & MailOptions) => settle(api.email.signup({ payload })),
-  signIn: (payload: Credentials) => settle(api.email.login({ payload })),
-  linkEmail: (payload: Credentials & MailOptions) => settle(api.playerEmail.link({ payload })),
-  verify: (token: string) => settle(api.email.verify({ payload: { token } })),
-  resend: (payload: MailOptions) => settle(api.playerEmail.resend({ payload })),
+const identityRequests = (api: Effect.Success<ReturnType<typeof makeApi>>) => ({
+  signUp: (payload: Credentials & Profile & MailOptions) =>
+    mapErrors(api.email.signup({ payload })),
+  signIn: (payload: Credentials) => mapErrors(api.email.login({ payload })),
+  linkEmail: (payload: Credentials & MailOptions) => mapErrors(api.playerEmail.link({ payload })),
+  verify: (token: string) => mapErrors(api.email.verify({ payload: { token } })),
+  resend: (payload: MailOptions) => mapErrors(api.playerEmail.resend({ payload })),
   forgot: (payload: MailOptions & { readonly email: string }) =>
-    settle(api.email.forgot({ payload })),
+    mapErrors(api.email.forgot({ payload })),
   reset: (token: string, password: string) =>
-    settle(api.email.reset({ payload: { token, password } })),
-  changePassword: (payload: PasswordChange) => settle(api.playerEmail.change({ payload })),
+    mapErrors(api.email.reset({ payload: { token, password } })),
+  changePassword: (payload: PasswordChange) => mapErrors(api.playerEmail.change({ payload })),
   startSignIn: (provider: Provider, payload: StartRequest) =>
-    settle(api.oauth.start({ params: { provider }, payload })),
+    mapErrors(api.oauth.start({ params: { provider }, payload })),
   exchange: (payload: { readonly code: string; readonly verifier: string }) =>
-    settle(api.oauth.exchange({ payload })),
+    mapErrors(api.oauth.exchange({ payload })),
   nativeSignIn: (provider: NativeProvider, payload: NativeRequest) =>
-    settle(api.oauth.native({ params: { provider }, payload })),
-  issueTransfer: settle(api.transfer.issue({})),
-  redeemTransfer: (code: string) => settle(api.transfer.redeem({ payload: { code } })),
-  identities: settle(api.identities.list({})),
+    mapErrors(api.oauth.native({ params: { provider }, payload })),
+  issueTransfer: mapErrors(api.transfer.issue({})),
+  redeemTransfer: (code: string) => mapErrors(api.transfer.redeem({ payload: { code } })),
+  identities: mapErrors(api.identities.list({})),
   unlink: (provider: Method, payload: RefreshToken) =>
-    settle(api.identities.unlink({ params: { provider }, payload })),
-  export: settle(api.playerData.export({})),
-  delete: (payload: DeletionProof) => settle(api.playerData.delete({ payload })),
-  ageProfile: settle(api.ages.profile({})),
-  declareAge: (band: AgeBand) => settle(api.ages.declare({ payload: { band } })),
-  signalAge: (payload: AgeSignal) => settle(api.ages.signal({ payload })),
-  newsEnabled: settle(api.news.enabled({})),
-  chooseNews: (optIn: boolean) => settle(api.news.choose({ payload: { optIn } }))
+    mapErrors(api.identities.unlink({ params: { provider }, payload })),
+  export: mapErrors(api.playerData.export({})),
+  delete: (payload: DeletionProof) => mapErrors(api.playerData.delete({ payload })),
+  ageProfile: mapErrors(api.ages.profile({})),
+  declareAge: (band: AgeBand) => mapErrors(api.ages.declare({ payload: { band } })),
+  signalAge: (payload: AgeSignal) => mapErrors(api.ages.signal({ payload })),
+  newsEnabled: mapErrors(api.news.enabled({})),
+  chooseNews: (optIn: boolean) => mapErrors(api.news.choose({ payload: { optIn } }))
 })
 
 /** The requests of the interface, as effects. */
@@ -201,27 +202,27 @@ export const makeHttp = Effect.fnUntraced(function* (options: {
 }) {
   const api = yield* makeApi(options)
   return {
-    ...identity(api),
-    guest: (payload: Profile) => settle(api.sessions.guest({ payload })),
-    refresh: (payload: RefreshToken) => settle(api.sessions.refresh({ payload })),
-    logout: (payload: RefreshToken) => settle(api.sessions.logout({ payload })),
+    ...identityRequests(api),
+    guest: (payload: Profile) => mapErrors(api.sessions.guest({ payload })),
+    refresh: (payload: RefreshToken) => mapErrors(api.sessions.refresh({ payload })),
+    logout: (payload: RefreshToken) => mapErrors(api.sessions.logout({ payload })),
     appeal: (payload: RefreshToken & { readonly message: string }) =>
-      settle(api.appeals.appeal({ payload })),
-    me: settle(api.players.me({})),
-    update: (payload: Required<Profile>) => settle(api.players.update({ payload })),
-    listRooms: (query: RoomFilter) => settle(api.rooms.list({ query })),
-    listSaves: settle(api.saves.list({})),
-    readSave: (key: string) => settle(api.saves.read({ params: { key } })),
+      mapErrors(api.appeals.appeal({ payload })),
+    me: mapErrors(api.players.me({})),
+    update: (payload: Required<Profile>) => mapErrors(api.players.update({ payload })),
+    listRooms: (query: RoomFilter) => mapErrors(api.rooms.list({ query })),
+    listSaves: mapErrors(api.saves.list({})),
+    readSave: (key: string) => mapErrors(api.saves.read({ params: { key } })),
     writeSave: (key: string, payload: typeof SavePut.Type) =>
-      settle(api.saves.write({ params: { key }, payload })),
+      mapErrors(api.saves.write({ params: { key }, payload })),
     removeSave: (key: string, query: SaveVersion) =>
-      settle(api.saves.remove({ params: { key }, query })),
-    readStats: settle(api.stats.read({})),
+      mapErrors(api.saves.remove({ params: { key }, query })),
+    readStats: mapErrors(api.stats.read({})),
     reportStats: (stats: Readonly<Record<string, number>>, key: string | undefined) => {
       const headers = key === undefined ? {} : { "idempotency-key": key }
-      return settle(api.stats.report({ headers, payload: { stats } }))
+      return mapErrors(api.stats.report({ headers, payload: { stats } }))
     },
-    definitions: settle(api.definitions.read({ headers: {} }))
+    definitions: mapErrors(api.definitions.read({ headers: {} }))
   }
 }, Effect.provide(FetchHttpClient.layer))
 

@@ -31,7 +31,7 @@ export const makeIdentities = (http: Http, tokens: Tokens, run: Run): Identities
   unlink: (provider) =>
     run(
       Effect.flatMap(
-        tokens.proven((proof) => http.unlink(provider, proof)),
+        tokens.withRefreshToken((proof) => http.unlink(provider, proof)),
         ({ player }) => Effect.as(tokens.update(player), player)
       )
     )

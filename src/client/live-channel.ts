@@ -10,7 +10,7 @@ import {
   type Moderation
 } from "#rpc/channels"
 import { NotInChannel } from "#rpc/errors/codes"
-import { HeldEmitter } from "./buffered-emitter.ts"
+import { BufferedEmitter } from "./buffered-emitter.ts"
 import { applyChannelEvent, type ChannelView, viewOf } from "./channel-view.ts"
 import type { Channel, ChannelClosed, ChannelEvents } from "./channel.ts"
 import type { Unsubscribe } from "./emitter.ts"
@@ -29,9 +29,9 @@ export class LiveChannel implements Channel {
     send: (type, data) => this.#request(channelSend, message(this.name, type, data))
   }
   readonly #host: RoomHost
-  readonly #emitter = new HeldEmitter<ChannelEvents>()
+  readonly #emitter = new BufferedEmitter<ChannelEvents>()
   #view: ChannelView
-  readonly #ended: (channel: LiveChannel) => void
+  readonly #onEnd: (channel: LiveChannel) => void
   #closed: ChannelClosed | undefined
 
   constructor(
@@ -42,7 +42,7 @@ export class LiveChannel implements Channel {
     this.name = joined.channel.name
     this.#host = host
     this.#view = viewOf(joined)
-    this.#ended = ended
+    this.#onEnd = ended
   }
 
   get settings() {
@@ -80,7 +80,7 @@ export class LiveChannel implements Channel {
 
   send(type: string, data?: unknown): void {
     if (this.#closed === undefined) {
-      this.#host.connection.tell(channelSend, message(this.name, type, data))
+      this.#host.connection.notify(channelSend, message(this.name, type, data))
     } else {
       this.emit("warn", {
         t: "warn",
@@ -113,7 +113,7 @@ export class LiveChannel implements Channel {
   end(closed: ChannelClosed): void {
     if (this.#closed !== undefined) return
     this.#closed = closed
-    this.#ended(this)
+    this.#onEnd(this)
     this.emit("closed", closed)
   }
 
@@ -122,8 +122,8 @@ export class LiveChannel implements Channel {
   }
 
   /** Whoever awaited the channel has had the time to listen. */
-  release(): void {
-    this.#emitter.release()
+  flush(): void {
+    this.#emitter.flush()
   }
 
   async #request<R extends Frame>(frame: R, payload: FramePayload<R>): Promise<void> {

@@ -15,7 +15,7 @@ import {
   setMyState,
   setState
 } from "#rpc/rooms"
-import { HeldEmitter } from "./buffered-emitter.ts"
+import { BufferedEmitter } from "./buffered-emitter.ts"
 import type { Connection } from "./connection.ts"
 import type { Unsubscribe } from "./emitter.ts"
 import type { Frame, FrameData, FramePayload } from "./frames.ts"
@@ -54,7 +54,7 @@ export class LiveRoom implements Room {
   }
   readonly #host: RoomHost
   readonly #myId: string
-  readonly #emitter = new HeldEmitter<RoomEvents>()
+  readonly #emitter = new BufferedEmitter<RoomEvents>()
   #view: RoomSnapshot
   #closed: RoomClosed | undefined
 
@@ -112,15 +112,15 @@ export class LiveRoom implements Room {
   }
 
   send(type: string, data?: unknown, options?: SendOptions): void {
-    this.#tell(send, message(type, data, options))
+    this.#notify(send, message(type, data, options))
   }
 
   setState(patch: JsonObject): void {
-    this.#tell(setState, { patch })
+    this.#notify(setState, { patch })
   }
 
   setMyState(patch: JsonObject): void {
-    this.#tell(setMyState, { patch })
+    this.#notify(setMyState, { patch })
   }
 
   signal(step: FramePayload<typeof signal>): Promise<FrameData<typeof signal>> {
@@ -165,12 +165,12 @@ export class LiveRoom implements Room {
   }
 
   /** Who awaited the room has had the time to listen. */
-  release(): void {
-    this.#emitter.release()
+  flush(): void {
+    this.#emitter.flush()
   }
 
-  #tell<R extends Frame>(frame: R, payload: FramePayload<R>): void {
-    if (this.#closed === undefined) this.#host.connection.tell(frame, payload)
+  #notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
+    if (this.#closed === undefined) this.#host.connection.notify(frame, payload)
     else
       this.emit("warn", { t: "warn", code: "not_in_room", message: `${frame._tag} came too late.` })
   }

@@ -8,7 +8,7 @@
 export const popupParameter = "svc_popup"
 
 /** Where the answer goes when the provider's pages have cut the popup off from its opener. */
-export const channelOf = (popup: string): string => `${popupParameter}:${popup}`
+export const channelName = (popup: string): string => `${popupParameter}:${popup}`
 
 /** Takes a text out of the fragment of the page's address; null when it is not there. */
 export const takeFragment = (name: string): string | null => {
@@ -22,13 +22,13 @@ export const takeFragment = (name: string): string | null => {
 }
 
 /** How a provider answered: by a sign-in code, or by what has gone wrong. */
-export interface ProviderAnswer {
+export interface ProviderResponse {
   readonly code: string | null
   readonly error: string | null
 }
 
 /** Takes a provider's answer out of the address; null when there is none. */
-export const takeAnswer = (): ProviderAnswer | null => {
+export const takeResponse = (): ProviderResponse | null => {
   const code = takeFragment("svc_code")
   const error = code === null ? takeFragment("svc_error") : null
   return code === null && error === null ? null : { code, error }
@@ -44,11 +44,11 @@ export const takeAnswer = (): ProviderAnswer | null => {
  */
 export const returnToOpener = (): boolean => {
   const popup = new URLSearchParams(location.search).get(popupParameter)
-  const answer = popup === null ? null : takeAnswer()
+  const answer = popup === null ? null : takeResponse()
   if (popup === null || answer === null) return false
   const message = { popup, ...answer }
   if (window.opener === null) {
-    const channel = new BroadcastChannel(channelOf(popup))
+    const channel = new BroadcastChannel(channelName(popup))
     channel.postMessage(message)
     channel.close()
   } else window.opener.postMessage(message, location.origin)

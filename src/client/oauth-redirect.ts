@@ -7,7 +7,7 @@ import { IdentityAlreadyLinked } from "#rpc/errors/codes"
 import type { Provider } from "#rpc/identities"
 import { SignInError, type SignInMode } from "#rpc/oauth/sign-in"
 import { OAuthFailed, type PopupClosed, type TimedOut } from "./errors.ts"
-import { type ProviderAnswer, returnToOpener, takeAnswer } from "./oauth-callback.ts"
+import { type ProviderResponse, returnToOpener, takeResponse } from "./oauth-callback.ts"
 import { randomText } from "./pkce.ts"
 import { openPopup } from "./popup.ts"
 
@@ -25,7 +25,7 @@ export interface ProviderOptions {
 }
 
 /** What a visit needs to begin. */
-export interface Start {
+export interface AuthorizationRequest {
   readonly provider: Provider
   readonly redirectUrl: string
   readonly mode: SignInMode
@@ -34,7 +34,7 @@ export interface Start {
 }
 
 /** The address of the provider; `verifier` stays here. */
-export interface Started {
+export interface Authorization {
   readonly url: string
   readonly verifier: string
 }
@@ -46,15 +46,15 @@ export interface SignInCode {
 }
 
 /** The in-app browser of X shows no popups. */
-const popupless = /Twitter(?:Android| for i)/
+const appsWithoutPopups = /Twitter(?:Android| for i)/
 
 /** A visit that came to nothing. */
-type VisitFailed = OAuthFailed | IdentityAlreadyLinked
+type SignInFailed = OAuthFailed | IdentityAlreadyLinked
 
 const isSignInError = Schema.is(SignInError)
 
 /** What the service finds out on the way back is the same error as at the exchange. */
-const failed = (reason: string): VisitFailed =>
+const signInFailed = (reason: string): SignInFailed =>
   reason === "identity_already_linked"
     ? new IdentityAlreadyLinked()
     : new OAuthFailed({
@@ -62,16 +62,16 @@ const failed = (reason: string): VisitFailed =>
         message: `The sign-in has come to nothing: ${reason}`
       })
 
-const codeOf = ({ code, error }: ProviderAnswer, verifier: string | null) =>
+const codeOf = ({ code, error }: ProviderResponse, verifier: string | null) =>
   code === null || verifier === null
-    ? Effect.fail(failed(error ?? "expired"))
+    ? Effect.fail(signInFailed(error ?? "expired"))
     : Effect.succeed<SignInCode>({ code, verifier })
 
 /** Left for the provider; whoever comes back by the browser's own button has not signed in. */
-const leave = (url: string): Effect.Effect<never, VisitFailed> =>
+const redirect = (url: string): Effect.Effect<never, SignInFailed> =>
   Effect.callback((resume) => {
     const shown = ({ persisted }: PageTransitionEvent) => {
-      if (persisted) resume(Effect.fail(failed("access_denied")))
+      if (persisted) resume(Effect.fail(signInFailed("access_denied")))
     }
     window.addEventListener("pageshow", shown)
     location.assign(url)
@@ -79,14 +79,14 @@ const leave = (url: string): Effect.Effect<never, VisitFailed> =>
   })
 
 /** `name` is where the verifier waits in `sessionStorage` while the page is away. */
-export const visit = <E>(
+export const requestCode = <E>(
   name: string,
-  begin: (start: Start) => Effect.Effect<Started, E>,
-  start: Pick<Start, "provider" | "link">,
+  begin: (start: AuthorizationRequest) => Effect.Effect<Authorization, E>,
+  start: Pick<AuthorizationRequest, "provider" | "link">,
   options: ProviderOptions
-): Effect.Effect<SignInCode, E | VisitFailed | PopupClosed | TimedOut> => {
+): Effect.Effect<SignInCode, E | SignInFailed | PopupClosed | TimedOut> => {
   if (typeof document === "undefined") throw new TypeError("There is no page: use oauth.start().")
-  const { mode = popupless.test(navigator.userAgent) ? "redirect" : "popup" } = options
+  const { mode = appsWithoutPopups.test(navigator.userAgent) ? "redirect" : "popup" } = options
   const redirectUrl = new URL(options.redirectUrl ?? location.href, location.href)
   redirectUrl.hash = ""
   if (mode === "redirect") {
@@ -94,7 +94,7 @@ export const visit = <E>(
       begin({ ...start, mode, redirectUrl: redirectUrl.href }),
       ({ url, verifier }) => {
         sessionStorage.setItem(name, verifier)
-        return leave(url)
+        return redirect(url)
       }
     )
   }
@@ -114,11 +114,11 @@ export const visit = <E>(
  * The code that has come back to this page; null when the page was opened otherwise. In a popup it goes
  * to the opener, and nothing comes of it here.
  */
-export const returned = (name: string): Effect.Effect<SignInCode | null, VisitFailed> =>
+export const receiveCode = (name: string): Effect.Effect<SignInCode | null, SignInFailed> =>
   Effect.suspend(() => {
     if (typeof document === "undefined") return Effect.succeed(null)
     if (returnToOpener()) return Effect.never
-    const answer = takeAnswer()
+    const answer = takeResponse()
     if (answer === null) return Effect.succeed(null)
     const verifier = sessionStorage.getItem(name)
     sessionStorage.removeItem(name)

@@ -10,11 +10,11 @@ import type { Player } from "#rpc/players"
 import type { Http } from "./http.ts"
 import {
   type ProviderOptions,
-  returned,
+  receiveCode,
   type SignInCode,
-  type Start,
-  type Started,
-  visit
+  type AuthorizationRequest,
+  type Authorization,
+  requestCode
 } from "./oauth-redirect.ts"
 import { makeProofKey } from "./pkce.ts"
 import type { Tokens } from "./tokens.ts"
@@ -69,7 +69,7 @@ export interface OAuth {
    * @example
    * const { url, verifier } = await client.oauth.start("google", { redirectUrl: "mygame://signed-in" })
    */
-  start(provider: Provider, options: StartOptions): Promise<Started>
+  start(provider: Provider, options: StartOptions): Promise<Authorization>
 
   /**
    * Ends it with the `svc_code` that came back in the fragment, within a minute and once. Rejects with
@@ -102,7 +102,11 @@ type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 export const makeOAuth = (http: Http, tokens: Tokens, run: Run, name: string): OAuth => {
   const pending = `${name}:oauth`
 
-  const begin = Effect.fnUntraced(function* ({ link, provider, ...where }: Start) {
+  const authorize = Effect.fnUntraced(function* ({
+    link,
+    provider,
+    ...where
+  }: AuthorizationRequest) {
     const { challenge, verifier } = yield* Effect.promise(makeProofKey)
     const started = http.startSignIn(provider, { ...where, challenge })
     const { url } = yield* link ? tokens.authorized(started) : started
@@ -113,29 +117,29 @@ export const makeOAuth = (http: Http, tokens: Tokens, run: Run, name: string): O
 
   // Not an effect as a whole: a window opens only in the turn of the click.
   const signIn = async (provider: Provider, options: ProviderOptions, link: boolean) =>
-    run(Effect.flatMap(visit(pending, begin, { provider, link }, options), exchange))
+    run(Effect.flatMap(requestCode(pending, authorize, { provider, link }, options), exchange))
 
-  const result = Effect.flatMap(returned(pending), (code) =>
+  const result = Effect.flatMap(receiveCode(pending), (code) =>
     code === null ? Effect.succeed(null) : exchange(code)
   )
   // The address tells once; whoever asks again on this page gets the same.
-  let told: Promise<ProviderSignIn | null> | undefined
+  let cachedResult: Promise<ProviderSignIn | null> | undefined
 
   return {
     signIn: (provider, options = {}) => signIn(provider, options, false),
     link: (provider, options = {}) => signIn(provider, options, true),
-    result: () => (told ??= run(result)),
+    result: () => (cachedResult ??= run(result)),
     start: (provider, { link = false, redirectUrl }) =>
-      run(begin({ provider, redirectUrl, link, mode: "redirect" })),
+      run(authorize({ provider, redirectUrl, link, mode: "redirect" })),
     exchange: (code, verifier) => run(exchange({ code, verifier })),
     native: (provider, token) => {
-      const asked = http.nativeSignIn(provider, token)
+      const response = http.nativeSignIn(provider, token)
       const signedIn =
         token.link === true
-          ? Effect.flatMap(tokens.authorized(asked), (session) =>
+          ? Effect.flatMap(tokens.authorized(response), (session) =>
               tokens.signIn(Effect.succeed(session))
             )
-          : tokens.signIn(asked)
+          : tokens.signIn(response)
       return run(Effect.map(signedIn, resultOf))
     }
   }

@@ -52,9 +52,9 @@ export const makePlayers = (http: Http, tokens: Tokens, run: Run): Players => {
     delete: ({ password } = {}) => {
       const deleted =
         password === undefined
-          ? tokens.proven(http.delete)
+          ? tokens.withRefreshToken(http.delete)
           : tokens.authorized(http.delete({ password }))
-      return run(Effect.andThen(deleted, Effect.asVoid(tokens.forget())))
+      return run(Effect.andThen(deleted, Effect.asVoid(tokens.discard())))
     }
   }
 }

@@ -5,18 +5,18 @@
  */
 import { Effect, Option, Schedule, Schema } from "effect"
 import { PopupBlocked, PopupClosed, TimedOut } from "./errors.ts"
-import { channelOf, popupParameter, type ProviderAnswer } from "./oauth-callback.ts"
+import { channelName, popupParameter, type ProviderResponse } from "./oauth-callback.ts"
 
 export interface Popup {
   /** The address to return to, which tells the page there of its popup. */
   readonly returnTo: string
   /** Shows the provider, and waits for its answer. */
-  readonly show: (url: string) => Effect.Effect<ProviderAnswer, PopupClosed | TimedOut>
+  readonly show: (url: string) => Effect.Effect<ProviderResponse, PopupClosed | TimedOut>
   readonly close: () => void
 }
 
 /** As long as the service waits for a provider. */
-const patience = "10 minutes"
+const signInTimeout = "10 minutes"
 
 const features = "popup,width=500,height=700"
 
@@ -31,17 +31,18 @@ export const openPopup = (id: string, redirectUrl: URL): Popup => {
   const show = (provider: string) =>
     Effect.suspend(() => {
       opened.location.replace(provider)
-      return Effect.raceFirst(answered(id), closed(opened))
+      return Effect.raceFirst(awaitResponse(id), awaitClose(opened))
     }).pipe(
       Effect.timeoutOrElse({
-        duration: patience,
-        orElse: () => Effect.fail(new TimedOut({ message: `Not signed in within ${patience}.` }))
+        duration: signInTimeout,
+        orElse: () =>
+          Effect.fail(new TimedOut({ message: `Not signed in within ${signInTimeout}.` }))
       })
     )
   return { returnTo: url.href, show, close: () => opened.close() }
 }
 
-const answered = (id: string): Effect.Effect<ProviderAnswer> => {
+const awaitResponse = (id: string): Effect.Effect<ProviderResponse> => {
   const read = Schema.decodeUnknownOption(
     Schema.Struct({
       popup: Schema.Literal(id),
@@ -49,18 +50,18 @@ const answered = (id: string): Effect.Effect<ProviderAnswer> => {
       error: Schema.NullOr(Schema.String)
     })
   )
-  return Effect.callback<ProviderAnswer>((resume) => {
-    const channel = new BroadcastChannel(channelOf(id))
-    const hear = ({ data, origin }: MessageEvent<unknown>) => {
+  return Effect.callback<ProviderResponse>((resume) => {
+    const channel = new BroadcastChannel(channelName(id))
+    const onMessage = ({ data, origin }: MessageEvent<unknown>) => {
       const answer = read(data)
       if (origin === location.origin && Option.isSome(answer)) {
         resume(Effect.succeed(answer.value))
       }
     }
-    window.addEventListener("message", hear)
-    channel.addEventListener("message", hear)
+    window.addEventListener("message", onMessage)
+    channel.addEventListener("message", onMessage)
     return Effect.sync(() => {
-      window.removeEventListener("message", hear)
+      window.removeEventListener("message", onMessage)
       channel.close()
     })
   })
@@ -70,7 +71,7 @@ const answered = (id: string): Effect.Effect<ProviderAnswer> => {
  * The window is closed, and the player is back here: while it is elsewhere, the window may be one that
  * was cut off. The answer of a window that closes itself may still be on its way.
  */
-const closed = (opened: Window): Effect.Effect<never, PopupClosed> =>
+const awaitClose = (opened: Window): Effect.Effect<never, PopupClosed> =>
   Effect.sync(() => opened.closed && document.hasFocus()).pipe(
     Effect.repeat({ until: (gone) => gone, schedule: Schedule.spaced("500 millis") }),
     Effect.andThen(Effect.sleep("1 second")),

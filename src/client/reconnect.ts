@@ -10,7 +10,7 @@ export type AfterClose =
   | { readonly reconnect: true; readonly delayMillis: number }
 
 /** Closes after which a new connection would only be refused again, or would fight its successor. */
-const final: ReadonlySet<number> = new Set([
+const finalCodes: ReadonlySet<number> = new Set([
   closeCodes.unauthorized,
   closeCodes.forbidden,
   closeCodes.replaced,
@@ -18,14 +18,14 @@ const final: ReadonlySet<number> = new Set([
 ])
 
 /** Closes that ask for the client's return: nothing is wrong, the first time. */
-const atOnce: ReadonlySet<number> = new Set([closeCodes.draining, closeCodes.tokenExpired])
+const immediateCodes: ReadonlySet<number> = new Set([closeCodes.draining, closeCodes.tokenExpired])
 
 const firstMillis = 500
 const maxMillis = 15_000
 const abuseMillis = 5000
 
 /** A connection that stood this long was sound, and failures are counted anew. */
-export const soundMillis = 5000
+export const stableMillis = 5000
 
 /**
  * Decides what follows a close. `failures` counts the closes in a row without a sound connection
@@ -33,9 +33,9 @@ export const soundMillis = 5000
  * (full jitter), so that the players of a lost node do not return as one.
  */
 export const afterClose = (code: number, failures: number, random: number): AfterClose => {
-  if (final.has(code)) return { reconnect: false }
-  if (failures <= 1 && atOnce.has(code)) return { reconnect: true, delayMillis: 0 }
+  if (finalCodes.has(code)) return { reconnect: false }
+  if (failures <= 1 && immediateCodes.has(code)) return { reconnect: true, delayMillis: 0 }
   const ceiling = Math.min(maxMillis, firstMillis * 2 ** (failures - 1))
-  const least = code === closeCodes.abuse ? abuseMillis : 0
-  return { reconnect: true, delayMillis: Math.round(least + ceiling * random) }
+  const minMillis = code === closeCodes.abuse ? abuseMillis : 0
+  return { reconnect: true, delayMillis: Math.round(minMillis + ceiling * random) }
 }

@@ -7,7 +7,7 @@ import { MatchCancelled } from "#rpc/errors/codes"
 import { cancelMatch, quickMatch } from "#rpc/matchmaking"
 import type { ServerEvent } from "#rpc/realtime"
 import { create, join, type PublicRoom, resume, RoomEvent, type RoomRef } from "#rpc/rooms"
-import type { CallFault, ConnectionStatus } from "./connection.ts"
+import type { CallError, ConnectionStatus } from "./connection.ts"
 import { ServiceError, TimedOut } from "./errors.ts"
 import { isError } from "./failures.ts"
 import type { FrameError, FramePayload } from "./frames.ts"
@@ -80,9 +80,9 @@ export interface Rooms {
 }
 
 /** While a room moves to another machine its seat cannot be resumed; that takes a moment. */
-const moving = Schedule.exponential("250 millis")
-const movingPatience = "20 seconds"
-const movingErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
+const resumeRetry = Schedule.exponential("250 millis")
+const resumeTimeout = "20 seconds"
+const resumableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
 
 const isRoomEvent = (event: ServerEvent): event is RoomEvent => roomEvents.has(event.t)
 
@@ -90,21 +90,21 @@ const roomEvents: ReadonlySet<string> = new Set(
   RoomEvent.members.map(({ fields }) => fields.t.literal)
 )
 
-type MatchError = FrameError<typeof quickMatch> | FrameError<typeof resume> | CallFault
+type MatchError = FrameError<typeof quickMatch> | FrameError<typeof resume> | CallError
 
 const aborted = (signal: AbortSignal) =>
-  Effect.callback<void>((resumed) => {
-    const heard = () => resumed(Effect.void)
-    signal.addEventListener("abort", heard, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", heard))
+  Effect.callback<void>((done) => {
+    const onAbort = () => done(Effect.void)
+    signal.addEventListener("abort", onAbort, { once: true })
+    return Effect.sync(() => signal.removeEventListener("abort", onAbort))
   })
 
 export class LiveRooms implements Rooms {
   readonly #host: RoomHost
   readonly #http: Http
   #room: LiveRoom | undefined
-  #dropped = false
-  #catchingUp = false
+  #wasDisconnected = false
+  #isResyncing = false
 
   constructor(host: RoomHost, http: Http) {
     this.#host = host
@@ -112,9 +112,9 @@ export class LiveRooms implements Rooms {
   }
 
   get current(): Room | null {
-    const room = this.#seat
+    const room = this.#activeRoom
     if (room === undefined) return null
-    this.#handOut(room)
+    this.#scheduleFlush(room)
     return room
   }
 
@@ -134,17 +134,17 @@ export class LiveRooms implements Rooms {
     if (signal?.aborted === true) return Promise.reject(new MatchCancelled())
     const matched = Effect.andThen(this.#host.connection.open(), this.#match(mode, false))
     return this.#enter(
-      signal === undefined ? matched : Effect.raceFirst(matched, this.#cancelled(signal))
+      signal === undefined ? matched : Effect.raceFirst(matched, this.#cancelOn(signal))
     )
   }
 
   async resume(): Promise<Room | null> {
     const { connection, run } = this.#host
     const { rooms } = await run(connection.open())
-    const [held] = rooms
-    if (this.#seat !== undefined || held === undefined) return this.current
+    const [heldSeat] = rooms
+    if (this.#activeRoom !== undefined || heldSeat === undefined) return this.current
     try {
-      return await this.#enter(connection.request(resume, held))
+      return await this.#enter(connection.request(resume, heldSeat))
     } catch (error) {
       if (isError(error, "resume_expired")) return null
       throw error
@@ -154,7 +154,7 @@ export class LiveRooms implements Rooms {
   /** The service has told something. */
   receive(event: ServerEvent): void {
     if (event.t === "welcome") return
-    const room = this.#seat
+    const room = this.#activeRoom
     if (event.t === "warn") return room?.emit("warn", event)
     if (!isRoomEvent(event)) return
     if (event.t !== "room_joined" || room?.id === event.room.id) return room?.receive(event)
@@ -166,18 +166,18 @@ export class LiveRooms implements Rooms {
    * An event could not be read: its service is newer. If it was about the room, the view is made
    * whole by a new snapshot, which comes to a member that joins again.
    */
-  unread(type: string | undefined): void {
-    const room = this.#seat
-    if (room === undefined || type === undefined || this.#catchingUp) return
+  resync(type: string | undefined): void {
+    const room = this.#activeRoom
+    if (room === undefined || type === undefined || this.#isResyncing) return
     if (!roomEvents.has(type) || type === "room_joined") return
-    this.#catchingUp = true
+    this.#isResyncing = true
     const { connection, run } = this.#host
-    const joined = connection.line
+    const joined = connection.transport
       .call(join, { roomId: room.id })
       .pipe(
-        Effect.timeout(movingPatience),
+        Effect.timeout(resumeTimeout),
         Effect.ignore,
-        Effect.ensuring(Effect.sync(() => (this.#catchingUp = false)))
+        Effect.ensuring(Effect.sync(() => (this.#isResyncing = false)))
       )
     void run(joined)
   }
@@ -185,12 +185,12 @@ export class LiveRooms implements Rooms {
   /** A socket stands again: the seat is resumed on it before anything else. */
   welcomed(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const room = this.#seat
+      const room = this.#activeRoom
       if (room === undefined) return Effect.void
-      const late = new TimedOut({ message: "The room did not answer." })
-      return this.#host.connection.line.call(resume, { roomId: room.id }).pipe(
-        Effect.retry({ schedule: moving, while: ({ _tag }) => movingErrors.has(_tag) }),
-        Effect.timeoutOrElse({ duration: movingPatience, orElse: () => Effect.fail(late) }),
+      const timedOut = new TimedOut({ message: "The room did not answer." })
+      return this.#host.connection.transport.call(resume, { roomId: room.id }).pipe(
+        Effect.retry({ schedule: resumeRetry, while: ({ _tag }) => resumableErrors.has(_tag) }),
+        Effect.timeoutOrElse({ duration: resumeTimeout, orElse: () => Effect.fail(timedOut) }),
         Effect.catch((error) =>
           Effect.sync(() => {
             if (error._tag === "disconnected") return
@@ -204,18 +204,18 @@ export class LiveRooms implements Rooms {
 
   /** The connection has changed. */
   status(status: ConnectionStatus, closed: Closed | undefined): void {
-    const room = this.#seat
+    const room = this.#activeRoom
     if (status === "closed") return room?.end(closed ?? { reason: "closed" })
     if (status === "connecting") {
-      this.#dropped = closed !== undefined
+      this.#wasDisconnected = closed !== undefined
       if (closed !== undefined) room?.emit("disconnected", closed)
-    } else if (this.#dropped) {
-      this.#dropped = false
+    } else if (this.#wasDisconnected) {
+      this.#wasDisconnected = false
       room?.emit("reconnected", room.snapshot)
     }
   }
 
-  get #seat(): LiveRoom | undefined {
+  get #activeRoom(): LiveRoom | undefined {
     return this.#room?.closed === undefined ? this.#room : undefined
   }
 
@@ -227,13 +227,13 @@ export class LiveRooms implements Rooms {
       const message = "The snapshot of the room did not come."
       throw new ServiceError({ code: "unreadable_reply", message })
     }
-    this.#handOut(room)
+    this.#scheduleFlush(room)
     return room
   }
 
   /** What has come meanwhile is told once the code that gets the room has had its turn to listen. */
-  #handOut(room: LiveRoom): void {
-    setTimeout(() => room.release(), 0)
+  #scheduleFlush(room: LiveRoom): void {
+    setTimeout(() => room.flush(), 0)
   }
 
   /** A lost connection loses the ticket: it is asked for again, and what it had found is resumed. */
@@ -251,12 +251,12 @@ export class LiveRooms implements Rooms {
   }
 
   /** Fails when the wait is cancelled; when the match was made first, its reply decides. */
-  #cancelled(signal: AbortSignal): Effect.Effect<never, MatchCancelled> {
+  #cancelOn(signal: AbortSignal): Effect.Effect<never, MatchCancelled> {
     const { connection } = this.#host
     const cancelled = Effect.fail(new MatchCancelled())
     const cancel = Effect.suspend(() =>
       connection.status === "open"
-        ? connection.line.call(cancelMatch, undefined)
+        ? connection.transport.call(cancelMatch, undefined)
         : Effect.succeed({ cancelled: true })
     )
     return Effect.andThen(aborted(signal), cancel).pipe(

@@ -25,18 +25,18 @@ export const runSocket = (options: {
   readonly received: (text: string) => void
 }): Effect.Effect<Closed> =>
   Effect.callback<Closed>((resume) => {
-    let over = false
+    let isEnded = false
     const end = (closed: Closed) => {
-      over = true
+      isEnded = true
       resume(Effect.succeed(closed))
     }
     try {
       const socket = new options.WebSocket(options.url)
       socket.addEventListener("open", () => {
-        if (!over) options.opened(socket)
+        if (!isEnded) options.opened(socket)
       })
       socket.addEventListener("message", ({ data }) => {
-        if (!over && typeof data === "string") options.received(data)
+        if (!isEnded && typeof data === "string") options.received(data)
       })
       socket.addEventListener("close", ({ code = abnormalClosure, reason = "" }) =>
         end({ code, reason })
@@ -44,7 +44,7 @@ export const runSocket = (options: {
       // A failure is always followed by a close; unheard, it would end a process.
       socket.addEventListener("error", () => undefined)
       return Effect.sync(() => {
-        over = true
+        isEnded = true
         socket.close(1000)
       })
     } catch (error) {

@@ -16,14 +16,14 @@ const StoredSession = Schema.fromJsonString(
 export type StoredSession = typeof StoredSession.Type
 
 /** An access token is renewed before the socket's warning, so that the warning finds a new one. */
-const marginMillis = (socket.tokenWarningSeconds + 15) * 1000
+const renewalMarginMillis = (socket.tokenWarningSeconds + 15) * 1000
 
 /** Will its access token do for a while? */
 export const isFresh = ({ expiresAt }: StoredSession) =>
-  Effect.map(Clock.currentTimeMillis, (now) => expiresAt - now > marginMillis)
+  Effect.map(Clock.currentTimeMillis, (now) => expiresAt - now > renewalMarginMillis)
 
 /** A session as the service answers it, to be stored. */
-export const toStore = ({ accessToken, expiresIn, player, refreshToken }: Session) =>
+export const fromResponse = ({ accessToken, expiresIn, player, refreshToken }: Session) =>
   Effect.map(Clock.currentTimeMillis, (now): StoredSession => {
     return { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
   })

@@ -13,16 +13,16 @@ import { Emitter } from "./emitter.ts"
 import { ServiceError, SignedOut } from "./errors.ts"
 import { AccessToken, type Http, type Profile } from "./http.ts"
 import type { StoredText } from "./storage.ts"
-import { isFresh, load, store, type StoredSession, toStore } from "./stored-session.ts"
+import { isFresh, load, store, type StoredSession, fromResponse } from "./stored-session.ts"
 import { withWebLock } from "./web-lock.ts"
 
 /** How long the tokens of another tab are waited for: less than the window of the race. */
-const raceWait = Schedule.spaced("250 millis").pipe(
+const raceRetry = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${sessions.refreshRaceSeconds - 2} seconds` })
 )
 
 /** Answers to a refresh after which its token will never work again. */
-const endings: ReadonlySet<string> = new Set([
+const finalErrors: ReadonlySet<string> = new Set([
   "invalid_refresh_token",
   "session_revoked",
   "player_banned"
@@ -40,23 +40,23 @@ export interface TokenOptions {
 }
 
 /** What proves that a request comes from this device's session. */
-export interface Proof {
+export interface RefreshTokenBody {
   readonly refreshToken: string
 }
 
 export class Tokens {
   readonly changes = new Emitter<{ readonly change: Player | null }>()
   readonly #options: TokenOptions
-  readonly #turn = Semaphore.makeUnsafe(1)
+  readonly #mutex = Semaphore.makeUnsafe(1)
   #session: StoredSession | undefined
   /** The token that a ban has revoked: it proves who appeals. */
-  #banned: string | undefined
+  #bannedRefreshToken: string | undefined
   /** The player was signed out, so the next one is not created without being asked for. */
-  #left = false
+  #isSignedOut = false
 
   constructor(options: TokenOptions) {
     this.#options = options
-    options.stored.watch(() => options.run(this.#follow()))
+    options.stored.watch(() => options.run(this.#syncFromStorage()))
   }
 
   /** The signed-in player, as far as is known without asking anybody. */
@@ -66,25 +66,25 @@ export class Tokens {
 
   /** Signs in as the player that a request answers, whoever was signed in before. */
   signIn<A extends Session, E>(request: Effect.Effect<A, E>) {
-    return this.#inTurn(Effect.tap(request, (session) => this.#locked(this.#save(session))))
+    return this.#exclusive(Effect.tap(request, (session) => this.#locked(this.#save(session))))
   }
 
   /** The stored session if there is one that has not ended. */
   resume() {
-    return this.#inTurn(this.#living())
+    return this.#exclusive(this.#resumeIfValid())
   }
 
   /** The stored session, or a new guest. */
   ensure(profile: Profile) {
-    const found = Effect.flatMap(this.#living(), (session) =>
+    const found = Effect.flatMap(this.#resumeIfValid(), (session) =>
       session === undefined ? this.#newGuest(profile) : Effect.succeed(session)
     )
-    return this.#inTurn(found)
+    return this.#exclusive(found)
   }
 
   /** An access token that will do for a while. */
   access() {
-    return this.#inTurn(Effect.map(this.#wanted(), ({ accessToken }) => accessToken))
+    return this.#exclusive(Effect.map(this.#resumeOrCreate(), ({ accessToken }) => accessToken))
   }
 
   /** The service refused this access token, whatever the clock says. */
@@ -109,41 +109,43 @@ export class Tokens {
   }
 
   /** The same for what the refresh token is to prove: nobody rotates it meanwhile. */
-  proven<A, E extends { readonly _tag: string }>(request: (proof: Proof) => Effect.Effect<A, E>) {
+  withRefreshToken<A, E extends { readonly _tag: string }>(
+    request: (proof: RefreshTokenBody) => Effect.Effect<A, E>
+  ) {
     const attempt = Effect.gen({ self: this }, function* () {
       const session = (yield* this.#load()) ?? this.#session
       if (session === undefined) return yield* signedOut()
       return yield* request({ refreshToken: session.refreshToken })
     })
-    return this.authorized(this.#inTurn(this.#locked(attempt)))
+    return this.authorized(this.#exclusive(this.#locked(attempt)))
   }
 
   /** Signs out here whatever happens, and at the service if it can be reached. */
   logout() {
     const { http } = this.#options
     const ended = Effect.gen({ self: this }, function* () {
-      const session = yield* this.#locked(this.#leave())
+      const session = yield* this.#locked(this.#signOutAllTabs())
       if (session === undefined) return
       yield* Effect.ignore(http.logout({ refreshToken: session.refreshToken }))
     })
-    return this.#inTurn(ended)
+    return this.#exclusive(ended)
   }
 
   /** There is no such player any more. */
-  forget() {
-    return this.#inTurn(this.#locked(this.#leave()))
+  discard() {
+    return this.#exclusive(this.#locked(this.#signOutAllTabs()))
   }
 
   /** Appeals against the ban that has signed the player out, or is about to. */
   appeal(message: string) {
     const { http } = this.#options
     const appealed = Effect.gen({ self: this }, function* () {
-      const session = this.#session ?? (this.#left ? undefined : yield* this.#load())
-      const refreshToken = session?.refreshToken ?? this.#banned
+      const session = this.#session ?? (this.#isSignedOut ? undefined : yield* this.#load())
+      const refreshToken = session?.refreshToken ?? this.#bannedRefreshToken
       if (refreshToken === undefined) return yield* signedOut()
       return yield* http.appeal({ refreshToken, message })
     })
-    return this.#inTurn(appealed)
+    return this.#exclusive(appealed)
   }
 
   /** The player was renamed; the tokens beside it are whatever was stored last. */
@@ -153,11 +155,11 @@ export class Tokens {
       if (found?.player.id !== player.id) return
       yield* store(this.#options.stored, this.#adopt({ ...found, player }))
     })
-    return this.#inTurn(this.#locked(updated))
+    return this.#exclusive(this.#locked(updated))
   }
 
-  #inTurn<A, E>(effect: Effect.Effect<A, E>) {
-    return this.#turn.withPermit(effect)
+  #exclusive<A, E>(effect: Effect.Effect<A, E>) {
+    return this.#mutex.withPermit(effect)
   }
 
   #locked<A, E>(effect: Effect.Effect<A, E>) {
@@ -165,15 +167,15 @@ export class Tokens {
   }
 
   /** The storage may have changed: another tab's player, tokens and sign-out are this one's too. */
-  #follow() {
+  #syncFromStorage() {
     const followed = Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
       const known = this.#session
-      if (found === undefined) return known === undefined ? undefined : this.#drop()
+      if (found === undefined) return known === undefined ? undefined : this.#clear()
       const same = found.accessToken === known?.accessToken
       if (!same || !Equal.equals(found.player, known.player)) this.#adopt(found)
     })
-    return this.#inTurn(followed)
+    return this.#exclusive(followed)
   }
 
   #load() {
@@ -182,33 +184,33 @@ export class Tokens {
 
   #adopt(session: StoredSession): StoredSession {
     this.#session = session
-    this.#left = false
+    this.#isSignedOut = false
     this.changes.emit("change", session.player)
     return session
   }
 
   #save(answer: Session) {
     return Effect.gen({ self: this }, function* () {
-      const session = yield* toStore(answer)
+      const session = yield* fromResponse(answer)
       yield* store(this.#options.stored, session)
       return this.#adopt(session)
     })
   }
 
   /** Nobody is signed in any more. */
-  #drop(): void {
+  #clear(): void {
     const was = this.#session
     this.#session = undefined
-    this.#left = true
+    this.#isSignedOut = true
     if (was !== undefined) this.changes.emit("change", null)
   }
 
   /** Under the lock: signs out all tabs; answers the session that was theirs. */
-  #leave() {
+  #signOutAllTabs() {
     return Effect.gen({ self: this }, function* () {
       const session = (yield* this.#load()) ?? this.#session
       yield* this.#options.stored.write(null)
-      this.#drop()
+      this.#clear()
       return session
     })
   }
@@ -219,25 +221,25 @@ export class Tokens {
       this.#save(session)
     )
     return this.#locked(
-      Effect.flatMap(this.#shared(), (found) =>
+      Effect.flatMap(this.#loadFresh(), (found) =>
         found === undefined ? created : Effect.succeed(found)
       )
     )
   }
 
   /** The stored session; if need be and wanted, that of a new guest. */
-  #wanted() {
+  #resumeOrCreate() {
     return Effect.gen({ self: this }, function* () {
       const session = yield* this.#resume()
       if (session !== undefined) return session
       // After a sign-out a new guest would hide from the player that the old one is gone.
-      if (!this.#options.autoGuest || this.#left) return yield* signedOut()
+      if (!this.#options.autoGuest || this.#isSignedOut) return yield* signedOut()
       return yield* this.#newGuest({})
     })
   }
 
   /** A session that has ended is as good as none; a ban is for the player to see. */
-  #living() {
+  #resumeIfValid() {
     return Effect.catchTag(
       this.#resume(),
       ["signed_out", "session_revoked", "invalid_refresh_token"],
@@ -249,7 +251,7 @@ export class Tokens {
   #resume() {
     return Effect.gen({ self: this }, function* () {
       if (this.#session === undefined) {
-        const found = this.#left ? undefined : yield* this.#load()
+        const found = this.#isSignedOut ? undefined : yield* this.#load()
         if (found === undefined) return undefined
         this.#adopt(found)
       }
@@ -261,16 +263,16 @@ export class Tokens {
   /** Renews the session, unless another tab has just done so, or has signed the player out. */
   #renew() {
     const renewed = Effect.gen({ self: this }, function* () {
-      const session = yield* this.#shared()
+      const session = yield* this.#loadFresh()
       if (session !== undefined) return session
-      this.#drop()
+      this.#clear()
       return yield* signedOut()
     })
     return this.#locked(renewed)
   }
 
   /** Under the lock: what the tabs share now, refreshed if that is due. */
-  #shared() {
+  #loadFresh() {
     return Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
       if (found === undefined) return undefined
@@ -282,24 +284,24 @@ export class Tokens {
   #refresh(used: StoredSession) {
     return this.#options.http.refresh({ refreshToken: used.refreshToken }).pipe(
       Effect.flatMap((session) => this.#save(session)),
-      Effect.catchTag("refresh_race", (race) => this.#othersTokens(used, race)),
+      Effect.catchTag("refresh_race", (race) => this.#awaitOtherTab(used, race)),
       Effect.tapError((error) => {
         const code = error instanceof ServiceError ? error.code : error._tag
-        if (code === "player_banned") this.#banned = used.refreshToken
-        return endings.has(code) ? this.#leave() : Effect.void
+        if (code === "player_banned") this.#bannedRefreshToken = used.refreshToken
+        return finalErrors.has(code) ? this.#signOutAllTabs() : Effect.void
       })
     )
   }
 
   /** Another tab came first: its tokens are in the storage, or soon will be. */
-  #othersTokens(used: StoredSession, race: RefreshRace) {
+  #awaitOtherTab(used: StoredSession, race: RefreshRace) {
     return this.#load().pipe(
       Effect.flatMap((found) =>
         found === undefined || found.refreshToken === used.refreshToken
           ? Effect.fail(race)
           : Effect.succeed(this.#adopt(found))
       ),
-      Effect.retry(raceWait)
+      Effect.retry(raceRetry)
     )
   }
 }

@@ -5,14 +5,14 @@
  */
 import { Effect } from "effect"
 
-const patience = "5 seconds"
+const lockTimeout = "5 seconds"
 
 /** Answers the release, once the lock is held. */
 const acquire = (locks: LockManager, name: string) =>
   Effect.callback<() => void>((resume, signal) => {
-    const held = () => new Promise<void>((release) => resume(Effect.succeed(() => release())))
+    const onGranted = () => new Promise<void>((release) => resume(Effect.succeed(() => release())))
     // Refused to frames without an origin, and aborted when waiting was too long.
-    locks.request(name, { signal }, held).catch(() => resume(Effect.succeed(() => undefined)))
+    locks.request(name, { signal }, onGranted).catch(() => resume(Effect.succeed(() => undefined)))
   })
 
 export const withWebLock =
@@ -21,7 +21,7 @@ export const withWebLock =
     const locks = globalThis.navigator?.locks
     if (locks === undefined) return effect
     return Effect.acquireUseRelease(
-      Effect.timeoutOption(acquire(locks, name), patience),
+      Effect.timeoutOption(acquire(locks, name), lockTimeout),
       () => effect,
       (release) => Effect.sync(() => release._tag === "Some" && release.value())
     )

@@ -52,18 +52,18 @@ describe("frames of the service", () => {
   })
 
   it("are unread, not an error, when their type or a value is new", () => {
-    assert.deepStrictEqual(decodeFrame('{"t":"fireworks"}'), { t: "unread", type: "fireworks" })
+    assert.deepStrictEqual(decodeFrame('{"t":"fireworks"}'), { t: "unknown", type: "fireworks" })
     const kicked = { t: "player_left", playerId: "ada", reason: "kicked" }
     assert.deepStrictEqual(decodeFrame(JSON.stringify(kicked)), {
-      t: "unread",
+      t: "unknown",
       type: "player_left"
     })
-    assert.deepStrictEqual(decodeFrame("nonsense"), { t: "unread", type: undefined })
+    assert.deepStrictEqual(decodeFrame("nonsense"), { t: "unknown", type: undefined })
   })
 
   it("are unread when a patch could reach a prototype", () => {
     const text = '{"t":"state","patch":{"__proto__":{"admin":true}},"from":"eve","version":1}'
-    assert.deepStrictEqual(decodeFrame(text), { t: "unread", type: "state" })
+    assert.deepStrictEqual(decodeFrame(text), { t: "unknown", type: "state" })
   })
 })
 

@@ -23,14 +23,14 @@ const unsentMaxBytes = limits.outboxMaxBytes
 export const disconnected = ({ code, reason }: Closed): Disconnected =>
   new Disconnected({ code, reason, message: `The socket closed: ${code} ${reason}` })
 
-export class Line {
-  readonly #warned: (warning: Warn) => void
+export class FrameTransport {
+  readonly #onWarning: (warning: Warn) => void
   readonly #pending = makePendingReplies()
   #socket: WebSocketLike | undefined
   #closed: Closed | undefined
 
   constructor(warned: (warning: Warn) => void) {
-    this.#warned = warned
+    this.#onWarning = warned
   }
 
   get socket(): WebSocketLike | undefined {
@@ -83,7 +83,7 @@ export class Line {
   }
 
   /** Sends a frame that wants no reply; what stands in the way comes as a warning. */
-  tell<R extends Frame>(frame: R, payload: FramePayload<R>): void {
+  notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
     const socket = this.#socket
     if (socket === undefined) return this.warn("disconnected", `${frame._tag} was not sent.`)
     if (socket.bufferedAmount > unsentMaxBytes) {
@@ -95,6 +95,6 @@ export class Line {
   }
 
   warn(code: string, message: string): void {
-    this.#warned({ t: "warn", code, message })
+    this.#onWarning({ t: "warn", code, message })
   }
 }
