@@ -1,4 +1,4 @@
-/** The signed-in player's age group, and what follows from it (spec sections 2.2 and 4.1). */
+/** Age band of the signed-in player, and the capabilities that it allows. */
 import type { Effect } from "effect"
 import type { AgeBand, AgeProfile, AgeSignal } from "#rpc/ages"
 import type { Http } from "./http.ts"
@@ -6,7 +6,7 @@ import type { Tokens } from "./tokens.ts"
 
 export interface Ages {
   /**
-   * The age band that counts, the declared one, and what the player may do.
+   * Returns the effective age band, the declared one, and the player's capabilities.
    *
    * @example
    * const { capabilities, declaredAgeBand } = await client.ages.profile()
@@ -15,8 +15,8 @@ export interface Ages {
   profile(): Promise<AgeProfile>
 
   /**
-   * Declares the age band: any the first time, afterwards only a stricter one. Rejects with
-   * `age_change_not_allowed`.
+   * Declares the age band. The first declaration is free, later ones must be stricter, else it rejects
+   * with `age_change_not_allowed`. Returns the new profile.
    *
    * @example
    * await client.ages.declare("teen")
@@ -24,7 +24,7 @@ export interface Ages {
   declare(band: AgeBand): Promise<AgeProfile>
 
   /**
-   * Passes on what the device's platform says of its user's age; it only ever makes the band stricter.
+   * Reports the age signal of the device's platform. It only makes the band stricter.
    *
    * @example
    * await client.ages.signal({ platform: "ios", status: "declared", lowerBound: 13, upperBound: 15 })

@@ -1,12 +1,13 @@
 /**
- * Listeners that miss nothing: what comes before the code that awaits the object can have listened is
- * held, and told once that code has had its turn.
+ * An emitter that loses no early events. It buffers them until the code that awaits the object had the
+ * chance to add listeners.
  */
 import { Emitter, type Unsubscribe } from "./emitter.ts"
 
-/** Events held for listeners that are yet to be added. */
+/** The most buffered events; further ones are dropped. */
 const bufferMax = 1024
 
+/** An {@link Emitter} with a buffer for early events. */
 export class BufferedEmitter<Events extends object> {
   readonly #emitter = new Emitter<Events>()
   #buffer: Array<() => void> | undefined = []
@@ -15,14 +16,14 @@ export class BufferedEmitter<Events extends object> {
     return this.#emitter.on(name, listener)
   }
 
-  /** Tells the listeners, once there can be some. */
+  /** Calls the listeners, or buffers the event until {@link BufferedEmitter.flush}. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     const deliver = () => this.#emitter.emit(name, event)
     if (this.#buffer === undefined) deliver()
     else if (this.#buffer.length < bufferMax) this.#buffer.push(deliver)
   }
 
-  /** Whoever awaited the object has had the time to listen. */
+  /** Delivers the buffered events, in order, and stops buffering. */
   flush(): void {
     const buffer = this.#buffer ?? []
     this.#buffer = undefined

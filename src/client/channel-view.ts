@@ -1,6 +1,6 @@
 /**
- * The live view of a channel: `channel_joined`, and each later event applied to it. Pure; every change
- * makes a new value, so `===` tells whether something changed (spec sections 4.5 and 6).
+ * Reducer for the view of a channel: `channel_joined`, and each later event applied to it. Pure. Every
+ * change makes a new object, so `===` detects changes.
  */
 import type { ChannelEvent, ChannelPlayer, ChannelSettings } from "#rpc/channels"
 
@@ -13,7 +13,7 @@ export interface ChannelView {
 
 type Joined = Extract<ChannelEvent, { readonly t: "channel_joined" }>
 
-/** The channel as it was told on coming in. */
+/** The view after joining. */
 export const viewOf = ({ canSend, channel, members, mutedUntil }: Joined): ChannelView => ({
   settings: channel,
   members,
@@ -26,7 +26,7 @@ const without = (
   ids: ReadonlySet<string>
 ): ReadonlyArray<ChannelPlayer> => members.filter(({ id }) => !ids.has(id))
 
-/** Those who went are out, those who came are in; a player may have been known already. */
+/** Applies leaves before joins. A joining player may already be a member. */
 const withMembers = (
   view: ChannelView,
   left: ReadonlyArray<string>,
@@ -36,7 +36,7 @@ const withMembers = (
   return { ...view, members: [...without(view.members, replaced), ...joined] }
 }
 
-/** The channel after an event. */
+/** Returns the view after an event. */
 export const applyChannelEvent = (view: ChannelView, event: ChannelEvent): ChannelView => {
   switch (event.t) {
     case "channel_joined":

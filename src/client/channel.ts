@@ -1,65 +1,68 @@
 /**
- * A channel as its member sees it: the live view, the events, and what a member can do (spec sections
- * 4.5 and 6). It stays the same object while the connection comes and goes, until it is closed.
+ * A channel as its member sees it: live view, events and actions. The object survives reconnects, until
+ * the channel is closed.
  */
 import type { ChannelEvent, ChannelPlayer, ChannelSettings, Moderation } from "#rpc/channels"
 import type { Warn } from "#rpc/realtime"
 import type { Unsubscribe } from "./emitter.ts"
 
-/** The events of the service by their names. */
+/** Events of the service, by name. */
 type ServiceEvents = {
   readonly [T in ChannelEvent["t"]]: Extract<ChannelEvent, { readonly t: T }>
 }
 
-/** Why a channel is over for this client. `code` is there when the connection ended it. */
+/** Why a channel has ended for this client. `code` is present when the connection ended it. */
 export interface ChannelClosed {
   /**
    * `left`, the reason of `channel_closed` (`deleted`, `empty`, `kicked`, `banned`, `feature_disabled`,
-   * `lost`), the error that kept the client from coming back in (`channel_not_found`), or the reason of
-   * the close.
+   * `lost`), the error of a failed rejoin (`channel_not_found`), or the reason of the socket's close.
    */
   readonly reason: string
   readonly code?: number
 }
 
-/** What a channel tells: every event of the service by its name, and what only the client knows. */
+/** Events of a channel: those of the service by name, and those of the client. */
 export interface ChannelEvents extends ServiceEvents {
-  /** The view has changed, whatever changed it; the channel is as after the change. */
+  /** The view has changed. The channel already shows the change. */
   readonly change: Channel
-  /** The connection is lost and will be sought again; the place is kept for a while. */
+  /**
+   * The connection is lost, and the client is reconnecting. The service keeps the membership for 30
+   * seconds.
+   */
   readonly disconnected: { readonly code: number; readonly reason: string }
-  /** In again, and the view is up to date. Messages of the time between are not told. */
+  /** The client has rejoined, and the view is up to date. Messages sent meanwhile are lost. */
   readonly reconnected: Channel
-  /** The channel is over for this client: nothing more comes, and every call fails. */
+  /** The channel has ended for this client. No further events come, and every call fails. */
   readonly closed: ChannelClosed
-  /** A message was not accepted, or something else should be known. */
+  /** The service refused a message, or the client could not send it. */
   readonly warn: Warn
 }
 
+/** A channel that the player has joined. */
 export interface Channel {
   readonly name: string
 
-  /** How the channel is set up, as it is now. */
+  /** The current settings of the channel. */
   readonly settings: ChannelSettings
 
-  /** Those who are in; anonymous listeners are not told of. */
+  /** The members, without anonymous listeners. */
   readonly members: ReadonlyArray<ChannelPlayer>
 
-  /** Is the own player the channel's owner? */
+  /** Whether this client's player owns the channel. */
   readonly isOwner: boolean
 
-  /** May the own player send now? Not while muted, nor where only others speak. */
+  /** Whether this client's player may send now: not muted, and allowed by the channel's settings. */
   readonly canSend: boolean
 
-  /** End of the own player's mute (ISO 8601 UTC), if one is known. */
+  /** End of this player's mute (ISO 8601 UTC); null without a mute, or when it has no end. */
   readonly mutedUntil: string | null
 
-  /** Why the channel is over, or undefined while it is not. */
+  /** Why the channel has ended; undefined while it is open. */
   readonly closed: ChannelClosed | undefined
 
   /**
-   * Listens to an event. The view is as after the event. Listeners added right after the channel was
-   * awaited miss nothing.
+   * Adds a listener and returns a function that removes it. When a listener runs, the view already
+   * includes the event. Listeners added right after `await` receive every event since the join.
    *
    * @example
    * const channel = await client.channels.join("lobby")
@@ -73,9 +76,9 @@ export interface Channel {
   ): Unsubscribe
 
   /**
-   * Sends a message to everyone in the channel, the sender among them. It waits for nothing; while
-   * disconnected it is dropped, and what goes wrong comes as `warn`. `type` has up to 64 characters,
-   * `data` up to 16 KiB of JSON; ten a second, twenty at once.
+   * Sends a message to every member, including the sender, without a reply. While disconnected the
+   * message is dropped. Failures arrive as the event `warn`. `type` has up to 64 characters, `data` up
+   * to 16 KiB of JSON. The limit is ten messages a second, with bursts of twenty.
    *
    * @example
    * channel.send("chat", "Hello!")
@@ -83,7 +86,7 @@ export interface Channel {
   send(type: string, data?: unknown): void
 
   /**
-   * The same with a reply: rejects with `muted`, `send_forbidden`, `rate_limited` or
+   * Sends a message and waits for the reply. Rejects with `muted`, `send_forbidden`, `rate_limited` or
    * `payload_too_large`.
    *
    * @example
@@ -92,8 +95,9 @@ export interface Channel {
   readonly confirmed: { send(type: string, data?: unknown): Promise<void> }
 
   /**
-   * The owner's acts on a player, who need not be in: `invite`, `uninvite`, `allowSend`,
-   * `disallowSend`, `mute`, `unmute`, `kick`, `ban`, `unban`. Rejects with `owner_only`.
+   * Moderates a player, as the owner. `op` is `invite`, `uninvite`, `allowSend`, `disallowSend`, `mute`,
+   * `unmute`, `kick`, `ban` or `unban`; `seconds` limits a mute or ban. The player need not be a member.
+   * Rejects with `owner_only` or `channel_list_full`.
    *
    * @example
    * await channel.moderate({ op: "mute", playerId: from, seconds: 60 })
@@ -101,7 +105,7 @@ export interface Channel {
   moderate(act: Moderation): Promise<void>
 
   /**
-   * Goes out. The channel is over for this client, with reason `left`.
+   * Leaves the channel, which closes it for this client with reason `left`.
    *
    * @example
    * await channel.leave()

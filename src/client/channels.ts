@@ -1,6 +1,6 @@
 /**
- * Realtime channels (spec section 4.5): coming in, making them, and those that the player is in, into
- * which the client comes again after a drop without the game's doing.
+ * Realtime channels: joining, creating, and the channels of the player. The client rejoins them after a
+ * disconnect.
  */
 import { Effect, Schedule } from "effect"
 import { channelCreate, ChannelEvent, channelJoin } from "#rpc/channels"
@@ -13,9 +13,10 @@ import { LiveChannel } from "./live-channel.ts"
 import type { RoomHost } from "./live-room.ts"
 import type { Closed } from "./socket.ts"
 
+/** Realtime channels of the player. */
 export interface Channels {
   /**
-   * The channels that the player is in, eight at most.
+   * The channels that the player has joined, at most eight.
    *
    * @example
    * for (const channel of client.channels.current) channel.send("status", "away")
@@ -23,7 +24,7 @@ export interface Channels {
   readonly current: ReadonlyArray<Channel>
 
   /**
-   * Comes into a channel. Rejects with `channel_not_found`, `channel_forbidden`, `channel_banned`,
+   * Joins a channel and returns it with its members. Rejects with `channel_not_found`, `channel_forbidden`, `channel_banned`,
    * `channel_full` or `too_many_channels`.
    *
    * @example
@@ -32,8 +33,8 @@ export interface Channels {
   join(name: string): Promise<Channel>
 
   /**
-   * Makes a channel and comes into it as its owner; its name begins with `@` and is made up when none
-   * is given. Rejects with `channel_exists`, `channel_forbidden`, `voice_too_large` or
+   * Creates a channel and joins it as its owner. A given name begins with `@`; without one, the service
+   * generates it. Rejects with `channel_exists`, `channel_forbidden`, `voice_too_large` or
    * `too_many_channels`.
    *
    * @example
@@ -43,7 +44,7 @@ export interface Channels {
   create(channel?: FramePayload<typeof channelCreate>): Promise<Channel>
 }
 
-/** While a channel moves to another machine nobody can come in; that takes a moment. */
+/** A channel that moves to another runner cannot be joined for a moment. */
 const rejoinRetry = Schedule.exponential("250 millis")
 const rejoinTimeout = "20 seconds"
 const rejoinableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
@@ -80,7 +81,7 @@ export class LiveChannels implements Channels {
     return this.#enter(this.#host.connection.request(channelCreate, channel))
   }
 
-  /** The service has told something. */
+  /** Handles an event of the service. */
   receive(event: ServerEvent): void {
     if (!isChannelEvent(event)) return
     const name = nameOf(event)
@@ -89,7 +90,7 @@ export class LiveChannels implements Channels {
     else if (event.t === "channel_joined") this.#open(event)
   }
 
-  /** A socket stands again: the client comes into its channels before anything else. */
+  /** Runs when a socket is authenticated: rejoins all channels before any waiting call. */
   welcomed(): Effect.Effect<void> {
     return Effect.suspend(() =>
       Effect.forEach(Array.from(this.#channels.values()), (channel) => this.#rejoin(channel), {
@@ -99,7 +100,7 @@ export class LiveChannels implements Channels {
     )
   }
 
-  /** The connection has changed. */
+  /** Handles a change of the connection's status. */
   status(status: ConnectionStatus, closed: Closed | undefined): void {
     const channels = Array.from(this.#channels.values())
     if (status === "closed") {
@@ -121,7 +122,7 @@ export class LiveChannels implements Channels {
   }
 
   #rejoin(channel: LiveChannel): Effect.Effect<void> {
-    const timedOut = new TimedOut({ message: "The channel did not answer." })
+    const timedOut = new TimedOut({ message: "Failed to rejoin the channel in time." })
     return this.#host.connection.transport.call(channelJoin, { channel: channel.name }).pipe(
       Effect.retry({ schedule: rejoinRetry, while: ({ _tag }) => rejoinableErrors.has(_tag) }),
       Effect.timeoutOrElse({ duration: rejoinTimeout, orElse: () => Effect.fail(timedOut) }),
@@ -137,17 +138,17 @@ export class LiveChannels implements Channels {
 
   async #enter<E>(entered: Effect.Effect<{ readonly channel: string }, E>): Promise<Channel> {
     const { channel: name } = await this.#host.run(entered)
-    // The snapshot has come before the reply (spec section 6).
+    // The service sends the snapshot before the reply.
     const channel = this.#channels.get(name)
     if (channel === undefined) {
-      const message = "The snapshot of the channel did not come."
+      const message = "Failed to join the channel: the reply came without a snapshot."
       throw new ServiceError({ code: "unreadable_reply", message })
     }
     this.#scheduleFlush(channel)
     return channel
   }
 
-  /** What has come meanwhile is told once the code that gets the channel has had its turn to listen. */
+  /** Delivers buffered events after the caller's code could add listeners. */
   #scheduleFlush(channel: LiveChannel): void {
     setTimeout(() => channel.flush(), 0)
   }

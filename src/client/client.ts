@@ -1,8 +1,7 @@
 /**
- * The client of the player backend for games, in a browser or in Node: sign-in, rooms, matchmaking,
- * channels.
- * Promises outside, and every type from the definitions in `rpc/`. Calls reject with the error classes
- * of those definitions; {@link isError} tells them apart.
+ * Typed client of the player backend, for browsers and Node: sign-in, rooms, matchmaking, channels,
+ * saves and stats. Its types come from the API definitions in `rpc/`. Calls return promises that reject
+ * with the error classes of those definitions; use {@link isError} to distinguish them.
  *
  * @example
  * const client = createClient({ baseUrl: "http://localhost:8080", key: "pk_..." })
@@ -74,33 +73,34 @@ export { memoryStorage, type SessionStorage } from "./storage.ts"
 export type { Transfer } from "./transfer.ts"
 export type { ProviderOptions } from "./oauth-redirect.ts"
 
+/** Options of {@link createClient}. */
 export interface ClientOptions {
-  /** Where the service is, without a path of the interface: `https://api.example.com`. */
+  /** Base URL of the service, without an API path: `https://api.example.com`. */
   readonly baseUrl: string
   /** The environment's publishable key, `pk_...`. Secret keys stay on servers. */
   readonly key: string
   /**
-   * May a call that needs a player create a guest when nobody has ever signed in here? True by
-   * default; otherwise such calls reject with `signed_out`. After a sign-out nobody is created
-   * without being asked for.
+   * Whether a call that needs a player creates a guest when no session is stored. Default: true. If
+   * false, such calls reject with `signed_out`. After a sign-out, guests are never created implicitly.
    */
   readonly autoGuest?: boolean
-  /** Where the session is kept: the page's `localStorage` where there is one, else memory. */
+  /** Where to store the session. Default: the page's `localStorage`, else memory. */
   readonly storage?: SessionStorage
-  /** For platforms whose WebSocket is not global. */
+  /** WebSocket class, for platforms without a global one. */
   readonly WebSocket?: WebSocketClass
-  /** For platforms whose fetch is not global, and for tests. */
+  /** Fetch function, for platforms without a global one and for tests. */
   readonly fetch?: typeof globalThis.fetch
 }
 
-/** What the client tells beside what its rooms tell. */
+/** Events of the client, beside those of rooms and channels. */
 export interface ClientEvents {
-  /** The connection opened, is sought, or is over until something needs it. */
+  /** The connection is `open`, `connecting`, or `closed` until a call needs it. */
   readonly status: ConnectionStatus
-  /** Something to know: a message that was not sent or not accepted. Rooms tell it too. */
+  /** A message could not be sent, or the service refused it. Rooms emit it too. */
   readonly warn: Warn
 }
 
+/** A client of one environment. */
 export interface Client {
   readonly sessions: Sessions
   readonly email: Email
@@ -116,19 +116,19 @@ export interface Client {
   readonly stats: Stats
 
   /**
-   * The public part of the environment's config: modes, stats, features. It needs no player, and a
-   * page's own cache keeps it for a minute.
+   * Returns the public part of the environment's config: modes, stats, features. Needs no player. The
+   * browser caches it for a minute.
    *
    * @example
    * const { modes } = await client.definitions()
    */
   definitions(): Promise<Definitions>
 
-  /** The state of the one realtime connection, which is opened when it is first needed. */
+  /** Status of the realtime connection, which opens when a call first needs it. */
   readonly status: ConnectionStatus
 
   /**
-   * Listens to the connection.
+   * Adds a listener and returns a function that removes it.
    *
    * @example
    * client.on("status", (status) => banner.hidden = status !== "connecting")
@@ -139,7 +139,8 @@ export interface Client {
   ): Unsubscribe
 
   /**
-   * The round trip to the service in milliseconds, and the service's clock (Unix milliseconds).
+   * Measures the round trip in milliseconds; `at` is the service's clock in Unix milliseconds. Opens
+   * the connection if needed.
    *
    * @example
    * const { roundTripMillis, at } = await client.ping()
@@ -147,7 +148,8 @@ export interface Client {
   ping(): Promise<{ readonly roundTripMillis: number; readonly at: number }>
 
   /**
-   * Closes the connection; the seat is kept for a while. The next call that needs it opens it again.
+   * Closes the connection. The service keeps the player's seat for the grace period (30 seconds by
+   * default). The next call that needs the connection reopens it.
    *
    * @example
    * addEventListener("pagehide", () => client.close())
@@ -158,7 +160,7 @@ export interface Client {
 const validatedUrl = ({ baseUrl, key }: ClientOptions): URL => {
   const url = URL.parse(baseUrl)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError(`baseUrl must be a URL of http or https, not "${baseUrl}"`)
+    throw new TypeError(`baseUrl must be an http or https URL, not "${baseUrl}"`)
   }
   if (!key.startsWith("pk_")) throw new TypeError("key must be a publishable key, pk_...")
   return url
@@ -172,8 +174,8 @@ const socketUrl = (base: URL): string => {
 }
 
 /**
- * The client as an effect, for programs that are effects themselves: it lives on their clock and their
- * randomness, which is how it is tested.
+ * Makes a client in an effect, for Effect programs. It uses their clock and randomness, so tests can run
+ * on virtual time.
  */
 export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
   const { autoGuest = true, baseUrl, key, storage = defaultStorage() } = options
@@ -197,9 +199,9 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
     rooms.status(next, closed)
     channels.status(next, closed)
     emitter.emit("status", next)
-    // The player may have changed while the socket was on its way.
+    // The player may have changed while the socket opened.
     if (next === "open") connection.setPlayer(tokens.player)
-    // Perhaps the session has ended: its refresh will tell, and sign the player out.
+    // The session may have ended. A refresh finds out, and then signs the player out.
     if (next === "closed" && closed?.code === closeCodes.unauthorized) {
       fork(Effect.ignore(tokens.resume()))
     }
@@ -244,7 +246,7 @@ export const makeClient = Effect.fnUntraced(function* (options: ClientOptions) {
 
 type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 
-/** What is asked over HTTP by, or about, the player. */
+/** HTTP calls by, or about, the player. */
 const playerApis = (http: Http, tokens: Tokens, run: Run, name: string) => ({
   sessions: makeSessions(http, tokens, run),
   email: makeEmail(http, tokens, run),
@@ -260,7 +262,7 @@ const playerApis = (http: Http, tokens: Tokens, run: Run, name: string) => ({
 
 const readDefinitions = (http: Http) =>
   Effect.flatMap(http.definitions, (answer) =>
-    // Without a version of its own to name, a client is never told that nothing has changed.
+    // The request has no If-None-Match, so the service cannot answer 304.
     answer === undefined ? Effect.die("304 without If-None-Match") : Effect.succeed(answer.body)
   )
 
@@ -272,7 +274,8 @@ const measureRoundTrip = Effect.fnUntraced(function* (connection: Connection) {
 })
 
 /**
- * Makes a client. It does nothing until something is asked of it: no request, no socket, no guest.
+ * Makes a client. Nothing happens before the first call: no request, no socket, no guest. Throws a
+ * `TypeError` if `baseUrl` is no http(s) URL or `key` is no publishable key.
  *
  * @example
  * const client = createClient({ baseUrl: "http://localhost:8080", key: "pk_..." })

@@ -1,7 +1,7 @@
 /**
- * The one socket of a client to `/v1/realtime`: opened when it is first needed, held open until
- * `close`, and opened again as the close codes tell (spec sections 4.4 and 6, decisions 3.6). Calls
- * made meanwhile wait, bounded in number and time. What the frames mean is not decided here.
+ * The client's one socket to `/v1/realtime`. It opens when first needed, stays open until `close`, and
+ * reconnects according to the close code. Calls made while it is not open wait, bounded in number and
+ * time. Frames are interpreted elsewhere.
  */
 import { Clock, Deferred, Effect, Fiber, Random, Result } from "effect"
 import type { Player } from "#rpc/players"
@@ -13,21 +13,21 @@ import { afterClose, stableMillis } from "./reconnect.ts"
 import { abnormalClosure, type Closed, runSocket, type WebSocketClass } from "./socket.ts"
 import type { Tokens } from "./tokens.ts"
 
-/** `connecting` for the first time or again; `closed` before, and when nothing reopens it. */
+/** `connecting`: for the first time, or again. `closed`: not yet needed, or not reconnecting. */
 export type ConnectionStatus = "closed" | "connecting" | "open"
 
 type TokenError = Effect.Error<ReturnType<Tokens["access"]>>
 
-/** Why a call failed that the service did not answer. */
+/** Why a call failed without a reply from the service. */
 export type CallError = TokenError | Disconnected | Overloaded | TimedOut
 
-/** What the connection tells its owner. */
+/** Callbacks of the connection. */
 export interface ConnectionEvents {
-  /** Something the service told, replies apart. */
+  /** An event of the service. */
   readonly event: (event: ServerEvent) => void
-  /** An event of this type could not be read. */
+  /** An event that this client version cannot decode, with its type. */
   readonly unknownEvent: (type: string | undefined) => void
-  /** Runs when the service has let a socket in, before any call that waits; a seat is resumed here. */
+  /** Runs after authentication and before any waiting call. Seats are resumed here. */
   readonly welcomed: Effect.Effect<void>
   readonly status: (status: ConnectionStatus, closed: Closed | undefined) => void
 }
@@ -41,16 +41,16 @@ export interface ConnectionOptions {
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
 
-/** How long a connection or a reply may take. */
+/** Timeout of a connection attempt, and of a reply. */
 const replyTimeout = "10 seconds"
-/** How often the connection is looked at. */
+/** Interval at which the connection checks for received frames. */
 const checkMillis = 2000
-/** How long a silent service may take to answer a ping while a call waits. */
+/** Timeout of a liveness ping while a call waits. */
 const pingTimeout = "3 seconds"
-/** Calls that wait at one time. */
+/** The most calls that may wait at a time. */
 const pendingCallsMax = 256
 
-/** Failures that time may heal; any other means that the next attempt would fail alike. */
+/** Errors after which the client reconnects. After any other error, the next attempt would fail too. */
 const transientErrors: ReadonlySet<string> = new Set([
   "network_error",
   "timed_out",
@@ -67,12 +67,12 @@ export class Connection {
   #status: ConnectionStatus = "closed"
   #loop: Fiber.Fiber<void> | undefined
   #pendingCalls = 0
-  /** Those of them that wait for ever. */
+  /** The part of `#pendingCalls` without a timeout. */
   #untimedCalls = 0
   #playerId: string | null = null
-  /** The access token that the service has last seen on this socket. */
+  /** The access token that the socket last sent. */
   #sentToken = ""
-  /** Something came in since the last heartbeat. */
+  /** Whether a frame arrived since the last check. */
   #received = false
 
   constructor(options: ConnectionOptions) {
@@ -84,15 +84,15 @@ export class Connection {
     return this.#status
   }
 
-  /** The player whom the service has let in. */
+  /** The authenticated player. */
   get playerId(): string | null {
     return this.#playerId
   }
 
-  /** Waits until the service has let a socket in, and opens one if none is wanted yet. */
+  /** Waits for an authenticated socket, and opens one if there is none. */
   open(): Effect.Effect<Welcome, CallError> {
     return Effect.suspend(() => {
-      // The loop takes its first step in a later turn, when `#loop` is known.
+      // The yield delays the loop's first step until `#loop` is assigned.
       this.#loop ??= this.#options.run(Effect.andThen(Effect.yieldNow, this.#runLoop()))
       return Deferred.await(this.#ready).pipe(
         Effect.timeoutOrElse({
@@ -103,13 +103,15 @@ export class Connection {
     })
   }
 
-  /** Sends a frame once the socket is open, and waits for the reply: if `patient`, for ever. */
-  request<R extends Frame>(frame: R, payload: FramePayload<R>, options?: { patient: true }) {
+  /** Sends a frame once the socket is open, and waits for the reply: without a timeout if `untimed`. */
+  request<R extends Frame>(frame: R, payload: FramePayload<R>, options?: { untimed: true }) {
     return Effect.suspend(() => {
       if (this.#pendingCalls >= pendingCallsMax) {
-        return Effect.fail(new Overloaded({ message: `${pendingCallsMax} calls wait already.` }))
+        return Effect.fail(
+          new Overloaded({ message: `Too many calls: ${pendingCallsMax} are waiting for replies.` })
+        )
       }
-      const isUntimed = options?.patient === true
+      const isUntimed = options?.untimed === true
       this.#pendingCalls++
       if (isUntimed) this.#untimedCalls++
       const reply = this.transport.call(frame, payload)
@@ -133,15 +135,15 @@ export class Connection {
     })
   }
 
-  /** Sends a frame that wants no reply, if the socket is open. */
+  /** Sends a frame without a reply, if the socket is open. */
   notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
     if (this.#status === "open") this.transport.notify(frame, payload)
-    else this.transport.warn("disconnected", `${frame._tag} was not sent.`)
+    else this.transport.warn("disconnected", `${frame._tag} was not sent: the socket is closed.`)
   }
 
   /**
-   * The player is this one now, perhaps with a new session: a socket is its player's, so the next
-   * player gets another, and nobody gets none.
+   * Handles a new player or session. A socket belongs to one player: for another player the client
+   * opens a new socket, and after a sign-out none.
    */
   setPlayer(player: Player | null): void {
     if (this.#playerId === null) return
@@ -150,7 +152,7 @@ export class Connection {
     if (player !== null) this.#options.run(Effect.ignore(this.open()))
   }
 
-  /** Closes the socket and leaves it closed, until something needs it again. */
+  /** Closes the socket. It stays closed until a call needs it. */
   close(reason: string): void {
     if (this.#loop === undefined) return
     this.#options.run(Fiber.interrupt(this.#loop))
@@ -158,7 +160,7 @@ export class Connection {
     this.#terminate(closed, disconnected(closed))
   }
 
-  /** Holds a socket open, one after the other. */
+  /** Keeps a socket open, reconnecting after each close. */
   #runLoop() {
     return Effect.gen({ self: this }, function* () {
       let failures = 0
@@ -183,7 +185,7 @@ export class Connection {
     })
   }
 
-  /** One socket, from its opening to its end. */
+  /** Runs one socket from its opening to its close. */
   #runSession(token: string) {
     return Effect.gen({ self: this }, function* () {
       const { WebSocket, key, tokens, url } = this.#options
@@ -204,7 +206,7 @@ export class Connection {
     })
   }
 
-  /** Lets waiting calls through once the service is ready for them, and watches the line. */
+  /** Waits for `welcome`, releases the waiting calls, then monitors the socket. Ends when it is dead. */
   #openSession(welcome: Deferred.Deferred<Welcome>): Effect.Effect<Closed> {
     const silent: Closed = { code: closeCodes.idle, reason: "timed_out" }
     return Effect.gen({ self: this }, function* () {
@@ -219,9 +221,10 @@ export class Connection {
   }
 
   /**
-   * Ends when nobody is there any more. A page never learns of the service's pings, and a dead line may
-   * look open for minutes: it is asked after a silence, which is short while a call waits, and half as
-   * long as without one while only patient calls do, of which there may be very many.
+   * Failure detector of the socket: ends when a ping stays unanswered. Browsers hide the service's pings,
+   * and a dead socket may look open for minutes. So the client pings after a silence of 2 seconds while
+   * a call waits, of half the heartbeat interval while only calls without a timeout wait (there may be
+   * very many), and else of the whole interval.
    */
   #monitor(heartbeatMillis: number): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
@@ -255,7 +258,7 @@ export class Connection {
     events.event(frame)
   }
 
-  /** The socket outlives its access token: a new one is shown in band (decisions 3.6.6). */
+  /** Sends a new access token in band, so that the socket outlives the old one. */
   #renew(): void {
     const { socket } = this.transport
     const renewed = Effect.map(this.#options.tokens.access(), (token) => {
@@ -263,18 +266,18 @@ export class Connection {
       this.#sentToken = token
       this.transport.authenticate({ t: "auth", token })
     })
-    // If no token can be had, the service closes with 4002, and that is dealt with there.
+    // Without a new token the service closes with 4002, and the loop handles that.
     this.#options.run(Effect.ignore(renewed))
   }
 
-  /** The socket is gone, and another is sought. */
+  /** The socket is lost; the loop reconnects. */
   #prepareReconnect(closed: Closed): void {
     if (this.#status === "open") this.#ready = Deferred.makeUnsafe()
     this.#setStatus("connecting", closed)
     this.transport.close(closed)
   }
 
-  /** The socket is gone, and stays so unless something asks for another. */
+  /** The socket is closed, and stays closed until a call needs it. */
   #terminate(closed: Closed, error: CallError): void {
     const waiting = this.#ready
     this.#ready = Deferred.makeUnsafe()

@@ -1,20 +1,21 @@
-/** Sign-in with an email and a password, and the links of mails (spec sections 4.1 and 5). */
+/** Sign-in with an email address and a password, and the links in mails. */
 import { Effect } from "effect"
 import type { Player } from "#rpc/players"
 import type { Credentials, Http, MailOptions, Profile } from "./http.ts"
 import { takeFragment } from "./oauth-callback.ts"
 import type { Tokens } from "./tokens.ts"
 
-/** The link of a mail that has led to this page. */
+/** A mail link that led to this page. */
 export interface MailLink {
-  /** `verify`: to {@link Email.verify}; `reset`: ask for a new password, to {@link Email.reset}. */
+  /** `verify`: call {@link Email.verify}. `reset`: ask for a new password, then {@link Email.reset}. */
   readonly purpose: "verify" | "reset"
   readonly token: string
 }
 
+/** Sign-in by email. */
 export interface Email {
   /**
-   * Signs up as a new player, whoever was signed in before; a guest keeps its data by
+   * Creates a player and signs in, replacing the current session. To keep a guest's data, use
    * {@link Email.link} instead. Rejects with `email_taken`.
    *
    * @example
@@ -23,8 +24,8 @@ export interface Email {
   signUp(account: Credentials & Profile & MailOptions): Promise<Player>
 
   /**
-   * Signs in, whoever was signed in before. Rejects with `invalid_credentials`, whichever of the two
-   * is wrong.
+   * Signs in, replacing the current session. Rejects with `invalid_credentials` if the email or the
+   * password is wrong.
    *
    * @example
    * await client.email.signIn({ email, password })
@@ -41,7 +42,7 @@ export interface Email {
   link(account: Credentials & MailOptions): Promise<Player>
 
   /**
-   * Sends the verification link again.
+   * Sends the verification link again. Rejects with `mail_unavailable` or `rate_limited`.
    *
    * @example
    * if (!player.emailVerified) await client.email.resend()
@@ -49,7 +50,7 @@ export interface Email {
   resend(options?: MailOptions): Promise<void>
 
   /**
-   * Sends a link to set a new password, if there is such an account; it resolves alike if not.
+   * Sends a link to set a new password if the account exists. It also resolves if not.
    *
    * @example
    * await client.email.forgot(email, { redirectUrl: "https://game.example.com/account" })
@@ -57,8 +58,8 @@ export interface Email {
   forgot(email: string, options?: MailOptions): Promise<void>
 
   /**
-   * The link of a mail that has led here, once; null when the page was opened otherwise. It is taken
-   * out of the page's address.
+   * Returns the mail link that opened this page, and removes it from the address. Null if the page was
+   * opened in another way, or on a second call.
    *
    * @example
    * const link = client.email.opened()
@@ -67,8 +68,8 @@ export interface Email {
   opened(): MailLink | null
 
   /**
-   * Confirms the email of a verification link, whoever is signed in. Rejects with `invalid_token` when
-   * the link was used, or is older than 24 hours.
+   * Confirms the email of a verification link. Needs no session. Rejects with `invalid_token` if the link
+   * was used or is older than 24 hours.
    *
    * @example
    * const { emailVerified } = await client.email.verify(token)
@@ -76,8 +77,8 @@ export interface Email {
   verify(token: string): Promise<Player>
 
   /**
-   * Sets the password by a reset link, and signs the player out everywhere. Rejects with
-   * `invalid_token` when the link was used, or is older than 30 minutes.
+   * Sets a new password with the token of a reset link, and ends all sessions of the player. Rejects
+   * with `invalid_token` if the link was used or is older than 30 minutes.
    *
    * @example
    * await client.email.reset(token, password)
@@ -86,8 +87,8 @@ export interface Email {
   reset(token: string, password: string): Promise<void>
 
   /**
-   * Sets a new password, and signs the player out on every other device. Rejects with
-   * `invalid_credentials` when the current one is wrong.
+   * Changes the password, and signs the player out on every other device. Rejects with
+   * `invalid_credentials` if the current password is wrong.
    *
    * @example
    * await client.email.changePassword(current, next)

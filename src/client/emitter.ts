@@ -1,6 +1,6 @@
-/** Listeners by the name of the event, typed by a record of events. */
+/** Typed event emitter: listeners by event name. */
 
-/** Ends a subscription; more than once does no harm. */
+/** Removes the listener. Calling it twice has no effect. */
 export type Unsubscribe = () => void
 
 type Listeners<Events> = { [Name in keyof Events]?: Set<(event: Events[Name]) => void> }
@@ -11,13 +11,13 @@ export class Emitter<Events extends object> {
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): Unsubscribe {
     const listeners = this.#listeners[name] ?? new Set<(event: Events[Name]) => void>()
     this.#listeners[name] = listeners
-    // The same function may listen twice, and each subscription ends by itself.
+    // The wrapper lets one function subscribe twice and unsubscribe independently.
     const own = (event: Events[Name]) => listener(event)
     listeners.add(own)
     return () => listeners.delete(own)
   }
 
-  /** A listener that throws does not keep the others from hearing: its error goes to the host. */
+  /** Calls the listeners. An error of one is reported to the host and does not stop the others. */
   emit<Name extends keyof Events>(name: Name, event: Events[Name]): void {
     for (const listener of Array.from(this.#listeners[name] ?? [])) {
       try {

@@ -1,13 +1,13 @@
-/** Every error that a call of the client can reject with, and how to tell them apart. */
+/** The union of all errors of client calls, and its type guard. */
 import type { LocalError } from "./errors.ts"
 import type { Frame, FrameError } from "./frames.ts"
 import type { HttpFailure } from "./http.ts"
 
-/** Discriminated by `_tag`, which is the code of spec section 7 or one of the client's own. */
+/** Discriminated by `_tag`: the code of the service, or one of the client's own. */
 export type ClientError = LocalError | FrameError<Frame> | HttpFailure
 
 /**
- * Is this the error of that code? Narrows what `catch` caught.
+ * Whether a caught error has this code; narrows its type, with `details`.
  *
  * @example
  * try {

@@ -1,6 +1,6 @@
 /**
- * The JSON frames of `/v1/realtime`, derived from the definitions: `{ t, rid?, ...payload }` up,
- * replies and events down (spec sections 4.4 and 6). Pure: text in, values out.
+ * Codec of the JSON frames of `/v1/realtime`, derived from the definitions: `{ t, rid?, ...payload }`
+ * up, replies and events down. Pure.
  */
 import { Option, Predicate, Result, Schema } from "effect"
 import type { RpcGroup } from "effect/rpc"
@@ -12,13 +12,13 @@ import { issuesOf, ServiceError } from "./errors.ts"
 /** The definition of any client frame. */
 export type Frame = RpcGroup.Rpcs<typeof ClientFrames>
 
-/** What a frame carries. */
+/** The payload of a frame. */
 export type FramePayload<R extends Frame> = R["payloadSchema"]["Type"]
 
-/** What the reply to a frame carries. */
+/** The data of a frame's reply. */
 export type FrameData<R extends Frame> = R["successSchema"]["Type"]
 
-/** What the reply to a frame may be instead. */
+/** The errors of a frame's reply. */
 export type FrameError<R extends Frame> =
   | R["errorSchema"]["Type"]
   | InvalidFrame
@@ -34,7 +34,7 @@ const stringify = (members: object): Result.Result<string, InvalidFrame> =>
     catch: (cause) => new InvalidFrame({ message: `Not JSON: ${cause}`, details: { issues: [] } })
   })
 
-/** The text of a frame, or why the service would refuse it. */
+/** Encodes a frame, or returns the error with which the service would refuse it. */
 export const encodeFrame = <R extends Frame>(
   frame: R,
   payload: FramePayload<R>,
@@ -48,17 +48,17 @@ export const encodeFrame = <R extends Frame>(
   }
   const members = Predicate.isObject(encoded.success) ? encoded.success : {}
   return Result.flatMap(stringify({ ...members, t: frame._tag, rid }), (text) =>
-    // A character has three bytes at most, so short texts need no counting.
+    // A UTF-16 unit takes at most three bytes, so short texts need no encoding.
     text.length * 3 > socket.frameMaxBytes && bytes.encode(text).length > socket.frameMaxBytes
       ? Result.fail(new PayloadTooLarge({ details: { limit: socket.frameMaxBytes } }))
       : Result.succeed(text)
   )
 }
 
-/** A frame that cannot be read: the service is newer than this client. */
+/** A frame that this client cannot decode: the service is newer. */
 export interface UnknownFrame {
   readonly t: "unknown"
-  /** The type that it names, if it names one. */
+  /** The frame's `t`, if it has one. */
   readonly type: string | undefined
 }
 
@@ -69,7 +69,7 @@ const decodeType = Schema.decodeUnknownOption(
   Schema.fromJsonString(Schema.Struct({ t: Schema.String }))
 )
 
-/** Reads a frame of the service. Unknown frames and values are no error (decisions 3.1.16). */
+/** Decodes a frame of the service. Unknown frames are not an error. */
 export const decodeFrame = (text: string): Reply | ServerEvent | UnknownFrame =>
   Option.getOrElse(decodeKnown(text), (): UnknownFrame => {
     const type = Option.getOrUndefined(decodeType(text))?.t
@@ -89,7 +89,7 @@ const readError = <R extends Frame>(frame: R, error: Reply["error"]): FrameError
   )
 }
 
-/** What a reply says: the data of the frame, or the error as an instance of its class. */
+/** Decodes a reply: the data of the frame, or the error as an instance of its class. */
 export const readReply = <R extends Frame>(
   frame: R,
   reply: Reply

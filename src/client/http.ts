@@ -1,6 +1,6 @@
 /**
- * The HTTP part of the interface, derived from the groups of `rpc` that a page may call. Failures
- * are those of the definitions; what the definitions do not name becomes a {@link ServiceError}.
+ * HTTP calls of the API, derived from the groups in `rpc` that a publishable key can call. They fail
+ * with the errors of the definitions; other codes become a {@link ServiceError}.
  */
 import { Context, Effect, Schema } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError, HttpClientRequest } from "effect/http"
@@ -27,7 +27,7 @@ import { StatsApi } from "#rpc/stats"
 import { TransferApi } from "#rpc/transfer"
 import { issuesOf, NetworkError, ServiceError, TimedOut } from "./errors.ts"
 
-/** What a publishable key opens; the whole interface would not be worth its bytes to a browser. */
+/** The groups for publishable keys. The whole API would cost a browser too many bytes. */
 class PublicApi extends HttpApi.make("player-backend")
   .add(SessionsApi)
   .add(EmailApi)
@@ -45,12 +45,12 @@ class PublicApi extends HttpApi.make("player-backend")
   .add(StatsApi)
   .add(DefinitionsApi) {}
 
-/** The access token of a request; without one, only the key is sent. */
+/** The access token of a request. Without one, the request sends only the key. */
 export const AccessToken = Context.Reference<string | undefined>("client/http/AccessToken", {
   defaultValue: () => undefined
 })
 
-/** How long an answer may take. */
+/** Timeout of a request. */
 const requestTimeout = "10 seconds"
 
 const ErrorBody = Schema.Struct({
@@ -61,11 +61,11 @@ const ErrorBody = Schema.Struct({
   })
 })
 
-/** The service was not reached, or it answered with a code that the definitions do not name. */
+/** The service was not reached, or it answered with an unknown code. */
 const readFailure = Effect.fnUntraced(function* (failure: HttpClientError.HttpClientError) {
   const { response } = failure
   if (response === undefined) {
-    const message = "The service could not be reached."
+    const message = "Failed to reach the service."
     return yield* new NetworkError({ message, cause: failure })
   }
   const { error } = yield* response.json.pipe(
@@ -80,7 +80,7 @@ const toServiceError = (error: unknown) =>
     ? new ServiceError({ code: "unreadable_answer", message: error.message })
     : error
 
-/** Makes the failures of a request what the client rejects with. */
+/** Maps the errors of a request to those of the client, and adds the timeout. */
 const mapErrors = <A, E>(
   request: Effect.Effect<A, E | HttpClientError.HttpClientError | Schema.SchemaError>
 ) =>
@@ -89,7 +89,7 @@ const mapErrors = <A, E>(
       (error): Effect.Effect<never, E | InvalidRequest | NetworkError | ServiceError> => {
         if (error instanceof HttpClientError.HttpClientError) return readFailure(error)
         if (!(error instanceof Schema.SchemaError)) return Effect.fail(error)
-        // Answers are read in `transformResponse`, so this is about what was asked.
+        // `transformResponse` decodes responses, so this error concerns the request.
         const details = { issues: issuesOf(error) }
         return Effect.fail(new InvalidRequest({ message: error.message, details }))
       }
@@ -106,7 +106,7 @@ const authorize = (key: string) => (request: HttpClientRequest.HttpClientRequest
     return token === undefined ? keyed : HttpClientRequest.bearerToken(keyed, token)
   })
 
-/** What a player says of itself. */
+/** The editable profile of a player. */
 export interface Profile {
   /** 1 to 32 characters. */
   readonly displayName?: string
@@ -116,18 +116,18 @@ interface RefreshToken {
   readonly refreshToken: string
 }
 
-/** An email with its password. */
+/** An email address with its password. */
 export interface Credentials {
   readonly email: string
-  /** At least 8 characters, when it is set. */
+  /** A new password has 8 to 256 characters. */
   readonly password: string
 }
 
-/** What a mail is to do. */
+/** Options of a mail with a link. */
 export interface MailOptions {
   /**
-   * Where the link in the mail leads to, with a token in the fragment; `auth.redirectUrls` must allow
-   * it. Absent: to a page of the service.
+   * Where the link leads, with the token in the fragment. `auth.redirectUrls` must allow it. Default: a
+   * page of the service.
    */
   readonly redirectUrl?: string
 }
@@ -137,15 +137,15 @@ interface PasswordChange extends RefreshToken {
   readonly newPassword: string
 }
 
-/** Which open rooms to list. */
+/** Filter of a room list. */
 export interface RoomFilter {
   /** Only rooms of this mode. */
   readonly mode?: string
-  /** 1 to 100, 50 when absent. */
+  /** 1 to 100; default 50. */
   readonly limit?: number
 }
 
-/** The version of a save that is to be changed; 0: there must be none. */
+/** The expected version of a save; 0: it must not exist. */
 export interface SaveVersion {
   readonly ifVersion?: number
 }
@@ -156,13 +156,13 @@ const makeApi = (options: { readonly baseUrl: string; readonly key: string }) =>
     transformClient: (client) =>
       client.pipe(
         HttpClient.mapRequestEffect(authorize(options.key)),
-        // A page's request with headers that CORS does not allow would not be sent.
+        // CORS does not allow tracing headers: the browser would block the request.
         HttpClient.transform(Effect.provideService(HttpClient.TracerPropagationEnabled, false))
       ),
     transformResponse: Effect.mapError(toServiceError)
   })
 
-/** Who a player is: how it signs in, and what is known of it. */
+/** Requests about sign-in and the player's account. */
 const identityRequests = (api: Effect.Success<ReturnType<typeof makeApi>>) => ({
   signUp: (payload: Credentials & Profile & MailOptions) =>
     mapErrors(api.email.signup({ payload })),
@@ -195,7 +195,7 @@ const identityRequests = (api: Effect.Success<ReturnType<typeof makeApi>>) => ({
   chooseNews: (optIn: boolean) => mapErrors(api.news.choose({ payload: { optIn } }))
 })
 
-/** The requests of the interface, as effects. */
+/** Makes the requests of the API, as effects. */
 export const makeHttp = Effect.fnUntraced(function* (options: {
   readonly baseUrl: string
   readonly key: string
@@ -235,5 +235,5 @@ type Failure<Request> =
       ? E
       : never
 
-/** What the requests fail with. */
+/** Errors of the requests. */
 export type HttpFailure = Failure<Http[keyof Http]>

@@ -1,4 +1,4 @@
-/** How the signed-in player signs in (spec sections 3 and 4.1). */
+/** Sign-in methods of the signed-in player. */
 import { Effect } from "effect"
 import type { LinkedIdentity, Method } from "#rpc/identities"
 import type { Player } from "#rpc/players"
@@ -7,7 +7,7 @@ import type { Tokens } from "./tokens.ts"
 
 export interface Identities {
   /**
-   * The player's ways to sign in, the oldest first; a guest has none.
+   * Lists the player's sign-in methods, oldest first. A guest has none.
    *
    * @example
    * for (const { provider, email } of await client.identities.list()) addRow(provider, email)
@@ -15,8 +15,8 @@ export interface Identities {
   list(): Promise<ReadonlyArray<LinkedIdentity>>
 
   /**
-   * Takes a way to sign in away, and signs the player out on every other device. Rejects with
-   * `last_login_method` when no other would be left.
+   * Removes a sign-in method, and signs the player out on every other device. Rejects with
+   * `last_login_method` if it is the only one.
    *
    * @example
    * const player = await client.identities.unlink("discord")

@@ -1,6 +1,6 @@
 /**
- * The channel behind {@link Channel}: applies the service's events to the view, tells the listeners,
- * and turns what a member does into frames.
+ * Implementation of {@link Channel}: applies events to the view, calls the listeners, and sends the
+ * member's actions as frames.
  */
 import {
   type ChannelEvent,
@@ -85,7 +85,7 @@ export class LiveChannel implements Channel {
       this.emit("warn", {
         t: "warn",
         code: "not_in_channel",
-        message: "The message came too late."
+        message: "The message was not sent: the channel is closed."
       })
     }
   }
@@ -99,7 +99,7 @@ export class LiveChannel implements Channel {
     this.end({ reason: "left" })
   }
 
-  /** An event of this channel has come. */
+  /** Handles an event of this channel. */
   receive(event: ChannelEvent): void {
     if (this.#closed !== undefined) return
     const before = this.#view
@@ -109,7 +109,7 @@ export class LiveChannel implements Channel {
     if (event.t === "channel_closed") this.end({ reason: event.reason })
   }
 
-  /** The channel is over. */
+  /** Closes the channel for this client. */
   end(closed: ChannelClosed): void {
     if (this.#closed !== undefined) return
     this.#closed = closed
@@ -121,7 +121,7 @@ export class LiveChannel implements Channel {
     this.#emitter.emit(name, event)
   }
 
-  /** Whoever awaited the channel has had the time to listen. */
+  /** Delivers the buffered events to the listeners. */
   flush(): void {
     this.#emitter.flush()
   }

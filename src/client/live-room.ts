@@ -1,6 +1,6 @@
 /**
- * The room behind {@link Room}: applies the service's events to the view, tells the listeners, and
- * turns what a member does into frames.
+ * Implementation of {@link Room}: applies events to the view, calls the listeners, and sends the
+ * member's actions as frames.
  */
 import type { Effect } from "effect"
 import { NotInRoom } from "#rpc/errors/codes"
@@ -30,7 +30,7 @@ import type {
   ServiceEvents
 } from "./room.ts"
 
-/** What a room needs of the client. */
+/** The client's services that rooms and channels use. */
 export interface RoomHost {
   readonly connection: Connection
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
@@ -141,7 +141,7 @@ export class LiveRoom implements Room {
     this.end({ reason: "left" })
   }
 
-  /** An event of this room has come. */
+  /** Handles an event of this room. */
   receive(event: RoomEvent): void {
     if (this.#closed !== undefined) return
     const before = this.#view
@@ -152,19 +152,19 @@ export class LiveRoom implements Room {
     if (event.t === "player_left" && event.playerId === this.#myId) this.end({ reason: "removed" })
   }
 
-  /** The room is over. */
+  /** Closes the room for this client. */
   end(closed: RoomClosed): void {
     if (this.#closed !== undefined) return
     this.#closed = closed
     this.emit("closed", closed)
   }
 
-  /** Tells the listeners, once there can be some. */
+  /** Calls the listeners, or buffers the event until {@link LiveRoom.flush}. */
   emit<Name extends keyof RoomEvents>(name: Name, event: RoomEvents[Name]): void {
     this.#emitter.emit(name, event)
   }
 
-  /** Who awaited the room has had the time to listen. */
+  /** Delivers the buffered events to the listeners. */
   flush(): void {
     this.#emitter.flush()
   }
@@ -172,7 +172,11 @@ export class LiveRoom implements Room {
   #notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
     if (this.#closed === undefined) this.#host.connection.notify(frame, payload)
     else
-      this.emit("warn", { t: "warn", code: "not_in_room", message: `${frame._tag} came too late.` })
+      this.emit("warn", {
+        t: "warn",
+        code: "not_in_room",
+        message: `${frame._tag} was not sent: the room is closed.`
+      })
   }
 
   #request<R extends Frame>(frame: R, payload: FramePayload<R>): Promise<FrameData<R>> {

@@ -1,11 +1,11 @@
-/** News by mail: whether a sign-up screen may ask, and what the player has chosen (spec section 2.2). */
+/** Consent to news by mail: whether a sign-up screen may ask, and the player's choice. */
 import { Effect } from "effect"
 import type { Http } from "./http.ts"
 import type { Tokens } from "./tokens.ts"
 
 export interface News {
   /**
-   * May a sign-up screen ask whether the player wants news? It needs no player.
+   * Whether a sign-up screen may ask for consent to news. Needs no player.
    *
    * @example
    * optInBox.hidden = !(await client.news.enabled())
@@ -13,7 +13,7 @@ export interface News {
   enabled(): Promise<boolean>
 
   /**
-   * Stores the choice. Answers what is stored, which is false where the player may not be asked.
+   * Stores the choice and returns the stored one: always false if the player may not be asked.
    *
    * @example
    * await client.news.choose(optInBox.checked)

@@ -1,16 +1,19 @@
 /**
- * What comes back to a page in its address: sign-in codes of providers and tokens of mailed links
- * (spec sections 4.1 and 5, rule 9). They are read once and taken out of the address, so that they do
- * not stay in the history. Nothing is imported here: the page that a popup returns to needs no more.
+ * Values that come back in the page's address: sign-in codes of providers and tokens of mail links. The
+ * client reads them once and removes them from the address, so that they do not stay in the history.
+ * This module imports nothing: a popup's callback page needs no more.
  */
 
-/** The query parameter by which the page that a popup returns to knows its popup. */
+/** The query parameter that identifies the popup to its callback page. */
 export const popupParameter = "svc_popup"
 
-/** Where the answer goes when the provider's pages have cut the popup off from its opener. */
+/**
+ * The broadcast channel for the response, when the provider's pages have cut the popup off from its
+ * opener.
+ */
 export const channelName = (popup: string): string => `${popupParameter}:${popup}`
 
-/** Takes a text out of the fragment of the page's address; null when it is not there. */
+/** Removes a parameter from the fragment of the page's address and returns it, or null. */
 export const takeFragment = (name: string): string | null => {
   const url = new URL(location.href)
   const text = new URLSearchParams(url.hash.slice(1)).get(name)
@@ -21,13 +24,13 @@ export const takeFragment = (name: string): string | null => {
   return text
 }
 
-/** How a provider answered: by a sign-in code, or by what has gone wrong. */
+/** The provider's response: a sign-in code or an error. */
 export interface ProviderResponse {
   readonly code: string | null
   readonly error: string | null
 }
 
-/** Takes a provider's answer out of the address; null when there is none. */
+/** Removes a provider's response from the page's address and returns it, or null. */
 export const takeResponse = (): ProviderResponse | null => {
   const code = takeFragment("svc_code")
   const error = code === null ? takeFragment("svc_error") : null
@@ -35,9 +38,9 @@ export const takeResponse = (): ProviderResponse | null => {
 }
 
 /**
- * For the page that a popup returns to: hands the provider's answer to the page that opened the popup
- * and closes it. False when this is no such return. Call it first on that page; `client.oauth.result()`
- * does so too.
+ * For the callback page of a popup: passes the provider's response to the opener and closes the popup.
+ * Returns false on any other page. Call it first on the callback page, unless you call
+ * `client.oauth.result()`, which includes it.
  *
  * @example
  * if (returnToOpener()) document.body.textContent = "You are signed in. You may close this window."

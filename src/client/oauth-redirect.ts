@@ -1,6 +1,6 @@
 /**
- * A visit to a provider's pages and the way back (spec section 5, rule 9): in a popup, or by leaving
- * this page. Ends with the code and the verifier that make a session.
+ * The browser part of an OAuth sign-in, in a popup or by a redirect of the page. Returns the code and
+ * verifier for the exchange.
  */
 import { Effect, Schema } from "effect"
 import { IdentityAlreadyLinked } from "#rpc/errors/codes"
@@ -11,55 +11,56 @@ import { type ProviderResponse, returnToOpener, takeResponse } from "./oauth-cal
 import { randomText } from "./pkce.ts"
 import { openPopup } from "./popup.ts"
 
+/** How the browser shows the provider's pages. */
 export interface ProviderOptions {
   /**
-   * `popup` keeps the page; `redirect` leaves it and comes back, where `oauth.result()` has the
-   * result. A popup by default, but in the in-app browser of X, which shows none.
+   * `popup` keeps the page. `redirect` leaves it; after the return, `oauth.result()` has the result.
+   * Default: `popup`, except in the in-app browser of X, which has no popups.
    */
   readonly mode?: SignInMode
   /**
-   * Where the provider returns to, by default this page; `auth.redirectUrls` must allow it, and it
-   * must call `oauth.result()` or `returnToOpener()`. For a popup it is of this page's origin.
+   * Where the provider returns; default: this page. `auth.redirectUrls` must allow it, and it must call
+   * `oauth.result()` or `returnToOpener()`. For a popup it must have this page's origin.
    */
   readonly redirectUrl?: string
 }
 
-/** What a visit needs to begin. */
+/** The input of an authorization. */
 export interface AuthorizationRequest {
   readonly provider: Provider
   readonly redirectUrl: string
   readonly mode: SignInMode
-  /** For the signed-in player. */
+  /** Whether to link the identity to the signed-in player. */
   readonly link: boolean
 }
 
-/** The address of the provider; `verifier` stays here. */
+/** The provider's URL, and the PKCE verifier, which stays on this device. */
 export interface Authorization {
   readonly url: string
   readonly verifier: string
 }
 
-/** What makes a session. */
+/** The input of the exchange. */
 export interface SignInCode {
   readonly code: string
   readonly verifier: string
 }
 
-/** The in-app browser of X shows no popups. */
+/** User agents of in-app browsers that show no popups: X on Android and iOS. */
 const appsWithoutPopups = /Twitter(?:Android| for i)/
 
-/** A visit that came to nothing. */
+/** How the browser part of a sign-in fails. */
 type SignInFailed = OAuthFailed | IdentityAlreadyLinked
 
 const isSignInError = Schema.is(SignInError)
 
-/** What the service finds out on the way back is the same error as at the exchange. */
+/** Errors that the callback finds are the same as those of the exchange. */
 const signInFailed = (reason: string): SignInFailed =>
   reason === "identity_already_linked"
     ? new IdentityAlreadyLinked()
     : new OAuthFailed({
         reason: isSignInError(reason) ? reason : "provider_error",
-        message: `The sign-in has come to nothing: ${reason}`
+        message: `Sign-in failed: ${reason}`
       })
 
 const codeOf = ({ code, error }: ProviderResponse, verifier: string | null) =>
@@ -78,14 +79,18 @@ const redirect = (url: string): Effect.Effect<never, SignInFailed> =>
     return Effect.sync(() => window.removeEventListener("pageshow", shown))
   })
 
-/** `name` is where the verifier waits in `sessionStorage` while the page is away. */
+/**
+ * Sends the player to the provider. `name` is the key of the verifier in `sessionStorage` during a
+ * redirect.
+ */
 export const requestCode = <E>(
   name: string,
   begin: (start: AuthorizationRequest) => Effect.Effect<Authorization, E>,
   start: Pick<AuthorizationRequest, "provider" | "link">,
   options: ProviderOptions
 ): Effect.Effect<SignInCode, E | SignInFailed | PopupClosed | TimedOut> => {
-  if (typeof document === "undefined") throw new TypeError("There is no page: use oauth.start().")
+  if (typeof document === "undefined")
+    throw new TypeError("This needs a browser page: use oauth.start() instead.")
   const { mode = appsWithoutPopups.test(navigator.userAgent) ? "redirect" : "popup" } = options
   const redirectUrl = new URL(options.redirectUrl ?? location.href, location.href)
   redirectUrl.hash = ""
@@ -111,8 +116,8 @@ export const requestCode = <E>(
 }
 
 /**
- * The code that has come back to this page; null when the page was opened otherwise. In a popup it goes
- * to the opener, and nothing comes of it here.
+ * Returns the code that came back to this page, or null. In a popup it passes the response to the
+ * opener and never returns.
  */
 export const receiveCode = (name: string): Effect.Effect<SignInCode | null, SignInFailed> =>
   Effect.suspend(() => {

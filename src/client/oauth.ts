@@ -1,7 +1,6 @@
 /**
- * Sign-in with Google, Discord, Apple and X (spec sections 4.1 and 5, rule 9): in a popup or by leaving
- * the page, with PKCE; for apps with a browser of their own, in its two steps; and with the id tokens
- * that devices give.
+ * Sign-in with Google, Discord, Apple and X: with PKCE in a popup or by redirect, in two steps for apps
+ * that open their own browser, and with id tokens of devices.
  */
 import { Effect } from "effect"
 import type { Provider } from "#rpc/identities"
@@ -19,23 +18,25 @@ import {
 import { makeProofKey } from "./pkce.ts"
 import type { Tokens } from "./tokens.ts"
 
-/** Who was signed in, by whom; `linked`: the provider was added to the player that was signed in. */
+/** The result of a sign-in. `linked`: the identity was added to the player that was signed in. */
 export interface ProviderSignIn {
   readonly player: Player
   readonly provider: Provider
   readonly linked: boolean
 }
 
-/** Where a sign-in outside of this page returns to; whether for the signed-in player. */
+/** `redirectUrl`: where the provider returns. `link`: for the signed-in player. */
 export interface StartOptions {
   readonly redirectUrl: string
   readonly link?: boolean
 }
 
+/** Sign-in with external providers. */
 export interface OAuth {
   /**
-   * Signs in as the player of a provider's account, a new one if there is none, whoever was signed in
-   * before. Call it right from a click. Rejects with `popup_blocked`, `popup_closed` or `oauth_failed`.
+   * Signs in as the player of a provider's account, replacing the current session. An unknown account
+   * creates a player. Call it in a click handler, or the browser blocks the popup. Rejects with
+   * `popup_blocked`, `popup_closed` or `oauth_failed`.
    *
    * @example
    * button.onclick = async () => show(await client.oauth.signIn("google"))
@@ -43,8 +44,9 @@ export interface OAuth {
   signIn(provider: Provider, options?: ProviderOptions): Promise<ProviderSignIn>
 
   /**
-   * Adds a provider's account to the signed-in player: a guest becomes permanent and keeps all its
-   * data. Rejects as {@link OAuth.signIn}, and with `identity_already_linked` when it is another player's.
+   * Adds a provider's account to the signed-in player. A guest becomes permanent and keeps its data.
+   * Rejects like {@link OAuth.signIn}, and with `identity_already_linked` if the account is another
+   * player's.
    *
    * @example
    * button.onclick = () => client.oauth.link("discord")
@@ -52,9 +54,9 @@ export interface OAuth {
   link(provider: Provider, options?: ProviderOptions): Promise<ProviderSignIn>
 
   /**
-   * The result of a sign-in that has left the page; null when the page was opened otherwise. Call it
-   * on every start of the page. In a popup it hands the result over, closes the popup and stays
-   * pending.
+   * Returns the result of a redirect sign-in, or null if the page was opened in another way. Call it on
+   * every page load. In a popup it passes the response to the opener, closes the popup and never
+   * resolves.
    *
    * @example
    * const signedIn = await client.oauth.result()
@@ -63,7 +65,7 @@ export interface OAuth {
   result(): Promise<ProviderSignIn | null>
 
   /**
-   * Begins a sign-in outside of this page, say in the system's browser: open `url`, and keep
+   * Starts a sign-in outside of this page, for example in the system's browser. Open `url`, and keep
    * `verifier` for {@link OAuth.exchange}.
    *
    * @example
@@ -72,7 +74,7 @@ export interface OAuth {
   start(provider: Provider, options: StartOptions): Promise<Authorization>
 
   /**
-   * Ends it with the `svc_code` that came back in the fragment, within a minute and once. Rejects with
+   * Completes it with the `svc_code` of the fragment. A code works once, for a minute. Rejects with
    * `invalid_code`, `identity_already_linked` or `player_banned`.
    *
    * @example
@@ -81,8 +83,9 @@ export interface OAuth {
   exchange(code: string, verifier: string): Promise<ProviderSignIn>
 
   /**
-   * Signs in, or with `link` adds to the signed-in player, with the id token that Apple or Google
-   * gave to the app. `nonce` is the raw text whose SHA-256 the app gave them.
+   * Signs in with the id token that Apple or Google gave to the app; with `link`, adds the account to the
+   * signed-in player. `nonce` is the raw text whose SHA-256 the app gave to the provider. Rejects with
+   * `invalid_token` or `identity_already_linked`.
    *
    * @example
    * await client.oauth.native("apple", { idToken, nonce, platform: "ios", link: true })
@@ -98,7 +101,7 @@ const resultOf = ({ linked, player, provider }: ProviderSession): ProviderSignIn
 
 type Run = <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
 
-/** `name` is that of the session in the storage. */
+/** `name` is the key of the session in the storage. */
 export const makeOAuth = (http: Http, tokens: Tokens, run: Run, name: string): OAuth => {
   const pending = `${name}:oauth`
 
@@ -115,14 +118,14 @@ export const makeOAuth = (http: Http, tokens: Tokens, run: Run, name: string): O
 
   const exchange = (code: SignInCode) => Effect.map(tokens.signIn(http.exchange(code)), resultOf)
 
-  // Not an effect as a whole: a window opens only in the turn of the click.
+  // Async instead of an effect: the popup must open synchronously in the click handler.
   const signIn = async (provider: Provider, options: ProviderOptions, link: boolean) =>
     run(Effect.flatMap(requestCode(pending, authorize, { provider, link }, options), exchange))
 
   const result = Effect.flatMap(receiveCode(pending), (code) =>
     code === null ? Effect.succeed(null) : exchange(code)
   )
-  // The address tells once; whoever asks again on this page gets the same.
+  // The address holds the response once, so later calls on this page return the cached result.
   let cachedResult: Promise<ProviderSignIn | null> | undefined
 
   return {

@@ -1,19 +1,19 @@
 /**
- * Calls that wait for their replies, by `rid` (decisions 3.6.2). Each is settled once: by its reply,
- * by the end of the connection, or by nobody because its caller gave up.
+ * Calls that wait for their replies, by `rid`. Each is settled once, by its reply or by the end of the
+ * connection, unless its caller gave up.
  */
 import type { Reply } from "#rpc/realtime"
 
-/** Told the reply, or undefined when the connection ended before it came. */
+/** Receives the reply, or undefined when the connection ended first. */
 export type Settle = (reply: Reply | undefined) => void
 
 export interface PendingReplies {
-  /** Waits for the reply to a new `rid`, and answers the `rid`. */
+  /** Registers a call and returns its new `rid`. */
   readonly add: (settle: Settle) => string
-  /** The caller gave up: a late reply is not heard. */
+  /** The caller gave up: ignores a late reply. */
   readonly forget: (rid: string) => void
   readonly settle: (reply: Reply) => void
-  /** The connection ended: no reply will come. */
+  /** The connection ended: settles every call without a reply. */
   readonly end: () => void
 }
 

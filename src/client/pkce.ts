@@ -1,18 +1,18 @@
-/** Proof keys for code exchange (RFC 7636), S256 only: who began a sign-in is who ends it. */
+/** Proof Key for Code Exchange (RFC 7636, S256): only the client that started a sign-in can complete it. */
 import * as Base64Url from "effect/encoding/Base64Url"
 
 export interface ProofKey {
-  /** Stays here until the exchange: 43 characters of base64url. */
+  /** Stays on this device until the exchange: 43 characters of base64url. */
   readonly verifier: string
-  /** Goes with the start: the SHA-256 of the verifier's text. */
+  /** Sent at start: the SHA-256 of the verifier. */
   readonly challenge: string
 }
 
-/** Pages that are neither https nor localhost have no Web Crypto. */
+/** Makes a key pair. Throws on pages that are neither https nor localhost, which have no Web Crypto. */
 export const makeProofKey = async (): Promise<ProofKey> => {
   const { crypto } = globalThis
   if (crypto?.subtle === undefined) {
-    throw new TypeError("Sign-in with a provider needs a page of https or localhost.")
+    throw new TypeError("Sign-in with a provider needs a page on https or localhost.")
   }
   const verifier = randomText()
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier))

@@ -1,4 +1,4 @@
-/** The signed-in player's own account (spec section 4.1). */
+/** The account of the signed-in player. */
 import { Effect } from "effect"
 import type { PlayerExport } from "#rpc/player-data"
 import type { Player } from "#rpc/players"
@@ -7,7 +7,7 @@ import type { Tokens } from "./tokens.ts"
 
 export interface Players {
   /**
-   * The signed-in player, as the service knows it now.
+   * Returns the signed-in player, as stored by the service.
    *
    * @example
    * const { id, displayName, isGuest } = await client.players.me()
@@ -15,7 +15,7 @@ export interface Players {
   me(): Promise<Player>
 
   /**
-   * Renames the signed-in player.
+   * Renames the signed-in player; 1 to 32 characters. Returns the player.
    *
    * @example
    * await client.players.update({ displayName: "Countess" })
@@ -23,7 +23,7 @@ export interface Players {
   update(changes: Required<Profile>): Promise<Player>
 
   /**
-   * Everything that is stored about the player.
+   * Exports everything that the service stores about the player, as one JSON object.
    *
    * @example
    * download(JSON.stringify(await client.players.export(), null, 2))
@@ -31,8 +31,8 @@ export interface Players {
   export(): Promise<PlayerExport>
 
   /**
-   * Deletes the player and everything that is stored about it, for good. A player with an email gives
-   * its password, else it rejects with `invalid_credentials`; any other is proved by its session.
+   * Deletes the player and everything stored about it, permanently. A player with an email must confirm
+   * with the password, or the call rejects with `invalid_credentials`. For others the session suffices.
    *
    * @example
    * await client.players.delete({ password })

@@ -1,30 +1,31 @@
 /**
- * A window for a provider's pages, and what comes back from it: a message of the page that it returns
- * to, which is of this page's origin (see `return.ts`). Providers may cut the window off from its opener
- * (Cross-Origin-Opener-Policy): it then looks closed while it is not, and answers over a channel.
+ * A popup for a provider's pages. Its callback page, on this page's origin, sends the response as a
+ * message (see `oauth-callback.ts`). Providers may cut the popup off from its opener
+ * (Cross-Origin-Opener-Policy). It then looks closed although it is open, and the response comes over a
+ * broadcast channel.
  */
 import { Effect, Option, Schedule, Schema } from "effect"
 import { PopupBlocked, PopupClosed, TimedOut } from "./errors.ts"
 import { channelName, popupParameter, type ProviderResponse } from "./oauth-callback.ts"
 
 export interface Popup {
-  /** The address to return to, which tells the page there of its popup. */
+  /** The callback URL, with the popup's id. */
   readonly returnTo: string
-  /** Shows the provider, and waits for its answer. */
+  /** Shows the provider's page and waits for its response. */
   readonly show: (url: string) => Effect.Effect<ProviderResponse, PopupClosed | TimedOut>
   readonly close: () => void
 }
 
-/** As long as the service waits for a provider. */
+/** The service waits as long for a provider. */
 const signInTimeout = "10 minutes"
 
 const features = "popup,width=500,height=700"
 
-/** Opens the window; at once, since browsers let it open for a click only. */
+/** Opens the popup. Call it synchronously in a click handler: browsers block it otherwise. */
 export const openPopup = (id: string, redirectUrl: URL): Popup => {
   const opened = window.open("", "_blank", features)
   if (opened === null) {
-    throw new PopupBlocked({ message: "The browser did not let the sign-in window open." })
+    throw new PopupBlocked({ message: "The browser blocked the sign-in popup." })
   }
   const url = new URL(redirectUrl)
   url.searchParams.set(popupParameter, id)
@@ -36,7 +37,9 @@ export const openPopup = (id: string, redirectUrl: URL): Popup => {
       Effect.timeoutOrElse({
         duration: signInTimeout,
         orElse: () =>
-          Effect.fail(new TimedOut({ message: `Not signed in within ${signInTimeout}.` }))
+          Effect.fail(
+            new TimedOut({ message: `The sign-in was not completed within ${signInTimeout}.` })
+          )
       })
     )
   return { returnTo: url.href, show, close: () => opened.close() }
@@ -68,12 +71,15 @@ const awaitResponse = (id: string): Effect.Effect<ProviderResponse> => {
 }
 
 /**
- * The window is closed, and the player is back here: while it is elsewhere, the window may be one that
- * was cut off. The answer of a window that closes itself may still be on its way.
+ * Fails when the popup is closed and this page has the focus. Without the focus, the popup may only
+ * look closed. Waits one more second, because the response of a popup that closes itself may still
+ * arrive.
  */
 const awaitClose = (opened: Window): Effect.Effect<never, PopupClosed> =>
   Effect.sync(() => opened.closed && document.hasFocus()).pipe(
     Effect.repeat({ until: (gone) => gone, schedule: Schedule.spaced("500 millis") }),
     Effect.andThen(Effect.sleep("1 second")),
-    Effect.andThen(Effect.fail(new PopupClosed({ message: "The sign-in window was closed." })))
+    Effect.andThen(
+      Effect.fail(new PopupClosed({ message: "The player closed the sign-in popup." }))
+    )
   )

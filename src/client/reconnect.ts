@@ -1,15 +1,15 @@
 /**
- * What follows a close of the socket (spec section 6, decisions 3.6.6 to 3.6.8). Pure: the code, the
- * number of failures in a row and a random number in, a decision out.
+ * Reconnect policy. Pure: maps the close code, the number of consecutive failures and a random number
+ * to a decision.
  */
 import { closeCodes } from "#rpc/realtime"
 
-/** Stay closed, or open again after `delayMillis`. */
+/** Stay closed, or reconnect after `delayMillis`. */
 export type AfterClose =
   | { readonly reconnect: false }
   | { readonly reconnect: true; readonly delayMillis: number }
 
-/** Closes after which a new connection would only be refused again, or would fight its successor. */
+/** Close codes after which a new connection would be refused again, or would replace its successor. */
 const finalCodes: ReadonlySet<number> = new Set([
   closeCodes.unauthorized,
   closeCodes.forbidden,
@@ -17,20 +17,20 @@ const finalCodes: ReadonlySet<number> = new Set([
   closeCodes.unsupported
 ])
 
-/** Closes that ask for the client's return: nothing is wrong, the first time. */
+/** Close codes that ask the client to return: the first reconnect needs no delay. */
 const immediateCodes: ReadonlySet<number> = new Set([closeCodes.draining, closeCodes.tokenExpired])
 
 const firstMillis = 500
 const maxMillis = 15_000
 const abuseMillis = 5000
 
-/** A connection that stood this long was sound, and failures are counted anew. */
+/** A connection that lasted this long resets the failure count. */
 export const stableMillis = 5000
 
 /**
- * Decides what follows a close. `failures` counts the closes in a row without a sound connection
- * between them, this one included; `random` is in [0, 1). The delay is spread over its whole range
- * (full jitter), so that the players of a lost node do not return as one.
+ * Decides what follows a close. `failures` counts consecutive closes without a stable connection,
+ * including this one. `random` is in [0, 1). Full jitter spreads the delay over its whole range, so
+ * that the players of a lost node do not return at once.
  */
 export const afterClose = (code: number, failures: number, random: number): AfterClose => {
   if (finalCodes.has(code)) return { reconnect: false }

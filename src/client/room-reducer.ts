@@ -1,11 +1,14 @@
 /**
- * The live view of a room: a snapshot, and each later event applied to it. Pure; every change makes
- * a new value, so `===` tells whether something changed. Events come in the room's one order, and a
- * snapshot replaces everything (spec sections 4.4 and 6).
+ * Reducer for the view of a room: a snapshot, and each later event applied to it. Pure. Every change
+ * makes a new object, so `===` detects changes. All members receive the events in the same order; a
+ * snapshot replaces the whole view.
  */
 import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 
-/** Null deletes a key. `fromEntries` defines own members only, so no key reaches a prototype. */
+/**
+ * Merges a patch; null deletes a key. `fromEntries` defines only own properties, so no key reaches a
+ * prototype.
+ */
 const merge = (members: JsonObject, patch: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries({ ...members, ...patch }).filter(([, value]) => value !== null))
 
@@ -21,7 +24,7 @@ const change = (
   players: room.players.map((player) => (player.id === playerId ? update(player) : player))
 })
 
-/** The room after an event. */
+/** Returns the room after an event. */
 export const applyEvent = (room: RoomSnapshot, event: RoomEvent): RoomSnapshot => {
   switch (event.t) {
     case "room_joined":

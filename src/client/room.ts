@@ -1,6 +1,6 @@
 /**
- * A room as its member sees it: the live view, the events, and what a member can do (spec sections
- * 4.4 and 6). It stays the same object while the connection comes and goes, until it is closed.
+ * A room as its member sees it: live view, events and actions. The object survives reconnects, until
+ * the room is closed.
  */
 import type { IceServers, IceTransportPolicy, signal } from "#rpc/peers"
 import type { Warn } from "#rpc/realtime"
@@ -8,89 +8,90 @@ import type { JsonObject, RoomEvent, RoomPlayer, RoomSnapshot, send } from "#rpc
 import type { Unsubscribe } from "./emitter.ts"
 import type { FrameData, FramePayload } from "./frames.ts"
 
-/** The events of the service by their names. */
+/** Events of the service, by name. */
 export type ServiceEvents = {
   readonly [T in RoomEvent["t"]]: Extract<RoomEvent, { readonly t: T }>
 }
 
-/** Why a room is over for this client. `code` is there when the connection ended it. */
+/** Why a room has ended for this client. `code` is present when the connection ended it. */
 export interface RoomClosed {
   /**
    * `left`, `removed`, the reason of `room_closed` (`empty`, `idle`, `feature_disabled`, `lost`), the
-   * error that kept the seat from being resumed (`resume_expired`), or the reason of the close.
+   * error of a failed resume (`resume_expired`), or the reason of the socket's close.
    */
   readonly reason: string
   readonly code?: number
 }
 
-/** What a room tells: every event of the service by its name, and what only the client knows. */
+/** Events of a room: those of the service by name, and those of the client. */
 export interface RoomEvents extends ServiceEvents {
-  /** The view has changed, whatever changed it; the room is as after the change. */
+  /** The view has changed. The room already shows the change. */
   readonly change: Room
-  /** The connection is lost and will be sought again; the seat is kept for a while. */
+  /** The connection is lost, and the client is reconnecting. The service keeps the seat (default 30 s). */
   readonly disconnected: { readonly code: number; readonly reason: string }
-  /** The seat is resumed; the view is up to date. */
+  /** The client has resumed its seat, and the view is up to date. */
   readonly reconnected: RoomSnapshot
-  /** The room is over for this client: nothing more comes, and every call fails. */
+  /** The room has ended for this client. No further events come, and every call fails. */
   readonly closed: RoomClosed
-  /** A message or change was not accepted, or something else should be known. */
+  /** The service refused a message or change, or the client could not send it. */
   readonly warn: Warn
 }
 
-/** Whom a message is for. */
+/** Recipients of a message. */
 export interface SendOptions {
-  /** Ids of up to 64 players; the own one may be among them. Everybody else when absent. */
+  /** Ids of up to 64 players, which may include the sender. Default: all other members. */
   readonly to?: ReadonlyArray<string>
 }
 
-/** The same changes as those of {@link Room}, as calls with a reply. */
+/** The changes of {@link Room} as calls with a reply. */
 export interface ConfirmedChanges {
-  /** Sends a message; `delivered` counts the players of `to` who got it. */
+  /** Sends a message; `delivered` counts the players of `to` who received it. */
   send(type: string, data?: unknown, options?: SendOptions): Promise<FrameData<typeof send>>
   /** Merges keys into the room's state. Rejects with `host_only` or `state_too_large`. */
   setState(patch: JsonObject): Promise<void>
-  /** Merges keys into the own player's state. Rejects with `state_too_large`. */
+  /** Merges keys into this player's state. Rejects with `state_too_large`. */
   setMyState(patch: JsonObject): Promise<void>
 }
 
-/** An `RTCConfiguration`, and until when (ISO 8601 UTC) its credentials are good. */
+/** An `RTCConfiguration`, and the expiry of its credentials (ISO 8601 UTC). */
 export interface RtcServers {
   readonly iceServers: Array<{ urls: Array<string>; username?: string; credential?: string }>
   readonly iceTransportPolicy: IceTransportPolicy
   readonly expiresAt: IceServers["expiresAt"]
 }
 
+/** A room in which the player has a seat. */
 export interface Room {
   readonly id: string
 
-  /** What others type to join: six letters and digits, or the code given to `create`. */
+  /** The code that others enter to join: six letters and digits, or the one given to `create`. */
   readonly code: string
 
   readonly mode: string
 
-  /** The room's shared state. Every change makes a new object; it is not for writing to. */
+  /** The room's shared state. Read-only: every change makes a new object. */
   readonly state: JsonObject
 
-  /** Those with a seat, the dropped ones too (`connected` is false), in the order they joined. */
+  /** Players with a seat, by join time. Disconnected ones have `connected: false`. */
   readonly players: ReadonlyArray<RoomPlayer>
 
-  /** The own player, while it has a seat. */
+  /** This client's player, while it has a seat. */
   readonly me: RoomPlayer | undefined
 
   readonly hostId: string | null
 
-  /** Is the own player the host? */
+  /** Whether this client's player is the host. */
   readonly isHost: boolean
 
-  /** Everything of the room at this moment, as a value of its own. */
+  /** The current view of the room, as an immutable object. */
   readonly snapshot: RoomSnapshot
 
-  /** Why the room is over, or undefined while it is not. */
+  /** Why the room has ended; undefined while it is open. */
   readonly closed: RoomClosed | undefined
 
   /**
-   * Listens to an event. The view is as after the event. Listeners added right after the room was
-   * awaited miss nothing.
+   * Adds a listener and returns a function that removes it. When a listener runs, the view already
+   * includes the event. Listeners added right after `await` receive every event since the join.
    *
    * @example
    * const room = await client.rooms.quickMatch("default")
@@ -105,9 +106,9 @@ export interface Room {
   ): Unsubscribe
 
   /**
-   * Sends a message to everybody else, or to exactly the players of `to`. It waits for nothing and
-   * may be called at the rate of the game (100 a second at most); while disconnected it is dropped.
-   * What goes wrong comes as `warn`. `type` has up to 64 characters, `data` up to 16 KiB of JSON.
+   * Sends a message to all other members, or only to the players of `to`, without a reply. Call it up
+   * to 100 times a second. While disconnected the message is dropped. Failures arrive as the event
+   * `warn`. `type` has up to 64 characters, `data` up to 16 KiB of JSON.
    *
    * @example
    * room.send("move", { x: 1, y: 2 })
@@ -116,8 +117,8 @@ export interface Room {
   send(type: string, data?: unknown, options?: SendOptions): void
 
   /**
-   * Merges top-level keys into the room's state; null deletes a key. It waits for nothing; the view
-   * changes when the change comes back in the room's one order, as it does for everybody.
+   * Merges top-level keys into the room's state, without a reply; null deletes a key. The view changes
+   * when the service sends the change to all members, in the same order for everyone.
    *
    * @example
    * room.setState({ round: 2, bonus: null })
@@ -125,7 +126,7 @@ export interface Room {
   setState(patch: JsonObject): void
 
   /**
-   * Merges top-level keys into the own player's state, for all to see; null deletes a key.
+   * Merges top-level keys into this player's state, which all members see; null deletes a key.
    *
    * @example
    * room.setMyState({ ready: true })
@@ -133,7 +134,7 @@ export interface Room {
   setMyState(patch: JsonObject): void
 
   /**
-   * The same changes as calls with a reply each: they reject when the service refuses.
+   * The same changes as calls with a reply, which reject when the service refuses.
    *
    * @example
    * const { delivered } = await room.confirmed.send("trade", { item: 7 }, { to: [friend.id] })
@@ -142,20 +143,20 @@ export interface Room {
   readonly confirmed: ConfirmedChanges
 
   /**
-   * Peer-to-peer rooms: a step of the WebRTC set-up for one other member, who hears it as the event
-   * `signal`. Rejects with `p2p_only` or `player_not_in_room`; `delivered` is 0 while the other is
-   * away.
+   * Peer-to-peer rooms: sends a WebRTC signal to one other member, who receives the event `signal`.
+   * Rejects with `p2p_only` or `player_not_in_room`. `delivered` is 0 while the other member is
+   * disconnected.
    *
    * @example
    * peer.onicecandidate = ({ candidate }) =>
    *   candidate && room.signal({ to: friend.id, kind: "candidate", data: candidate.toJSON() })
-   * room.on("signal", ({ from, kind, data }) => peers.get(from).take(kind, data))
+   * room.on("signal", ({ from, kind, data }) => peers.get(from).onSignal(kind, data))
    */
   signal(step: FramePayload<typeof signal>): Promise<FrameData<typeof signal>>
 
   /**
-   * Peer-to-peer rooms: the STUN and TURN servers, with credentials for an hour. Rejects with
-   * `turn_unavailable` where a relay is needed and none is configured.
+   * Peer-to-peer rooms: returns the STUN and TURN servers, with credentials for an hour. Rejects with
+   * `turn_unavailable` if this player needs a relay and the service has none.
    *
    * @example
    * const peer = new RTCPeerConnection(await room.iceServers())
@@ -163,8 +164,7 @@ export interface Room {
   iceServers(): Promise<RtcServers>
 
   /**
-   * Closes the room to newcomers, or opens it again. Rejects with `host_only` for others than the
-   * host.
+   * Locks the room to new players, or unlocks it. Only the host may do so; others get `host_only`.
    *
    * @example
    * await room.lock() // and room.lock(false) opens it
@@ -172,7 +172,7 @@ export interface Room {
   lock(locked?: boolean): Promise<void>
 
   /**
-   * Gives the seat up. The room is over for this client, with reason `left`.
+   * Gives up the seat, which closes the room for this client with reason `left`.
    *
    * @example
    * await room.leave()

@@ -1,6 +1,6 @@
 /**
- * Rooms and matchmaking (spec section 4.4): listing, entering, and the one room that the player sits
- * in, which is resumed after a drop without the game's doing.
+ * Rooms and matchmaking: listing, joining, and the player's current room. The client resumes its seat
+ * after a disconnect.
  */
 import { Effect, Schedule } from "effect"
 import { MatchCancelled } from "#rpc/errors/codes"
@@ -16,15 +16,16 @@ import { LiveRoom, type RoomHost } from "./live-room.ts"
 import type { Room } from "./room.ts"
 import type { Closed } from "./socket.ts"
 
-/** How to wait for a match. */
+/** Options of a matchmaking call. */
 export interface QuickMatchOptions {
-  /** Aborting it cancels the wait. */
+  /** Aborting it cancels the ticket. */
   readonly signal?: AbortSignal
 }
 
+/** Rooms and matchmaking. */
 export interface Rooms {
   /**
-   * The room the player sits in, or null.
+   * The room in which the player has a seat, or null.
    *
    * @example
    * client.rooms.current?.send("chat", "hello")
@@ -32,7 +33,8 @@ export interface Rooms {
   readonly current: Room | null
 
   /**
-   * Open public rooms with a free seat, newest first, at most a second old. Needs no player.
+   * Lists open public rooms with a free seat, newest first. The list is at most a second old. Needs no
+   * player.
    *
    * @example
    * const rooms = await client.rooms.list({ mode: "default" })
@@ -40,7 +42,7 @@ export interface Rooms {
   list(filter?: RoomFilter): Promise<ReadonlyArray<PublicRoom>>
 
   /**
-   * Opens a room and takes its first seat, as host. Rejects with `mode_not_found`, `code_taken` or
+   * Opens a room and joins it as its host. Rejects with `mode_not_found`, `code_taken` or
    * `already_in_room`.
    *
    * @example
@@ -50,7 +52,7 @@ export interface Rooms {
   create(room: FramePayload<typeof create>): Promise<Room>
 
   /**
-   * Takes a seat in the room of a code or an id. Rejects with `room_not_found`, `room_full`,
+   * Joins a room by its code or id. Rejects with `room_not_found`, `room_full`,
    * `room_locked` or `already_in_room`.
    *
    * @example
@@ -59,8 +61,9 @@ export interface Rooms {
   join(room: FramePayload<typeof join>): Promise<Room>
 
   /**
-   * Waits for a match, for as long as it takes; a lost connection does not end the wait. Aborting
-   * the signal rejects with `match_cancelled`, unless a match had been made by then.
+   * Waits for a match without a timeout, even across reconnects. Aborting the signal rejects with
+   * `match_cancelled`, unless the match was already made. Rejects with `mode_not_found`,
+   * `already_in_room` or `already_matching`.
    *
    * @example
    * const waiting = new AbortController()
@@ -70,8 +73,7 @@ export interface Rooms {
   quickMatch(mode: string, options?: QuickMatchOptions): Promise<Room>
 
   /**
-   * Returns to the seat that is kept for the player, say after the page was loaded anew. Null when
-   * none is kept.
+   * Returns to the player's reserved seat, for example after a page reload. Null if no seat is reserved.
    *
    * @example
    * const room = (await client.rooms.resume()) ?? (await client.rooms.quickMatch("default"))
@@ -79,7 +81,7 @@ export interface Rooms {
   resume(): Promise<Room | null>
 }
 
-/** While a room moves to another machine its seat cannot be resumed; that takes a moment. */
+/** A room that moves to another runner cannot be resumed for a moment. */
 const resumeRetry = Schedule.exponential("250 millis")
 const resumeTimeout = "20 seconds"
 const resumableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
@@ -151,7 +153,7 @@ export class LiveRooms implements Rooms {
     }
   }
 
-  /** The service has told something. */
+  /** Handles an event of the service. */
   receive(event: ServerEvent): void {
     if (event.t === "welcome") return
     const room = this.#activeRoom
@@ -163,8 +165,8 @@ export class LiveRooms implements Rooms {
   }
 
   /**
-   * An event could not be read: its service is newer. If it was about the room, the view is made
-   * whole by a new snapshot, which comes to a member that joins again.
+   * Handles an event that this client version cannot decode. For a room event it joins again, because
+   * the service then sends a snapshot that completes the view.
    */
   resync(type: string | undefined): void {
     const room = this.#activeRoom
@@ -182,12 +184,12 @@ export class LiveRooms implements Rooms {
     void run(joined)
   }
 
-  /** A socket stands again: the seat is resumed on it before anything else. */
+  /** Runs when a socket is authenticated: resumes the seat before any waiting call. */
   welcomed(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const room = this.#activeRoom
       if (room === undefined) return Effect.void
-      const timedOut = new TimedOut({ message: "The room did not answer." })
+      const timedOut = new TimedOut({ message: "Failed to resume the seat in time." })
       return this.#host.connection.transport.call(resume, { roomId: room.id }).pipe(
         Effect.retry({ schedule: resumeRetry, while: ({ _tag }) => resumableErrors.has(_tag) }),
         Effect.timeoutOrElse({ duration: resumeTimeout, orElse: () => Effect.fail(timedOut) }),
@@ -202,7 +204,7 @@ export class LiveRooms implements Rooms {
     })
   }
 
-  /** The connection has changed. */
+  /** Handles a change of the connection's status. */
   status(status: ConnectionStatus, closed: Closed | undefined): void {
     const room = this.#activeRoom
     if (status === "closed") return room?.end(closed ?? { reason: "closed" })
@@ -221,25 +223,25 @@ export class LiveRooms implements Rooms {
 
   async #enter<E>(entered: Effect.Effect<RoomRef, E>): Promise<Room> {
     const { roomId } = await this.#host.run(entered)
-    // The snapshot has come before the reply (spec section 6).
+    // The service sends the snapshot before the reply.
     const room = this.#room
     if (room?.id !== roomId) {
-      const message = "The snapshot of the room did not come."
+      const message = "Failed to join the room: the reply came without a snapshot."
       throw new ServiceError({ code: "unreadable_reply", message })
     }
     this.#scheduleFlush(room)
     return room
   }
 
-  /** What has come meanwhile is told once the code that gets the room has had its turn to listen. */
+  /** Delivers buffered events after the caller's code could add listeners. */
   #scheduleFlush(room: LiveRoom): void {
     setTimeout(() => room.flush(), 0)
   }
 
-  /** A lost connection loses the ticket: it is asked for again, and what it had found is resumed. */
+  /** Waits for a match. A disconnect loses the ticket: asks again, and resumes a seat it had found. */
   #match(mode: string, again: boolean): Effect.Effect<RoomRef, MatchError> {
     const { connection } = this.#host
-    return connection.request(quickMatch, { mode }, { patient: true }).pipe(
+    return connection.request(quickMatch, { mode }, { untimed: true }).pipe(
       Effect.catch((error): Effect.Effect<RoomRef, MatchError> => {
         const lost = error._tag === "disconnected" && connection.status === "connecting"
         if (lost) return this.#match(mode, true)
@@ -250,7 +252,7 @@ export class LiveRooms implements Rooms {
     )
   }
 
-  /** Fails when the wait is cancelled; when the match was made first, its reply decides. */
+  /** Fails when the signal cancels the ticket. If the match was made first, never completes. */
   #cancelOn(signal: AbortSignal): Effect.Effect<never, MatchCancelled> {
     const { connection } = this.#host
     const cancelled = Effect.fail(new MatchCancelled())

@@ -1,4 +1,4 @@
-/** The signed-in player's cloud saves (spec section 4.3). */
+/** Cloud saves of the signed-in player. */
 import { Effect, type Schema } from "effect"
 import type { Save, SaveItem } from "#rpc/saves"
 import type { Http, SaveVersion } from "./http.ts"
@@ -6,7 +6,7 @@ import type { Tokens } from "./tokens.ts"
 
 export interface Saves {
   /**
-   * The player's saves without their data, the one written last first.
+   * Lists the player's saves without their data, newest first. `size` is in bytes.
    *
    * @example
    * for (const { key, updatedAt } of await client.saves.list()) addSlot(key, updatedAt)
@@ -14,7 +14,7 @@ export interface Saves {
   list(): Promise<ReadonlyArray<SaveItem>>
 
   /**
-   * A save; null when there is none.
+   * Reads a save; null if there is none.
    *
    * @example
    * const save = await client.saves.get("slot-1")
@@ -23,8 +23,9 @@ export interface Saves {
   get(key: string): Promise<Save | null>
 
   /**
-   * Writes a save of up to 1 MiB of JSON. With `ifVersion` it rejects with `version_conflict` when
-   * somebody else (another device) has written since that version; 0 means that there must be none.
+   * Writes a save of up to 1 MiB of JSON and returns its new version. With `ifVersion` it rejects with
+   * `version_conflict` if another device has written since that version; 0 means that the save must not
+   * exist. Rejects with `save_too_large` or `too_many_saves`.
    *
    * @example
    * try {
@@ -37,7 +38,8 @@ export interface Saves {
   put(key: string, data: Schema.Json, options?: SaveVersion): Promise<SaveItem>
 
   /**
-   * Deletes a save, if it still has the version that is given; rejects with `save_not_found`.
+   * Deletes a save, with `ifVersion` only at that version. Rejects with `save_not_found` or
+   * `version_conflict`.
    *
    * @example
    * await client.saves.delete("slot-1")

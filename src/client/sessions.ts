@@ -1,4 +1,4 @@
-/** Sign-in (spec sections 4.1 and 5): guests, the session that stays, and its end. */
+/** Sessions of the player: guest sign-in, the stored session and sign-out. */
 import { Effect } from "effect"
 import type { Sanction } from "#rpc/appeals"
 import type { Player } from "#rpc/players"
@@ -7,12 +7,12 @@ import type { Http, Profile } from "./http.ts"
 import type { Tokens } from "./tokens.ts"
 
 export interface Sessions {
-  /** The signed-in player as last heard of; null before `resume`, `ensure` or the first call. */
+  /** The signed-in player as last received; null before `resume`, `ensure` or the first call. */
   readonly player: Player | null
 
   /**
-   * Signs in as a new guest, whoever was signed in before. To keep one guest for a player, call
-   * `ensure`.
+   * Signs in as a new guest, replacing the current session. To keep one guest for each player, call
+   * `ensure` instead.
    *
    * @example
    * const player = await client.sessions.guest({ displayName: "Ada" })
@@ -20,8 +20,7 @@ export interface Sessions {
   guest(profile?: Profile): Promise<Player>
 
   /**
-   * Signs in as the player of the last visit. Null when there is none, or when that session has
-   * ended.
+   * Signs in with the stored session. Null if there is none, or if it has ended.
    *
    * @example
    * const player = await client.sessions.resume()
@@ -30,9 +29,9 @@ export interface Sessions {
   resume(): Promise<Player | null>
 
   /**
-   * Signs in as the player of the last visit; as a new guest if there is none, or if that session
-   * has ended. A banned player is not replaced: it rejects with `player_banned`, whose `details` say
-   * until when, and what the operator has noted.
+   * Signs in with the stored session, or as a new guest if there is none or it has ended. A banned
+   * player gets no new guest: the call rejects with `player_banned`, whose `details` contain the expiry
+   * and the operator's note.
    *
    * @example
    * const player = await client.sessions.ensure({ displayName: "Ada" })
@@ -40,7 +39,8 @@ export interface Sessions {
   ensure(profile?: Profile): Promise<Player>
 
   /**
-   * Signs out. The room's seat is given to the grace; a guest who signs out is lost.
+   * Signs out. The service keeps the player's seat for the grace period. A guest that signs out cannot
+   * return.
    *
    * @example
    * await client.sessions.logout()
@@ -48,8 +48,8 @@ export interface Sessions {
   logout(): Promise<void>
 
   /**
-   * Appeals against the player's ban, once, in 1 to 2000 characters; answers the ban. Also when the ban
-   * has signed the player out, until the page is left or somebody else signs in.
+   * Appeals against the player's ban, once, with 1 to 2000 characters, and returns the ban. Also works
+   * after the ban has signed the player out, until the page closes or another player signs in.
    *
    * @example
    * try {
@@ -61,7 +61,7 @@ export interface Sessions {
   appeal(message: string): Promise<Sanction>
 
   /**
-   * An access token that is valid for another minute at least, for a server of the game's own that
+   * Returns an access token that is valid for at least another minute, for your own server, which
    * verifies players.
    *
    * @example
@@ -70,8 +70,8 @@ export interface Sessions {
   accessToken(): Promise<string>
 
   /**
-   * Listens to sign-in, renaming, renewal and sign-out (null), also when the service or another tab
-   * has ended the session.
+   * Adds a listener for sign-in, rename, token refresh and sign-out (null), including those of other tabs
+   * and of the service. Returns a function that removes it.
    *
    * @example
    * const stop = client.sessions.onChange((player) => show(player?.displayName ?? "signed out"))

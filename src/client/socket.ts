@@ -1,21 +1,21 @@
-/** One WebSocket as an effect that lives as long as the socket: interrupting it closes the socket. */
+/** A WebSocket as an effect that runs as long as the socket; interruption closes it. */
 import { Effect } from "effect"
 import type { WebSocketLike as WebSocketEvents } from "effect/socket/Socket"
 
-/** What the client uses of a WebSocket; that of a page and that of the package `ws` both fit. */
+/** The part of WebSocket that the client uses. Browsers and the package `ws` provide it. */
 export interface WebSocketLike extends WebSocketEvents {
   readonly bufferedAmount: number
 }
 
 export type WebSocketClass = new (url: string) => WebSocketLike
 
-/** How a socket ended: a close code of spec section 6 or of RFC 6455, and the reason with it. */
+/** Close code (of the service or RFC 6455) and reason of a socket. */
 export interface Closed {
   readonly code: number
   readonly reason: string
 }
 
-/** The code of a socket that ended without a close. */
+/** The code of a socket that ended without a close frame. */
 export const abnormalClosure = 1006
 
 export const runSocket = (options: {
@@ -41,7 +41,7 @@ export const runSocket = (options: {
       socket.addEventListener("close", ({ code = abnormalClosure, reason = "" }) =>
         end({ code, reason })
       )
-      // A failure is always followed by a close; unheard, it would end a process.
+      // A close event follows every error. Without a listener, an error would end a Node process.
       socket.addEventListener("error", () => undefined)
       return Effect.sync(() => {
         isEnded = true

@@ -1,4 +1,4 @@
-/** The signed-in player's stats (spec section 4.3). */
+/** Stats of the signed-in player. */
 import { Effect } from "effect"
 import type { StatsReported } from "#rpc/stats"
 import type { Http } from "./http.ts"
@@ -6,15 +6,15 @@ import type { Tokens } from "./tokens.ts"
 
 export interface ReportOptions {
   /**
-   * Names this report: repeated under the same name within 24 hours, also after a restart, it counts
-   * once. Without one, a report that is repeated by hand counts again.
+   * Identifies this report. Reports with the same key count once within 24 hours, even after a restart.
+   * Without a key, a repeated report counts again.
    */
   readonly idempotencyKey?: string
 }
 
 export interface Stats {
   /**
-   * The player's values for all time; a stat that was never reported is absent.
+   * Returns the player's all-time values. A stat without a report is absent.
    *
    * @example
    * const { kills = 0 } = await client.stats.get()
@@ -22,8 +22,8 @@ export interface Stats {
   get(): Promise<Readonly<Record<string, number>>>
 
   /**
-   * Reports values of up to 64 stats; they combine as the config says. Values that the game's rules
-   * refuse come back in `rejected`, each with a reason, and the others count.
+   * Reports values of up to 64 stats, which combine by the rules in the config. `rejected` lists the
+   * values that integrity rules refused, with reasons; the others count. Returns the new values.
    *
    * @example
    * const { stats, rejected } = await client.stats.report({ kills: 3, best_lap: 61.4 })

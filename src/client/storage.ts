@@ -1,11 +1,11 @@
 /**
- * Where the session is kept between visits: `localStorage` in a page that may use it, else memory. A
- * storage that fails never fails the client: the session then lives as long as the client does.
+ * Storage of the session between visits: the page's `localStorage` if available, else memory. If the
+ * storage fails, the session lives in memory.
  */
 import { Effect } from "effect"
 
 /**
- * A place for one text by name. `localStorage` fits, and so do the asynchronous stores of mobile
+ * A key-value store for text. `localStorage` implements it, and so do the asynchronous stores of mobile
  * frameworks.
  *
  * @example
@@ -16,14 +16,14 @@ export interface SessionStorage {
   setItem(name: string, value: string): void | Promise<void>
   removeItem(name: string): void | Promise<void>
   /**
-   * Tells that texts may have changed, for a storage of one's own that several clients share. Other
-   * tabs' changes of `localStorage` are heard of without it.
+   * Adds a listener for changes, for a custom storage that several clients share. `localStorage` needs
+   * none: the client observes changes by other tabs.
    */
   onChange?(listener: () => void): void
 }
 
 /**
- * Keeps texts for as long as its clients live.
+ * An in-memory storage, shared by the clients that use the same object.
  *
  * @example
  * createClient({ baseUrl, key, storage: memoryStorage() }) // a new guest on every visit
@@ -50,7 +50,7 @@ export const memoryStorage = (): SessionStorage => {
   }
 }
 
-/** The page's `localStorage`; a sandboxed frame may not even look at it. */
+/** The page's `localStorage`, else memory: a sandboxed frame may not access it. */
 export const defaultStorage = (): SessionStorage => {
   try {
     return typeof document === "undefined" ? memoryStorage() : globalThis.localStorage
@@ -59,11 +59,11 @@ export const defaultStorage = (): SessionStorage => {
   }
 }
 
-/** One text of a storage, kept in memory too from the first failure on. */
+/** One entry of a storage. After the first failure it lives in memory. */
 export interface StoredText {
   readonly read: Effect.Effect<string | null>
   readonly write: (text: string | null) => Effect.Effect<void>
-  /** Tells when somebody may have written, another tab above all. */
+  /** Adds a listener for writes by others, such as another tab. */
   readonly watch: (listener: () => void) => void
 }
 
@@ -82,7 +82,7 @@ export const storedText = (storage: SessionStorage, name: string): StoredText =>
       attempt((it) => (text === null ? it.removeItem(name) : it.setItem(name, text))),
     watch: (listener) => {
       storage.onChange?.(listener)
-      // A page hears of what the others store; `clear` names no key.
+      // The event of `clear` has a null key.
       if (typeof document === "undefined") return
       globalThis.addEventListener("storage", ({ key }) => {
         if (key === name || key === null) listener()

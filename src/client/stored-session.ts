@@ -1,10 +1,10 @@
-/** The session as tabs share it: one text of the storage, decoded on every look. */
+/** The session that tabs share: one storage entry, decoded on every read. */
 import { Clock, Effect, Option, Schema } from "effect"
 import { socket } from "#rpc/limits"
 import { Session } from "#rpc/sessions"
 import type { StoredText } from "./storage.ts"
 
-/** `expiresAt` is the end of the access token, Unix milliseconds. */
+/** `expiresAt`: expiry of the access token, in Unix milliseconds. */
 const StoredSession = Schema.fromJsonString(
   Schema.Struct({
     player: Session.fields.player,
@@ -15,20 +15,23 @@ const StoredSession = Schema.fromJsonString(
 )
 export type StoredSession = typeof StoredSession.Type
 
-/** An access token is renewed before the socket's warning, so that the warning finds a new one. */
+/**
+ * Access tokens are renewed this long before they expire: earlier than the socket's warning, which then
+ * finds a new token.
+ */
 const renewalMarginMillis = (socket.tokenWarningSeconds + 15) * 1000
 
-/** Will its access token do for a while? */
+/** Whether the access token is valid for longer than the renewal margin. */
 export const isFresh = ({ expiresAt }: StoredSession) =>
   Effect.map(Clock.currentTimeMillis, (now) => expiresAt - now > renewalMarginMillis)
 
-/** A session as the service answers it, to be stored. */
+/** Converts the service's response to the stored form. */
 export const fromResponse = ({ accessToken, expiresIn, player, refreshToken }: Session) =>
   Effect.map(Clock.currentTimeMillis, (now): StoredSession => {
     return { player, accessToken, refreshToken, expiresAt: now + expiresIn * 1000 }
   })
 
-/** What is stored; undefined when that is nothing, or something else. */
+/** Reads the stored session; undefined if there is none or it is malformed. */
 export const load = (stored: StoredText): Effect.Effect<StoredSession | undefined> =>
   Effect.map(stored.read, (text) =>
     Option.getOrUndefined(Schema.decodeUnknownOption(StoredSession)(text))

@@ -1,8 +1,7 @@
 /**
- * The tokens of the signed-in player (spec section 5, rules 2 and 4 to 6). Access tokens are renewed
- * before they end, one refresh at a time. Tabs share one stored session: who writes it holds the Web
- * Lock, who refreshes reads it again first, and whoever hears of a change follows. A session that the
- * service has ended signs the player out.
+ * Tokens of the signed-in player. Access tokens are renewed before they expire, one refresh at a time.
+ * Tabs share one stored session: a writer holds the Web Lock, a refresh rereads the session first, and
+ * other tabs follow each change. When the service ends the session, the player is signed out.
  */
 import { Effect, Equal, Schedule, Semaphore } from "effect"
 import type { RefreshRace } from "#rpc/errors/codes"
@@ -16,30 +15,31 @@ import type { StoredText } from "./storage.ts"
 import { isFresh, load, store, type StoredSession, fromResponse } from "./stored-session.ts"
 import { withWebLock } from "./web-lock.ts"
 
-/** How long the tokens of another tab are waited for: less than the window of the race. */
+/** How long to wait for the tokens of another tab: less than the service's race window. */
 const raceRetry = Schedule.spaced("250 millis").pipe(
   Schedule.upTo({ duration: `${sessions.refreshRaceSeconds - 2} seconds` })
 )
 
-/** Answers to a refresh after which its token will never work again. */
+/** Errors of a refresh after which its token never works again. */
 const finalErrors: ReadonlySet<string> = new Set([
   "invalid_refresh_token",
   "session_revoked",
   "player_banned"
 ])
 
-const signedOut = () => new SignedOut({ message: "Nobody is signed in." })
+const signedOut = () =>
+  new SignedOut({ message: "No player is signed in: call sessions.ensure() or another sign-in." })
 
 export interface TokenOptions {
   readonly http: Http
   readonly stored: StoredText
-  /** Names the Web Lock. */
+  /** Name of the Web Lock. */
   readonly name: string
   readonly autoGuest: boolean
   readonly run: (effect: Effect.Effect<void>) => void
 }
 
-/** What proves that a request comes from this device's session. */
+/** The request field that proves possession of this device's session. */
 export interface RefreshTokenBody {
   readonly refreshToken: string
 }
@@ -49,9 +49,9 @@ export class Tokens {
   readonly #options: TokenOptions
   readonly #mutex = Semaphore.makeUnsafe(1)
   #session: StoredSession | undefined
-  /** The token that a ban has revoked: it proves who appeals. */
+  /** The refresh token that a ban has revoked: it still authenticates an appeal. */
   #bannedRefreshToken: string | undefined
-  /** The player was signed out, so the next one is not created without being asked for. */
+  /** The player was signed out: guests are not created implicitly. */
   #isSignedOut = false
 
   constructor(options: TokenOptions) {
@@ -59,22 +59,22 @@ export class Tokens {
     options.stored.watch(() => options.run(this.#syncFromStorage()))
   }
 
-  /** The signed-in player, as far as is known without asking anybody. */
+  /** The signed-in player, from memory. */
   get player(): Player | null {
     return this.#session?.player ?? null
   }
 
-  /** Signs in as the player that a request answers, whoever was signed in before. */
+  /** Signs in with the session that a request returns, replacing the current one. */
   signIn<A extends Session, E>(request: Effect.Effect<A, E>) {
     return this.#exclusive(Effect.tap(request, (session) => this.#locked(this.#save(session))))
   }
 
-  /** The stored session if there is one that has not ended. */
+  /** Returns the stored session if it is still valid. */
   resume() {
     return this.#exclusive(this.#resumeIfValid())
   }
 
-  /** The stored session, or a new guest. */
+  /** Returns the stored session, or that of a new guest. */
   ensure(profile: Profile) {
     const found = Effect.flatMap(this.#resumeIfValid(), (session) =>
       session === undefined ? this.#newGuest(profile) : Effect.succeed(session)
@@ -82,18 +82,18 @@ export class Tokens {
     return this.#exclusive(found)
   }
 
-  /** An access token that will do for a while. */
+  /** Returns a fresh access token. */
   access() {
     return this.#exclusive(Effect.map(this.#resumeOrCreate(), ({ accessToken }) => accessToken))
   }
 
-  /** The service refused this access token, whatever the clock says. */
+  /** Marks an access token that the service refused as expired. */
   expire(accessToken: string): void {
     if (this.#session?.accessToken !== accessToken) return
     this.#session = { ...this.#session, expiresAt: 0 }
   }
 
-  /** A request with the player's token; refreshes and repeats it once when that has expired. */
+  /** Runs a request with the access token. If the token has expired, refreshes it and retries once. */
   authorized<A, E extends { readonly _tag: string }>(request: Effect.Effect<A, E>) {
     const attempt = (token: string) => Effect.provideService(request, AccessToken, token)
     return Effect.flatMap(this.access(), (token) =>
@@ -108,7 +108,7 @@ export class Tokens {
     )
   }
 
-  /** The same for what the refresh token is to prove: nobody rotates it meanwhile. */
+  /** The same for a request with the refresh token, which no tab rotates meanwhile. */
   withRefreshToken<A, E extends { readonly _tag: string }>(
     request: (proof: RefreshTokenBody) => Effect.Effect<A, E>
   ) {
@@ -120,7 +120,7 @@ export class Tokens {
     return this.authorized(this.#exclusive(this.#locked(attempt)))
   }
 
-  /** Signs out here whatever happens, and at the service if it can be reached. */
+  /** Signs out on this device, and at the service if it is reachable. */
   logout() {
     const { http } = this.#options
     const ended = Effect.gen({ self: this }, function* () {
@@ -131,12 +131,12 @@ export class Tokens {
     return this.#exclusive(ended)
   }
 
-  /** There is no such player any more. */
+  /** Removes the session of a deleted player. */
   discard() {
     return this.#exclusive(this.#locked(this.#signOutAllTabs()))
   }
 
-  /** Appeals against the ban that has signed the player out, or is about to. */
+  /** Appeals against the player's ban, before or after the ban has ended the session. */
   appeal(message: string) {
     const { http } = this.#options
     const appealed = Effect.gen({ self: this }, function* () {
@@ -148,7 +148,7 @@ export class Tokens {
     return this.#exclusive(appealed)
   }
 
-  /** The player was renamed; the tokens beside it are whatever was stored last. */
+  /** Stores a changed player beside the latest tokens. */
   update(player: Player) {
     const updated = Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
@@ -166,7 +166,7 @@ export class Tokens {
     return withWebLock(this.#options.name)(effect)
   }
 
-  /** The storage may have changed: another tab's player, tokens and sign-out are this one's too. */
+  /** Adopts the player, tokens or sign-out that another tab stored. */
   #syncFromStorage() {
     const followed = Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
@@ -197,7 +197,7 @@ export class Tokens {
     })
   }
 
-  /** Nobody is signed in any more. */
+  /** Clears the session in memory. */
   #clear(): void {
     const was = this.#session
     this.#session = undefined
@@ -205,7 +205,7 @@ export class Tokens {
     if (was !== undefined) this.changes.emit("change", null)
   }
 
-  /** Under the lock: signs out all tabs; answers the session that was theirs. */
+  /** Signs out all tabs and returns their session. Call it under the lock. */
   #signOutAllTabs() {
     return Effect.gen({ self: this }, function* () {
       const session = (yield* this.#load()) ?? this.#session
@@ -215,7 +215,7 @@ export class Tokens {
     })
   }
 
-  /** A new guest, unless another tab came first. */
+  /** Creates a guest, unless another tab was faster. */
   #newGuest(profile: Profile) {
     const created = Effect.flatMap(this.#options.http.guest(profile), (session) =>
       this.#save(session)
@@ -227,18 +227,18 @@ export class Tokens {
     )
   }
 
-  /** The stored session; if need be and wanted, that of a new guest. */
+  /** Returns the stored session, or that of a new guest if `autoGuest` allows it. */
   #resumeOrCreate() {
     return Effect.gen({ self: this }, function* () {
       const session = yield* this.#resume()
       if (session !== undefined) return session
-      // After a sign-out a new guest would hide from the player that the old one is gone.
+      // After a sign-out, a new guest would hide that the old player is signed out.
       if (!this.#options.autoGuest || this.#isSignedOut) return yield* signedOut()
       return yield* this.#newGuest({})
     })
   }
 
-  /** A session that has ended is as good as none; a ban is for the player to see. */
+  /** Maps an ended session to undefined. A ban stays an error, because the player must see it. */
   #resumeIfValid() {
     return Effect.catchTag(
       this.#resume(),
@@ -247,7 +247,7 @@ export class Tokens {
     )
   }
 
-  /** The stored session if there is one, with an access token that will do for a while. */
+  /** Returns the stored session with a fresh access token, or undefined. */
   #resume() {
     return Effect.gen({ self: this }, function* () {
       if (this.#session === undefined) {
@@ -260,7 +260,7 @@ export class Tokens {
     })
   }
 
-  /** Renews the session, unless another tab has just done so, or has signed the player out. */
+  /** Renews the session, unless another tab has just renewed it or signed out. */
   #renew() {
     const renewed = Effect.gen({ self: this }, function* () {
       const session = yield* this.#loadFresh()
@@ -271,7 +271,7 @@ export class Tokens {
     return this.#locked(renewed)
   }
 
-  /** Under the lock: what the tabs share now, refreshed if that is due. */
+  /** Loads the shared session and refreshes it if due. Call it under the lock. */
   #loadFresh() {
     return Effect.gen({ self: this }, function* () {
       const found = yield* this.#load()
@@ -293,7 +293,7 @@ export class Tokens {
     )
   }
 
-  /** Another tab came first: its tokens are in the storage, or soon will be. */
+  /** Another tab refreshed first: waits for its tokens in the storage. */
   #awaitOtherTab(used: StoredSession, race: RefreshRace) {
     return this.#load().pipe(
       Effect.flatMap((found) =>

@@ -1,4 +1,4 @@
-/** Going on as the same player in another browser (spec sections 3 and 4.1). */
+/** Session transfer to another browser or device. */
 import { Effect } from "effect"
 import type { Player } from "#rpc/players"
 import type { Http } from "./http.ts"
@@ -6,8 +6,8 @@ import type { Tokens } from "./tokens.ts"
 
 export interface Transfer {
   /**
-   * A code for another browser, say for the player that came by the in-app browser of another app; it
-   * works once, for `expiresIn` seconds. Rejects with `share_inAppBrowser_disabled`.
+   * Creates a code for another browser, for example to leave the in-app browser of another app. It works
+   * once, for `expiresIn` seconds. Rejects with `share_inAppBrowser_disabled`.
    *
    * @example
    * const { code } = await client.transfer.create()
@@ -16,7 +16,8 @@ export interface Transfer {
   create(): Promise<{ readonly code: string; readonly expiresIn: number }>
 
   /**
-   * Signs in as the player of a code, whoever was signed in before. Rejects with `invalid_code`.
+   * Signs in as the player who created the code, replacing the current session. Rejects with
+   * `invalid_code`.
    *
    * @example
    * const player = await client.transfer.redeem(input.value)

@@ -1,6 +1,6 @@
 /**
- * Frames over the socket of the moment: calls with their replies, and messages without (spec section
- * 4.4, decisions 3.6.2). Whether there is a socket, and whose turn it is, the connection decides.
+ * Frames over the current socket: calls with a reply, and notifications without. The connection decides
+ * when there is a socket.
  */
 import { Effect, Result } from "effect"
 import { socket as limits } from "#rpc/limits"
@@ -17,12 +17,13 @@ import {
 import { makePendingReplies } from "./pending.ts"
 import { abnormalClosure, type Closed, type WebSocketLike } from "./socket.ts"
 
-/** Unsent bytes beyond which messages without a reply are dropped: the way up is too slow. */
+/** Unsent bytes beyond which notifications are dropped: the uplink is too slow. */
 const unsentMaxBytes = limits.outboxMaxBytes
 
 export const disconnected = ({ code, reason }: Closed): Disconnected =>
   new Disconnected({ code, reason, message: `The socket closed: ${code} ${reason}` })
 
+/** Sends frames and matches replies to calls. */
 export class FrameTransport {
   readonly #onWarning: (warning: Warn) => void
   readonly #pending = makePendingReplies()
@@ -37,18 +38,18 @@ export class FrameTransport {
     return this.#socket
   }
 
-  /** Why there is no socket. */
+  /** The error of calls without a socket. */
   get disconnected(): Disconnected {
     return disconnected(this.#closed ?? { code: abnormalClosure, reason: "not_connected" })
   }
 
-  /** A socket has opened; the first frame says who is there. */
+  /** Uses an opened socket, and authenticates with its first frame. */
   open(socket: WebSocketLike, auth: AuthFrame): void {
     this.#socket = socket
     this.authenticate(auth)
   }
 
-  /** The socket is gone, and with it every reply that has not come. */
+  /** The socket closed: fails every call that waits for a reply. */
   close(closed: Closed): void {
     this.#socket = undefined
     this.#closed = closed
@@ -82,12 +83,16 @@ export class FrameTransport {
     return Effect.flatMap(reply, (answer) => Effect.fromResult(readReply(frame, answer)))
   }
 
-  /** Sends a frame that wants no reply; what stands in the way comes as a warning. */
+  /** Sends a frame without a reply. Failures become warnings. */
   notify<R extends Frame>(frame: R, payload: FramePayload<R>): void {
     const socket = this.#socket
-    if (socket === undefined) return this.warn("disconnected", `${frame._tag} was not sent.`)
+    if (socket === undefined)
+      return this.warn("disconnected", `${frame._tag} was not sent: the socket is closed.`)
     if (socket.bufferedAmount > unsentMaxBytes) {
-      return this.warn("slow_connection", `${frame._tag} was not sent: too much is waiting.`)
+      return this.warn(
+        "slow_connection",
+        `${frame._tag} was not sent: the socket has too much unsent data.`
+      )
     }
     const text = encodeFrame(frame, payload)
     if (Result.isSuccess(text)) socket.send(text.success)

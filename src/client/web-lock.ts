@@ -1,17 +1,17 @@
 /**
- * A Web Lock around an effect, so that tabs of one origin take turns (spec section 5, rule 4). Where
- * there are no Web Locks, and when one is not granted in time (browsers have been seen to lose them),
- * the effect runs without: the service answers `refresh_race` to a tab that comes second.
+ * Runs an effect under a Web Lock, so that tabs of one origin exclude each other. Without Web Locks, or
+ * when the lock is not granted within five seconds (browsers sometimes lose locks), the effect runs
+ * anyway: the service answers `refresh_race` to the slower tab.
  */
 import { Effect } from "effect"
 
 const lockTimeout = "5 seconds"
 
-/** Answers the release, once the lock is held. */
+/** Acquires the lock and returns its release. */
 const acquire = (locks: LockManager, name: string) =>
   Effect.callback<() => void>((resume, signal) => {
     const onGranted = () => new Promise<void>((release) => resume(Effect.succeed(() => release())))
-    // Refused to frames without an origin, and aborted when waiting was too long.
+    // The request fails in frames without an origin, and when the timeout aborts it.
     locks.request(name, { signal }, onGranted).catch(() => resume(Effect.succeed(() => undefined)))
   })
 
