@@ -1,4 +1,4 @@
-/** `svc config`: the config of an environment as a file, `svc.config.json` (spec section 2.2). */
+/** `svc config`: works on the config of an environment as a file, `svc.config.json`. */
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { changedPaths } from "#rpc/config-document/changes"
@@ -26,7 +26,7 @@ const pullCommand = Command.make(
   pull
 ).pipe(
   Command.withDescription(
-    "Write the config in force to a file, and beside it the JSON Schema that completes it in editors"
+    "Write the current config to a file, and its JSON Schema for editors beside it"
   ),
   Command.withExamples([
     { command: "svc config pull", description: "Into svc.config.json, from development" },
@@ -40,20 +40,20 @@ const pushCommand = Command.make(
     file: fileArgument,
     env: environmentFlag,
     dryRun: Flag.Boolean("dry-run").pipe(
-      Flag.withDescription("Show what would change, and change nothing"),
+      Flag.withDescription("Show what would change, without changing it"),
       Flag.withDefault(false)
     ),
-    force: forceFlag("Push although the config changed since you last saw it")
+    force: forceFlag("Overwrite changes made since your last pull, diff or push")
   },
   push
 ).pipe(
   Command.withDescription(
-    "Check a file and put it in force. A change that somebody made since your last pull, diff or push " +
-      "is not overwritten"
+    "Validate a file and make it the current config. Fails if somebody changed the config since your " +
+      "last pull, diff or push"
   ),
   Command.withExamples([
-    { command: "svc config push --dry-run", description: "What would change in development" },
-    { command: "svc config push --env production", description: "Put it in force in production" }
+    { command: "svc config push --dry-run", description: "Show what would change in development" },
+    { command: "svc config push --env production", description: "Push to production" }
   ])
 )
 
@@ -77,12 +77,12 @@ const diffCommand = Command.make(
   Effect.fn(function* ({ env, exitCode, file }) {
     const { document } = yield* openConfig(file)
     const target = yield* resolveTarget(env)
-    const inForce = yield* readConfig(target)
-    const before = withoutSchema(inForce.document)
+    const current = yield* readConfig(target)
+    const before = withoutSchema(current.document)
     const after = withoutSchema(document)
     const changed = changedPaths(before, after)
     const names = {
-      before: `in force (${nameOf(target)}, version ${inForce.version})`,
+      before: `current (${nameOf(target)}, version ${current.version})`,
       after: file
     }
     const lines = diffLines(
@@ -91,12 +91,12 @@ const diffCommand = Command.make(
     )
     yield* remember(target, file, {
       ...(yield* lastSyncState(target, file)),
-      version: inForce.version
+      version: current.version
     })
     yield* printResult(
       {
         environment: target.place?.environment,
-        configVersion: inForce.version,
+        configVersion: current.version,
         different: changed.length > 0,
         changed
       },
@@ -106,12 +106,12 @@ const diffCommand = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Compare the config in force with a file: + is what a push would bring, - what it would take"
+    "Compare the current config with a file: a push would add + lines and remove - lines"
   ),
   Command.withExamples([
     {
       command: "svc config diff --env production --exit-code",
-      description: "Fail in CI when production is not what the repository says"
+      description: "Fail in CI when production differs from the repository"
     }
   ])
 )
@@ -132,9 +132,7 @@ const validateCommand = Command.make(
     yield* printResult({ valid: true, file, issues: [], warnings }, [`${file} is valid.`])
   })
 ).pipe(
-  Command.withDescription(
-    "Check a file by the rules of the service, without asking it: every problem, with its line"
-  )
+  Command.withDescription("Validate a file without the service: lists every problem with its line")
 )
 
 const schemaCommand = Command.make("schema", {}, () =>
@@ -143,6 +141,6 @@ const schemaCommand = Command.make("schema", {}, () =>
 
 /** `svc config`. */
 export const configCommand = Command.make("config").pipe(
-  Command.withDescription("Work on the config of an environment as a file"),
+  Command.withDescription("Pull, push, compare and validate the config of an environment"),
   Command.withSubcommands([pullCommand, pushCommand, diffCommand, validateCommand, schemaCommand])
 )

@@ -1,11 +1,11 @@
 /**
- * What a push of a file would change, as a unified diff. The order of names means nothing in a config:
- * the one in force is put in the order of the file first, so that only what differs shows.
+ * Unified diff of two configs. The order of names has no meaning in a config, so the current config is
+ * first arranged in the order of the file.
  */
 import { type Schema, TextDiff } from "effect"
 import { isJsonObject } from "./document.ts"
 
-/** A value with the names of its objects in the order that they have in a model of it. */
+/** Orders the names of a value's objects as in a model of it. */
 const arrange = (value: Schema.Json, model: Schema.Json | undefined): Schema.Json => {
   if (Array.isArray(value)) {
     const items: ReadonlyArray<Schema.Json> = Array.isArray(model) ? model : []
@@ -22,11 +22,11 @@ const arrange = (value: Schema.Json, model: Schema.Json | undefined): Schema.Jso
   )
 }
 
-/** The text of a config as it stands in a file. */
+/** The file form of a config. */
 export const configText = (document: Schema.Json): string =>
   `${JSON.stringify(document, null, 2)}\n`
 
-/** The lines of a unified diff from one config to another; none when they say the same. */
+/** Lines of a unified diff between two configs; empty when they are equal. */
 export const diffLines = (
   before: { readonly name: string; readonly document: Schema.Json },
   after: { readonly name: string; readonly document: Schema.Json }

@@ -1,7 +1,7 @@
 /**
- * The text of a config file, its value, and where everything stands in it. The rules are the
- * service's own (`rpc/config`), so that what is valid here is valid there; beside them, what only the
- * text shows: syntax, and names that are there twice.
+ * Parses and validates the text of a config file, with the position of every value. The rules are those
+ * of the service (`rpc/config-document`), so a file that is valid here is valid there. Syntax errors
+ * and duplicate names are found only here, in the text.
  */
 import { parse, type AnyNode } from "@humanwhocodes/momoa"
 import { Result, type Schema } from "effect"
@@ -17,16 +17,16 @@ interface Position {
   readonly column: number
 }
 
-/** A config file that is JSON. */
+/** A config file with valid JSON syntax. */
 export interface ConfigText {
   readonly document: Schema.Json
-  /** The place of a JSON path, or of the nearest thing around it that is there. */
+  /** Adds the position of a JSON path, or of its nearest existing parent. */
   readonly place: (issue: Issue) => LocatedIssue
-  /** Names that an object has twice: the last one counts. */
+  /** Duplicate names of an object. The last one counts. */
   readonly repeated: ReadonlyArray<LocatedIssue>
 }
 
-/** A config file that is valid. */
+/** A valid config file. */
 export interface ValidConfig {
   readonly config: EnvironmentConfig
   readonly warnings: ReadonlyArray<LocatedIssue>
@@ -34,7 +34,7 @@ export interface ValidConfig {
 
 const start: Position = { line: 1, column: 1 }
 
-/** The last step of a JSON path: `.name`, `[0]`, `["pt-BR"]`, or a name alone. */
+/** The last segment of a JSON path: `.name`, `[0]`, `["pt-BR"]`, or a plain name. */
 const lastStep = /(?:\.?[A-Za-z_$][\w$]*|\[\d+\]|\["(?:[^"\\]|\\.)*"\])$/
 
 interface SourceMap {
@@ -55,7 +55,7 @@ const visit = (node: AnyNode, path: string, at: Position, sourceMap: SourceMap):
     const key = name.type === "String" ? name.value : name.name
     const member = memberPath(path, key)
     const { column, line } = loc.start
-    const message = "is there twice: the last one counts"
+    const message = "is a duplicate: the last one counts"
     if (names.has(key)) sourceMap.repeated.push({ path: member, message, line, column })
     names.add(key)
     visit(value, member, loc.start, sourceMap)
@@ -64,7 +64,7 @@ const visit = (node: AnyNode, path: string, at: Position, sourceMap: SourceMap):
 
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : "")
 
-/** `JSON.parse` says what is wrong, though seldom where; the other parser says where. */
+/** `JSON.parse` has the better message, but often no position; the second parser adds it. */
 const syntaxIssue = (text: string, error: unknown): LocatedIssue => {
   const errorMessage = errorText(error)
   const message = errorMessage.replace(/(?:, ".*" is not valid JSON| in JSON at position .*)$/s, "")
@@ -92,7 +92,7 @@ const sourceMapOf = (text: string): SourceMap => {
 
 /** Parses the text of a config file. */
 export const parseConfig = (source: string): Result.Result<ConfigText, LocatedIssue> => {
-  // Some editors mark UTF-8 with a first character that is no JSON.
+  // Some editors start UTF-8 files with a byte order mark, which is not JSON.
   const text = source.replace(/^\uFEFF/, "")
   return Result.try({
     try: () => {
@@ -115,21 +115,21 @@ export const parseConfig = (source: string): Result.Result<ConfigText, LocatedIs
 export const isJsonObject = (value: Schema.Json | undefined): value is Schema.JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What the service gets: `$schema` is for editors, and stays in the file. */
+/** The document without `$schema`, which is for editors and never sent to the service. */
 export const withoutSchema = (document: Schema.Json): Schema.Json => {
   if (!isJsonObject(document)) return document
   const { $schema: _, ...rest } = document
   return rest
 }
 
-/** Checks a config by all rules of the service that need no service. */
+/** Validates a config by every rule that needs no service. */
 export const validateConfig = (
   text: ConfigText
 ): Result.Result<ValidConfig, ReadonlyArray<LocatedIssue>> => {
   const { document, place, repeated } = text
   const bytes = Buffer.byteLength(JSON.stringify(withoutSchema(document)))
   if (bytes > limits.documentMaxBytes) {
-    const message = `is too large: ${bytes} bytes, ${limits.documentMaxBytes} is the most`
+    const message = `is too large: ${bytes} bytes, the limit is ${limits.documentMaxBytes}`
     return Result.fail([place({ path: "", message })])
   }
   return decodeConfig(document).pipe(

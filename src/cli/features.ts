@@ -1,4 +1,4 @@
-/** `svc features`: what an environment has, and which switch turns it on (spec section 4.7). */
+/** `svc features`: lists the features of an environment and the config path that enables each. */
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { FeatureState } from "#rpc/config"
@@ -37,4 +37,4 @@ export const featuresCommand = Command.make(
       })
     )
   })
-).pipe(Command.withDescription("List the features of an environment, on and off"))
+).pipe(Command.withDescription("List the features of an environment with their state"))

@@ -1,4 +1,4 @@
-/** The config file on disk, and the arguments that commands share. */
+/** Config files on disk, and shared arguments of commands. */
 import { Effect, FileSystem, Result } from "effect"
 import { Argument, Flag } from "effect/cli"
 import { EnvironmentName } from "#rpc/auth"
@@ -7,14 +7,14 @@ import { exitCodes, Failure, type LocatedIssue, usageFailure } from "./failures.
 
 /** `[file]`. */
 export const fileArgument = Argument.String("file").pipe(
-  Argument.withDescription("The config file; svc.config.json when absent"),
+  Argument.withDescription("The config file (default: svc.config.json)"),
   Argument.withDefault("svc.config.json")
 )
 
 /** `--env`. */
 export const environmentFlag = Flag.Literals("env", EnvironmentName.literals).pipe(
   Flag.withAlias("e"),
-  Flag.withDescription("The environment; development when absent"),
+  Flag.withDescription("The environment (default: development)"),
   Flag.withDefault("development")
 )
 
@@ -22,7 +22,7 @@ export const environmentFlag = Flag.Literals("env", EnvironmentName.literals).pi
 export const forceFlag = (description: string) =>
   Flag.Boolean("force").pipe(Flag.withDescription(description), Flag.withDefault(false))
 
-/** A config file with problems. */
+/** The failure for a config file with problems. */
 export const invalidConfig = (file: string, issues: ReadonlyArray<LocatedIssue>): Failure =>
   new Failure({
     exitCode: exitCodes.no,
@@ -32,10 +32,10 @@ export const invalidConfig = (file: string, issues: ReadonlyArray<LocatedIssue>)
     issues: issues.toSorted((a, b) => a.line - b.line || a.column - b.column)
   })
 
-/** The text of a file, if there is one. */
+/** Reads a file; undefined if it does not exist. */
 export const readText = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
-  const unreadable = usageFailure(`${file} cannot be read.`)
+  const unreadable = usageFailure(`Failed to read ${file}: check its permissions.`)
   return yield* Effect.mapError(
     Effect.flatMap(fs.exists(file), (there) =>
       there ? fs.readFileString(file) : Effect.succeed(undefined)
@@ -44,25 +44,25 @@ export const readText = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-/** Writes a file of the project's. */
+/** Writes a file of the project. */
 export const writeText = Effect.fnUntraced(function* (file: string, text: string) {
   const fs = yield* FileSystem.FileSystem
   yield* Effect.mapError(fs.writeFileString(file, text), () =>
-    usageFailure(`${file} cannot be written.`)
+    usageFailure(`Failed to write ${file}: check its permissions.`)
   )
 })
 
-/** The config in a file. */
+/** Reads and parses a config file. */
 export const openConfig = Effect.fnUntraced(function* (file: string) {
   const text = yield* readText(file)
   if (text === undefined) {
-    return yield* usageFailure(`There is no ${file}.`, "svc config pull   writes it")
+    return yield* usageFailure(`${file} does not exist.`, "svc config pull   creates it")
   }
   const parsed = Result.mapError(parseConfig(text), (issue) => invalidConfig(file, [issue]))
   return yield* Effect.fromResult(parsed)
 })
 
-/** The config in a file, if the rules of the service hold for it. */
+/** Reads, parses and validates a config file. */
 export const openValid = Effect.fnUntraced(function* (file: string) {
   const text: ConfigText = yield* openConfig(file)
   const valid = Result.mapError(validateConfig(text), (issues) => invalidConfig(file, issues))

@@ -1,4 +1,4 @@
-/** The command line `svc`: its commands, how it says what went wrong, and its exit codes. */
+/** Entry point of `svc`: commands, error output and exit codes. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect, Layer, Stdio } from "effect"
@@ -14,19 +14,19 @@ import { Store } from "./store.ts"
 
 const description = `Work with a player backend from the command line.
 
-A service that was started in this folder (npm start) is found by itself. Others: svc link, svc login.
+svc finds a service that was started in this folder (npm start). For others: svc link, svc login.
 
 ENVIRONMENT
-  SVC_URL, SVC_SECRET_KEY   the service and a secret key, for CI: no link and no login needed
-  SVC_CONFIG_DIR            where svc keeps the user's keys, instead of ~/.config/svc
-  NO_COLOR                  no colours
+  SVC_URL, SVC_SECRET_KEY   the service and a secret key, for CI (no link or login needed)
+  SVC_CONFIG_DIR            where svc stores the user's keys (default: ~/.config/svc)
+  NO_COLOR                  disables colours
 
 EXIT CODES
-  0  done (with config diff --exit-code: no difference)
-  1  no: the config is not valid, differs, or was changed by somebody else meanwhile
-  2  the command line, the link or a file is not what the command takes
-  3  the service refuses the key, or there is none
-  4  the service does not answer, or not as it should`
+  0  success (with config diff --exit-code: no difference)
+  1  the config is invalid, differs, or was changed by somebody else
+  2  the command line, the link or a file is invalid
+  3  the service refused the key, or there is none
+  4  the service is unreachable, or its response is unexpected`
 
 const svc = Command.make("svc").pipe(
   Command.withDescription(description),
@@ -34,19 +34,22 @@ const svc = Command.make("svc").pipe(
   Command.withGlobalFlags([Json])
 )
 
-/** A command line that cannot be read is refused in a few lines, on standard error. */
+/** Prints errors of the command line on standard error, in a few lines. */
 const presenter: CliOutput.Presenter = {
   present: Effect.fnUntraced(function* (event) {
     if (event._tag !== "InvalidInvocation") return yield* CliOutput.defaultPresenter.present(event)
     const formatter = CliOutput.defaultFormatter({ colors: process.stderr.hasColors?.() ?? false })
     yield* Console.error(formatter.formatErrors(event.errors).trim())
-    yield* Console.error(`\n${event.commandPath.join(" ")} --help shows how it is used.`)
+    yield* Console.error(`\n${event.commandPath.join(" ")} --help shows the usage.`)
   })
 }
 
-/** A defect is a fault of ours: it says so, and never shows a key. */
+/** Reports a defect of the CLI itself. The cause never contains a key. */
 const fault = (defect: unknown) =>
-  note(`error: svc ${manifest.version} met a fault of its own.`, Cause.pretty(Cause.die(defect)))
+  note(
+    `error: svc ${manifest.version} failed with an internal error. Please report it.`,
+    Cause.pretty(Cause.die(defect))
+  )
 
 const usage = new Exit({ exitCode: exitCodes.usage })
 

@@ -1,6 +1,6 @@
 /**
- * What a command prints: data on standard output, everything else on standard error, so that pipes
- * carry data only. Colours follow the stream, NO_COLOR and FORCE_COLOR; `--json` prints for machines.
+ * Output of commands: data on standard output, everything else on standard error, so that pipes carry
+ * only data. Colours follow the stream, NO_COLOR and FORCE_COLOR. `--json` prints JSON.
  */
 import { styleText } from "node:util"
 import { Console, Effect, Stdio, Stream } from "effect"
@@ -10,14 +10,14 @@ import type { Failure, LocatedIssue } from "./failures.ts"
 /** `--json`, anywhere on the command line. */
 export const Json = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
-    Flag.withDescription("Print one JSON value for machines"),
+    Flag.withDescription("Print the result as one JSON value"),
     Flag.withDefault(false)
   )
 })
 
 type Style = "red" | "green" | "yellow" | "cyan" | "dim" | "bold"
 
-/** A text in a colour, if the stream that it goes to shows colours. */
+/** Styles text if its stream supports colours. */
 export const styled =
   (stream: "stdout" | "stderr") =>
   (style: Style, text: string): string =>
@@ -26,7 +26,7 @@ export const styled =
 const out = styled("stdout")
 const err = styled("stderr")
 
-/** The result of a command: `json` with `--json`, else the lines of `text`. */
+/** Prints the result of a command: `json` with `--json`, else the lines of `text`. */
 export const printResult = Effect.fnUntraced(function* (
   json: unknown,
   text: ReadonlyArray<string>
@@ -35,10 +35,10 @@ export const printResult = Effect.fnUntraced(function* (
   if (text.length > 0) yield* Console.log(text.join("\n"))
 })
 
-/** Something to know beside the result. */
+/** Prints a message on standard error. */
 export const note = (...lines: ReadonlyArray<string>) => Console.error(lines.join("\n"))
 
-/** Shows what takes a while, as long as it does and only to a terminal. */
+/** Shows a progress message on a terminal while an effect runs. */
 export const withProgress = Effect.fnUntraced(function* <A, E, R>(
   what: string,
   effect: Effect.Effect<A, E, R>
@@ -63,7 +63,7 @@ const issueLines = (
     return `${file}:${line}:${column}  ${word}  ${path === "" ? "" : `${path}: `}${message}`
   })
 
-/** What a file says in vain; with `--json` it is part of the result. */
+/** Prints warnings of a config file. With `--json` they are part of the result instead. */
 export const warn = Effect.fnUntraced(function* (
   file: string,
   issues: ReadonlyArray<LocatedIssue>
@@ -72,7 +72,7 @@ export const warn = Effect.fnUntraced(function* (
   yield* note(...issueLines("warning", file, issues))
 })
 
-/** A failure on standard error, as text or as JSON. */
+/** Prints a failure on standard error, as text or JSON. */
 export const report = Effect.fnUntraced(function* (failure: Failure, json: boolean) {
   const { code, file = "", hints = [], issues = [], message } = failure
   if (json) {
@@ -86,7 +86,7 @@ export const report = Effect.fnUntraced(function* (failure: Failure, json: boole
   )
 })
 
-/** Rows under headings, the columns aligned; a cell may be styled once it is padded. */
+/** Formats rows under headings in aligned columns. `style` runs after padding. */
 export const table = (
   headings: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string>>,

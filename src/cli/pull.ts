@@ -1,7 +1,6 @@
 /**
- * `svc config pull`. Edits that were never pushed are not overwritten. A file that names no schema of
- * its own gets one beside it: editors complete from a file without asking, unlike from an address that
- * they do not trust.
+ * `svc config pull`. It never overwrites edits that were not pushed. A file without a `$schema` gets a
+ * schema file beside it: editors use a local schema at once, but ask before they load one from a URL.
  */
 import { Console, Effect, Path, Result, type Schema } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
@@ -22,24 +21,24 @@ const withSchema = (schema: string, document: Schema.Json): Schema.Json => {
   return isJsonObject(bare) ? { $schema: schema, ...bare } : bare
 }
 
-/** The schema that the document of a file names. */
+/** The `$schema` of a document. */
 const schemaOf = (document: Schema.Json | undefined): string | undefined => {
   const named = isJsonObject(document) ? document["$schema"] : undefined
   return typeof named === "string" ? named : undefined
 }
 
-const unpushed = (file: string, env: EnvironmentName, name: string) =>
+const unpushedEdits = (file: string, env: EnvironmentName, name: string) =>
   new Failure({
     exitCode: exitCodes.no,
     code: "unpushed_edits",
-    message: `${file} says something else than ${name}, and it was edited or never pulled here.`,
+    message: `${file} differs from ${name}, and has edits that were never pushed.`,
     hints: [
       `svc config diff ${file} --env ${env}           shows the difference`,
       `svc config pull ${file} --env ${env} --force   overwrites the file`
     ]
   })
 
-/** Whether a pull may replace the document of a file. */
+/** Whether a pull may replace a file: it is unchanged since the last pull or push. */
 const replaceable = Effect.fnUntraced(function* (
   target: Target,
   file: string,
@@ -68,7 +67,7 @@ export const pull = Effect.fn(function* (options: {
   const same =
     local !== undefined && changedPaths(withoutSchema(local), withoutSchema(document)).length === 0
   if (text !== undefined && !same && !force && !(yield* replaceable(target, file, local))) {
-    return yield* unpushed(file, env, name)
+    return yield* unpushedEdits(file, env, name)
   }
   const schema = schemaOf(local) ?? `./${ownSchema}`
   if (!same || schemaOf(local) === undefined) {
@@ -81,8 +80,8 @@ export const pull = Effect.fn(function* (options: {
     { environment: target.place?.environment, configVersion: version, file, changed: !same },
     [
       same
-        ? `${file} is what ${name} says already (version ${version}).`
-        : `${file} is now what ${name} says (version ${version}).`
+        ? `${file} is up to date with ${name} (version ${version}).`
+        : `Pulled ${name} (version ${version}) into ${file}.`
     ]
   )
 })

@@ -28,7 +28,7 @@ interface PushOptions {
 
 const indented = (changed: ReadonlyArray<string>) => changed.map((path) => `  ${path}`)
 
-/** Somebody changed the config since the user last saw it: what a push would now undo, too. */
+/** The config changed since the user last saw it. The hints list what a push would undo. */
 const conflict = (
   { env, file }: PushOptions,
   name: string,
@@ -40,14 +40,14 @@ const conflict = (
     exitCode: exitCodes.no,
     code: "config_conflict",
     message:
-      `The config of ${name} has changed: version ${current} is in force, you last saw ${seen}. ` +
+      `The config of ${name} has changed: the current version is ${current}, you last saw ${seen}. ` +
       "Nothing was pushed. A push of this file would change:",
     hints: [
       ...changed,
       "",
-      `svc config diff ${file} --env ${env}           shows it; then you may push`,
-      `svc config pull ${file} --env ${env} --force   takes what is in force`,
-      `svc config push ${file} --env ${env} --force   overwrites it`
+      `svc config diff ${file} --env ${env}           shows the difference and allows a push`,
+      `svc config pull ${file} --env ${env} --force   overwrites the file`,
+      `svc config push ${file} --env ${env} --force   overwrites the config`
     ]
   })
 
@@ -58,7 +58,10 @@ const refusalOf = (file: string, place: (issue: Issue) => LocatedIssue, error: P
   return new Failure({ exitCode: exitCodes.no, code, message })
 }
 
-/** What the service would refuse of a valid config; an older one says so at the push alone. */
+/**
+ * Features that the config enables and the deployment does not offer. Older services report them only
+ * on push.
+ */
 const unavailableFeatures = Effect.fnUntraced(function* (
   target: Target,
   { features }: EnvironmentConfig
@@ -75,29 +78,29 @@ export const push = Effect.fn(function* (options: PushOptions) {
   const { config, document, place, repeated, warnings } = yield* openValid(file)
   const target = yield* resolveTarget(env)
   const name = nameOf(target)
-  const inForce = yield* readConfig(target)
+  const current = yield* readConfig(target)
   const wanted = withoutSchema(document)
-  const planned = changedPaths(withoutSchema(inForce.document), wanted)
-  const seen = (yield* lastSyncState(target, file))?.version ?? inForce.version
+  const planned = changedPaths(withoutSchema(current.document), wanted)
+  const seen = (yield* lastSyncState(target, file))?.version ?? current.version
   yield* warn(file, warnings)
 
   const common = { environment: target.place?.environment, warnings }
   const at = (version: number) => ({ version, digest: digestOf(document) })
   if (planned.length === 0) {
-    if (!dryRun) yield* remember(target, file, at(inForce.version))
-    return yield* printResult({ ...common, dryRun, configVersion: inForce.version, changed: [] }, [
-      `Nothing to push: ${file} is what ${name} says (version ${inForce.version}).`
+    if (!dryRun) yield* remember(target, file, at(current.version))
+    return yield* printResult({ ...common, dryRun, configVersion: current.version, changed: [] }, [
+      `Nothing to push: ${file} is up to date with ${name} (version ${current.version}).`
     ])
   }
-  if (!force && seen !== inForce.version) {
-    return yield* conflict(options, name, seen, inForce.version, planned)
+  if (!force && seen !== current.version) {
+    return yield* conflict(options, name, seen, current.version, planned)
   }
   if (dryRun) {
     const refused = yield* unavailableFeatures(target, config)
     if (refused.length > 0) return yield* invalidConfig(file, refused.map(place))
-    const json = { ...common, dryRun, configVersion: inForce.version, changed: planned }
+    const json = { ...common, dryRun, configVersion: current.version, changed: planned }
     return yield* printResult(json, [
-      `A push would change in ${name} (version ${inForce.version}):`,
+      `A push would change in ${name} (version ${current.version}):`,
       ...indented(planned)
     ])
   }
@@ -119,7 +122,7 @@ export const push = Effect.fn(function* (options: PushOptions) {
   yield* printResult(
     { ...common, dryRun, ...pushed, warnings: [...repeated, ...pushed.warnings.map(place)] },
     [
-      `Pushed ${file} to ${name}: version ${pushed.configVersion} is in force. Changed:`,
+      `Pushed ${file} to ${name}: the current version is ${pushed.configVersion}. Changed:`,
       ...indented(pushed.changed)
     ]
   )

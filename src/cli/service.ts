@@ -1,6 +1,6 @@
 /**
- * The service as the CLI asks it: with the secret key of one environment, never following a redirect
- * (a key is for the address it was given for), and with every refusal turned into words.
+ * HTTP client of the CLI, with the secret key of one environment. It never follows redirects, because a
+ * key belongs to one address, and it turns every error into a message.
  */
 import { Duration, Effect, Option, Redacted, Schema } from "effect"
 import {
@@ -17,10 +17,10 @@ import { type ExitCode, exitCodes, Failure } from "./failures.ts"
 import { withProgress } from "./output.ts"
 import type { Target } from "./target.ts"
 
-/** The longest that a request may take. */
+/** Timeout of a request. */
 const requestTimeout = Duration.seconds(20)
 
-/** An error as the service says it (spec section 7), as far as the CLI reads it. */
+/** The error body of the service, as far as the CLI reads it. */
 const WireError = Schema.Struct({
   error: Schema.Struct({
     code: Schema.String,
@@ -35,7 +35,7 @@ const WireError = Schema.Struct({
   })
 })
 
-/** The config in force. */
+/** The current config of an environment. */
 export interface CurrentConfig {
   readonly document: Schema.Json
   readonly version: number
@@ -43,13 +43,13 @@ export interface CurrentConfig {
 
 const Features = Schema.Struct({ features: Schema.Array(FeatureState) })
 
-/** A switch that this service does not let turn on. */
+/** The issue for a feature that the deployment does not offer. */
 export const featureUnavailableIssue = (path: string): Issue => ({
   path,
-  message: "is not offered by this service: take it out, or set it to false"
+  message: "is not offered by this service: remove it, or set it to false"
 })
 
-/** A push that the service refused; `problems` stand in the document, `currentVersion` in its way. */
+/** The service refused a push: for `problems` of the document, or because `currentVersion` is newer. */
 export class PushRefused extends Schema.TaggedError<PushRefused>()("PushRefused", {
   code: Schema.String,
   message: Schema.String,
@@ -61,14 +61,14 @@ const unreachable = (message: string, ...hints: ReadonlyArray<string>) =>
   new Failure({ exitCode: exitCodes.unreachable, code: "unreachable", message, hints })
 
 const causes: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens there",
-  ENOTFOUND: "there is no such host",
-  EAI_AGAIN: "its name cannot be looked up",
+  ECONNREFUSED: "no service listens there",
+  ENOTFOUND: "the host does not exist",
+  EAI_AGAIN: "the host name lookup failed",
   ETIMEDOUT: "the connection timed out",
   ECONNRESET: "the connection was closed"
 }
 
-/** Why a connection failed: the innermost cause knows. */
+/** Why a connection failed, from the innermost cause. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return "the connection failed"
   if ("code" in error && typeof error.code === "string") return causes[error.code] ?? error.code
@@ -77,11 +77,11 @@ const reasonOf = (error: unknown): string => {
 
 const notConnected = (url: string) => (error: HttpClientError.HttpClientError) =>
   unreachable(
-    `${url} cannot be reached: ${reasonOf(error)}.`,
-    "Is the service running there? npm start runs one on this machine."
+    `Failed to reach ${url}: ${reasonOf(error)}.`,
+    "Check that the service runs there. npm start starts one on this machine."
   )
 
-/** Sends a request; whatever the answer, it has a text. */
+/** Sends a request and reads the response as text. */
 const send = Effect.fnUntraced(
   function* (url: string, request: HttpClientRequest.HttpClientRequest) {
     const client = yield* HttpClient.HttpClient
@@ -92,16 +92,15 @@ const send = Effect.fnUntraced(
         duration: requestTimeout,
         orElse: () =>
           Effect.fail(
-            unreachable(`${url} did not answer in ${Duration.toSeconds(requestTimeout)} seconds.`)
+            unreachable(
+              `${url} did not respond within ${Duration.toSeconds(requestTimeout)} seconds.`
+            )
           )
       })
     )
     const to = response.headers["location"]
     if (response.status >= 300 && response.status < 400 && to !== undefined) {
-      return yield* unreachable(
-        `${url} redirects to ${to}.`,
-        "Link the address that it redirects to."
-      )
+      return yield* unreachable(`${url} redirects to ${to}.`, "Link that address instead.")
     }
     return { response, text }
   },
@@ -110,8 +109,8 @@ const send = Effect.fnUntraced(
 
 const unexpectedResponse = (url: string, status: number) =>
   unreachable(
-    `${url} answers (${status}), but not as this service does.`,
-    "Is the address right, and the service as new as this CLI?"
+    `${url} sent an unexpected response (status ${status}).`,
+    "Check the address, and that the service is at least as new as this CLI."
   )
 
 const read = Effect.fnUntraced(function* <A>(
@@ -139,11 +138,11 @@ const requestRefused = (
   new Failure({
     exitCode: exitCodeOf(status),
     code: error.code,
-    message: `${url} refuses: ${error.message} (${error.code})`,
-    hints: exitCodeOf(status) === exitCodes.refused ? [`The key is that of ${keyFrom}.`] : []
+    message: `${url} refused the request: ${error.message} (${error.code})`,
+    hints: exitCodeOf(status) === exitCodes.refused ? [`The key came from ${keyFrom}.`] : []
   })
 
-/** Asks with the key of the target; an error of the service is a failure. */
+/** Sends a request with the key of the target. Returns error bodies of the service as `error`. */
 const sendRequest = Effect.fnUntraced(function* (
   target: Target,
   request: HttpClientRequest.HttpClientRequest
@@ -157,7 +156,7 @@ const sendRequest = Effect.fnUntraced(function* (
   )
   const { status } = answer.response
   if (status < 400) return { ...answer, error: Option.none() }
-  // The CLI asks for nothing that may be missing: this is an older service, or none.
+  // Every path of the CLI exists: a 404 means an older service, or another server.
   if (status === 404) return yield* unexpectedResponse(url, status)
   const said = yield* read(url, WireError, answer)
   return { ...answer, error: Option.some(said) }
@@ -179,11 +178,11 @@ export const readConfig = Effect.fnUntraced(function* (target: Target) {
   const version = Number(/^"(\d+)"$/.exec(answer.response.headers["etag"] ?? "")?.[1])
   if (!Number.isInteger(version))
     return yield* unexpectedResponse(target.url, answer.response.status)
-  const inForce: CurrentConfig = { document, version }
-  return inForce
+  const current: CurrentConfig = { document, version }
+  return current
 })
 
-/** The codes of a push that are about the document, and not about the caller. */
+/** Error codes of a push that concern the document, not the caller. */
 const documentErrors = [
   "invalid_config",
   "config_conflict",
@@ -191,7 +190,7 @@ const documentErrors = [
   "payload_too_large"
 ]
 
-/** `PUT /v1/config`, onto one version alone unless that is undefined. */
+/** `PUT /v1/config`, with `If-Match` unless `onto` is undefined. */
 export const pushConfig = Effect.fnUntraced(function* (
   target: Target,
   document: Schema.Json,

@@ -1,6 +1,6 @@
 /**
- * `svc link`, `svc login` and `svc logout`: which service a folder belongs to, and the user's keys for
- * it. Today a key is the secret key of an environment (spec section 5).
+ * `svc link`, `svc login` and `svc logout`: the service of a folder, and the user's keys for it. A key
+ * is the secret key of an environment.
  */
 import { Effect, Option, Path, Redacted, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag, Prompt, TerminalCapabilities } from "effect/cli"
@@ -37,7 +37,9 @@ const urlToLink = Effect.fnUntraced(function* (given: Option.Option<string>) {
       yield* Prompt.run(Prompt.String({ message: "Address of the service" }))
     )
   }
-  return yield* usageFailure("Which service? svc link https://play.example.com")
+  return yield* usageFailure(
+    "The address of the service is missing: svc link https://play.example.com"
+  )
 })
 
 const projectName = Schema.String.check(
@@ -46,14 +48,14 @@ const projectName = Schema.String.check(
   })
 )
 
-/** The name of a folder, as far as it can name a project. */
+/** Derives a project name from the name of a folder. */
 const nameOf = (folder: string): string =>
   folder
     .replace(/[^A-Za-z0-9._-]+/g, "-")
     .replace(/^[^A-Za-z0-9]+/, "")
     .slice(0, 64) || "default"
 
-/** Whether what is sent to an address can be read on the way. */
+/** Whether requests to the URL are unencrypted on the network. */
 const readable = (url: string): boolean => {
   const { hostname, protocol } = new URL(url)
   return protocol === "http:" && !isLoopback(hostname)
@@ -66,12 +68,12 @@ const linkCommand = Command.make(
   {
     url: Argument.String("url").pipe(
       Argument.withDescription(
-        "The address of the service; SVC_URL or the service on this machine when absent"
+        "The address of the service (default: SVC_URL, or the service on this machine)"
       ),
       Argument.optional
     ),
     project: Flag.String("project").pipe(
-      Flag.withDescription("The name to keep keys under; the folder's when absent"),
+      Flag.withDescription("The project name for stored keys (default: the folder's name)"),
       Flag.withSchema(projectName),
       Flag.optional
     )
@@ -85,16 +87,16 @@ const linkCommand = Command.make(
     const link: Link = { url, project: Option.getOrElse(options.project, () => name) }
     yield* writeText(linkFile, `${JSON.stringify(link, null, 2)}\n`)
     if (readable(url))
-      yield* note(`warning: ${url} is not https: keys for it can be read on the way.`)
+      yield* note(`warning: ${url} is not https: others on the network can read its keys.`)
     const ready = Option.isSome(yield* Effect.option(resolveTarget("development")))
     yield* printResult({ ...link, file: linkFile }, [
       `Linked this folder to ${url}, project ${link.project}.`,
-      `  ${linkFile} says so; it holds no secret and may be committed`,
+      `  ${linkFile} has no secrets and may be committed`,
       ...(ready ? [] : [`  ${loginHint("development")}`])
     ])
   })
 ).pipe(
-  Command.withDescription("Say which service and project this folder belongs to"),
+  Command.withDescription("Link this folder to a service and a project"),
   Command.withExamples([
     { command: "svc link https://play.example.com --project duel", description: "Link this folder" }
   ])
@@ -105,7 +107,7 @@ const standardInput = Effect.gen(function* () {
   return yield* stdio.stdin.pipe(
     Stream.decodeText,
     Stream.mkString,
-    Effect.mapError(() => usageFailure("Standard input cannot be read."))
+    Effect.mapError(() => usageFailure("Failed to read standard input."))
   )
 })
 
@@ -114,7 +116,7 @@ const keyFrom = Effect.fnUntraced(function* (source: Option.Option<string>, what
     return source.value === "-"
       ? Redacted.make((yield* standardInput).trim())
       : yield* usageFailure(
-          "A key on the command line can be read by others, and stays in the shell's history.",
+          "A key on the command line is visible to others and stays in the shell history.",
           "svc login --key - < file   reads it from standard input"
         )
   }
@@ -122,7 +124,7 @@ const keyFrom = Effect.fnUntraced(function* (source: Option.Option<string>, what
     return yield* Prompt.run(Prompt.Hidden({ message: `Secret key (sk_...) for ${what}` }))
   }
   return yield* usageFailure(
-    "There is no terminal to ask for the key at.",
+    "Failed to ask for the key: there is no terminal.",
     "svc login --key -             reads it from standard input",
     "SVC_URL and SVC_SECRET_KEY    need no login"
   )
@@ -132,7 +134,7 @@ const linked = Effect.gen(function* () {
   const link = Option.getOrUndefined(yield* currentLink)
   if (link !== undefined) return link
   return yield* usageFailure(
-    "This folder is linked to no service yet.",
+    "This folder is not linked to a service.",
     "svc link https://play.example.com   links it"
   )
 })
@@ -153,11 +155,11 @@ const loginCommand = Command.make(
     const secretKey = yield* keyFrom(key, `${env} of ${project}`)
     const secret = Redacted.value(secretKey)
     if (!/^sk_[\w-]+$/.test(secret)) {
-      return yield* usageFailure("That is no secret key: those begin with sk_.")
+      return yield* usageFailure("This is not a secret key: secret keys begin with sk_.")
     }
     const other = env === "development" ? "production" : "development"
     if (Option.contains(yield* store.key({ url, project, environment: other }), secret)) {
-      return yield* usageFailure(`That is the key of ${other}.`)
+      return yield* usageFailure(`This is the key of ${other}.`)
     }
     yield* readConfig({
       url,
@@ -168,7 +170,7 @@ const loginCommand = Command.make(
     yield* store.setKey({ url, project, environment: env }, Option.some(secret))
     yield* printResult({ url, project, environment: env, file: store.credentialsFile }, [
       `Logged in to ${env} of ${project} at ${url}.`,
-      `  The key is in ${store.credentialsFile}, which only you can read`
+      `  The key is stored in ${store.credentialsFile}, which only you can read`
     ])
   })
 ).pipe(
@@ -187,10 +189,10 @@ const logoutCommand = Command.make(
     const store = yield* Store
     yield* store.setKey({ url, project, environment: env }, Option.none())
     yield* printResult({ url, project, environment: env }, [
-      `Forgot the key for ${env} of ${project} at ${url}.`
+      `Deleted the key for ${env} of ${project} at ${url}.`
     ])
   })
-).pipe(Command.withDescription("Forget the stored key of an environment"))
+).pipe(Command.withDescription("Delete the stored key of an environment"))
 
-/** The commands of the user's own sign-in. */
+/** Commands for linking and keys. */
 export const signInCommands = [linkCommand, loginCommand, logoutCommand] as const

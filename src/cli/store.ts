@@ -1,9 +1,9 @@
 /**
- * What the CLI remembers of its user, in the user's config directory and never in a repository: the
- * secret keys that `svc login` took (`credentials.json`, for the owner's eyes only), and which version
- * of a config a file was last seen against (`seen.json`).
+ * Files of the CLI in the user's config directory, outside any repository: the secret keys of `svc
+ * login` (`credentials.json`, readable only by the owner), and the sync state of config files
+ * (`seen.json`).
  *
- * Keys stand under the service, then the project: developer sessions will stand beside the projects.
+ * Keys are stored by service and project, so that developer sessions can be added beside the projects.
  */
 import { homedir } from "node:os"
 import { Config, Context, Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
@@ -26,11 +26,11 @@ const Credentials = Schema.Struct({
 })
 type Credentials = typeof Credentials.Type
 
-/** What was last seen of the config that a file stands for. */
+/** The last known state of a config file against the service. */
 const SyncState = Schema.Struct({
-  /** The version in force when it was last pulled, pushed or compared. */
+  /** The current version at the last pull, push or diff. */
   version: Schema.Int,
-  /** The digest of the file when it last was what is in force. */
+  /** The digest of the file when it last equalled the current config. */
   digest: Schema.optionalKey(Schema.String)
 })
 export type SyncState = typeof SyncState.Type
@@ -49,7 +49,7 @@ export interface KeyScope {
 
 const variable = (name: string) => Effect.orDie(Config.option(Config.String(name)))
 
-/** Where a system keeps the settings of its users' programs, or where the user says. */
+/** The config directory: `SVC_CONFIG_DIR`, or the system's default. */
 const directory = Effect.gen(function* () {
   const path = yield* Path.Path
   const own = yield* variable("SVC_CONFIG_DIR")
@@ -66,11 +66,11 @@ export class Store extends Context.Service<
   Store,
   {
     readonly key: (place: KeyScope) => Effect.Effect<Option.Option<string>, Failure>
-    /** Keeps a key, or forgets it. */
+    /** Stores a key, or deletes it. */
     readonly setKey: (place: KeyScope, key: Option.Option<string>) => Effect.Effect<void, Failure>
     readonly syncState: (name: string) => Effect.Effect<Option.Option<SyncState>, Failure>
     readonly setSyncState: (name: string, state: SyncState) => Effect.Effect<void, Failure>
-    /** Where the keys are, to tell people. */
+    /** The path of the keys, for messages. */
     readonly credentialsFile: string
   }
 >()("cli/store/Store") {
@@ -119,7 +119,7 @@ const withKey = (
   return { services: { ...services, [url]: { projects: { ...projects, [project]: keys } } } }
 }
 
-/** A file of the owner's: read as a whole, replaced as a whole, never seen half written. */
+/** A JSON file that is read whole and replaced atomically. */
 const jsonFile = Effect.fnUntraced(function* <A, E>(
   file: string,
   schema: Schema.Codec<A, E>,
@@ -128,12 +128,12 @@ const jsonFile = Effect.fnUntraced(function* <A, E>(
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const Text = Schema.fromJsonString(schema, { space: 2 })
-  const broken = usageFailure(`${file} is not what svc wrote.`, "Mend it, or delete it.")
-  const unwritable = usageFailure(`${file} cannot be written.`)
+  const malformed = usageFailure(`Failed to parse ${file}.`, "Correct it, or delete it.")
+  const unwritable = usageFailure(`Failed to write ${file}: check its permissions.`)
   const read = Effect.gen(function* () {
     if (!(yield* fs.exists(file))) return empty
     return yield* Effect.flatMap(fs.readFileString(file), Schema.decodeEffect(Text))
-  }).pipe(Effect.mapError(() => broken))
+  }).pipe(Effect.mapError(() => malformed))
   const write = Effect.fnUntraced(
     function* (value: A) {
       const draft = `${file}.new`

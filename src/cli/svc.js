@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `svc`. The CLI is TypeScript that only a Node of today runs as it stands; under an older
- * one this launcher hands over to the Node that the package depends on, as `npm start` does.
+ * Launcher of `svc`. The CLI is TypeScript, which only recent versions of Node run directly. Under an
+ * older version the launcher starts the Node that the package depends on, like `npm start`.
  */
 import { spawn } from "node:child_process"
 import module from "node:module"
@@ -12,18 +12,18 @@ const oldestMajor = 24
 const [major] = process.versions.node.split(".")
 
 if (Number(major) >= oldestMajor && process.features.typescript) {
-  // Half a second less from the second call on; kept where only who installs the package may write.
+  // Saves half a second from the second call on. Only the package's owner can write to this directory.
   const cache = new URL("../../node_modules/.cache/svc", import.meta.url)
   module.enableCompileCache(fileURLToPath(cache))
   await import("./main.ts")
-} else handOver()
+} else runWithOwnNode()
 
-function handOver() {
+function runWithOwnNode() {
   const manifest = module.createRequire(import.meta.url).resolve("node/package.json")
   const node = join(dirname(manifest), module.createRequire(manifest)(manifest).bin.node)
   const self = fileURLToPath(import.meta.url)
   const child = spawn(node, [self, ...process.argv.slice(2)], { stdio: "inherit" })
-  // A terminal sends its signals to both: the child decides, and its end is the end of both.
+  // A terminal signals both processes. The child handles the signal, and its exit ends both.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, () => child.kill(signal))
   }

@@ -1,7 +1,7 @@
 /**
- * Which version of the config a file was last seen against: what `push` names in `If-Match`, so that
- * nobody's change is overwritten unseen, and what tells `pull` whether the file was edited since.
- * Nothing is remembered for a key out of the environment (`SVC_SECRET_KEY`): CI begins anew each time.
+ * Sync state of a config file: the version it was last compared with. `push` sends it in `If-Match`, so
+ * that no unseen change is overwritten. `pull` uses the digest to detect edits. With `SVC_SECRET_KEY`
+ * nothing is stored: every CI run starts without a state.
  */
 import { hash } from "node:crypto"
 import { Effect, Option, Path, type Schema } from "effect"
@@ -9,7 +9,7 @@ import { withoutSchema } from "./document.ts"
 import { type SyncState, Store } from "./store.ts"
 import type { Target } from "./target.ts"
 
-/** What tells one document from another. */
+/** The digest of a document, without `$schema`. */
 export const digestOf = (document: Schema.Json): string =>
   hash("sha256", JSON.stringify(withoutSchema(document)), "base64url")
 
@@ -20,14 +20,14 @@ const nameOf = Effect.fnUntraced(function* ({ place, url }: Target, file: string
     : [url, place.project, place.environment, path.resolve(file)].join(" ")
 })
 
-/** What was last seen of the config that a file stands for. */
+/** The stored sync state of a file. */
 export const lastSyncState = Effect.fnUntraced(function* (target: Target, file: string) {
   const name = yield* nameOf(target, file)
   const store = yield* Store
   return name === undefined ? undefined : Option.getOrUndefined(yield* store.syncState(name))
 })
 
-/** Remembers the version that the user has now seen; a digest, that file and service agree. */
+/** Stores the version that the user has now seen, with a digest if file and service agree. */
 export const remember = Effect.fnUntraced(function* (
   target: Target,
   file: string,

@@ -1,10 +1,10 @@
 /**
- * Which service, project, environment and key a command works on. `svc.link.json` says it for a
- * folder and all below it, and holds no secret; the keys come from, in this order:
+ * The target of a command: service, project, environment and key. `svc.link.json` names service and
+ * project for a folder and its subfolders, without secrets. The key comes from, in this order:
  *
- * 1. `SVC_SECRET_KEY` with `SVC_URL`, for CI (never with a link: a folder does not choose who gets it);
- * 2. what `svc login` stored for the linked service and project;
- * 3. `<data dir>/dev-keys.json` of a service that was started here with `npm start`.
+ * 1. `SVC_SECRET_KEY` with `SVC_URL`, for CI. Never with a link: a folder must not choose who gets the
+ * key. 2. The key that `svc login` stored for the linked service and project. 3. `<data
+ * dir>/dev-keys.json` of a service that was started here with `npm start`.
  */
 import { Config, Effect, FileSystem, Option, Path, Redacted, Schema } from "effect"
 import type { EnvironmentName } from "#rpc/auth"
@@ -14,13 +14,13 @@ import { Store } from "./store.ts"
 /** The name of the file that links a folder. */
 export const linkFile = "svc.link.json"
 
-/** What the link file says: the service, and the name that its keys are stored under. */
+/** The link file: the service, and the project name for stored keys. */
 export const Link = Schema.Struct({ url: Schema.String, project: Schema.String })
 export type Link = typeof Link.Type
 
 const Keys = Schema.Struct({ secretKey: Schema.String })
 
-/** The part of `dev-keys.json` that the CLI needs (design section 7). */
+/** The part of `dev-keys.json` that the CLI needs. */
 const DevKeys = Schema.Struct({
   baseUrl: Schema.String,
   project: Schema.String,
@@ -28,36 +28,36 @@ const DevKeys = Schema.Struct({
   production: Keys
 })
 
-/** An environment that can be talked to. */
+/** An environment and its key. */
 export interface Target {
   readonly url: string
   readonly secretKey: Redacted.Redacted
-  /** Where the key was found, to tell people. */
+  /** The source of the key, for messages. */
   readonly keyFrom: string
-  /** What keys are stored under; unknown, as the environment is, for a key out of the shell's. */
+  /** The scope of stored keys; undefined for a key from `SVC_SECRET_KEY`, whose environment is unknown. */
   readonly place: { readonly project: string; readonly environment: EnvironmentName } | undefined
 }
 
-/** The environment of a target, in words. */
+/** The display name of the target's environment. */
 export const nameOf = ({ keyFrom, place }: Target): string =>
   place === undefined ? `the environment of ${keyFrom}` : place.environment
 
 const variable = (name: string) =>
   Effect.map(Effect.orDie(Config.option(Config.String(name))), Option.getOrUndefined)
 
-/** The address of a service as it is remembered: without a slash at its end. */
+/** Validates the address of a service and removes trailing slashes. */
 export const serviceUrl = Effect.fnUntraced(function* (text: string) {
   const url = URL.parse(text)
   const http = url?.protocol === "http:" || url?.protocol === "https:"
   if (url === null || !http || url.username !== "" || url.search !== "" || url.hash !== "") {
     return yield* usageFailure(
-      `${text} is not the address of a service, like https://play.example.com`
+      `${text} is not the address of a service. Expected a URL like https://play.example.com`
     )
   }
   return url.href.replace(/\/+$/, "")
 })
 
-/** The nearest file of a name, in this folder or above it, decoded. */
+/** Reads and decodes the nearest file of a name, in this folder or above. */
 const nearest = Effect.fnUntraced(function* <A>(name: string, schema: Schema.Codec<A, unknown>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -70,7 +70,7 @@ const nearest = Effect.fnUntraced(function* <A>(name: string, schema: Schema.Cod
           fs.readFileString(file),
           Schema.decodeEffect(Text)
         ).pipe(
-          Effect.mapError(() => usageFailure(`${file} cannot be read, or is not what svc wrote.`))
+          Effect.mapError(() => usageFailure(`Failed to read ${file}: correct it, or delete it.`))
         )
         return Option.some(value)
       }
@@ -92,31 +92,31 @@ export const localService = Effect.gen(function* () {
   return yield* nearest(path.join(dataDir, keysFile), DevKeys)
 })
 
-/** The address that the environment variable `SVC_URL` gives. */
+/** The address in `SVC_URL`, if set. */
 export const urlFromEnvironment = Effect.flatMap(variable("SVC_URL"), (url) =>
   url === undefined ? Effect.succeed(undefined) : serviceUrl(url)
 )
 
 const unlinked = usageFailure(
-  "This folder is linked to no service.",
+  "This folder is not linked to a service.",
   "svc link https://play.example.com   links it",
-  "npm start                           starts a service on this machine, which is found by itself",
-  "SVC_URL and SVC_SECRET_KEY          say it in CI"
+  "npm start                           starts a service on this machine, which svc finds",
+  "SVC_URL and SVC_SECRET_KEY          set both in CI"
 )
 
 const urlMissing = usageFailure(
-  "SVC_SECRET_KEY is set, but not SVC_URL: set it to the address of the service."
+  "SVC_SECRET_KEY is set without SVC_URL: set SVC_URL to the address of the service."
 )
 
 const keyMissing = ({ project, url }: Link, environment: EnvironmentName) =>
   new Failure({
     exitCode: exitCodes.refused,
     code: "not_logged_in",
-    message: `There is no key for ${environment} of ${project} at ${url}.`,
+    message: `No key is stored for ${environment} of ${project} at ${url}.`,
     hints: [`svc login --env ${environment}   stores one`]
   })
 
-/** The environment to work on, and the key to do it with. */
+/** Resolves the environment and its key. */
 export const resolveTarget = Effect.fnUntraced(function* (environment: EnvironmentName) {
   const store = yield* Store
   const given = yield* variable("SVC_SECRET_KEY")

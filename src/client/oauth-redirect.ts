@@ -68,7 +68,7 @@ const codeOf = ({ code, error }: ProviderResponse, verifier: string | null) =>
     ? Effect.fail(signInFailed(error ?? "expired"))
     : Effect.succeed<SignInCode>({ code, verifier })
 
-/** Left for the provider; whoever comes back by the browser's own button has not signed in. */
+/** Leaves for the provider. A player who returns with the back button has not signed in. */
 const redirect = (url: string): Effect.Effect<never, SignInFailed> =>
   Effect.callback((resume) => {
     const shown = ({ persisted }: PageTransitionEvent) => {

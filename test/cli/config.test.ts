@@ -1,4 +1,4 @@
-/** `svc config` against a real service: pull, push, diff and validate, as a person and as CI use them. */
+/** `svc config` against a real service: pull, push, diff and validate, for people and in CI. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { vi } from "vitest"
@@ -14,14 +14,14 @@ import {
   SharedDatabase
 } from "../support/http/stack.ts"
 
-// Every run of the command is a process that starts anew.
+// Every run starts a new process.
 vi.setConfig({ testTimeout: 60_000 })
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)
 )
 
-/** A folder whose service runs on this machine: the keys of its demo are found by themselves. */
+/** A folder with a local service: the CLI finds its keys in `dev-keys.json`. */
 const newProject = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development, production } = yield* makeTenants
@@ -32,68 +32,68 @@ const newProject = Effect.gen(function* () {
     development,
     production
   })
-  const inForce = (secretKey: string) =>
+  const currentConfig = (secretKey: string) =>
     Effect.map(
       request(`${url}/v1/config`, { headers: { "x-svc-key": secretKey } }),
       ({ body }) => body
     )
-  return { url, development, production, folder, inForce }
+  return { url, development, production, folder, currentConfig }
 })
 
 const json = (text: string): unknown => JSON.parse(text)
 
 layer(Node)("svc config", (it) => {
-  it.effect(
-    "pulls what is in force, with the schema that completes it, and pushes it unchanged",
-    () =>
-      Effect.gen(function* () {
-        const { development, folder } = yield* newProject
-        yield* configure(development, { version: 1, features: { saves: true } })
-        const pulled = yield* folder.svc("config pull")
-        assert.deepStrictEqual([pulled.code, pulled.stderr], [0, ""])
-        assert.strictEqual(
-          yield* folder.read("svc.config.json"),
-          `${JSON.stringify(
-            { $schema: "./svc.config.schema.json", version: 1, features: { saves: true } },
-            null,
-            2
-          )}\n`
-        )
-        assert.strictEqual(yield* folder.read("svc.config.schema.json"), configJsonSchemaText())
-        assert.strictEqual((yield* folder.svc("config diff --exit-code")).code, 0)
-        const pushed = yield* folder.svc("config push --json")
-        assert.strictEqual(at(json(pushed.stdout), "configVersion"), 1)
-        assert.deepStrictEqual(at(json(pushed.stdout), "changed"), [])
-      })
-  )
-
-  it.effect("pushes a file, says what it changed, and warns with the line", () =>
+  it.effect("pulls the current config with its schema, and pushes it without a change", () =>
     Effect.gen(function* () {
-      const { development, folder, inForce, production } = yield* newProject
-      yield* folder.write("game.json", '{\n  "share": { "tags": {\n    "enabled": true\n  } }\n}')
-      const dry = yield* folder.svc("config push game.json --dry-run")
-      assert.include(dry.stdout, "share.tags.enabled")
-      assert.deepStrictEqual(yield* inForce(development.secretKey), {})
-      const pushed = yield* folder.svc("config push game.json")
-      assert.strictEqual(pushed.code, 0)
-      assert.include(pushed.stdout, "version 1 is in force")
-      assert.match(pushed.stderr, /^game\.json:3:5 {2}warning {2}share\.tags\.enabled: /)
-      assert.deepStrictEqual(yield* inForce(development.secretKey), {
-        share: { tags: { enabled: true } }
-      })
-      assert.deepStrictEqual(yield* inForce(production.secretKey), {})
-      const production1 = yield* folder.svc("config push game.json --env production --json")
-      assert.strictEqual(at(json(production1.stdout), "warnings", 0, "line"), 3)
-      assert.notDeepEqual(yield* inForce(production.secretKey), {})
+      const { development, folder } = yield* newProject
+      yield* configure(development, { version: 1, features: { saves: true } })
+      const pulled = yield* folder.svc("config pull")
+      assert.deepStrictEqual([pulled.code, pulled.stderr], [0, ""])
+      assert.strictEqual(
+        yield* folder.read("svc.config.json"),
+        `${JSON.stringify(
+          { $schema: "./svc.config.schema.json", version: 1, features: { saves: true } },
+          null,
+          2
+        )}\n`
+      )
+      assert.strictEqual(yield* folder.read("svc.config.schema.json"), configJsonSchemaText())
+      assert.strictEqual((yield* folder.svc("config diff --exit-code")).code, 0)
+      const pushed = yield* folder.svc("config push --json")
+      assert.strictEqual(at(json(pushed.stdout), "configVersion"), 1)
+      assert.deepStrictEqual(at(json(pushed.stdout), "changed"), [])
     })
   )
 
-  it.effect("never sends $schema, which is the editor's", () =>
+  it.effect("pushes a file, lists the changed paths, and prints warnings with line numbers", () =>
     Effect.gen(function* () {
-      const { development, folder, inForce } = yield* newProject
+      const { development, folder, currentConfig, production } = yield* newProject
+      yield* folder.write("game.json", '{\n  "share": { "tags": {\n    "enabled": true\n  } }\n}')
+      const dry = yield* folder.svc("config push game.json --dry-run")
+      assert.include(dry.stdout, "share.tags.enabled")
+      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {})
+      const pushed = yield* folder.svc("config push game.json")
+      assert.strictEqual(pushed.code, 0)
+      assert.include(pushed.stdout, "the current version is 1")
+      assert.match(pushed.stderr, /^game\.json:3:5 {2}warning {2}share\.tags\.enabled: /)
+      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
+        share: { tags: { enabled: true } }
+      })
+      assert.deepStrictEqual(yield* currentConfig(production.secretKey), {})
+      const production1 = yield* folder.svc("config push game.json --env production --json")
+      assert.strictEqual(at(json(production1.stdout), "warnings", 0, "line"), 3)
+      assert.notDeepEqual(yield* currentConfig(production.secretKey), {})
+    })
+  )
+
+  it.effect("never sends $schema, which is for editors", () =>
+    Effect.gen(function* () {
+      const { development, folder, currentConfig } = yield* newProject
       yield* folder.write("svc.config.json", { $schema: "./mine.json", features: { saves: true } })
       assert.strictEqual((yield* folder.svc("config push")).code, 0)
-      assert.deepStrictEqual(yield* inForce(development.secretKey), { features: { saves: true } })
+      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
+        features: { saves: true }
+      })
       yield* configure(development, { features: { saves: false } })
       assert.strictEqual((yield* folder.svc("config pull")).code, 0)
       assert.deepStrictEqual(json(yield* folder.read("svc.config.json")), {
@@ -103,36 +103,38 @@ layer(Node)("svc config", (it) => {
     })
   )
 
-  it.effect("does not overwrite a change that nobody here has seen", () =>
+  it.effect("refuses a push over a config change that the user has not seen", () =>
     Effect.gen(function* () {
-      const { development, folder, inForce } = yield* newProject
+      const { development, folder, currentConfig } = yield* newProject
       yield* configure(development, { features: { saves: true } })
       yield* folder.svc("config pull")
       yield* configure(development, { features: { saves: true, stats: true } })
       yield* folder.write("svc.config.json", { features: { saves: false } })
       const refused = yield* folder.svc("config push")
       assert.strictEqual(refused.code, 1)
-      assert.match(refused.stderr, /version 2 is in force, you last saw 1/)
+      assert.match(refused.stderr, /the current version is 2, you last saw 1/)
       assert.match(refused.stderr, /features\.stats/)
-      assert.deepStrictEqual(yield* inForce(development.secretKey), {
+      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
         features: { saves: true, stats: true }
       })
-      // Who has looked may push; who insists may, too.
+      // A diff or --force allows the push.
       assert.strictEqual((yield* folder.svc("config diff")).code, 0)
       assert.strictEqual((yield* folder.svc("config push")).code, 0)
       yield* configure(development, { features: { saves: true } })
       assert.strictEqual((yield* folder.svc("config push")).code, 1)
       assert.strictEqual((yield* folder.svc("config push --force")).code, 0)
-      assert.deepStrictEqual(yield* inForce(development.secretKey), { features: { saves: false } })
+      assert.deepStrictEqual(yield* currentConfig(development.secretKey), {
+        features: { saves: false }
+      })
     })
   )
 
-  it.effect("does not overwrite edits that were never pushed", () =>
+  it.effect("refuses a pull over edits that were never pushed", () =>
     Effect.gen(function* () {
       const { development, folder } = yield* newProject
       yield* folder.svc("config pull")
       yield* configure(development, { features: { saves: true } })
-      // Untouched since the last pull: the new one goes through.
+      // The file is unchanged since the last pull, so a pull replaces it.
       assert.strictEqual((yield* folder.svc("config pull")).code, 0)
       yield* folder.write("svc.config.json", { features: { stats: true } })
       const refused = yield* folder.svc("config pull")
@@ -145,7 +147,7 @@ layer(Node)("svc config", (it) => {
     })
   )
 
-  it.effect("says where in the file the service refuses it", () =>
+  it.effect("prints the position in the file for each problem that the service reports", () =>
     Effect.gen(function* () {
       const { folder } = yield* newProject
       yield* folder.write("svc.config.json", '{\n  "features": {\n    "hosting": true\n  }\n}')
@@ -158,7 +160,7 @@ layer(Node)("svc config", (it) => {
     })
   )
 
-  it.effect("compares by meaning: the order of names is no difference", () =>
+  it.effect("ignores the order of names in a diff", () =>
     Effect.gen(function* () {
       const { development, folder } = yield* newProject
       yield* configure(development, { features: { saves: true, stats: true }, audience: "kids" })
@@ -184,7 +186,7 @@ layer(Node)("svc config", (it) => {
     })
   )
 
-  it.effect("the service publishes the schema to anyone", () =>
+  it.effect("reads the same schema that the service publishes without a key", () =>
     Effect.gen(function* () {
       const answer = yield* request(`${yield* addressOfNode}/v1/config/schema.json`)
       assert.strictEqual(answer.status, 200)
@@ -195,7 +197,7 @@ layer(Node)("svc config", (it) => {
 })
 
 describe("svc config push", () => {
-  it.effect("is held back by a change between its look and its push", () =>
+  it.effect("fails when the config changes between its read and its write", () =>
     Effect.gen(function* () {
       const error = {
         code: "config_conflict",
@@ -210,7 +212,7 @@ describe("svc config push", () => {
       yield* folder.write("svc.config.json", { features: { saves: true } })
       const run = yield* folder.svc("config push")
       assert.deepStrictEqual([run.code, run.stdout], [1, ""])
-      assert.match(run.stderr, /version 8 is in force, you last saw 7/)
+      assert.match(run.stderr, /the current version is 8, you last saw 7/)
       yield* folder.svc("config push --force")
       assert.deepStrictEqual(
         sent.map((headers) => headers["if-match"]),
@@ -219,7 +221,7 @@ describe("svc config push", () => {
     })
   )
 
-  it.effect("tells in a dry run already what the service does not offer", () =>
+  it.effect("reports in a dry run the features that the deployment does not offer", () =>
     Effect.gen(function* () {
       const voice = {
         key: "voice",
@@ -245,14 +247,14 @@ describe("svc config push", () => {
       yield* folder.write("svc.config.json", { features: { ...features, voice: false } })
       const fine = yield* folder.svc("config push --dry-run")
       assert.deepStrictEqual([fine.code, fine.stderr], [0, ""])
-      // A key out of the shell's environment does not say which environment of the service it opens.
+      // The environment of a key from SVC_SECRET_KEY is unknown.
       assert.match(fine.stdout, /^A push would change in the environment of SVC_SECRET_KEY/)
     })
   )
 })
 
 describe("svc config validate", () => {
-  it.effect("finds every problem without a service, each at its place in the file", () =>
+  it.effect("finds every problem without a service, with its position in the file", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       yield* folder.write(
@@ -279,16 +281,16 @@ describe("svc config validate", () => {
     })
   )
 
-  it.effect("tells broken JSON, and a file that is not there", () =>
+  it.effect("reports malformed JSON, and a missing file", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       yield* folder.write("svc.config.json", '{\n  "features": { "saves": true, }\n}')
-      const broken = yield* folder.svc("config validate")
-      assert.strictEqual(broken.code, 1)
-      assert.match(broken.stderr, /^svc\.config\.json:2:\d+ {2}error {2}is not JSON: /)
+      const malformed = yield* folder.svc("config validate")
+      assert.strictEqual(malformed.code, 1)
+      assert.match(malformed.stderr, /^svc\.config\.json:2:\d+ {2}error {2}is not JSON: /)
       const missing = yield* folder.svc("config validate other.json")
       assert.strictEqual(missing.code, 2)
-      assert.match(missing.stderr, /There is no other\.json/)
+      assert.match(missing.stderr, /other\.json does not exist/)
     })
   )
 })

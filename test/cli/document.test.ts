@@ -1,4 +1,4 @@
-/** Where things stand in a config file, and how two configs are compared. */
+/** Positions in a config file, and the comparison of two configs. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
@@ -11,8 +11,8 @@ const parsed = (text: string) => Result.getOrThrow(parseConfig(text))
 
 const syntax = (text: string) => Result.getOrThrow(Result.flip(parseConfig(text)))
 
-describe("the places of a config file", () => {
-  it("are those of names and entries, counted from 1", () => {
+describe("positions in a config file", () => {
+  it("are those of names and array entries, counted from 1", () => {
     const { place } = parsed('{\n  "a": [\n    1,\n    { "b-c": { "d": true } }\n  ]\n}')
     const at = (path: string) => {
       const { column, line } = place({ path, message: "" })
@@ -26,7 +26,7 @@ describe("the places of a config file", () => {
     assert.strictEqual(at('a[1]["b-c"].d'), "4:16")
   })
 
-  it("of what is not there are those of what is around it", () => {
+  it("fall back to the nearest existing parent for a missing path", () => {
     const { place } = parsed('{\n  "a": [\n    { "b": 1 }\n  ]\n}')
     const lineOf = (path: string) => place({ path, message: "" }).line
     assert.strictEqual(lineOf("a[0].missing.deeper"), 3)
@@ -35,7 +35,7 @@ describe("the places of a config file", () => {
     assert.strictEqual(lineOf("nowhere"), 1)
   })
 
-  it("are found for every path of any document", () => {
+  it("exist for every path of any document", () => {
     const pathsOf = (value: unknown, keys: ReadonlyArray<string | number>): Array<string> => [
       jsonPath(keys),
       ...(Array.isArray(value)
@@ -53,20 +53,20 @@ describe("the places of a config file", () => {
         for (const { column, line } of places) {
           assert.match(lines[line - 1]?.slice(column - 1) ?? "", /^\S/)
         }
-        // Pretty JSON has a line for everything: no two paths share a place.
+        // Indented JSON has one line for each value: no two paths share a line.
         assert.lengthOf(new Set(places.map(({ line }) => line)), places.length)
       })
     )
   })
 
-  it("survive a byte order mark and carriage returns", () => {
+  it("ignore a byte order mark and carriage returns", () => {
     const { place } = parsed('\uFEFF{\r\n  "a": 1\r\n}')
     assert.deepInclude(place({ path: "a", message: "" }), { line: 2, column: 3 })
   })
 })
 
-describe("a config file that is not JSON", () => {
-  it("is told where, and what was expected", () => {
+describe("a config file with malformed JSON", () => {
+  it("is reported with the position and the expected token", () => {
     assert.deepInclude(syntax('{\n  "a": x\n}'), { line: 2, column: 8 })
     assert.deepInclude(syntax('{\n  "a" 1\n}'), { line: 2, column: 7 })
     assert.deepInclude(syntax(""), { line: 1, column: 1 })
@@ -80,18 +80,18 @@ describe("a config file that is not JSON", () => {
 })
 
 describe("a config file", () => {
-  it("with a name twice is warned about", () => {
+  it("with a duplicate name gets a warning", () => {
     const text = parsed('{ "features": { "saves": true,\n "saves": false } }')
     const { config, warnings } = Result.getOrThrow(validateConfig(text))
     assert.isFalse(config.features.saves)
     assert.deepInclude(warnings[0], { path: "features.saves", line: 2, column: 2 })
   })
 
-  it("that is too large for the service is refused", () => {
+  it("above the size limit of the service is refused", () => {
     const title = "x".repeat(262_144)
     const issues = Result.getOrThrow(Result.flip(validateConfig(parsed(`{ "title": "${title}" }`))))
     assert.match(issues[0]?.message ?? "", /^is too large/)
-    // What the editor alone reads is not sent, and does not count.
+    // $schema is not sent, so it does not count.
     assert.isTrue(Result.isSuccess(validateConfig(parsed(`{ "$schema": "${title}" }`))))
   })
 })
@@ -103,7 +103,7 @@ describe("a diff", () => {
       { name: "new", document: JSON.parse(JSON.stringify(after)) }
     )
 
-  it("shows what was taken and what was brought, under the names of both", () => {
+  it("lists removed and added lines under both names", () => {
     assert.deepStrictEqual(lines({ b: 1, a: [1, 2] }, { a: [1, 3], b: 1 }), [
       "--- old",
       "+++ new",
@@ -119,7 +119,7 @@ describe("a diff", () => {
     ])
   })
 
-  it("is empty exactly when no path changed", () => {
+  it("is empty if and only if no path changed", () => {
     const member = fc.dictionary(fc.constantFrom("a", "b", "toString", "__proto__"), fc.nat(2))
     fc.assert(
       fc.property(

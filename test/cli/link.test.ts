@@ -1,4 +1,4 @@
-/** Which service and key `svc` works with, what it keeps of them, and how it says that it cannot. */
+/** Target and key of `svc`: link, login, logout, environment variables, and the errors of each. */
 import { mkdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -16,7 +16,7 @@ import {
   SharedDatabase
 } from "../support/http/stack.ts"
 
-// Every run of the command is a process that starts anew.
+// Every run starts a new process.
 vi.setConfig({ testTimeout: 60_000 })
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
@@ -24,7 +24,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const json = (text: string): unknown => JSON.parse(text)
 
 layer(Node)("svc link and login", (it) => {
-  it.effect("link the folder, keep the key outside of it, and forget it again", () =>
+  it.effect("link a folder, store its key outside of it, and delete the key", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development } = yield* makeTenants
@@ -54,7 +54,7 @@ layer(Node)("svc link and login", (it) => {
     })
   )
 
-  it.effect("keep the keys of the environments apart", () =>
+  it.effect("store one key for each environment, and refuse the key of the other one", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
@@ -73,28 +73,32 @@ layer(Node)("svc link and login", (it) => {
     })
   )
 
-  it.effect("store no key that the service refuses", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      const { development } = yield* makeTenants
-      const folder = yield* makeFolder()
-      yield* folder.svc(`link ${url}`)
-      const unknown = yield* folder.svc("login --key -", { stdin: "sk_nobody" })
-      assert.strictEqual(unknown.code, 3)
-      assert.match(unknown.stderr, /invalid_key[^]*The key is that of svc login/)
-      const publishable = yield* folder.svc("login --key -", { stdin: development.publishableKey })
-      assert.strictEqual(publishable.code, 2)
-      const shown = yield* folder.svc(`login --key ${development.secretKey}`)
-      assert.strictEqual(shown.code, 2)
-      assert.match(shown.stderr, /standard input/)
-      const asked = yield* folder.svc("login")
-      assert.strictEqual(asked.code, 2)
-      assert.match(asked.stderr, /no terminal/)
-      assert.strictEqual((yield* folder.svc("config pull -")).code, 3)
-    })
+  it.effect(
+    "refuse keys that the service refuses, publishable keys and keys on the command line",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const { development } = yield* makeTenants
+        const folder = yield* makeFolder()
+        yield* folder.svc(`link ${url}`)
+        const unknown = yield* folder.svc("login --key -", { stdin: "sk_nobody" })
+        assert.strictEqual(unknown.code, 3)
+        assert.match(unknown.stderr, /invalid_key[^]*The key came from svc login/)
+        const publishable = yield* folder.svc("login --key -", {
+          stdin: development.publishableKey
+        })
+        assert.strictEqual(publishable.code, 2)
+        const shown = yield* folder.svc(`login --key ${development.secretKey}`)
+        assert.strictEqual(shown.code, 2)
+        assert.match(shown.stderr, /standard input/)
+        const asked = yield* folder.svc("login")
+        assert.strictEqual(asked.code, 2)
+        assert.match(asked.stderr, /no terminal/)
+        assert.strictEqual((yield* folder.svc("config pull -")).code, 3)
+      })
   )
 
-  it.effect("are not needed in CI, nor beside a service on this machine", () =>
+  it.effect("are not needed with SVC_SECRET_KEY, nor for a local service", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
@@ -102,14 +106,14 @@ layer(Node)("svc link and login", (it) => {
       const ci = yield* makeFolder({ SVC_URL: url, SVC_SECRET_KEY: development.secretKey })
       const read = yield* ci.svc("config pull -")
       assert.deepStrictEqual(json(read.stdout), { audience: "mixed" })
-      // No folder chooses where a key out of the environment goes.
+      // A link never chooses the address for a key from SVC_SECRET_KEY.
       yield* ci.write("svc.link.json", { url, project: "duel" })
       assert.strictEqual((yield* ci.svc("config pull -", { env: { SVC_URL: "" } })).code, 2)
-      const laptop = yield* makeFolder({ SVC_DATA_DIR: "user" })
-      yield* Effect.promise(() => mkdir(join(laptop.path, "user")))
+      const local = yield* makeFolder({ SVC_DATA_DIR: "user" })
+      yield* Effect.promise(() => mkdir(join(local.path, "user")))
       const keys = { baseUrl: url, project: "prj_1", development, production }
-      yield* laptop.write("user/dev-keys.json", keys)
-      const found = yield* laptop.svc("config pull -", { cwd: "user" })
+      yield* local.write("user/dev-keys.json", keys)
+      const found = yield* local.svc("config pull -", { cwd: "user" })
       assert.deepStrictEqual(json(found.stdout), { audience: "mixed" })
     })
   )
@@ -139,7 +143,7 @@ layer(Node)("svc link and login", (it) => {
 })
 
 describe("svc", () => {
-  it.effect("says what to do in a folder that is linked to nothing", () =>
+  it.effect("hints at svc link in a folder without a link", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       const run = yield* folder.svc("features")
@@ -150,7 +154,7 @@ describe("svc", () => {
     })
   )
 
-  it.effect("tells a service that is not there, or is another, from a refusal", () =>
+  it.effect("exits with 4 for a redirect, a foreign server and an unreachable service", () =>
     Effect.gen(function* () {
       const elsewhere = yield* fakeService({
         "GET /v1/config": { status: 302, headers: { location: "http://127.0.0.1:1/stolen" } },
@@ -168,13 +172,13 @@ describe("svc", () => {
       })
       const refused = yield* nobody.svc("config pull -")
       assert.strictEqual(refused.code, 4)
-      assert.match(refused.stderr, /nothing listens there/)
+      assert.match(refused.stderr, /no service listens there/)
       const wrong = yield* nobody.svc("config pull -", { env: { SVC_URL: "play.example.com" } })
       assert.strictEqual(wrong.code, 2)
     })
   )
 
-  it.effect("refuses a command line that it cannot read, on standard error, with 2", () =>
+  it.effect("exits with 2 for an invalid command line, with the usage on standard error", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       for (const args of ["config psh", "config push --env prod", "features --frobnicate"]) {
@@ -189,7 +193,7 @@ describe("svc", () => {
     })
   )
 
-  it.effect("hands over to the Node of the package under one that cannot run it", () =>
+  it.effect("starts the Node of the package under a Node without TypeScript support", () =>
     Effect.gen(function* () {
       const folder = yield* makeFolder()
       const old = yield* folder.svc("--version", { node: ["--no-experimental-strip-types"] })

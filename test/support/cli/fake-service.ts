@@ -1,15 +1,18 @@
-/** A small HTTP server with answers of its own, for what a real service does not say on demand. */
+/**
+ * A small HTTP server with scripted responses, for responses that a real service does not give on
+ * demand.
+ */
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import { Effect } from "effect"
 
-interface FakeAnswer {
+interface FakeResponse {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: unknown
 }
 
-/** Answers by method and path (`GET /v1/config`); gone with the scope. `sent` are the headers of its requests. */
-export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
+/** Responses by method and path (`GET /v1/config`). `sent` collects request headers. Closes with the scope. */
+export const fakeService = (responses: Readonly<Record<string, FakeResponse>>) =>
   Effect.gen(function* () {
     const sent: Array<IncomingHttpHeaders> = []
     const server = createServer((request, response) => {
@@ -17,7 +20,7 @@ export const fakeService = (answers: Readonly<Record<string, FakeAnswer>>) =>
         body = {},
         headers = {},
         status = 200
-      } = answers[`${request.method} ${request.url}`] ?? { status: 404 }
+      } = responses[`${request.method} ${request.url}`] ?? { status: 404 }
       sent.push(request.headers)
       response.writeHead(status, { "content-type": "application/json", ...headers })
       response.end(JSON.stringify(body))

@@ -1,4 +1,4 @@
-/** The real `svc`, as a process of its own in a folder of its own, with nothing of the user's around it. */
+/** Runs the real `svc` as a process in a temporary folder, isolated from the user's files. */
 import { spawn } from "node:child_process"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -9,7 +9,7 @@ import { Effect } from "effect"
 const bin = fileURLToPath(new URL("../../../src/cli/svc.js", import.meta.url))
 const nodeBin = fileURLToPath(new URL("../../../node_modules/.bin", import.meta.url))
 
-/** What a run of the command came to. */
+/** The result of a run. */
 export interface Run {
   readonly code: number | null
   readonly stdout: string
@@ -19,9 +19,9 @@ export interface Run {
 interface RunOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly stdin?: string
-  /** Options of Node itself. */
+  /** Options for Node. */
   readonly node?: ReadonlyArray<string>
-  /** Below the folder. */
+  /** A folder below the temporary one. */
   readonly cwd?: string
 }
 
@@ -58,7 +58,7 @@ const runIn = (folder: string, env: Readonly<Record<string, string>>): Folder["s
     })
   })
 
-/** A new folder, gone with the scope; every run in it has these environment variables. */
+/** Makes a temporary folder that the scope removes. Every run in it has these environment variables. */
 export const makeFolder = (env: Readonly<Record<string, string>> = {}) =>
   Effect.map(
     Effect.acquireRelease(
