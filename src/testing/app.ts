@@ -1,6 +1,6 @@
 /**
- * The whole service inside a test's process, on a database of its own: real Postgres, real HTTP, real
- * sockets, on a free port. Started in milliseconds, gone with the layer.
+ * The whole service in a test's process, on its own database: real Postgres, real HTTP, real sockets,
+ * on a free port. It starts in milliseconds and stops with the layer.
  */
 import { NodeServices } from "@effect/platform-node"
 import {
@@ -27,13 +27,13 @@ import { pause } from "./socket-client.ts"
 export class TestDatabase extends Context.Service<TestDatabase, { readonly url: string }>()(
   "testing/app/TestDatabase"
 ) {
-  /** On a Postgres that runs already (see `testServer`). */
+  /** On a running Postgres (see `testServer`). */
   static readonly layerOn = (server: Redacted.Redacted) =>
     Layer.effect(
       TestDatabase,
       Effect.map(cloneDatabase(server), (url) => TestDatabase.of({ url: Redacted.value(url) }))
     )
-  /** On a Postgres of its own. */
+  /** On its own Postgres. */
   static readonly layer = Layer.unwrap(Effect.map(testServer, TestDatabase.layerOn))
 }
 
@@ -52,21 +52,21 @@ export class TestApp extends Context.Service<
   TestApp,
   TestTarget & {
     readonly socketUrl: string
-    /** The id of the seeded project, and who may sign in as its developer. */
+    /** The id of the seeded project, and the credentials of its developer. */
     readonly project: string
     readonly developer: { readonly email: string; readonly password: string }
     /** The other environment of the same project. */
     readonly production: TestTarget
-    /** Opens a socket for a player; `welcome` is still to come. */
+    /** Opens a socket and authenticates a player. Take `welcome` from it next. */
     readonly online: (player: TestPlayer) => Effect.Effect<OnlinePlayer, Error, Scope.Scope>
-    /** Waits until an effect succeeds with something true. */
+    /** Repeats an effect until it succeeds with true. */
     readonly eventually: <A, E>(
       effect: Effect.Effect<A, E>,
       what: string
     ) => Effect.Effect<NonNullable<A>>
   }
 >()("testing/app/TestApp") {
-  /** On this layer's database, with these settings beside the defaults of a laptop. */
+  /** On this layer's database, with these settings beside the development defaults. */
   static readonly layerWith = (env: Readonly<Record<string, string>> = {}) =>
     Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))
 }
@@ -87,7 +87,7 @@ const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
     Effect.orDie
   )
 
-/** Stopping takes time, also where the test's clock stands still: then the clock is moved on. */
+/** Stopping takes time. On a test clock, advances the clock meanwhile. */
 const stopWith = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>) =>
   Effect.flatMap(Clock.Clock, (clock) => {
     const stop = Scope.close(scope, exit)

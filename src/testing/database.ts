@@ -1,6 +1,6 @@
 /**
- * Databases for tests: one real Postgres for a whole run, one migrated template in it, and for every
- * test file a clone of the template, which costs milliseconds and is dropped afterwards.
+ * Test databases: one real Postgres for a whole run, one migrated template, and for each test file a
+ * clone of the template. A clone costs milliseconds and is dropped afterwards.
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgConnection } from "@effect/sql-pg"
@@ -11,14 +11,14 @@ import { embeddedPostgres } from "#server/platform/postgres/embedded"
 
 const template = "svc_template"
 
-/** The same server, another database. */
+/** The URL of another database on the same server. */
 const inDatabase = (url: Redacted.Redacted, database: string): Redacted.Redacted => {
   const address = new URL(Redacted.value(url))
   address.pathname = `/${database}`
   return Redacted.make(address.href)
 }
 
-/** Statements that no transaction may hold: one session, one after the other. */
+/** Runs statements that Postgres refuses in a transaction, one after the other in one session. */
 const administer = Effect.fnUntraced(function* (
   url: Redacted.Redacted,
   ...statements: ReadonlyArray<string>
@@ -28,8 +28,8 @@ const administer = Effect.fnUntraced(function* (
 }, Effect.scoped)
 
 /**
- * Starts a Postgres in a temporary directory, with a migrated template; it goes with the scope. It
- * need not survive a crash of the machine, so it does not wait for the disk.
+ * Starts a Postgres in a temporary directory with a migrated template. It stops with the scope. It
+ * skips disk syncs, because it need not survive a crash.
  */
 export const testServer = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
@@ -48,7 +48,7 @@ export const testServer = Effect.gen(function* () {
   return url
 }).pipe(Effect.provide(NodeServices.layer))
 
-/** A fresh, migrated database on the server of a {@link testServer}; it goes with the scope. */
+/** A fresh, migrated database on a {@link testServer}. The scope drops it. */
 export const cloneDatabase = Effect.fnUntraced(function* (server: Redacted.Redacted) {
   const random = yield* SecureRandom.SecureRandom
   const name = `svc_${(yield* random.uuidV4()).replaceAll("-", "")}`

@@ -1,18 +1,18 @@
 /**
- * Players for tests: raw HTTP requests, guests, and sockets that are already welcome. Works against
- * any running service, in this process or another.
+ * Players for tests: raw HTTP requests, guests, and authenticated sockets. Works against any running
+ * service, in this process or another.
  */
 import { Effect, type Scope } from "effect"
 import { connectSocket, type SocketClient } from "./socket-client.ts"
 
-/** Where a service listens, and the keys of the environment to use. */
+/** The base URL of a service, and the keys of the environment to use. */
 export interface TestTarget {
   readonly url: string
   readonly publishableKey: string
   readonly secretKey: string
 }
 
-/** An answer as it came. */
+/** A response with its parsed body. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -31,7 +31,7 @@ export interface OnlinePlayer extends TestPlayer {
   readonly socket: SocketClient
 }
 
-/** A member of a JSON object, however deep; undefined when it is not there. */
+/** Returns the value at a path of a JSON value, or undefined. */
 export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce<unknown>(
     (inner, key) =>
@@ -47,7 +47,7 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** A request as a client would send it; a body that is not a string is sent as JSON. */
+/** Sends a request. A body that is not a string is sent as JSON. */
 export const request = (
   url: string,
   options: {
@@ -97,7 +97,7 @@ export const guest = (
     }))
   )
 
-/** Opens a socket for a player and says who it is; `welcome` is still to come. */
+/** Opens a socket and authenticates a player. Take `welcome` from it next. */
 export const authenticate = (
   { publishableKey, url }: TestTarget,
   { accessToken, id, refreshToken }: TestPlayer
@@ -108,21 +108,21 @@ export const authenticate = (
     return { id, accessToken, refreshToken, socket }
   })
 
-/** Opens a socket for a player and takes its welcome. */
+/** Opens a socket, authenticates a player and takes `welcome`. */
 export const goOnline = (
   target: TestTarget,
   player: TestPlayer
 ): Effect.Effect<OnlinePlayer, Error, Scope.Scope> =>
   Effect.tap(authenticate(target, player), ({ socket }) => socket.next("welcome"))
 
-/** A new guest, online. */
+/** A new guest with an open socket. */
 export const newPlayer = (
   target: TestTarget,
   displayName?: string
 ): Effect.Effect<OnlinePlayer, Error, Scope.Scope> =>
   Effect.flatMap(guest(target, displayName), (player) => goOnline(target, player))
 
-/** Puts a config document in force. */
+/** Pushes a config document. */
 export const configure = (
   { secretKey, url }: TestTarget,
   document: object

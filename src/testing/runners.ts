@@ -1,6 +1,6 @@
 /**
- * Runner processes for tests: start, stop, kill, and who owns a room. Each is the real service in a
- * process of its own, on one Postgres, so that what survives here survives a deploy and a crash.
+ * Runner processes for tests: start, stop, kill, and find the owner of a room. Each is the real service
+ * in its own process, on one Postgres, so the tests cover deploys and crashes.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
@@ -11,21 +11,21 @@ import { fileURLToPath } from "node:url"
 import { Data, Effect, Schedule, Schema, type Scope } from "effect"
 import type { TestTarget } from "./players.ts"
 
-/** A runner did not do what a test needs of it; the message ends with what it printed. */
+/** A runner failed to start or stop. The message ends with its output. */
 export class RunnerError extends Data.TaggedError("RunnerError")<{ readonly message: string }> {}
 
 export interface Runner {
   readonly url: string
   readonly socketUrl: string
-  /** The name of the process in `rooms.node` and `GET /readyz`. */
+  /** The node id in `rooms.node` and `GET /readyz`. */
   readonly node: string
   readonly pid: number
-  /** SIGTERM, and waits for the end: shards are handed over. */
+  /** Sends SIGTERM and waits for the exit, with a handover of its shards. */
   readonly stop: Effect.Effect<void>
-  /** SIGKILL: the process is gone at once. */
+  /** Sends SIGKILL: the process ends at once. */
   readonly kill: Effect.Effect<void>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
-  /** What it printed so far. */
+  /** Its output so far. */
   readonly output: () => string
 }
 
@@ -33,7 +33,7 @@ const main = fileURLToPath(new URL("../server/main.ts", import.meta.url))
 const outputMax = 64 * 1024
 const startPatience = { times: 400, schedule: Schedule.spaced(50) } as const
 
-/** A port that was free a moment ago. */
+/** Returns a port that is probably free. */
 export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
   const server = createServer()
   server.listen(0, "127.0.0.1", () => {
@@ -71,7 +71,7 @@ const readiness = (url: string) =>
     )
   )
 
-/** Starts a runner of a cluster on this database and waits until it is ready. */
+/** Starts a runner on this database and waits until it is ready. */
 export const startRunner = (options: {
   readonly databaseUrl: string
   readonly dataDir: string
@@ -138,7 +138,7 @@ const keysOf = (dataDir: string) =>
     Schema.decodeUnknownEffect(DevKeys)
   )
 
-/** Several runners on one empty database, with the keys of its seeded development environment. */
+/** Starts several runners on one empty database, with the keys of its seeded environment. */
 export const startCluster = (options: {
   readonly databaseUrl: string
   readonly size: number
@@ -147,7 +147,7 @@ export const startCluster = (options: {
   {
     readonly runners: ReadonlyArray<Runner>
     readonly target: TestTarget
-    /** Another runner joins; it goes with its own scope. */
+    /** Starts another runner, which stops with its own scope. */
     readonly join: Effect.Effect<Runner, RunnerError, Scope.Scope>
   },
   RunnerError,

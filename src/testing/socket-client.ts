@@ -1,17 +1,17 @@
 /**
- * A scripted socket client for tests: says frames, waits for those it expects, and keeps everything
- * it heard, so that a failure shows the whole conversation. Speaks raw WebSocket and raw JSON.
+ * A scripted socket client for tests: sends frames, waits for expected ones, and records everything it
+ * received, so that a failure shows the whole conversation. Speaks raw WebSocket and JSON.
  */
 import { Deferred, Effect, type Scope } from "effect"
 import { type RawData, WebSocket } from "ws"
 
-/** A frame as it came over the wire. */
+/** A received frame. */
 export interface HeardFrame {
   readonly t: string
   readonly [field: string]: unknown
 }
 
-/** How the socket ended. */
+/** Close code and reason of the socket. */
 export interface Closed {
   readonly code: number
   readonly reason: string
@@ -19,20 +19,20 @@ export interface Closed {
 
 export interface SocketClient {
   readonly ws: WebSocket
-  /** Everything heard so far, in order. */
+  /** All frames received so far, in order. */
   readonly heard: ReadonlyArray<HeardFrame>
-  /** Says a frame without waiting. */
+  /** Sends a frame without waiting. */
   readonly say: (frame: object) => Effect.Effect<void>
-  /** Says raw text. */
+  /** Sends raw text. */
   readonly sayText: (text: string) => Effect.Effect<void>
-  /** Takes the next frame of a type (and, when given, of this shape) that was not taken yet. */
+  /** Takes the next untaken frame of a type and, if given, of this shape. */
   readonly next: (t: string, matches?: (frame: HeardFrame) => boolean) => Effect.Effect<HeardFrame>
-  /** Says a frame with a `rid` and takes its reply. */
+  /** Sends a frame with a `rid` and takes its reply. */
   readonly ask: (frame: object) => Effect.Effect<HeardFrame>
-  /** Waits for the end. */
+  /** Waits for the close. */
   readonly closed: Effect.Effect<Closed>
   readonly close: (code?: number) => Effect.Effect<void>
-  /** Cuts the connection without a goodbye. */
+  /** Cuts the connection without a close frame. */
   readonly terminate: Effect.Effect<void>
 }
 
@@ -50,7 +50,7 @@ interface Wait {
   readonly found: (frame: HeardFrame) => void
 }
 
-/** What was heard, what of it nobody has taken, and who waits for what. */
+/** Received frames, untaken frames, and waiting takers. */
 class Transcript {
   readonly heard: Array<HeardFrame> = []
   readonly #fresh: Array<HeardFrame> = []
@@ -78,7 +78,7 @@ class Transcript {
   }
 }
 
-/** Gives up after a while of real time, also where the test's clock stands still. */
+/** Fails after a timeout in real time, even on a test clock. */
 const impatient = <A>(effect: Effect.Effect<A>, complaint: () => string): Effect.Effect<A> =>
   Effect.raceFirst(
     effect,
@@ -88,7 +88,7 @@ const impatient = <A>(effect: Effect.Effect<A>, complaint: () => string): Effect
     )
   )
 
-/** Waits in real time, whatever clock the test uses. */
+/** Sleeps in real time, even on a test clock. */
 export const pause = (millis: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
@@ -109,7 +109,7 @@ const open = (
     socket.once("close", (code, reason) => closed({ code, reason: reason.toString() }))
   })
 
-/** Connects to a URL; the scope closes the socket. */
+/** Connects to a URL. The scope closes the socket. */
 export const connectSocket = (
   url: string,
   options: { readonly origin?: string } = {}

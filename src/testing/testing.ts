@@ -1,7 +1,7 @@
 /**
- * Test support (package export `./testing`): compose the service into your own tests. `TestApp` is the
- * whole service in your process on a database of its own; `startCluster` runs it as several processes
- * that a test can stop and kill; players and their scripted sockets speak to either.
+ * Test kit (package export `./testing`) for your own tests. `TestApp` runs the whole service in your
+ * process on its own database. `startCluster` runs it as several processes that a test can stop and
+ * kill. Players and scripted sockets work with both.
  */
 export { TestApp, TestDatabase } from "./app.ts"
 export { cloneDatabase, testServer } from "./database.ts"

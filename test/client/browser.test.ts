@@ -1,6 +1,6 @@
 /**
- * The typed client in real pages: sign-in with a real OpenID provider by a popup and by leaving the
- * page, links of mails, and two tabs that share one session (spec section 5, rules 4 and 9).
+ * The typed client in real browser pages: sign-in with a real OpenID provider by popup and by redirect,
+ * mail links, and two tabs that share one session.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
@@ -11,7 +11,7 @@ import { GamePages } from "../support/client/game-pages.ts"
 import { SignInAppLive } from "../support/client/sign-in-app.ts"
 
 declare global {
-  /** What the pages of the game leave for the test. */
+  /** Globals that the game's pages set for the test. */
   interface Window {
     readonly client: Client
     readonly mail: MailLink | null
@@ -34,7 +34,7 @@ const opened = Effect.fnUntraced(function* (visitor: BrowserContext, path = "/")
   return page
 })
 
-/** The popup that a click on the page's button opens. */
+/** Clicks the page's button and returns the popup that it opens. */
 const clicked = (visitor: BrowserContext, page: Page) =>
   ask(async () => {
     const popup = visitor.waitForEvent("page")
@@ -42,14 +42,14 @@ const clicked = (visitor: BrowserContext, page: Page) =>
     return popup
   })
 
-/** At the provider's page, as this account. */
+/** Signs in at the provider's page with this account. */
 const consent = (page: Page, account: string) =>
   ask(async () => {
     await page.fill("input", account)
     await page.click("#continue")
   })
 
-/** How the sign-in that was begun ends: by a player, or by an error. */
+/** Waits for the result of the started sign-in: a player or an error. */
 const outcome = (page: Page) =>
   ask(() =>
     page.evaluate(() =>
@@ -75,11 +75,11 @@ const signIn = Effect.fnUntraced(function* (visitor: BrowserContext, page: Page,
 const playerOf = (page: Page) =>
   ask(() => page.evaluate(() => window.client.sessions.player?.id ?? null))
 
-/** Waits until a tab shows this player, or none. */
+/** Waits until a tab shows this player, or no player. */
 const shows = (page: Page, id: string | null) =>
   ask(() => page.waitForFunction((id) => (window.client.sessions.player?.id ?? null) === id, id))
 
-/** The stored access token is as good as over; the page starts again with it. */
+/** Expires the stored access token and reloads the page. */
 const expired = (page: Page) =>
   ask(async () => {
     await page.evaluate(() => {
@@ -91,7 +91,7 @@ const expired = (page: Page) =>
     await page.waitForFunction(() => document.title === "Ready")
   })
 
-/** Two tabs want a token at once: the refresh of one goes on when the other stands in line. */
+/** Two tabs ask for a token at once: the first refresh completes when the other waits for the lock. */
 const inTurn = (visitor: BrowserContext, [one, two]: readonly [Page, Page]) =>
   ask(async () => {
     const asked = Promise.withResolvers<void>()
@@ -122,7 +122,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
       run: () => Effect.Effect<void, never, Chromium | GamePages | Scope.Scope>
     ) => it.effect.skipIf(!installed)(name, run, 120_000)
 
-    test("signs in through a popup, which closes", () =>
+    test("signs in through a popup and closes it", () =>
       Effect.gen(function* () {
         const visitor = yield* newVisitor()
         const page = yield* opened(visitor)
@@ -136,13 +136,13 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         assert.strictEqual((yield* signIn(again, elsewhere, "ada")).id, id)
       }))
 
-    test("links a provider to its guest through a popup that was cut off from it", () =>
+    test("links a provider to a guest through a popup that lost its opener", () =>
       Effect.gen(function* () {
         const visitor = yield* newVisitor()
         const page = yield* opened(visitor, "/isolated")
         const guest = yield* ask(() =>
           page.evaluate(async () => {
-            // The player looks at the popup, not at this page.
+            // The popup has the focus, not this page.
             document.hasFocus = () => false
             const begin = () => window.client.oauth.link("google", { redirectUrl: "/signed-in" })
             Object.assign(window, { begin })
@@ -157,7 +157,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         assert.deepStrictEqual(linked, { id: guest, linked: true, provider: "google" })
       }))
 
-    test("says what became of a popup: declined, closed, blocked", () =>
+    test("rejects with a code for a declined, closed or blocked popup", () =>
       Effect.gen(function* () {
         const visitor = yield* newVisitor()
         const page = yield* opened(visitor)
@@ -181,7 +181,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         assert.isNull(yield* playerOf(page))
       }))
 
-    test("signs in by leaving, as in the in-app browser of X, and is told on its return, once", () =>
+    test("signs in by redirect in the in-app browser of X, and returns the result once", () =>
       Effect.gen(function* () {
         const { url } = yield* GamePages
         const visitor = yield* newVisitor({ userAgent: inAppBrowser })
@@ -207,7 +207,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         )
       }))
 
-    test("takes the token of a mail out of its address", () =>
+    test("removes the token of a mail link from the page's address", () =>
       Effect.gen(function* () {
         const { url } = yield* GamePages
         const visitor = yield* newVisitor()
@@ -219,7 +219,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         assert.strictEqual(page.url(), `${url}/?from=mail`)
       }))
 
-    test("shares its session with another tab: one refresh, one player, one sign-out", () =>
+    test("shares refresh, player and sign-out between two tabs", () =>
       Effect.gen(function* () {
         const visitor = yield* newVisitor()
         const one = yield* opened(visitor)
@@ -234,7 +234,7 @@ layer(BrowserLive, { timeout: "120 seconds", excludeTestServices: true })(
         })
         const tokens = yield* inTurn(visitor, [one, two])
         assert.strictEqual(tokens[0], tokens[1])
-        // The next in line may not see yet what the first has stored: it is told of the race then.
+        // The second tab may not see the first tab's write yet, and then gets `refresh_race`.
         assert.deepStrictEqual(
           refreshes.filter((status) => status !== 409),
           [200]

@@ -1,4 +1,4 @@
-/** The typed client's channels (spec section 4.5): the real service, and a scripted one for drops. */
+/** The typed client's channels: against the real service, and against a scripted one for disconnects. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { WebSocket } from "ws"
@@ -24,7 +24,7 @@ import { AppLive } from "../support/service.ts"
 
 const ask = <A>(promise: () => Promise<A>) => Effect.promise(promise)
 
-/** The events of a channel from now on, and the first of them. */
+/** Collects the events of a channel from now on. */
 const listen = <Name extends keyof ChannelEvents>(channel: Channel, name: Name) => {
   const heard: Array<ChannelEvents[Name]> = []
   let hears: (event: ChannelEvents[Name]) => void = () => undefined
@@ -52,7 +52,7 @@ const until = (channel: Channel, expected: () => boolean) =>
 
 const player = (id: string) => ({ id, displayName: id, joinedAt: "2026-11-20T21:00:00.000Z" })
 
-/** A channel as the service tells it. */
+/** The settings of a channel, as the service sends them. */
 const joined = (members: ReadonlyArray<string> = [], name = "lobby") =>
   ({
     t: "channel_joined",
@@ -77,7 +77,7 @@ describe("the view of a channel", () => {
   const ids = (events: ReadonlyArray<ChannelEvent>) =>
     events.reduce(applyChannelEvent, viewOf(joined(["ann", "ben"]))).members.map(({ id }) => id)
 
-  it("follows those who come and go, one by one and together", () => {
+  it("applies joins and leaves, single and in batches", () => {
     const channel = "lobby"
     assert.deepStrictEqual(
       ids([
@@ -121,7 +121,7 @@ const newPlayer = Effect.fnUntraced(function* (displayName: string) {
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client channels", (it) => {
-  it.effect("come in, talk, moderate and go", () =>
+  it.effect("are joined, used for messages, moderated and left", () =>
     Effect.gen(function* () {
       const { client: ada } = yield* newPlayer("Ada")
       const { client: bob } = yield* newPlayer("Bob")
@@ -155,7 +155,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client cha
     })
   )
 
-  it.effect("are joined again after a drop, and nobody notices", () =>
+  it.effect("are joined again after a disconnect, unseen by other members", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -177,7 +177,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client cha
   )
 })
 
-describe("a lost connection", () => {
+describe("a disconnect", () => {
   const inLobby = Effect.fnUntraced(function* () {
     const service = yield* scriptedService
     const client = yield* service.client()
@@ -197,7 +197,7 @@ describe("a lost connection", () => {
     return yield* socket.next
   })
 
-  it.effect("ends a channel that is there no more", () =>
+  it.effect("closes a channel that no longer exists", () =>
     Effect.gen(function* () {
       const { channel, client, service, socket } = yield* inLobby()
       const closed = listen(channel, "closed")
@@ -211,7 +211,7 @@ describe("a lost connection", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that nothing reopens ends every channel", () =>
+  it.effect("closes every channel when the client does not reconnect", () =>
     Effect.gen(function* () {
       const { channel, socket } = yield* inLobby()
       const closed = listen(channel, "closed")

@@ -1,4 +1,4 @@
-/** The typed client against the real service: what a game does, through `./client` only. */
+/** The typed client against the real service, through its public interface `./client` only. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { WebSocket } from "ws"
@@ -34,7 +34,7 @@ const newPlayer = Effect.fnUntraced(function* (
 
 const createRoom = (client: Client) => ask(() => client.rooms.create({ mode: "default" }))
 
-/** A WebSocket class whose lines a test can cut. */
+/** A WebSocket class whose connections a test can cut. */
 const cuttable = () => {
   const sockets: Array<WebSocket> = []
   class CuttableSocket extends WebSocket {
@@ -50,7 +50,7 @@ const cuttable = () => {
 }
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client", (it) => {
-  it.effect("signs a guest in, renames it, and knows it again on the next visit", () =>
+  it.effect("signs a guest in, renames it, and resumes it on the next visit", () =>
     Effect.gen(function* () {
       const storage = memoryStorage()
       const client = yield* newPlayer("Ada", { storage })
@@ -66,7 +66,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("shows all members the same room, whoever changes it", () =>
+  it.effect("shows all members the same room after changes by any of them", () =>
     Effect.gen(function* () {
       const ada = yield* createRoom(yield* newPlayer("Ada"))
       const bobs = yield* newPlayer("Bob")
@@ -89,7 +89,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("carries the messages of a game in order, and only to whom they are for", () =>
+  it.effect("delivers messages in order, and only to their recipients", () =>
     Effect.gen(function* () {
       const ada = yield* createRoom(yield* newPlayer("Ada"))
       const bobs = yield* newPlayer("Bob")
@@ -127,7 +127,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("keeps the room through a lost connection", () =>
+  it.effect("keeps the room across a reconnect", () =>
     Effect.gen(function* () {
       const line = cuttable()
       const ada = yield* createRoom(yield* newPlayer("Ada", { WebSocket: line.WebSocket }))
@@ -148,7 +148,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("moves with the player from one tab to the next", () =>
+  it.effect("moves the connection to the player's newest tab", () =>
     Effect.gen(function* () {
       const storage = memoryStorage()
       const first = yield* createRoom(yield* newPlayer("Ada", { storage }))
@@ -161,7 +161,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("finds a match for two, and lets a third give up", () =>
+  it.effect("matches two players, and cancels the ticket of a third", () =>
     Effect.gen(function* () {
       const ada = yield* newPlayer("Ada")
       const bob = yield* newPlayer("Bob")

@@ -1,6 +1,6 @@
 /**
- * The client's connection against a scripted service: what it sends and when, and what it does after
- * each way in which a socket can end (spec section 6, decisions 3.6).
+ * The client's connection against a scripted service: authentication, calls, reconnects, and the
+ * handling of each close code.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
@@ -23,7 +23,7 @@ import {
 } from "../support/client/scripted-service.ts"
 import { call, listen, rejection, status } from "../support/client/waits.ts"
 
-/** The client returns: its first frame, and its seat is resumed with this snapshot. */
+/** Answers the client's reconnect: welcome, and the resume with this snapshot. */
 const returned = Effect.fnUntraced(function* (
   service: ScriptedService,
   fields: Parameters<typeof joined>[0] = {}
@@ -37,7 +37,7 @@ const returned = Effect.fnUntraced(function* (
   return { auth, socket }
 })
 
-/** Past the longest wait before the first new attempt. */
+/** Longer than the longest delay before the first reconnect. */
 const waitOut = Effect.andThen(Effect.yieldNow, TestClock.adjust("500 millis"))
 
 const expectFrame = Effect.fnUntraced(function* (socket: ScriptedSocket, expected: object) {
@@ -45,7 +45,7 @@ const expectFrame = Effect.fnUntraced(function* (socket: ScriptedSocket, expecte
 })
 
 describe("the client's socket", () => {
-  it.effect("opens when it is needed, says who it is, and asks once it is welcome", () =>
+  it.effect("opens on the first call, authenticates, and sends calls after welcome", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -66,7 +66,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("tells whoever awaited a room all that came right behind the reply", () =>
+  it.effect("delivers events right behind the reply to listeners added after await", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -88,7 +88,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("sends messages without waiting, and confirmed ones with a reply", () =>
+  it.effect("sends messages without a reply, and confirmed ones with one", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service)
@@ -104,7 +104,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("tells what was not accepted as a warning, without a call to reject", () =>
+  it.effect("emits a warning for a refused message without a call", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service)
@@ -117,7 +117,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("drops messages that a slow line would only pile up", () =>
+  it.effect("drops messages when the socket has too much unsent data", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       class SlowSocket extends WebSocket {
@@ -133,7 +133,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("bounds the calls that wait", () =>
+  it.effect("rejects calls beyond the limit of waiting calls", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -145,7 +145,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gives a reply ten seconds", () =>
+  it.effect("times a call out after ten seconds", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -159,7 +159,7 @@ describe("the client's socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("shows a renewed token in band when the old one is about to end", () =>
+  it.effect("sends a renewed token in band when the old one is about to expire", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)
@@ -173,8 +173,8 @@ describe("the client's socket", () => {
   )
 })
 
-describe("after a drop", () => {
-  it.effect("the client returns to its seat: same room, fresh view", () =>
+describe("after a disconnect", () => {
+  it.effect("the client resumes its seat: same room, new snapshot", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service, { state: { round: 1 } })
@@ -210,7 +210,7 @@ describe("after a drop", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a call whose reply was lost rejects: what became of it is unknown", () =>
+  it.effect("a call whose reply was lost rejects with disconnected", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service)
@@ -223,7 +223,7 @@ describe("after a drop", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a room that moves is asked again until it stands", () =>
+  it.effect("the client retries the resume while the room moves", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service)
@@ -239,7 +239,7 @@ describe("after a drop", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a seat that is gone closes the room", () =>
+  it.effect("a failed resume closes the room", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -255,7 +255,7 @@ describe("after a drop", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a silent line is given up after a ping without an answer", () =>
+  it.effect("a silent socket is closed after an unanswered ping", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -270,38 +270,40 @@ describe("after a drop", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("one that a call waits for is given up within seconds, but not if anything comes", () =>
-    Effect.gen(function* () {
-      const service = yield* scriptedService
-      const { client, room, socket } = yield* seated(service)
-      yield* TestClock.adjust(lookMillis)
-      const dropped = yield* listen(room, "disconnected")
-      yield* call(() => room.lock())
-      yield* expectFrame(socket, { t: "lock", rid: "2", locked: true })
-      yield* TestClock.adjust(lookMillis)
-      yield* expectFrame(socket, { t: "ping", rid: "3" })
-      yield* stillThere(client, socket)
-      yield* TestClock.adjust("3 seconds")
-      assert.strictEqual(client.status, "open")
-      const locked = yield* Effect.forkChild(
-        rejection(() => room.lock(false)),
-        { startImmediately: true }
-      )
-      yield* expectFrame(socket, { t: "lock", rid: "4", locked: false })
-      yield* TestClock.adjust(lookMillis)
-      yield* expectFrame(socket, { t: "ping", rid: "5" })
-      yield* TestClock.adjust("3 seconds")
-      assert.strictEqual((yield* Fiber.join(dropped)).code, 4008)
-      assert.isTrue(isError(yield* Fiber.join(locked), "disconnected"))
-      yield* waitOut
-      yield* returned(service)
-      yield* status(client, "open")
-    }).pipe(Effect.scoped)
+  it.effect(
+    "a silent socket with a waiting call is closed within seconds, unless a frame arrives",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* scriptedService
+        const { client, room, socket } = yield* seated(service)
+        yield* TestClock.adjust(lookMillis)
+        const dropped = yield* listen(room, "disconnected")
+        yield* call(() => room.lock())
+        yield* expectFrame(socket, { t: "lock", rid: "2", locked: true })
+        yield* TestClock.adjust(lookMillis)
+        yield* expectFrame(socket, { t: "ping", rid: "3" })
+        yield* stillThere(client, socket)
+        yield* TestClock.adjust("3 seconds")
+        assert.strictEqual(client.status, "open")
+        const locked = yield* Effect.forkChild(
+          rejection(() => room.lock(false)),
+          { startImmediately: true }
+        )
+        yield* expectFrame(socket, { t: "lock", rid: "4", locked: false })
+        yield* TestClock.adjust(lookMillis)
+        yield* expectFrame(socket, { t: "ping", rid: "5" })
+        yield* TestClock.adjust("3 seconds")
+        assert.strictEqual((yield* Fiber.join(dropped)).code, 4008)
+        assert.isTrue(isError(yield* Fiber.join(locked), "disconnected"))
+        yield* waitOut
+        yield* returned(service)
+        yield* status(client, "open")
+      }).pipe(Effect.scoped)
   )
 })
 
-describe("by the code of the close", () => {
-  it.effect("1012: the client returns at once", () =>
+describe("after close code", () => {
+  it.effect("1012 the client reconnects at once", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)
@@ -311,7 +313,7 @@ describe("by the code of the close", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("4002: it refreshes its token first", () =>
+  it.effect("4002 the client refreshes its token first", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { socket } = yield* seated(service)
@@ -325,7 +327,7 @@ describe("by the code of the close", () => {
     [4003, "player_banned"],
     [4004, "replaced"]
   ] as const) {
-    it.effect(`${code}: it stays away until it is asked for something`, () =>
+    it.effect(`${code} the client stays closed until the next call`, () =>
       Effect.gen(function* () {
         const service = yield* scriptedService
         const { client, room, socket } = yield* seated(service)
@@ -343,7 +345,7 @@ describe("by the code of the close", () => {
     )
   }
 
-  it.effect("4001: it learns whether its session has ended", () =>
+  it.effect("4001 the client finds out whether its session has ended", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)

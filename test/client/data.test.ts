@@ -22,7 +22,7 @@ const newClient: Effect.Effect<Client, never, TestApp> = Effect.gen(function* ()
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client", (it) => {
-  it.effect("keeps saves, and says when another device was faster", () =>
+  it.effect("stores saves, and rejects a write over another device's version", () =>
     Effect.gen(function* () {
       const { saves } = yield* newClient
       assert.isNull(yield* ask(() => saves.get("slot-1")))
@@ -44,7 +44,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("reports stats, once under one name", () =>
+  it.effect("counts a stats report once for each idempotency key", () =>
     Effect.gen(function* () {
       const { stats } = yield* newClient
       assert.deepStrictEqual(yield* ask(() => stats.get()), {})
@@ -62,7 +62,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client
     })
   )
 
-  it.effect("knows the public part of the config without a player", () =>
+  it.effect("reads the public definitions without a player", () =>
     Effect.gen(function* () {
       const client = yield* newClient
       const definitions = yield* ask(() => client.definitions())

@@ -16,13 +16,13 @@ const tagOf = (encoded: Result.Result<unknown, { readonly _tag: string }>): stri
   Result.isFailure(encoded) ? encoded.failure._tag : "sent"
 
 describe("frames of the client", () => {
-  it("carry their type, the number of the reply, and the fields of the definition only", () => {
+  it("have their type, rid and the fields of the definition, and no others", () => {
     const frame = encodeFrame(send, { type: "move", data: { x: 1 } }, "7")
     assert.deepStrictEqual(textOf(frame), { t: "send", rid: "7", type: "move", data: { x: 1 } })
     assert.deepStrictEqual(textOf(encodeFrame(leave, undefined)), { t: "leave" })
   })
 
-  it("are refused before they are sent when the service would refuse them", () => {
+  it("are refused before sending if the service would refuse them", () => {
     assert.strictEqual(tagOf(encodeFrame(create, { mode: "" })), "invalid_frame")
     assert.strictEqual(tagOf(encodeFrame(join, {})), "invalid_frame")
     const hostile = JSON.parse('{"deep":{"__proto__":1}}')
@@ -30,7 +30,7 @@ describe("frames of the client", () => {
     assert.strictEqual(tagOf(encodeFrame(send, { type: "big", data: 1n })), "invalid_frame")
   })
 
-  it("count their bytes, not their characters", () => {
+  it("are limited in bytes, not characters", () => {
     const sized = (data: string) => tagOf(encodeFrame(send, { type: "t", data }))
     assert.strictEqual(sized("a".repeat(60_000)), "sent")
     assert.strictEqual(sized("é".repeat(60_000)), "payload_too_large")
@@ -39,19 +39,19 @@ describe("frames of the client", () => {
 })
 
 describe("frames of the service", () => {
-  it("are read as events and replies", () => {
+  it("are decoded as events and replies", () => {
     const locked = { t: "locked", locked: true } as const
     assert.deepStrictEqual(decodeFrame(JSON.stringify(locked)), locked)
     const reply = { t: "reply", rid: "1", ok: true, data: {} } as const
     assert.deepStrictEqual(decodeFrame(JSON.stringify(reply)), reply)
   })
 
-  it("may have fields that the client does not know", () => {
+  it("may have unknown fields", () => {
     const text = JSON.stringify({ t: "locked", locked: false, by: "ada" })
     assert.deepStrictEqual(decodeFrame(text), { t: "locked", locked: false })
   })
 
-  it("are unread, not an error, when their type or a value is new", () => {
+  it("are unknown, not an error, when their type or a value is new", () => {
     assert.deepStrictEqual(decodeFrame('{"t":"fireworks"}'), { t: "unknown", type: "fireworks" })
     const kicked = { t: "player_left", playerId: "ada", reason: "kicked" }
     assert.deepStrictEqual(decodeFrame(JSON.stringify(kicked)), {
@@ -61,7 +61,7 @@ describe("frames of the service", () => {
     assert.deepStrictEqual(decodeFrame("nonsense"), { t: "unknown", type: undefined })
   })
 
-  it("are unread when a patch could reach a prototype", () => {
+  it("are unknown when a patch could reach a prototype", () => {
     const text = '{"t":"state","patch":{"__proto__":{"admin":true}},"from":"eve","version":1}'
     assert.deepStrictEqual(decodeFrame(text), { t: "unknown", type: "state" })
   })
@@ -83,21 +83,21 @@ describe("replies", () => {
     assert.deepStrictEqual(refused("already_in_room", details), elsewhere)
   })
 
-  it("fail with the code itself when the client does not know it", () => {
+  it("fail with service_error for an unknown code", () => {
     const failed = refused("room_haunted", { ghosts: 3 })
     assert(Result.isFailure(failed) && failed.failure instanceof ServiceError)
     assert.strictEqual(failed.failure.code, "room_haunted")
     assert.deepStrictEqual(failed.failure.details, { ghosts: 3 })
   })
 
-  it("give the data that the definition promises, or fail", () => {
+  it("return the data of the definition, or fail", () => {
     const reply = (data: unknown) => readReply(join, { t: "reply", rid: "1", ok: true, data })
     const seat = { roomId: "rm_1", code: "7KMB2P" }
     assert.deepStrictEqual(reply({ ...seat, more: 1 }), Result.succeed(seat))
     assert.strictEqual(tagOf(reply({ roomId: 1 })), "service_error")
   })
 
-  it("reach the call they belong to, once", () => {
+  it("settle their own call, once", () => {
     const pending = makePendingReplies()
     const heard: Array<string | undefined> = []
     const wait = () => pending.add((reply) => heard.push(reply?.rid))
@@ -121,21 +121,21 @@ describe("after a close", () => {
     return next.reconnect ? next.delayMillis : "never"
   }
 
-  it("a refused or replaced client stays away", () => {
+  it("a refused or replaced client does not reconnect", () => {
     const { forbidden, replaced, unauthorized, unsupported } = closeCodes
     for (const code of [unauthorized, forbidden, replaced, unsupported]) {
       assert.strictEqual(delay(code, 1), "never")
     }
   })
 
-  it("a client of a draining node, or with an old token, returns at once, and only once", () => {
+  it("1012 and 4002 reconnect at once, only the first time", () => {
     for (const code of [closeCodes.draining, closeCodes.tokenExpired]) {
       assert.strictEqual(delay(code, 1), 0)
       assert.isAbove(Number(delay(code, 2)), 0)
     }
   })
 
-  it("the wait doubles up to a bound, spread over all of it", () => {
+  it("the delay doubles up to a bound, with full jitter", () => {
     assert.deepStrictEqual(
       [1, 2, 3, 20].map((failures) => delay(1006, failures)),
       [250, 500, 1000, 7500]
@@ -144,7 +144,7 @@ describe("after a close", () => {
     assert.isAtMost(Number(delay(closeCodes.idle, 20, 0.999)), 15_000)
   })
 
-  it("a client that sent far too much waits for seconds", () => {
+  it("a client closed for abuse waits at least five seconds", () => {
     assert.isAtLeast(Number(delay(closeCodes.abuse, 1, 0)), 5000)
   })
 })

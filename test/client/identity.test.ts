@@ -1,4 +1,7 @@
-/** Who a player is, by the typed client against the real service: email, devices, ages, news, one's end. */
+/**
+ * Identity of a player through the typed client against the real service: email, devices, ages, news
+ * and deletion.
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import {
@@ -31,7 +34,7 @@ const newClient = Effect.fnUntraced(function* (options: Partial<ClientOptions> =
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
-/** The token of a mail's link, once the mail is there. */
+/** Waits for a mail and returns the token of its link. */
 const mailed = Effect.fnUntraced(function* (purpose: "verify" | "reset", email: string) {
   const { eventually, url } = yield* TestApp
   const found = Effect.map(request(`${url}/dev/mail`), ({ body }) => {
@@ -50,7 +53,7 @@ const isInvalid = (client: Client, credentials: { email: string; password: strin
   )
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player", (it) => {
-  it.effect("adds an email to its guest, confirms it, and signs in on another device", () =>
+  it.effect("adds an email to a guest, confirms it, and signs in on another device", () =>
     Effect.gen(function* () {
       const email = "ada@example.com"
       const client = yield* newClient()
@@ -76,7 +79,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("signs up anew beside its guest, and not twice", () =>
+  it.effect("signs up as a new player beside a guest, once for each email", () =>
     Effect.gen(function* () {
       const account = { email: "bob@example.com", password }
       const client = yield* newClient()
@@ -91,7 +94,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("changes its password here, which signs the other device out", () =>
+  it.effect("changes the password, which signs the other device out", () =>
     Effect.gen(function* () {
       const account = { email: "cleo@example.com", password }
       const here = yield* newClient()
@@ -108,7 +111,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("sets a forgotten password by mail", () =>
+  it.effect("resets a forgotten password by mail", () =>
     Effect.gen(function* () {
       const email = "dora@example.com"
       const client = yield* newClient()
@@ -122,7 +125,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("goes on in another browser by a code, once", () =>
+  it.effect("signs in on another browser with a transfer code, once", () =>
     Effect.gen(function* () {
       const client = yield* newClient()
       const guest = yield* ask(() => client.sessions.ensure())
@@ -136,7 +139,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("declares its age once freely, then only stricter", () =>
+  it.effect("declares any age band first, then only stricter ones", () =>
     Effect.gen(function* () {
       const { ages } = yield* newClient()
       assert.deepInclude(yield* ask(() => ages.profile()), {
@@ -157,7 +160,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("is asked about news, and chooses", () =>
+  it.effect("reads whether to ask about news, and stores the choice", () =>
     Effect.gen(function* () {
       const { ages, news } = yield* newClient()
       assert.isTrue(yield* ask(() => news.enabled()))
@@ -167,7 +170,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("takes its data along, and is deleted on all tabs: a guest by its session", () =>
+  it.effect("exports its data, and is deleted in all tabs: a guest by its session", () =>
     Effect.gen(function* () {
       const storage = memoryStorage()
       const client = yield* newClient({ storage })
@@ -184,7 +187,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("with an email is deleted by its password", () =>
+  it.effect("with an email is deleted only with the password", () =>
     Effect.gen(function* () {
       const account = { email: "eve@example.com", password }
       const client = yield* newClient()

@@ -1,4 +1,7 @@
-/** A ban as the typed client meets it, against the real service: no way back, and an appeal. */
+/**
+ * A ban in the typed client against the real service: the connection closes for good, and the player
+ * appeals.
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { createClient, isError, memoryStorage } from "#client/client"
@@ -13,7 +16,7 @@ const details = (error: unknown) =>
   isError(error, "player_banned") ? error.details : assert.fail(String(error))
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a banned client", (it) => {
-  it.effect("is closed for good, told why, and appeals", () =>
+  it.effect("stays closed, gets the ban's details, and appeals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const storage = memoryStorage()

@@ -1,6 +1,6 @@
 /**
- * The typed client and providers where there is no page: a sign-in in the system's browser, a token of
- * the device. Pages are the browser test's.
+ * OAuth sign-in of the typed client without a page: through the system's browser, and with a device's
+ * id token. `browser.test.ts` covers pages.
  */
 import { hash, randomUUID } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
@@ -19,7 +19,7 @@ const newClient = Effect.map(TestApp, ({ publishableKey: key, url: baseUrl }) =>
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
-/** Begins, goes all the way in a browser of its own, and brings the fragment back. */
+/** Signs in through a separate browser and returns the fragment of its callback. */
 const visit = Effect.fnUntraced(function* (
   client: Client,
   account: string,
@@ -55,7 +55,7 @@ const idToken = Effect.fnUntraced(function* (sub: string, nonce: string) {
 })
 
 layer(SignInAppLive, { timeout: "60 seconds", excludeTestServices: true })("the client", (it) => {
-  it.effect("signs in through the system's browser, as the same player on every device", () =>
+  it.effect("signs in through the system's browser as the same player on every device", () =>
     Effect.gen(function* () {
       const one = yield* newClient
       const signedIn = yield* signIn(one, "ada")
@@ -71,22 +71,24 @@ layer(SignInAppLive, { timeout: "60 seconds", excludeTestServices: true })("the 
     })
   )
 
-  it.effect("links a provider to a guest, who keeps its id, and unlinks no last one", () =>
-    Effect.gen(function* () {
-      const client = yield* newClient
-      const guest = yield* ask(() => client.sessions.guest({ displayName: "Bob" }))
-      const { linked, player } = yield* signIn(client, "bob", true)
-      assert.deepStrictEqual([linked, player.id, player.isGuest], [true, guest.id, false])
-      const last = yield* rejection(() => client.identities.unlink("google"))
-      assert.isTrue(isError(last, "last_login_method"))
-      const other = yield* newClient
-      yield* ask(() => other.sessions.guest())
-      const { error } = yield* visit(other, "bob", { link: true })
-      assert.strictEqual(error, "identity_already_linked")
-    })
+  it.effect(
+    "links a provider to a guest, who keeps its id, and refuses to unlink the last method",
+    () =>
+      Effect.gen(function* () {
+        const client = yield* newClient
+        const guest = yield* ask(() => client.sessions.guest({ displayName: "Bob" }))
+        const { linked, player } = yield* signIn(client, "bob", true)
+        assert.deepStrictEqual([linked, player.id, player.isGuest], [true, guest.id, false])
+        const last = yield* rejection(() => client.identities.unlink("google"))
+        assert.isTrue(isError(last, "last_login_method"))
+        const other = yield* newClient
+        yield* ask(() => other.sessions.guest())
+        const { error } = yield* visit(other, "bob", { link: true })
+        assert.strictEqual(error, "identity_already_linked")
+      })
   )
 
-  it.effect("ends a sign-in only with the verifier that it began with, and once", () =>
+  it.effect("completes a sign-in only with its own verifier, and once", () =>
     Effect.gen(function* () {
       const client = yield* newClient
       const { code, verifier } = yield* visit(client, "cleo")
@@ -99,7 +101,7 @@ layer(SignInAppLive, { timeout: "60 seconds", excludeTestServices: true })("the 
     })
   )
 
-  it.effect("signs in and links with a token of the device", () =>
+  it.effect("signs in and links with an id token of the device", () =>
     Effect.gen(function* () {
       const client = yield* newClient
       const guest = yield* ask(() => client.sessions.guest())
@@ -120,7 +122,7 @@ layer(SignInAppLive, { timeout: "60 seconds", excludeTestServices: true })("the 
     })
   )
 
-  it.effect("says that there is no page", () =>
+  it.effect("throws a TypeError for a popup sign-in without a page", () =>
     Effect.gen(function* () {
       const client = yield* newClient
       assert.instanceOf(yield* rejection(() => client.oauth.signIn("google")), TypeError)

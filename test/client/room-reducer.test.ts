@@ -1,4 +1,4 @@
-/** The client's live view of a room: a pure function of the snapshot and the events after it. */
+/** The client's view of a room: a pure function of the snapshot and the later events. */
 import { assert, describe, it } from "@effect/vitest"
 import type { RoomEvent, RoomPlayer, RoomSnapshot } from "#rpc/rooms"
 import { applyEvent } from "#client/room-reducer"
@@ -41,7 +41,7 @@ const patched = (patch: Readonly<Record<string, unknown>>): RoomEvent => ({
 })
 
 describe("the client's view of a room", () => {
-  it("merges top-level keys of the state, and null deletes one", () => {
+  it("merges top-level keys of the state, and null deletes a key", () => {
     const view = after(patched({ map: null, round: 2, bonus: { x: 1 } }))
     assert.deepStrictEqual(view.state, { round: 2, bonus: { x: 1 } })
     assert.strictEqual(view.version, 4)
@@ -69,7 +69,7 @@ describe("the client's view of a room", () => {
     assert.isUndefined(Reflect.get({}, "admin"))
   })
 
-  it("follows who comes, drops, returns and goes", () => {
+  it("applies joins, disconnects, reconnects and leaves", () => {
     assert.deepStrictEqual(idsOf(after({ t: "player_joined", player: player("cleo") })), [
       "ada",
       "bob",
@@ -87,14 +87,14 @@ describe("the client's view of a room", () => {
     ])
   })
 
-  it("knows a player once who is announced twice", () => {
+  it("lists a player once after two joins", () => {
     assert.deepStrictEqual(idsOf(after({ t: "player_joined", player: player("ada") })), [
       "bob",
       "ada"
     ])
   })
 
-  it("follows the host and the lock", () => {
+  it("applies changes of host and lock", () => {
     const view = after(
       { t: "host_changed", hostId: "bob", previousHostId: "ada", reason: "timeout" },
       { t: "locked", locked: true }
@@ -113,7 +113,7 @@ describe("the client's view of a room", () => {
     assert.deepStrictEqual(view, fresh)
   })
 
-  it("stays the same value when nothing in it changes", () => {
+  it("stays the same object when nothing changes", () => {
     assert.strictEqual(after({ t: "message", from: "bob", type: "hi", at: 1 }), room)
   })
 })

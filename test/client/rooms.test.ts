@@ -1,7 +1,4 @@
-/**
- * The client's rooms against a scripted service: waiting for a match, and a room's life from the
- * seat to its end (spec section 4.4, decisions 3.7 and 3.8).
- */
+/** The client's rooms against a scripted service: matchmaking, and a room from the join to its end. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -19,7 +16,7 @@ import {
 } from "../support/client/scripted-service.ts"
 import { call, listen } from "../support/client/waits.ts"
 
-describe("a wait for a match", () => {
+describe("quickMatch", () => {
   const waiting = Effect.fnUntraced(function* (service: ScriptedService) {
     const client = yield* service.client()
     const abort = new AbortController()
@@ -32,7 +29,7 @@ describe("a wait for a match", () => {
     return { abort, client, matching, socket, ticket }
   })
 
-  it.effect("takes as long as it takes", () =>
+  it.effect("waits without a timeout", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, matching, socket, ticket } = yield* waiting(service)
@@ -45,7 +42,7 @@ describe("a wait for a match", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is cancelled by its signal", () =>
+  it.effect("is cancelled by its abort signal", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { abort, matching, socket } = yield* waiting(service)
@@ -57,7 +54,7 @@ describe("a wait for a match", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gives the room when the match was made before it was cancelled", () =>
+  it.effect("returns the room when the match was made before the cancellation", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { abort, matching, socket, ticket } = yield* waiting(service)
@@ -68,7 +65,7 @@ describe("a wait for a match", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("outlives a drop, and takes the seat that was found meanwhile", () =>
+  it.effect("continues after a disconnect, and resumes a seat found meanwhile", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { matching, socket } = yield* waiting(service)
@@ -86,7 +83,7 @@ describe("a wait for a match", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends when another tab takes the player over", () =>
+  it.effect("rejects when another tab replaces the connection", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, matching, socket } = yield* waiting(service)
@@ -99,7 +96,7 @@ describe("a wait for a match", () => {
 })
 
 describe("the room of the client", () => {
-  it.effect("is made whole by a new snapshot when an event could not be read", () =>
+  it.effect("joins again for a new snapshot after an event that it cannot decode", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service, { state: { round: 1 } })
@@ -113,7 +110,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("speaks for itself only: a room that was left sends nothing into the next", () =>
+  it.effect("sends nothing into the next room after it was left", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -131,7 +128,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is resumed by a new page, if a seat is held", () =>
+  it.effect("is resumed by a new page if the seat is reserved", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -147,7 +144,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends with the sign-in of another player, on a socket of its own", () =>
+  it.effect("closes when another player signs in, who gets a new socket", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room } = yield* seated(service)
@@ -160,7 +157,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends when the client is closed, with every call that waits", () =>
+  it.effect("closes with the client, and rejects every waiting call", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)

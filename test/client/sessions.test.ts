@@ -1,4 +1,4 @@
-/** The client's session: kept, renewed in time and once, shared between tabs, and ended. */
+/** The client's session: storage, renewal, sharing between tabs, and its end. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -23,7 +23,7 @@ const newTab = (auth: FakeAuth, options: Partial<ClientOptions> = {}) =>
 const inStorage = (storage: SessionStorage) =>
   Effect.promise(async () => String(await storage.getItem("player-backend:pk_test")))
 
-/** Lets the clock run for as long as something takes. */
+/** Advances the clock until an effect completes. */
 const asTimePasses = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.raceFirst(
     effect,
@@ -31,7 +31,7 @@ const asTimePasses = <A, E>(effect: Effect.Effect<A, E>) =>
   )
 
 describe("the session", () => {
-  it.effect("starts with a guest on the first call, and stays that guest on later visits", () =>
+  it.effect("creates a guest on the first call, and keeps it on later visits", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -45,7 +45,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("is the same guest for calls that come at once", () =>
+  it.effect("is the same guest for concurrent calls", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -54,7 +54,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("begins only when asked for, if guests are not created by themselves", () =>
+  it.effect("starts only on request if autoGuest is off", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth, { autoGuest: false })
@@ -68,7 +68,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("is renewed shortly before its access token ends, once for all calls", () =>
+  it.effect("is renewed shortly before the access token expires, once for all calls", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -82,7 +82,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("is renewed when the service calls its token expired, and the call repeated once", () =>
+  it.effect("is renewed when the service answers token_expired, and the call is retried once", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -100,7 +100,7 @@ describe("the session", () => {
 })
 
 describe("two tabs", () => {
-  it.effect("renew one session once", () =>
+  it.effect("renew the shared session once", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -117,7 +117,7 @@ describe("two tabs", () => {
     })
   )
 
-  it.effect("that race: the second takes the tokens which the first has stored", () =>
+  it.effect("that race: the second adopts the tokens that the first stored", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -168,7 +168,7 @@ describe("two tabs", () => {
 })
 
 describe("the end of a session", () => {
-  it.effect("signs the player out, and makes no new guest unasked", () =>
+  it.effect("signs the player out, and creates no guest implicitly", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -190,7 +190,7 @@ describe("the end of a session", () => {
     })
   )
 
-  it.effect("is found by the next visit, which starts anew", () =>
+  it.effect("is detected by the next visit, which creates a new guest", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -206,7 +206,7 @@ describe("the end of a session", () => {
     })
   )
 
-  it.effect("is not brought about by a service that cannot be reached", () =>
+  it.effect("does not follow from an unreachable service", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -221,7 +221,7 @@ describe("the end of a session", () => {
 })
 
 describe("errors over HTTP", () => {
-  it.effect("are those of the definitions, or carry the code that the client does not know", () =>
+  it.effect("are those of the definitions, or service_error with the unknown code", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -249,7 +249,7 @@ describe("errors over HTTP", () => {
     })
   )
 
-  it.effect("include the silence of the service", () =>
+  it.effect("include a timeout when the service does not respond", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -262,7 +262,7 @@ describe("errors over HTTP", () => {
 })
 
 describe("the storage", () => {
-  it.effect("may fail: the session then lives as long as the client", () =>
+  it.effect("may fail: the session then lives in memory", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const broken = (): never => {
@@ -277,7 +277,7 @@ describe("the storage", () => {
     })
   )
 
-  it.effect("with something else in it is as good as empty", () =>
+  it.effect("counts as empty when its content is malformed", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -290,7 +290,7 @@ describe("the storage", () => {
 })
 
 describe("a client", () => {
-  it.effect("says at once what is wrong with its options", () =>
+  it.effect("throws at once for invalid options", () =>
     Effect.sync(() => {
       const make = (options: ClientOptions) => () => Effect.runSync(makeClient(options))
       assert.throws(make({ baseUrl: "localhost:8080", key: "pk_1" }), TypeError, "baseUrl")

@@ -1,6 +1,6 @@
 /**
- * Tabs that share one storage (spec section 5, rule 4): one session for all of them, whoever signs in,
- * renews or signs out, with Web Locks and without; and a socket that is its player's.
+ * Tabs that share one storage, with and without Web Locks: sign-in, refresh and sign-out reach every
+ * tab, and a socket belongs to one player.
  */
 import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
@@ -26,7 +26,7 @@ const twoTabs = Effect.fnUntraced(function* (options: Partial<ClientOptions> = {
   return { auth, one: yield* tab, two: yield* tab }
 })
 
-/** Waits until a tab knows of a player of this name, or of none. */
+/** Waits until a tab has a player of this name, or no player. */
 const shows = ({ sessions }: Client, name: string | undefined) =>
   Effect.callback<void>((resume) => {
     if (sessions.player?.displayName === name) return resume(Effect.void)
@@ -45,7 +45,7 @@ const asTimePasses = <A, E>(effect: Effect.Effect<A, E>) =>
 afterEach(() => vi.unstubAllGlobals())
 
 describe("tabs", () => {
-  it.effect("make one guest when they open at once", () =>
+  it.effect("create one guest when they open at once", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       const players = yield* Effect.promise(() =>
@@ -56,7 +56,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("move to the player that signs in in one of them", () =>
+  it.effect("switch to the player who signs in in one of them", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       yield* Effect.promise(() => one.sessions.guest({ displayName: "Ada" }))
@@ -68,7 +68,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("sign out at once, and in again", () =>
+  it.effect("sign out together, and in again", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       yield* Effect.promise(() => one.sessions.guest({ displayName: "Ada" }))
@@ -82,7 +82,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("take turns: who comes second reads what the first has stored", () =>
+  it.effect("exclude each other: the second tab reads what the first has stored", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       yield* Effect.promise(() => one.sessions.guest({ displayName: "Ada" }))
@@ -98,7 +98,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("without Web Locks race, and the loser takes the winner's tokens", () =>
+  it.effect("race without Web Locks, and the loser adopts the winner's tokens", () =>
     Effect.gen(function* () {
       vi.stubGlobal("navigator", {})
       const { auth, one, two } = yield* twoTabs()
@@ -116,7 +116,7 @@ describe("tabs", () => {
 })
 
 describe("the socket", () => {
-  it.effect("is opened anew for the player that comes next", () =>
+  it.effect("is reopened for the next player", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room } = yield* seated(service)
@@ -127,7 +127,7 @@ describe("the socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("that was on its way for the last player gives way to the next", () =>
+  it.effect("is replaced if it was still opening for the previous player", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -141,7 +141,7 @@ describe("the socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is shown the new tokens of its player", () =>
+  it.effect("sends the renewed token of its player", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)

@@ -1,4 +1,4 @@
-/** What an environment shows of its config (spec sections 4.3 and 4.7, decisions 3.5.4-5). */
+/** The public definitions and the feature list of an environment. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { at, request } from "#testing/players"
@@ -34,7 +34,7 @@ layer(Node)("definitions", (it) => {
     return { ...made, read }
   })
 
-  it.effect("are the public part of the config, and nothing else of it", () =>
+  it.effect("contain the public part of the config, and nothing else", () =>
     Effect.gen(function* () {
       const { read } = yield* ask(game)
       const answer = yield* read()
@@ -72,7 +72,7 @@ layer(Node)("definitions", (it) => {
     })
   )
 
-  it.effect("may be kept for a minute, and are not sent again while they are the same", () =>
+  it.effect("are cacheable for a minute, and answer 304 while unchanged", () =>
     Effect.gen(function* () {
       const { read, tenant } = yield* ask(game)
       const first = yield* read()
@@ -95,7 +95,7 @@ layer(Node)("definitions", (it) => {
     })
   )
 
-  it.effect("of a new environment are those of an empty config; a page needs no player", () =>
+  it.effect("of a new environment are those of an empty config, without a player", () =>
     Effect.gen(function* () {
       const { read, secretKey } = yield* ask({})
       const answer = yield* read()
@@ -108,7 +108,7 @@ layer(Node)("definitions", (it) => {
 })
 
 layer(Node)("features", (it) => {
-  it.effect("are listed with their switch, on or off, offered or not", () =>
+  it.effect("are listed with their config path, state and availability", () =>
     Effect.gen(function* () {
       const { server } = yield* newGame(game)
       const { body, status } = yield* server("GET", "/v1/admin/features")
@@ -138,7 +138,7 @@ layer(Node)("features", (it) => {
     })
   )
 
-  it.effect("are for servers", () =>
+  it.effect("need a secret key", () =>
     Effect.gen(function* () {
       const { publishableKey, url } = yield* newGame({})
       const page = yield* request(`${url}/v1/admin/features`, {

@@ -1,4 +1,4 @@
-/** The service on the test's clock: tokens end and queues run out without anybody waiting. */
+/** The service on the test's clock: tokens expire and queues time out without real waiting. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -7,7 +7,7 @@ import { at, guest, newPlayer, request } from "#testing/players"
 import { AppLive } from "../support/service.ts"
 
 layer(AppLive, { timeout: "60 seconds" })("on virtual time", (it) => {
-  it.effect("an access token ends after fifteen minutes", () =>
+  it.effect("an access token expires after fifteen minutes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const player = yield* guest(app)

@@ -1,4 +1,4 @@
-/** A headless Chromium for as long as a test file runs. */
+/** A headless Chromium for the duration of a test file. */
 import { spawnSync } from "node:child_process"
 import { Context, Effect, Layer } from "effect"
 import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
@@ -6,7 +6,7 @@ import { type Browser, type BrowserContextOptions, chromium } from "playwright-c
 const { stdout } = spawnSync("sh", ["-c", "command -v chromium"], { encoding: "utf8" })
 const executablePath = stdout.trim()
 
-/** Is there one on this machine? */
+/** Whether Chromium is installed. */
 export const installed = executablePath !== ""
 
 const args = [
@@ -20,7 +20,7 @@ const args = [
   "--disable-sync"
 ]
 
-/** How long a page may take for a step, on a machine that is busy. */
+/** Timeout of a step in a page, on a busy machine. */
 const patienceMillis = 30_000
 
 export class Chromium extends Context.Service<Chromium, Browser>()(
@@ -35,7 +35,7 @@ export class Chromium extends Context.Service<Chromium, Browser>()(
   )
 }
 
-/** A visitor with nothing stored. */
+/** A browser context without stored data. */
 export const newVisitor = (options: BrowserContextOptions = {}) =>
   Effect.flatMap(Chromium, (browser) =>
     Effect.acquireRelease(

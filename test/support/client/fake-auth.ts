@@ -1,7 +1,4 @@
-/**
- * The HTTP side of a service as far as sessions go, in memory and in the test's hands: tokens that
- * rotate, and whatever answer a test puts in the place of the next one.
- */
+/** The session endpoints of a service, in memory: rotating tokens, and scripted responses. */
 
 const json = (status: number, body: object): Response =>
   new Response(JSON.stringify(body), {
@@ -9,7 +6,7 @@ const json = (status: number, body: object): Response =>
     headers: { "content-type": "application/json" }
   })
 
-/** An error as the service sends it. */
+/** An error response of the service. */
 export const refusal = (status: number, code: string, details?: object): Response =>
   json(status, { error: { code, message: code, ...(details === undefined ? {} : { details }) } })
 
@@ -24,9 +21,9 @@ const playerOf = (number: number, displayName: string) => ({
 
 type Route = (body: Readonly<Record<string, unknown>>, token: string | null) => Response
 
-/** An answer that a test holds back. */
+/** A response that a test withholds. */
 export interface Held {
-  /** The question has come. */
+  /** The request has arrived. */
   readonly asked: Promise<void>
   readonly release: () => void
 }
@@ -35,7 +32,7 @@ export class FakeAuth {
   /** `METHOD /path` of each request, in order. */
   readonly requests: Array<string> = []
   readonly #refresh = new Map<string, ReturnType<typeof playerOf>>()
-  /** Refresh tokens that were used and not revoked: this service never stops calling it a race. */
+  /** Used refresh tokens. The race window of this service never ends. */
   readonly #used = new Set<string>()
   readonly #instead = new Map<string, Array<() => Response | Promise<Response>>>()
   #issued = 0
@@ -56,17 +53,17 @@ export class FakeAuth {
       : answer(text === "" ? {} : JSON.parse(text), token)
   }
 
-  /** How often a route was asked. */
+  /** The number of requests to a route. */
   count(route: string): number {
     return this.requests.filter((request) => request === route).length
   }
 
-  /** The next answer of a route is this one. */
+  /** Scripts the next response of a route. */
   instead(route: string, answer: () => Response | Promise<Response>): void {
     this.#instead.set(route, [...(this.#instead.get(route) ?? []), answer])
   }
 
-  /** The next answer of a route is withheld until it is released. */
+  /** Withholds the next response of a route until its release. */
   hold(route: string, answer: () => Response): Held {
     const asked = Promise.withResolvers<void>()
     const released = Promise.withResolvers<void>()
@@ -77,12 +74,12 @@ export class FakeAuth {
     return { asked: asked.promise, release: () => released.resolve() }
   }
 
-  /** Whatever was issued so far is no longer accepted as an access token. */
+  /** Expires every access token issued so far. */
   expireAccess(): void {
     this.#accepted = ""
   }
 
-  /** A session as another tab would have got it. */
+  /** Issues a session, as for another tab. */
   issue(player = playerOf(1, "Ada")) {
     const number = String(++this.#issued)
     const refreshToken = `refresh-${number}`

@@ -1,6 +1,6 @@
 /**
- * The pages of a game, with the client as a bundler makes it of the package's export: the game itself,
- * and the small page that popups return to.
+ * Pages of a game, with the client bundled from the package's export: the game itself, and the callback
+ * page of popups.
  */
 import { createServer, type RequestListener, type Server } from "node:http"
 import { fileURLToPath } from "node:url"
@@ -32,7 +32,7 @@ import { returnToOpener } from "/client.js"
 if (returnToOpener()) document.body.textContent = "You may close this window."
 </script>`
 
-/** The client in one file, as a bundler for browsers makes it. */
+/** The client, bundled for browsers into one file. */
 const bundle = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const cacheDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-bundle-" })
@@ -62,7 +62,7 @@ const answer =
     const type = pathname.endsWith(".js") ? "text/javascript" : "text/html"
     response.writeHead(text === undefined ? 404 : 200, {
       "content-type": type,
-      // Such a page lets go of the popups that it opens.
+      // This header cuts popups off from their opener.
       ...(pathname === "/isolated" ? { "cross-origin-opener-policy": "same-origin" } : {})
     })
     response.end(text)

@@ -1,7 +1,4 @@
-/**
- * A service whose every frame is in the test's hands: a WebSocket server that says what it is told to
- * and keeps what it hears, beside the sessions of {@link FakeAuth}.
- */
+/** A WebSocket server whose frames the test scripts, with the session endpoints of {@link FakeAuth}. */
 import { Effect, Fiber, Predicate, Queue, type Scope } from "effect"
 import { type WebSocket, WebSocketServer } from "ws"
 import type { ServerEvent, Welcome } from "#rpc/realtime"
@@ -16,9 +13,9 @@ const read = (text: string): Said => {
   return Predicate.isObject(frame) ? Object.fromEntries(Object.entries(frame)) : {}
 }
 
-/** Seconds; longer than whatever else the tests wait for. */
+/** Seconds; longer than any other wait of the tests. */
 export const heartbeat = 1000
-/** How often the client looks at its connection, in milliseconds. */
+/** The client's liveness check interval, in milliseconds. */
 export const lookMillis = 2000
 
 /** The server's end of one socket. */
@@ -31,19 +28,19 @@ export class ScriptedSocket {
     this.#heard = heard
   }
 
-  /** The next frame, whatever it is. */
+  /** Takes the next frame of any type. */
   get next(): Effect.Effect<Said> {
     return Queue.take(this.#heard)
   }
 
-  /** Says frames in one turn, as a gateway does. */
+  /** Sends frames in one event-loop turn, like the gateway. */
   say(...frames: ReadonlyArray<ServerEvent | Said>): Effect.Effect<void> {
     return Effect.sync(() => {
       for (const frame of frames) this.#ws.send(JSON.stringify(frame))
     })
   }
 
-  /** Lets the player of the first frame in. */
+  /** Answers the first frame with welcome. */
   welcome(fields: Partial<Welcome> = {}): Effect.Effect<void> {
     return this.say({
       t: "welcome",
@@ -57,7 +54,7 @@ export class ScriptedSocket {
     })
   }
 
-  /** Closes with a code, or cuts the line without one. */
+  /** Closes with a code, or cuts the connection without one. */
   close(code?: number, reason = ""): Effect.Effect<void> {
     return Effect.sync(() =>
       code === undefined ? this.#ws.terminate() : this.#ws.close(code, reason)
@@ -73,7 +70,7 @@ export const reply = ({ rid }: Said, data: object = {}): Said => ({
   data
 })
 
-/** The refusal of a frame. */
+/** The error reply to a frame. */
 export const refuse = ({ rid }: Said, code: string, details?: object): Said => ({
   t: "reply",
   rid,
@@ -163,7 +160,7 @@ export const scriptedService: Effect.Effect<ScriptedService, never, Scope.Scope>
   }
 )
 
-/** The service says something, and the client has heard it: it is not given up. */
+/** Sends a frame and waits until the client has received it. */
 export const stillThere = Effect.fnUntraced(function* (client: Client, socket: ScriptedSocket) {
   const heard = yield* Effect.forkChild(
     Effect.callback<void>((resume) => Effect.sync(client.on("warn", () => resume(Effect.void)))),

@@ -1,7 +1,4 @@
-/**
- * A service that a browser can reach under its public address, and a real OpenID provider in the shape
- * of Google's that it signs players in with.
- */
+/** A service that a browser reaches at its public URL, with a real OpenID provider that mimics Google. */
 import { createServer } from "node:net"
 import { Context, Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
@@ -18,7 +15,7 @@ const freePort = Effect.callback<number>((resume) => {
   })
 })
 
-/** The provider, and where the service that it returns to will be. */
+/** The provider, and the address of the service that it redirects to. */
 export class Google extends Context.Service<
   Google,
   { readonly provider: TestProvider; readonly port: number; readonly baseUrl: string }
@@ -34,7 +31,7 @@ export class Google extends Context.Service<
   )
 }
 
-/** The service, with Google's provider entered. */
+/** The service, configured with that provider as Google. */
 export const SignInAppLive = Layer.unwrap(
   Effect.map(Google, ({ baseUrl, port, provider }) =>
     TestApp.layerWith({

@@ -1,18 +1,18 @@
-/** Waiting on what a client does: its calls, its events, its state. */
+/** Helpers that wait for calls, events and state of a client. */
 import { Effect } from "effect"
 import type { Client, Room, RoomEvents } from "#client/client"
 
-/** A call under way; joining it fails with what the call rejects with. */
+/** Forks a call; joining the fiber fails with the call's rejection. */
 export const call = <A>(ask: () => Promise<A>) =>
   Effect.forkChild(Effect.tryPromise({ try: ask, catch: (error) => error }), {
     startImmediately: true
   })
 
-/** What a call rejects with. */
+/** The rejection of a call. */
 export const rejection = (ask: () => Promise<unknown>) =>
   Effect.flip(Effect.tryPromise({ try: ask, catch: (error) => error }))
 
-/** The next event of a room, heard from now on. */
+/** The next event of a room, from now on. */
 export const listen = <Name extends keyof RoomEvents>(room: Room, name: Name) =>
   Effect.forkChild(
     Effect.callback<RoomEvents[Name]>((resume) => {
@@ -32,7 +32,7 @@ export const until = (room: Room, expected: (room: Room) => boolean) =>
     return Effect.sync(stop)
   })
 
-/** Waits until the connection is in a state. */
+/** Waits until the connection has a status. */
 export const status = (client: Client, wanted: Client["status"]) =>
   Effect.callback<void>((resume) => {
     if (client.status === wanted) return resume(Effect.void)
