@@ -1,6 +1,6 @@
 /**
- * Slow readers and greedy senders (spec section 6, decisions 3.6.4 and 3.6.7): each is cut off at its
- * bound, and nobody else misses a message.
+ * Back-pressure: a client that reads too slowly, or sends too much, is closed at its bound, and no other
+ * client misses a message.
  */
 import { Duplex } from "node:stream"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -12,7 +12,7 @@ import { TestApp } from "#testing/app"
 import { at, newPlayer } from "#testing/players"
 import { AppLive } from "../support/service.ts"
 
-/** Takes everything and lets go of nothing, as a socket whose other side does not read. */
+/** A socket whose client does not read: accepts every write and completes none. */
 const stuck = () => new Duplex({ read: () => undefined, write: () => undefined })
 
 describe("an outbox", () => {
@@ -36,22 +36,22 @@ describe("an outbox", () => {
     return { overflows, waiting: socket.writableLength }
   }
 
-  it("overflows once, with the first frame that does not fit", () => {
+  it("overflows once, at the first frame beyond the limit", () => {
     assert.deepStrictEqual(fill(Number.POSITIVE_INFINITY).overflows, [fits + 1])
   })
 
-  it("counts what the socket has not sent, and hands it nothing more", () => {
+  it("counts the bytes that the socket has not sent, and stops writing at the limit", () => {
     const { overflows, waiting } = fill(1)
     assert.deepStrictEqual(overflows, [fits + 1])
     assert.strictEqual(waiting, fits * frame.bytes.length)
   })
 })
 
-describe("an outbox that gets a frame larger than itself", () => {
+describe("an outbox that gets a frame larger than its limit", () => {
   const small = new Frame("x".repeat(16_000))
   const huge = new Frame("x".repeat(limits.outboxMaxBytes + 100_000))
 
-  it("lets it through once, and what follows it", () => {
+  it("sends it once, with the frames that follow, and overflows at a second one", () => {
     const overflows: Array<string> = []
     let pushed = ""
     const outbox = new Outbox({
@@ -68,8 +68,8 @@ describe("an outbox that gets a frame larger than itself", () => {
   })
 })
 
-describe("a bucket of frames", () => {
-  it("drops what is over the burst, and calls it abuse at its bound", () => {
+describe("a bucket of tokens for frames", () => {
+  it("drops frames beyond the burst, and reports abuse at its bound", () => {
     const bucket = new FrameBucket(0)
     for (let i = 0; i < limits.framesBurst; i++) assert.isTrue(bucket.take(0))
     for (let i = 1; i <= limits.dropsUntilAbuse; i++) {
@@ -78,7 +78,7 @@ describe("a bucket of frames", () => {
     }
   })
 
-  it("forgets drops that are long ago, and fills up again", () => {
+  it("forgets drops of an earlier window, and refills", () => {
     const bucket = new FrameBucket(0, 1, 1)
     for (let i = 1; i < limits.dropsUntilAbuse; i++) bucket.drop(0)
     const later = limits.dropsWindowSeconds * 1000 + 1
@@ -103,62 +103,66 @@ const threeInARoom = Effect.gen(function* () {
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-pressure", (it) => {
-  it.effect("who stops reading is closed 1013 at the bound, and the others miss nothing", () =>
-    Effect.gen(function* () {
-      const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
-      bob.ws.pause()
-      const padding = "x".repeat(16_000)
-      const sent: Array<number> = []
-      const isOut = () => ada.heard.some((frame) => frame.t === "player_disconnected")
-      for (let n = 0; !isOut(); n++) {
-        assert.isBelow(n, 10_000, "bob is still in")
-        const reply = yield* ada.ask({ t: "send", type: "flood", data: { n, padding } })
-        if (reply["ok"] === true) sent.push(n)
-      }
-      bob.ws.resume()
-      assert.deepStrictEqual(yield* bob.closed, { code: 1013, reason: "slow_consumer" })
-      yield* ada.ask({ t: "send", type: "last" })
-      yield* cyd.next("message", (frame) => frame["type"] === "last")
-      const numbers = (heard: typeof cyd.heard) =>
-        heard
-          .filter((frame) => frame["type"] === "flood" && frame["from"] === adaId)
-          .map((frame) => at(frame, "data", "n"))
-      assert.deepStrictEqual(numbers(cyd.heard), sent)
-      const read = numbers(bob.heard)
-      assert.deepStrictEqual(read, sent.slice(0, read.length), "bob read what was sent, in order")
-      assert.isBelow(read.length, sent.length + 1)
-      const left = cyd.heard.find((frame) => frame.t === "player_disconnected")
-      assert.strictEqual(at(left, "playerId"), bobId)
-    })
+  it.effect(
+    "closes a client that stops reading with 1013 at the bound; no other client misses a message",
+    () =>
+      Effect.gen(function* () {
+        const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
+        bob.ws.pause()
+        const padding = "x".repeat(16_000)
+        const sent: Array<number> = []
+        const isOut = () => ada.heard.some((frame) => frame.t === "player_disconnected")
+        for (let n = 0; !isOut(); n++) {
+          assert.isBelow(n, 10_000, "bob is still in")
+          const reply = yield* ada.ask({ t: "send", type: "flood", data: { n, padding } })
+          if (reply["ok"] === true) sent.push(n)
+        }
+        bob.ws.resume()
+        assert.deepStrictEqual(yield* bob.closed, { code: 1013, reason: "slow_consumer" })
+        yield* ada.ask({ t: "send", type: "last" })
+        yield* cyd.next("message", (frame) => frame["type"] === "last")
+        const numbers = (heard: typeof cyd.heard) =>
+          heard
+            .filter((frame) => frame["type"] === "flood" && frame["from"] === adaId)
+            .map((frame) => at(frame, "data", "n"))
+        assert.deepStrictEqual(numbers(cyd.heard), sent)
+        const read = numbers(bob.heard)
+        assert.deepStrictEqual(read, sent.slice(0, read.length), "bob read what was sent, in order")
+        assert.isBelow(read.length, sent.length + 1)
+        const left = cyd.heard.find((frame) => frame.t === "player_disconnected")
+        assert.strictEqual(at(left, "playerId"), bobId)
+      })
   )
 
-  it.effect("who sends too much is told, then closed 4029, and the others miss nothing", () =>
-    Effect.gen(function* () {
-      const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
-      const sent = Array.from({ length: 100 }, (_, n) => n)
-      for (let i = 0; i < 1000; i++) {
-        yield* bob.say({ t: "send", type: "flood", data: i, rid: `${i}` })
-        if (i % 10 === 0) yield* ada.say({ t: "send", type: "own", data: i / 10 })
-      }
-      assert.deepStrictEqual(yield* bob.closed, { code: 4029, reason: "rate_limited" })
-      yield* ada.ask({ t: "send", type: "last" })
-      yield* cyd.next("message", (frame) => frame["type"] === "last")
-      const heard = (from: string) =>
-        cyd.heard
-          .filter((frame) => frame.t === "message" && frame["from"] === from)
-          .filter((frame) => frame["type"] !== "last")
-          .map((frame) => Number(frame["data"]))
-      assert.deepStrictEqual(heard(adaId), sent)
-      const replies = bob.heard.filter((frame) => frame.t === "reply" && "rid" in frame)
-      const limited = replies.filter((reply) => at(reply, "error", "code") === "rate_limited")
-      assert.isAtLeast(limited.length, 1)
-      assert.isBelow(limited.length, limits.dropsUntilAbuse)
-      assert.isNumber(at(limited[0], "error", "details", "retryAfterSeconds"))
-      const flood = heard(bobId)
-      assert.isAtLeast(flood.length, limits.framesBurst - 2)
-      assert.isBelow(flood.length, 1000 - limits.dropsUntilAbuse)
-      const inOrder = flood.toSorted((a, b) => a - b)
-      assert.deepStrictEqual(flood, inOrder)
-    })
+  it.effect(
+    "warns a client that sends too much, then closes it with 4029; no other client misses a message",
+    () =>
+      Effect.gen(function* () {
+        const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
+        const sent = Array.from({ length: 100 }, (_, n) => n)
+        for (let i = 0; i < 1000; i++) {
+          yield* bob.say({ t: "send", type: "flood", data: i, rid: `${i}` })
+          if (i % 10 === 0) yield* ada.say({ t: "send", type: "own", data: i / 10 })
+        }
+        assert.deepStrictEqual(yield* bob.closed, { code: 4029, reason: "rate_limited" })
+        yield* ada.ask({ t: "send", type: "last" })
+        yield* cyd.next("message", (frame) => frame["type"] === "last")
+        const heard = (from: string) =>
+          cyd.heard
+            .filter((frame) => frame.t === "message" && frame["from"] === from)
+            .filter((frame) => frame["type"] !== "last")
+            .map((frame) => Number(frame["data"]))
+        assert.deepStrictEqual(heard(adaId), sent)
+        const replies = bob.heard.filter((frame) => frame.t === "reply" && "rid" in frame)
+        const limited = replies.filter((reply) => at(reply, "error", "code") === "rate_limited")
+        assert.isAtLeast(limited.length, 1)
+        assert.isBelow(limited.length, limits.dropsUntilAbuse)
+        assert.isNumber(at(limited[0], "error", "details", "retryAfterSeconds"))
+        const flood = heard(bobId)
+        assert.isAtLeast(flood.length, limits.framesBurst - 2)
+        assert.isBelow(flood.length, 1000 - limits.dropsUntilAbuse)
+        const inOrder = flood.toSorted((a, b) => a - b)
+        assert.deepStrictEqual(flood, inOrder)
+      })
   )
 })

@@ -1,7 +1,7 @@
 /**
- * Clients whose WebSockets are silent, vanished, flooding or against the protocol, on real connections
- * that they never close: each is closed with its code in its time, nobody else notices, and the service
- * lets go of them all. Time is the test's.
+ * Clients that are silent, vanish, flood or violate the WebSocket protocol, over real connections that
+ * they never close. The service closes each with its code in time, frees everything, and no other client
+ * notices. The test controls the clock.
  */
 import { deflateRawSync } from "node:zlib"
 import { assert, layer } from "@effect/vitest"
@@ -102,9 +102,9 @@ const admitted = Effect.gen(function* () {
   return wire
 })
 
-layer(serviceWith())("broken sockets", (it) => {
+layer(serviceWith())("misbehaving sockets", (it) => {
   it.effect(
-    "are closed with what is wrong with them, before they are let in and after",
+    "are closed with the code of their violation, before admission and after",
     () =>
       endures(
         Effect.forEach(
@@ -128,7 +128,7 @@ layer(serviceWith())("broken sockets", (it) => {
   )
 
   it.effect(
-    "that say nothing are closed in time, however many",
+    "that send nothing are closed in time, however many",
     () =>
       endures(
         Effect.gen(function* () {
@@ -144,7 +144,7 @@ layer(serviceWith())("broken sockets", (it) => {
   )
 
   it.effect(
-    "that send frames byte by byte, or more than they may before they are let in",
+    "that send frames byte by byte, or too much before admission, are closed",
     () =>
       endures(
         Effect.gen(function* () {
@@ -175,7 +175,7 @@ layer(serviceWith())("broken sockets", (it) => {
   )
 
   it.effect(
-    "whose clients vanished are closed when they are not heard of",
+    "whose clients vanished are closed after the idle timeout",
     () =>
       endures(
         Effect.gen(function* () {
@@ -198,7 +198,7 @@ layer(serviceWith())("broken sockets", (it) => {
   )
 
   it.effect(
-    "of the native door are let go of all the same",
+    "of native RPC are closed, too",
     () =>
       endures(
         Effect.gen(function* () {
@@ -240,7 +240,7 @@ const most = 60
 
 layer(serviceWith({ SVC_MAX_CONNECTIONS: `${most}` }))("too many connections", (it) => {
   it.effect(
-    "are refused, and those that are open go on",
+    "are refused, and open connections continue",
     () =>
       endures(
         Effect.gen(function* () {

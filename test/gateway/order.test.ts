@@ -1,6 +1,6 @@
 /**
- * Frames that come before the answer to those before them (spec section 4.4, decisions 3.6): they wait
- * for the welcome, move the player in their order, and cannot be used to find a room's code.
+ * Frames that arrive before the replies to earlier ones: they wait for the welcome, run in their order,
+ * and cannot be used to guess a room's code.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -10,76 +10,79 @@ import { at, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
 import { AppLive, DatabaseLive } from "../support/service.ts"
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a hasty client", (it) => {
-  it.effect("may follow `auth` with other frames; all are answered, in their order", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { accessToken } = yield* guest(app)
-      const socket = yield* connectSocket(app.socketUrl)
-      const key = app.publishableKey
-      yield* socket.say({ t: "auth", rid: "auth", key, token: accessToken })
-      yield* socket.say({ t: "create", rid: "one", mode: "default" })
-      yield* socket.say({ t: "leave", rid: "two" })
-      yield* socket.say({ t: "create", rid: "three", mode: "default" })
-      yield* socket.say({ t: "create", rid: "four", mode: "default" })
-      yield* socket.next("reply", (frame) => frame["rid"] === "four")
-      const order = socket.heard
-        .filter(({ t }) => t === "welcome" || t === "reply")
-        .map(({ ok, rid, t }) => (t === "reply" ? `${String(rid)} ${String(ok)}` : t))
-      assert.deepStrictEqual(order, [
-        "welcome",
-        "auth true",
-        "one true",
-        "two true",
-        "three true",
-        "four false"
-      ])
-    })
-  )
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
+  "a client that does not wait for replies",
+  (it) => {
+    it.effect("may send frames right after `auth`, and gets all replies in order", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { accessToken } = yield* guest(app)
+        const socket = yield* connectSocket(app.socketUrl)
+        const key = app.publishableKey
+        yield* socket.say({ t: "auth", rid: "auth", key, token: accessToken })
+        yield* socket.say({ t: "create", rid: "one", mode: "default" })
+        yield* socket.say({ t: "leave", rid: "two" })
+        yield* socket.say({ t: "create", rid: "three", mode: "default" })
+        yield* socket.say({ t: "create", rid: "four", mode: "default" })
+        yield* socket.next("reply", (frame) => frame["rid"] === "four")
+        const order = socket.heard
+          .filter(({ t }) => t === "welcome" || t === "reply")
+          .map(({ ok, rid, t }) => (t === "reply" ? `${String(rid)} ${String(ok)}` : t))
+        assert.deepStrictEqual(order, [
+          "welcome",
+          "auth true",
+          "one true",
+          "two true",
+          "three true",
+          "four false"
+        ])
+      })
+    )
 
-  it.effect("is closed when it sends much before it is known", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { accessToken } = yield* guest(app)
-      const key = app.publishableKey
-      const auth = { t: "auth", key, token: accessToken }
-      const many = yield* connectSocket(app.socketUrl)
-      const frames = Array.from({ length: limits.earlyFramesMax + 1 }, () => ({ t: "ping" }))
-      yield* Effect.forEach([auth, ...frames], many.say, { discard: true })
-      assert.strictEqual((yield* many.closed).code, 4029)
-      const large = yield* connectSocket(app.socketUrl)
-      const half = { t: "send", type: "x", data: "x".repeat(limits.frameMaxBytes / 2) }
-      yield* Effect.forEach([auth, half, half], large.say, { discard: true })
-      assert.strictEqual((yield* large.closed).code, 4029)
-    })
-  )
+    it.effect("is closed when it sends too much before its admission", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { accessToken } = yield* guest(app)
+        const key = app.publishableKey
+        const auth = { t: "auth", key, token: accessToken }
+        const many = yield* connectSocket(app.socketUrl)
+        const frames = Array.from({ length: limits.earlyFramesMax + 1 }, () => ({ t: "ping" }))
+        yield* Effect.forEach([auth, ...frames], many.say, { discard: true })
+        assert.strictEqual((yield* many.closed).code, 4029)
+        const large = yield* connectSocket(app.socketUrl)
+        const half = { t: "send", type: "x", data: "x".repeat(limits.frameMaxBytes / 2) }
+        yield* Effect.forEach([auth, half, half], large.say, { discard: true })
+        assert.strictEqual((yield* large.closed).code, 4029)
+      })
+    )
 
-  it.effect("cancels a match in the breath in which it asked for it", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { socket } = yield* newPlayer(app)
-      yield* socket.say({ t: "quickMatch", rid: "match", mode: "default" })
-      const cancelled = yield* socket.ask({ t: "cancelMatch" })
-      assert.deepStrictEqual(cancelled["data"], { cancelled: true })
-      const ended = yield* socket.next("reply", (frame) => frame["rid"] === "match")
-      assert.strictEqual(at(ended, "error", "code"), "match_cancelled")
-    })
-  )
+    it.effect("cancels a match right after it has requested it", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { socket } = yield* newPlayer(app)
+        yield* socket.say({ t: "quickMatch", rid: "match", mode: "default" })
+        const cancelled = yield* socket.ask({ t: "cancelMatch" })
+        assert.deepStrictEqual(cancelled["data"], { cancelled: true })
+        const ended = yield* socket.next("reply", (frame) => frame["rid"] === "match")
+        assert.strictEqual(at(ended, "error", "code"), "match_cancelled")
+      })
+    )
 
-  it.effect("that left in the same breath is in no room", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { socket } = yield* newPlayer(app)
-      yield* socket.ask({ t: "create", mode: "default" })
-      yield* socket.say({ t: "leave", rid: "leave" })
-      const late = yield* socket.ask({ t: "setState", patch: {} })
-      assert.strictEqual(at(late, "error", "code"), "not_in_room")
-    })
-  )
-})
+    it.effect("is in no room for a frame that follows `leave` at once", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { socket } = yield* newPlayer(app)
+        yield* socket.ask({ t: "create", mode: "default" })
+        yield* socket.say({ t: "leave", rid: "leave" })
+        const late = yield* socket.ask({ t: "setState", patch: {} })
+        assert.strictEqual(at(late, "error", "code"), "not_in_room")
+      })
+    )
+  }
+)
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new token", (it) => {
-  it.effect("still tells of the seat that waits, until it is taken", () =>
+  it.effect("repeats the kept seat in its welcome until the player takes it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -104,17 +107,17 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new toke
 
 const Throttled = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provide(DatabaseLive))
 
-layer(Throttled, { timeout: "60 seconds", excludeTestServices: true })("codes", (it) => {
-  it.effect("cannot be found by trying", () =>
+layer(Throttled, { timeout: "60 seconds", excludeTestServices: true })("room codes", (it) => {
+  it.effect("cannot be guessed: wrong codes are rate limited", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)
       const { burst } = throttles.roomCodesPerPlayer
       const codes = Array.from({ length: burst + 1 }, (_, i) => `NONE${i}`)
       const answers = yield* Effect.forEach(codes, (code) => socket.ask({ t: "join", code }))
-      const told = answers.map((answer) => at(answer, "error", "code"))
+      const errors = answers.map((answer) => at(answer, "error", "code"))
       assert.deepStrictEqual(
-        told,
+        errors,
         codes.map((_, i) => (i < burst ? "room_not_found" : "rate_limited"))
       )
     })

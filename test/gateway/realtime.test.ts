@@ -1,4 +1,4 @@
-/** The socket: opening, bad input, closing (spec sections 4.4, 5 and 6, decisions 3.6). */
+/** `/v1/realtime`: how sockets open, how bad input is handled, and how they close. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { rooms } from "#rpc/limits"
@@ -8,7 +8,7 @@ import { connectSocket } from "#testing/socket-client"
 import { AppLive } from "../support/service.ts"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
-  it.effect("welcome tells who one is and the service's time", () =>
+  it.effect("the welcome names the player and the service's time", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const player = yield* guest(app)
@@ -24,7 +24,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("what cannot be a first frame closes 4001", () =>
+  it.effect("closes with 4001 after a first frame that is not a valid `auth`", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { accessToken } = yield* guest(app)
@@ -59,7 +59,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("frames that do not fit are answered and leave the socket open", () =>
+  it.effect("replies to invalid frames with an error, and keeps the socket open", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)
@@ -98,7 +98,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("prototype keys are refused at any depth and nothing is polluted", () =>
+  it.effect("refuses prototype keys in patches at any depth, and pollutes no prototype", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)
@@ -121,7 +121,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("data that nests too deep is refused, and the neighbours hear the rest", () =>
+  it.effect("refuses data that is nested too deeply, and delivers the other messages", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -147,7 +147,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("limits hold to the byte: send data, state, keys", () =>
+  it.effect("enforces the limits of message data, state and keys to the byte", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -170,7 +170,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("binary closes 1003, a frame over 64 KiB closes 1009", () =>
+  it.effect("closes with 1003 after a binary frame, and with 1009 after a frame over 64 KiB", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -182,7 +182,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("a newer connection of the player replaces the older and finds its seat", () =>
+  it.effect("a newer connection of a player replaces the older one and finds its seat", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -198,7 +198,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("an abusive sender is told, then closed 4029, and the others never notice", () =>
+  it.effect("warns an abusive sender, then closes it with 4029; no other player notices", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -214,7 +214,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("a client that never reads is closed and its room goes on", () =>
+  it.effect("closes a client that never reads, and its room continues", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -235,7 +235,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("a token is renewed in band; another player's closes the socket", () =>
+  it.effect("renews a token on the open socket; the token of another player closes it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -252,31 +252,33 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("origins outside web.allowedOrigins close 4003, subdomains of a wildcard pass", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const { accessToken } = yield* guest(app.production)
-      yield* configure(app.production, {
-        version: 1,
-        features: { multiplayer: true },
-        web: { allowedOrigins: ["https://*.game.example"] }
-      })
-      const open = (origin: string) =>
-        Effect.gen(function* () {
-          const socket = yield* connectSocket(app.socketUrl, { origin })
-          const key = app.production.publishableKey
-          yield* socket.say({ t: "auth", key, token: accessToken })
-          return socket
+  it.effect(
+    "closes with 4003 for origins outside web.allowedOrigins; a wildcard admits subdomains",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const { accessToken } = yield* guest(app.production)
+        yield* configure(app.production, {
+          version: 1,
+          features: { multiplayer: true },
+          web: { allowedOrigins: ["https://*.game.example"] }
         })
-      const evil = yield* open("https://game.example.evil")
-      const closed = yield* evil.closed
-      assert.deepStrictEqual([closed.code, closed.reason], [4003, "origin_not_allowed"])
-      const good = yield* open("https://play.game.example")
-      yield* good.next("welcome")
-    })
+        const open = (origin: string) =>
+          Effect.gen(function* () {
+            const socket = yield* connectSocket(app.socketUrl, { origin })
+            const key = app.production.publishableKey
+            yield* socket.say({ t: "auth", key, token: accessToken })
+            return socket
+          })
+        const evil = yield* open("https://game.example.evil")
+        const closed = yield* evil.closed
+        assert.deepStrictEqual([closed.code, closed.reason], [4003, "origin_not_allowed"])
+        const good = yield* open("https://play.game.example")
+        yield* good.next("welcome")
+      })
   )
 
-  it.effect("turning multiplayer off closes rooms, then sockets", () =>
+  it.effect("closes rooms, then sockets, when multiplayer is turned off", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const on = { version: 1, features: { multiplayer: true, realtimeChannels: true } }
@@ -309,7 +311,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("anonymous sockets do nothing here, twenty an address", () =>
+  it.effect("admits twenty anonymous sockets per address, which can use no room", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const open = Effect.gen(function* () {
@@ -329,7 +331,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     })
   )
 
-  it.effect("a plain GET is told to upgrade", () =>
+  it.effect("replies to a plain GET that it must upgrade", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const answer = yield* request(`${app.url}/v1/realtime`)

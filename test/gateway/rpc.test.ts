@@ -1,4 +1,4 @@
-/** The native door `/v1/rpc`: the same frames as typed procedures, for TypeScript game servers. */
+/** Native RPC on `/v1/rpc`: the same frames as typed procedures, for TypeScript game servers. */
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, Stream } from "effect"
 import { RpcClient, RpcSerialization } from "effect/rpc"
@@ -10,7 +10,7 @@ import { logout } from "../support/devices.ts"
 import { ban } from "../support/moderation-calls.ts"
 import { AppLive } from "../support/service.ts"
 
-/** A client of its own connection, with the events it is told. */
+/** A client with its own connection, and the events it receives. */
 const connect = Effect.fnUntraced(function* (url: string, headers: Record<string, string>) {
   const protocol = RpcClient.layerProtocolSocket().pipe(
     Layer.provide(Socket.layerWebSocket(`${url.replace("http", "ws")}/v1/rpc`)),
@@ -38,7 +38,7 @@ const connect = Effect.fnUntraced(function* (url: string, headers: Record<string
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc", (it) => {
-  it.effect("a game server plays with players of the JSON door in one room", () =>
+  it.effect("a game server plays with players of `/v1/realtime` in one room", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)
@@ -61,7 +61,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("errors are typed", () =>
+  it.effect("errors arrive as their classes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)
@@ -79,7 +79,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("a secret key acts for the player it names, and for nobody without", () =>
+  it.effect("a secret key acts for the player it names, and must name one", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const bot = yield* guest(app, "Bot")
@@ -99,7 +99,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("a ban ends the events with its error, and lets nobody in again", () =>
+  it.effect("a ban ends the events stream with its error, and refuses a new one", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)
@@ -117,7 +117,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("signing out ends the events; a secret key's never do", () =>
+  it.effect("signing out ends the events stream, but not that of a secret key", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)
@@ -134,7 +134,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("channels are there too, with their errors typed", () =>
+  it.effect("channels work, and their errors arrive as their classes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const bot = yield* guest(app, "Bot")
@@ -160,7 +160,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("without the events stream there is no connection to act for", () =>
+  it.effect("refuses procedures of a client without an events stream", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const wrong = yield* Effect.flip(connect(app.url, { "x-svc-key": "pk_unknown" }))

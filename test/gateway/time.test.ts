@@ -1,6 +1,6 @@
 /**
- * What time brings to a socket (decisions 3.6): the late first frame, silence, heartbeats, tokens that
- * end. The clock is the test's; the WebSocket is real.
+ * Timeouts of a socket: a late first frame, an idle client, heartbeats, expiring tokens. The test controls
+ * the clock; the WebSocket is real.
  */
 import { createServer, type Server } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
@@ -26,7 +26,7 @@ const player = (expiresAt: number): PlayerCaller => ({
   expiresAt
 })
 
-/** A gateway with the test's clock, whose sockets are all admitted as one player. */
+/** A gateway with a clock of the test; admits every socket as one player. */
 const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
   const sockets: Array<RealtimeSocket> = []
@@ -45,8 +45,8 @@ const testGateway = Effect.gen(function* () {
     }),
     welcome: Frame.of({ t: "welcome" })
   }
-  const asked = Deferred.makeUnsafe<void>()
-  const admission = { answer: Effect.succeed(admitted) }
+  const requested = Deferred.makeUnsafe<void>()
+  const admission = { result: Effect.succeed(admitted) }
   const gateway = {
     scheduler: new FlushScheduler(() => clock.now),
     writeStats: new WriteStats(),
@@ -57,8 +57,8 @@ const testGateway = Effect.gen(function* () {
     run: Effect.runFork,
     admit: () =>
       Effect.andThen(
-        Deferred.succeed(asked, undefined),
-        Effect.suspend(() => admission.answer)
+        Deferred.succeed(requested, undefined),
+        Effect.suspend(() => admission.result)
       ),
     renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) }),
     onClosing: () => undefined,
@@ -81,25 +81,25 @@ const testGateway = Effect.gen(function* () {
   const client = yield* connectSocket(`ws://127.0.0.1:${port}`)
   return {
     client,
-    /** Lets this much time pass. */
+    /** Advances the clock and sweeps. */
     pass: (seconds: number) =>
       Effect.sync(() => {
         clock.now += seconds * 1000
         for (const socket of sockets) socket.sweep(clock.now)
       }),
-    /** The first frame arrives, and is not answered. */
-    signInUnanswered: Effect.suspend(() => {
-      admission.answer = Effect.never
+    /** The first frame arrives, and its check never completes. */
+    signInWithoutReply: Effect.suspend(() => {
+      admission.result = Effect.never
       return client
         .say({ t: "auth" })
-        .pipe(Effect.andThen(Deferred.await(asked)), Effect.andThen(Effect.yieldNow))
+        .pipe(Effect.andThen(Deferred.await(requested)), Effect.andThen(Effect.yieldNow))
     }),
     signIn: Effect.andThen(client.say({ t: "auth" }), client.next("welcome"))
   }
 })
 
 describe("a socket over time", () => {
-  it.live("closes 4001 when no first frame comes within five seconds", () =>
+  it.live("closes with 4001 when no first frame arrives within five seconds", () =>
     Effect.gen(function* () {
       const { client, pass } = yield* testGateway
       yield* pass(4.9)
@@ -109,10 +109,10 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("closes 1012 when the node does not get round to answering the first frame", () =>
+  it.live("closes with 1012 when the node does not check the first frame within 15 seconds", () =>
     Effect.gen(function* () {
-      const { client, pass, signInUnanswered } = yield* testGateway
-      yield* signInUnanswered
+      const { client, pass, signInWithoutReply } = yield* testGateway
+      yield* signInWithoutReply
       yield* pass(14.9)
       assert.strictEqual(client.ws.readyState, client.ws.OPEN)
       yield* pass(0.1)
@@ -120,7 +120,7 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("is pinged, and stays as long as it answers", () =>
+  it.live("is pinged every 20 seconds, and stays open while the client replies", () =>
     Effect.gen(function* () {
       const { client, pass, signIn } = yield* testGateway
       yield* signIn
@@ -136,7 +136,7 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("closes 4008 after 45 seconds without pong or frame", () =>
+  it.live("closes with 4008 after 45 seconds without pong or frame", () =>
     Effect.gen(function* () {
       const { client, pass, signIn } = yield* testGateway
       yield* signIn
@@ -147,7 +147,7 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("is warned a minute before its token ends and closes 4002 half a minute after", () =>
+  it.live("warns a minute before its token expires, and closes with 4002 half a minute after", () =>
     Effect.gen(function* () {
       const { client, pass, signIn } = yield* testGateway
       yield* signIn

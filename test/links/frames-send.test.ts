@@ -1,4 +1,4 @@
-/** What is told of a `send` frame by hand is what its definition tells (spec section 4.4). */
+/** The hand-written decoder of `send` frames, compared with the schema. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as fc from "fast-check"
@@ -8,7 +8,7 @@ import { issuesOf, sendPayload } from "#server/links/frames"
 
 const decode = Schema.decodeUnknownResult(send.payloadSchema, { errors: "all" })
 
-/** Arrays in arrays, so many of them. */
+/** Arrays nested to this depth. */
 const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
 
 const type = fc.oneof(
@@ -42,17 +42,17 @@ const members = fc.record(
   { requiredKeys: ["t"] }
 )
 
-/** As they come from a socket: every key is the frame's own. */
+/** As a socket parses them: every key is an own property. */
 const frame = fc
   .oneof(members, fc.jsonValue())
   .map((value): unknown => JSON.parse(JSON.stringify(value)))
 
 describe("a send frame", () => {
-  it("is taken and refused as its definition says", () => {
+  it("is decoded and refused as its schema does", () => {
     fc.assert(
       fc.property(frame, (input) => {
-        const told = Result.mapError(sendPayload(input), issuesOf)
-        assert.deepStrictEqual(told, Result.mapError(decode(input), issuesOf))
+        const decoded = Result.mapError(sendPayload(input), issuesOf)
+        assert.deepStrictEqual(decoded, Result.mapError(decode(input), issuesOf))
       }),
       { numRuns: 2000 }
     )

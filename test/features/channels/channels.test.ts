@@ -1,4 +1,4 @@
-/** Realtime channels over the real service: raw frames and HTTP, as a client sends them (spec 4.5). */
+/** Realtime channels through the public interface: raw frames and HTTP. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
@@ -21,7 +21,7 @@ const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: o
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels", (it) => {
-  it.effect("a channel tells settings and members before the reply, then who comes and goes", () =>
+  it.effect("sends settings and members before the reply, then joins and leaves", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
@@ -59,7 +59,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("everyone hears a message in one order, the sender too", () =>
+  it.effect("delivers messages to everyone in one order, the sender included", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -70,9 +70,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
         yield* ada.socket.say({ t: "channelSend", channel, type: "n", data: { n } })
         yield* bob.socket.say({ t: "channelSend", channel, type: "n", data: { n: -n } })
       }
-      const told = (player: OnlinePlayer) =>
+      const messagesOf = (player: OnlinePlayer) =>
         Effect.all(Array.from({ length: 6 }, () => player.socket.next("channel_message")))
-      const [first, second] = [yield* told(ada), yield* told(bob)]
+      const [first, second] = [yield* messagesOf(ada), yield* messagesOf(bob)]
       assert.deepStrictEqual(first, second)
       assert.deepInclude(first[0], { channel, type: "n" })
       assert.isNumber(at(first, 0, "at"))
@@ -83,7 +83,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("refusals have their codes", () =>
+  it.effect("refuses each invalid request with its code", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -113,7 +113,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("eight channels a connection, beside a room", () =>
+  it.effect("limits a connection to eight channels, beside a room", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -132,7 +132,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("a member sends ten a second and twenty at once, to each channel", () =>
+  it.effect("limits a member to ten messages a second and bursts of twenty, per channel", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -163,7 +163,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("the owner invites, mutes, kicks and bans, and it acts at once", () =>
+  it.effect("lets the owner invite, mute, kick and ban, with effect at once", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -213,7 +213,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("an owner who leaves hands the channel on to its earliest member", () =>
+  it.effect("passes the channel to its earliest member when the owner leaves", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -230,31 +230,33 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     })
   )
 
-  it.effect("a dropped and a replaced socket go unnoticed, and the player may come back", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const ada = yield* newPlayer(app)
-      const bob = yield* newPlayer(app)
-      const channel = yield* makeChannel(ada)
-      yield* bob.socket.ask({ t: "channelJoin", channel })
-      const replacing = yield* app.online(bob)
-      yield* replacing.socket.next("welcome")
-      yield* bob.socket.closed
-      yield* replacing.socket.ask({ t: "channelJoin", channel })
-      const rejoined = yield* replacing.socket.next("channel_joined")
-      assert.strictEqual(at(rejoined, "members", 1, "id"), bob.id)
-      yield* replacing.socket.terminate
-      const again = yield* app.online(bob)
-      yield* again.socket.next("welcome")
-      yield* again.socket.ask({ t: "channelJoin", channel })
-      yield* again.socket.ask({ t: "channelSend", channel, type: "back" })
-      yield* ada.socket.next("channel_message")
-      const joins = heardTypes(ada).filter((t) => t.startsWith("channel_player"))
-      assert.deepStrictEqual(joins, ["channel_player_joined"])
-    })
+  it.effect(
+    "hides a disconnect and a replacement from the members, and lets the player return",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const ada = yield* newPlayer(app)
+        const bob = yield* newPlayer(app)
+        const channel = yield* makeChannel(ada)
+        yield* bob.socket.ask({ t: "channelJoin", channel })
+        const replacing = yield* app.online(bob)
+        yield* replacing.socket.next("welcome")
+        yield* bob.socket.closed
+        yield* replacing.socket.ask({ t: "channelJoin", channel })
+        const rejoined = yield* replacing.socket.next("channel_joined")
+        assert.strictEqual(at(rejoined, "members", 1, "id"), bob.id)
+        yield* replacing.socket.terminate
+        const again = yield* app.online(bob)
+        yield* again.socket.next("welcome")
+        yield* again.socket.ask({ t: "channelJoin", channel })
+        yield* again.socket.ask({ t: "channelSend", channel, type: "back" })
+        yield* ada.socket.next("channel_message")
+        const joins = heardTypes(ada).filter((t) => t.startsWith("channel_player"))
+        assert.deepStrictEqual(joins, ["channel_player_joined"])
+      })
   )
 
-  it.effect("anonymous connections listen to open channels, and do nothing else", () =>
+  it.effect("lets anonymous connections listen to open channels, and do nothing else", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const listener = yield* anonymous(app)

@@ -1,6 +1,6 @@
 /**
- * Channels on two runner processes: the channel is alive on one of them, its members on both, and it
- * outlives the runner it is on (design section 5).
+ * Channels on two runner processes: a channel lives on one of them, its members are on both, and it
+ * survives the loss of its runner.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
@@ -58,7 +58,7 @@ const hears = (from: OnlinePlayer, to: OnlinePlayer, channel: string, type: stri
   })
 
 describe("channels on two runners", { timeout: 90_000 }, () => {
-  it.live("reach members on both, count them all, and moderate them at once", () =>
+  it.live("reach, count and moderate members on both runners", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, nearAt } = yield* twoMembers({ open: true })
       yield* hears(near, far, name, "there")
@@ -86,7 +86,7 @@ describe("channels on two runners", { timeout: 90_000 }, () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("outlive the kill of their runner: members, settings and bans stay", () =>
+  it.live("survive the kill of their runner with members, settings and bans", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, nearAt, owner } = yield* twoMembers({ send: "speakers" })
       yield* moderate(nearAt, name, { op: "allowSend", playerId: far.id })
@@ -99,16 +99,16 @@ describe("channels on two runners", { timeout: 90_000 }, () => {
       yield* back.socket.next("welcome")
       const rejoined = yield* back.socket.ask({ t: "channelJoin", channel: name })
       assert.strictEqual(rejoined["ok"], true, JSON.stringify(rejoined))
-      // Once all are gathered, everyone gets the channel as it is: nobody has left.
-      const anew = yield* far.socket.next(
+      // After all nodes have attached, everyone gets a snapshot in which nobody has left.
+      const snapshot = yield* far.socket.next(
         "channel_joined",
         (frame) => at(frame, "channel", "name") === name && at(frame, "members", 1) !== undefined
       )
       assert.sameMembers(
-        [at(anew, "members", 0, "id"), at(anew, "members", 1, "id")],
+        [at(snapshot, "members", 0, "id"), at(snapshot, "members", 1, "id")],
         [near.id, far.id]
       )
-      assert.strictEqual(anew["canSend"], true)
+      assert.strictEqual(snapshot["canSend"], true)
       yield* hears(far, back, name, "again")
       const read = yield* manage(farAt, "GET", name)
       assert.deepStrictEqual(at(read.body, "banned"), [{ playerId: "pl_villain", until: null }])
@@ -120,7 +120,7 @@ describe("channels on two runners", { timeout: 90_000 }, () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("are handed over by a runner that stops", () =>
+  it.live("are handed over by a runner that stops gracefully", () =>
     Effect.gen(function* () {
       const { far, name, near, owner } = yield* twoMembers()
       yield* hears(near, far, name, "before")
@@ -132,7 +132,7 @@ describe("channels on two runners", { timeout: 90_000 }, () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("are no longer those of a frozen runner that goes on", () =>
+  it.live("are not owned any more by a runner that resumes after a freeze", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, owner } = yield* twoMembers()
       yield* owner.signal("SIGSTOP")
@@ -141,8 +141,8 @@ describe("channels on two runners", { timeout: 90_000 }, () => {
       // What waits in the frozen runner's sockets is the first thing that it reads.
       yield* near.socket.say({ t: "channelSend", channel: name, type: "late" })
       yield* owner.signal("SIGCONT")
-      const anew = yield* near.socket.next("channel_joined")
-      assert.strictEqual(at(anew, "channel", "maxMembers"), 5)
+      const rejoined = yield* near.socket.next("channel_joined")
+      assert.strictEqual(at(rejoined, "channel", "maxMembers"), 5)
       yield* hears(far, near, name, "again")
       yield* hears(near, far, name, "and again")
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)

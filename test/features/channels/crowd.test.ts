@@ -1,6 +1,6 @@
 /**
- * Large channels: what they tell costs each node once, joins and leaves come together, and a storm of
- * newcomers costs no more than its size (design section 4). See `channel-world.ts`.
+ * Large channels: an event costs one item per node, joins and leaves are batched, and the cost of many
+ * joins at once is linear.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { channels as limits } from "#rpc/limits"
@@ -9,7 +9,7 @@ import { ChannelWorld, checkViews } from "../../support/channel-harness.ts"
 const names = (count: number, from = 0): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, n) => `p${String(from + n).padStart(4, "0")}`)
 
-/** So many players in, who have been told of each other. */
+/** A channel with this many players, who all know each other. */
 const crowd = (count: number): ChannelWorld => {
   const world = new ChannelWorld({ maxMembers: limits.membersMax })
   world.send("n1", ...names(count).map((player) => world.joining(player)))
@@ -18,7 +18,7 @@ const crowd = (count: number): ChannelWorld => {
 }
 
 describe("a channel of up to a hundred sockets", () => {
-  it("tells of each coming and going at once", () => {
+  it("reports each join and leave at once", () => {
     const world = crowd(99)
     world.join("ann")
     assert.strictEqual(world.gateways.n1.last("p0000")?.t, "channel_player_joined")
@@ -27,23 +27,27 @@ describe("a channel of up to a hundred sockets", () => {
   })
 })
 
-describe("a larger one", () => {
-  it("tells them together, at most once a second", () => {
+describe("a channel of more than a hundred sockets", () => {
+  it("reports joins and leaves together, at most once a second", () => {
     const world = crowd(150)
     const { n1 } = world.gateways
     n1.frames.length = 0
-    const told = () => n1.kinds("p0000")
+    const reports = () => n1.kinds("p0000")
     world.wait(limits.presenceMillis)
     world.join("ann")
-    assert.deepStrictEqual(told(), ["channel_players"], "the first news after a while is at once")
+    assert.deepStrictEqual(
+      reports(),
+      ["channel_players"],
+      "the first report after a quiet time is immediate"
+    )
     world.join("ben")
     world.leave("ann")
     world.leave("p0149")
-    assert.lengthOf(told(), 1)
+    assert.lengthOf(reports(), 1)
     world.wait(limits.presenceMillis - 1)
-    assert.lengthOf(told(), 1)
+    assert.lengthOf(reports(), 1)
     world.wait(1)
-    assert.lengthOf(told(), 2)
+    assert.lengthOf(reports(), 2)
     const news = n1.last("p0000")
     assert.deepInclude(news, {
       left: [
@@ -54,7 +58,7 @@ describe("a larger one", () => {
     checkViews(world)
   })
 
-  it("counts anonymous listeners, since they hear it too", () => {
+  it("counts anonymous listeners as sockets", () => {
     const world = new ChannelWorld({ open: true })
     for (let n = 0; n <= limits.largeAudience; n++) world.listen()
     world.join("ann")
@@ -65,7 +69,7 @@ describe("a larger one", () => {
     checkViews(world)
   })
 
-  it("costs a node one item a message, however many hear it there", () => {
+  it("sends a node one item per message, for any number of members there", () => {
     const world = crowd(500)
     const { n1 } = world.gateways
     const { items } = n1
@@ -75,11 +79,11 @@ describe("a larger one", () => {
     assert.lengthOf(n1.frames, 500)
   })
 
-  it("lets a storm in with one snapshot, that all of them share", () => {
+  it("sends many simultaneous joins one shared snapshot", () => {
     const world = new ChannelWorld({ maxMembers: limits.membersMax })
     const { n1 } = world.gateways
     world.send("n1", ...names(1000).map((player) => world.joining(player)))
-    // One frame with a thousand members, and the news of them, told in part before many heard it.
+    // One frame with a thousand members, and their joins, of which many members received a part before.
     assert.isBelow(n1.bytes, 1000 * 400)
     const first = n1.frames.find(({ to }) => to === "p0999")?.event
     assert.lengthOf(first?.t === "channel_joined" ? first.members : [], 1000)
@@ -87,7 +91,7 @@ describe("a larger one", () => {
     assert.deepStrictEqual(n1.kinds("p0500"), ["channel_joined"], "there is no more news")
   })
 
-  it("tells of a node that is lost once, when the grace is over", () => {
+  it("reports the members of a lost node once, after the grace period", () => {
     const world = crowd(150)
     for (const player of names(150, 150)) world.join(player, "n2")
     world.wait(2 * limits.presenceMillis)
@@ -104,7 +108,7 @@ describe("a larger one", () => {
 })
 
 describe("a node that did not watch for a while", () => {
-  it("learns who has been put out meanwhile", () => {
+  it("learns which members were removed meanwhile", () => {
     const world = new ChannelWorld()
     world.join("ann", "n1")
     world.join("ben", "n2")
@@ -119,7 +123,7 @@ describe("a node that did not watch for a while", () => {
 })
 
 describe("a channel that moved", () => {
-  it("gathers its members before it tells who is in, so that nobody seems to go", () => {
+  it("waits for its members to attach again before it reports any leave", () => {
     const world = new ChannelWorld()
     for (const [player, node] of [
       ["ann", "n1"],
@@ -140,7 +144,7 @@ describe("a channel that moved", () => {
     checkViews(world)
   })
 
-  it("does not take back who is banned, nor those whose node is lost", () => {
+  it("does not admit banned members again, nor those of a lost node", () => {
     const world = new ChannelWorld()
     world.join("ann", "n1")
     world.join("ben", "n2")
@@ -155,7 +159,7 @@ describe("a channel that moved", () => {
     checkViews(world)
   })
 
-  it("leaves an activation behind that says and takes nothing", () => {
+  it("leaves a fenced activation that sends nothing and ignores commands", () => {
     const world = new ChannelWorld()
     world.join("ann")
     const old = world.actor

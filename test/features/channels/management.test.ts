@@ -1,4 +1,4 @@
-/** Channels by the server's hand (spec section 4.5), features, ages, and what lasts. */
+/** Channels that the server manages: settings, moderation, features, ages and durability. */
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
@@ -16,7 +16,7 @@ import { AppLive, DatabaseLive } from "../../support/service.ts"
 const channelsOn = { version: 1, features: { realtimeChannels: true } }
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel management", (it) => {
-  it.effect("PUT makes a channel with its defaults, and merges what it is given", () =>
+  it.effect("PUT creates a channel with defaults, and merges later changes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -41,7 +41,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("voice is accepted, checked and reported", () =>
+  it.effect("validates and returns voice settings", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -64,7 +64,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("messages say to how many sockets they went", () =>
+  it.effect("returns to how many sockets a message was delivered", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -77,8 +77,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       yield* listener.ask({ t: "channelJoin", channel: name })
       const sent = yield* manage(app, "POST", `${name}/messages`, { type: "news", data: [1] })
       assert.deepStrictEqual(sent.body, { delivered: 3 })
-      const told = yield* listener.next("channel_message")
-      assert.deepInclude(told, { channel: name, from: "server", type: "news", data: [1] })
+      const message = yield* listener.next("channel_message")
+      assert.deepInclude(message, { channel: name, from: "server", type: "news", data: [1] })
       yield* ada.socket.next("channel_message")
       const refused = yield* ada.socket.ask({ t: "channelSend", channel: name, type: "x" })
       assert.strictEqual(code(refused), "send_forbidden")
@@ -98,7 +98,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("DELETE ends a channel for its members, and its name is free", () =>
+  it.effect("DELETE closes a channel for its members and frees its name", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = `@${yield* uniqueName}`
@@ -124,7 +124,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("PUT takes a channel of players over, members and all", () =>
+  it.effect("PUT takes over a channel that a player has created, with its members", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -141,7 +141,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("the server moderates players who are in and who are not", () =>
+  it.effect("lets the server moderate players inside and outside the channel", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -171,7 +171,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("a list is full at a thousand", () =>
+  it.effect("refuses more than a thousand entries in a list", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -186,7 +186,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("only secret keys manage, each the channels of its own environment", () =>
+  it.effect("admits only secret keys, each to the channels of its environment", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -215,43 +215,45 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     })
   )
 
-  it.effect("with the feature off channels close, and what the server manages is kept", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const both = { version: 1, features: { realtimeChannels: true, multiplayer: true } }
-      yield* configure(app.production, both)
-      const name = yield* uniqueName
-      yield* manage(app.production, "PUT", name, { maxMembers: 7 })
-      const ada = yield* goOnline(app.production, yield* guest(app.production))
-      yield* ada.socket.ask({ t: "channelJoin", channel: name })
-      const made = yield* ada.socket.ask({ t: "channelCreate" })
-      yield* configure(app.production, { version: 1, features: { multiplayer: true } })
-      const closed = [
-        yield* ada.socket.next("channel_closed"),
-        yield* ada.socket.next("channel_closed")
-      ]
-      assert.deepStrictEqual(
-        closed.map((event) => event["reason"]),
-        ["feature_disabled", "feature_disabled"]
-      )
-      const refused = yield* ada.socket.ask({ t: "channelJoin", channel: name })
-      assert.strictEqual(at(refused, "error", "details", "feature"), "realtimeChannels")
-      yield* configure(app.production, both)
-      yield* app.eventually(
-        Effect.map(ada.socket.ask({ t: "channelJoin", channel: name }), ({ ok }) => ok === true),
-        "the node knows that channels are on again"
-      )
-      const kept = yield* manage(app.production, "GET", name)
-      assert.strictEqual(at(kept.body, "channel", "maxMembers"), 7)
-      const gone = yield* ada.socket.ask({
-        t: "channelJoin",
-        channel: at(made, "data", "channel")
+  it.effect(
+    "closes channels when the feature is off, and keeps those that the server manages",
+    () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const both = { version: 1, features: { realtimeChannels: true, multiplayer: true } }
+        yield* configure(app.production, both)
+        const name = yield* uniqueName
+        yield* manage(app.production, "PUT", name, { maxMembers: 7 })
+        const ada = yield* goOnline(app.production, yield* guest(app.production))
+        yield* ada.socket.ask({ t: "channelJoin", channel: name })
+        const made = yield* ada.socket.ask({ t: "channelCreate" })
+        yield* configure(app.production, { version: 1, features: { multiplayer: true } })
+        const closed = [
+          yield* ada.socket.next("channel_closed"),
+          yield* ada.socket.next("channel_closed")
+        ]
+        assert.deepStrictEqual(
+          closed.map((event) => event["reason"]),
+          ["feature_disabled", "feature_disabled"]
+        )
+        const refused = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+        assert.strictEqual(at(refused, "error", "details", "feature"), "realtimeChannels")
+        yield* configure(app.production, both)
+        yield* app.eventually(
+          Effect.map(ada.socket.ask({ t: "channelJoin", channel: name }), ({ ok }) => ok === true),
+          "the node knows that channels are on again"
+        )
+        const kept = yield* manage(app.production, "GET", name)
+        assert.strictEqual(at(kept.body, "channel", "maxMembers"), 7)
+        const gone = yield* ada.socket.ask({
+          t: "channelJoin",
+          channel: at(made, "data", "channel")
+        })
+        assert.strictEqual(code(gone), "channel_not_found")
       })
-      assert.strictEqual(code(gone), "channel_not_found")
-    })
   )
 
-  it.effect("children are in channels of the server's only, from the moment that they are", () =>
+  it.effect("removes a player who becomes a child from all channels but the server's", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app.production, channelsOn)
@@ -279,40 +281,43 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
 
 const PacedLive = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(DatabaseLive))
 
-layer(PacedLive, { timeout: "60 seconds", excludeTestServices: true })("channel paces", (it) => {
-  it.effect("a key has 600 messages and 300 acts a minute", () =>
-    Effect.gen(function* () {
-      const app = yield* TestApp
-      const name = yield* uniqueName
-      yield* manage(app, "PUT", name, {})
-      /** A bucket fills evenly while it is emptied, and a node takes a twentieth at a time. */
-      const passing = Effect.fnUntraced(function* (
-        [burst, times]: readonly [number, number],
-        path: string,
-        body: object
-      ) {
-        const began = yield* Clock.currentTimeMillis
-        const answers = yield* Effect.forEach(
-          Array.from({ length: times }),
-          () => manage(app, "POST", `${name}/${path}`, body),
-          { concurrency: 32 }
+layer(PacedLive, { timeout: "60 seconds", excludeTestServices: true })(
+  "channel rate limits",
+  (it) => {
+    it.effect("allow a key 600 messages and 300 management requests a minute", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const name = yield* uniqueName
+        yield* manage(app, "PUT", name, {})
+        /** A bucket fills evenly while it is emptied, and a node takes a twentieth at a time. */
+        const passing = Effect.fnUntraced(function* (
+          [burst, times]: readonly [number, number],
+          path: string,
+          body: object
+        ) {
+          const began = yield* Clock.currentTimeMillis
+          const answers = yield* Effect.forEach(
+            Array.from({ length: times }),
+            () => manage(app, "POST", `${name}/${path}`, body),
+            { concurrency: 32 }
+          )
+          const refused = answers.filter(({ status }) => status === 429)
+          const filled = (((yield* Clock.currentTimeMillis) - began) / 60_000) * burst
+          assert.isAtLeast(times - refused.length, burst - 1)
+          assert.isAtMost(times - refused.length, burst + filled + burst / 20)
+          assert.isNotNull(refused[0]?.headers.get("retry-after"))
+        })
+        yield* passing([600, 1000], "messages", { type: "x" })
+        yield* passing([300, 500], "moderate", { op: "unban", playerId: "pl_x" })
+        const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
+          manage(app, "PUT", name, {})
         )
-        const refused = answers.filter(({ status }) => status === 429)
-        const filled = (((yield* Clock.currentTimeMillis) - began) / 60_000) * burst
-        assert.isAtLeast(times - refused.length, burst - 1)
-        assert.isAtMost(times - refused.length, burst + filled + burst / 20)
-        assert.isNotNull(refused[0]?.headers.get("retry-after"))
+        assert.isTrue(
+          puts.some(({ status }) => status === 429),
+          "PUT counts as an act"
+        )
+        assert.strictEqual((yield* manage(app, "GET", name)).status, 200)
       })
-      yield* passing([600, 1000], "messages", { type: "x" })
-      yield* passing([300, 500], "moderate", { op: "unban", playerId: "pl_x" })
-      const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
-        manage(app, "PUT", name, {})
-      )
-      assert.isTrue(
-        puts.some(({ status }) => status === 429),
-        "PUT counts as an act"
-      )
-      assert.strictEqual((yield* manage(app, "GET", name)).status, 200)
-    })
-  )
-})
+    )
+  }
+)

@@ -1,4 +1,4 @@
-/** Matchmaking through the public interface (spec section 4.4, decisions 3.8). */
+/** Matchmaking through the public interface. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
@@ -19,7 +19,7 @@ const modes = {
 }
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmaking", (it) => {
-  it.effect("two players meet: room_joined, then the reply, in the same room", () =>
+  it.effect("matches two players in one room; each gets room_joined before the reply", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -45,7 +45,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
-  it.effect("a room with a free seat is filled before another opens", () =>
+  it.effect("fills a room with a free seat before it opens another", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -65,7 +65,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
-  it.effect("a second ticket is refused, cancelling ends the wait, cancelling again fails", () =>
+  it.effect("refuses a second ticket; a cancel ends the wait, and a second cancel fails", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -84,7 +84,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
-  it.effect("after the fill timeout a match starts with whoever waits", () =>
+  it.effect("starts a match with the waiting players after the fill timeout", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -96,7 +96,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
-  it.effect("a dropped socket takes its ticket with it", () =>
+  it.effect("cancels the ticket of a socket that disconnects", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -120,7 +120,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
-  it.effect("a push that lowers minPlayers matches those who wait", () =>
+  it.effect("matches waiting players when a config push lowers minPlayers", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -141,7 +141,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
     })
   )
 
-  it.effect("a push that removes the mode fails its tickets", () =>
+  it.effect("fails the tickets of a mode that a config push removes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)

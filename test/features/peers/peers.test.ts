@@ -1,4 +1,4 @@
-/** Peer-to-peer rooms through the public interface (spec section 4.4, decisions 3.7.15, 3.7.16). */
+/** Peer-to-peer rooms through the public interface. */
 import { createHmac } from "node:crypto"
 import { assert, layer } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
@@ -44,7 +44,7 @@ const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
 const live = { timeout: "60 seconds", excludeTestServices: true } as const
 
 layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
-  it.effect("tell their terms, and have no more seats than the mesh", () =>
+  it.effect("describe their transport, and have no more seats than the mesh allows", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* pair("mesh")
       const joined = yield* ada.socket.next("room_joined")
@@ -57,7 +57,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("carry signals to the one member they are for", () =>
+  it.effect("deliver signals to their addressee only", () =>
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open")
       const offer = { type: "offer", sdp: "v=0\r\n" }
@@ -76,7 +76,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("refuse signals that do not fit, with their reasons", () =>
+  it.effect("refuse each invalid signal with its code", () =>
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open")
       const refusal = (frame: object) =>
@@ -99,7 +99,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("hand out TURN credentials for an hour, made as coturn checks them", () =>
+  it.effect("issue TURN credentials for an hour, in the form that coturn checks", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* pair("mesh")
       const { data } = yield* ada.socket.ask({ t: "iceServers" })
@@ -121,7 +121,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("that may show addresses offer STUN as well", () =>
+  it.effect("that may reveal addresses offer STUN servers, too", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("open")
       const { data } = yield* ada.socket.ask({ t: "iceServers" })
@@ -147,7 +147,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("relay a player from the moment it becomes a child, in the seat that it has", () =>
+  it.effect("relay a seated player from the moment it becomes a child", () =>
     Effect.gen(function* () {
       const { ada, app, bob } = yield* pair("open")
       const policyOf = ({ socket }: OnlinePlayer) =>
@@ -172,8 +172,8 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
   )
 })
 
-layer(RelayedLive, live)("a peer-to-peer room that is gone", (it) => {
-  it.effect("is no room to be in", () =>
+layer(RelayedLive, live)("a player who has left a peer-to-peer room", (it) => {
+  it.effect("gets not_in_room for iceServers", () =>
     Effect.gen(function* () {
       const app = yield* configured()
       const ada = yield* newPlayer(app)
@@ -186,7 +186,7 @@ layer(RelayedLive, live)("a peer-to-peer room that is gone", (it) => {
 })
 
 layer(AppLive, live)("peer-to-peer rooms without a TURN server", (it) => {
-  it.effect("say so where a relay is required, and only there", () =>
+  it.effect("reply turn_unavailable only where a relay is required", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("mesh")
       const refused = yield* ada.socket.ask({ t: "iceServers" })

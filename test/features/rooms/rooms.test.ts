@@ -1,4 +1,4 @@
-/** Rooms through the public interface: raw HTTP and raw WebSocket (spec sections 4.4 and 6). */
+/** Rooms through the public interface: raw HTTP and raw WebSockets. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestApp } from "#testing/app"
@@ -6,7 +6,7 @@ import { at, configure, newPlayer, request } from "#testing/players"
 import { AppLive } from "../../support/service.ts"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
-  it.effect("the creator gets room_joined before the reply and is host", () =>
+  it.effect("sends the creator room_joined before the reply, and makes it the host", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
@@ -24,7 +24,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("a second player joins by code in any case, and each hears the other", () =>
+  it.effect("lets a second player join by code in any case, and delivers messages both ways", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
@@ -55,7 +55,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("state patches reach everybody with growing versions, null deletes a key", () =>
+  it.effect("sends state patches to everybody with growing versions; null deletes a key", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -82,7 +82,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("leaving frees the seat, hands on the host's role and allows another room", () =>
+  it.effect("a leave frees the seat, passes the host role on, and allows another room", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -104,7 +104,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("a locked room takes nobody new and is not listed; only the host locks", () =>
+  it.effect("a locked room admits no new player and is not listed; only the host locks it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -126,7 +126,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("a full room refuses, an unknown code and a foreign id are not found", () =>
+  it.effect("refuses a join of a full room, an unknown code and an id of another environment", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -148,7 +148,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("a chosen code is taken once", () =>
+  it.effect("refuses a chosen code that another room has", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -160,7 +160,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("a dropped player keeps the seat and resumes it with the state it had", () =>
+  it.effect("keeps the seat of a disconnected player, who resumes with the same state", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -187,7 +187,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("a player who waits for a match has no seat to resume", () =>
+  it.effect("refuses to resume for a player who waits for a match", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
@@ -199,7 +199,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("public rooms are listed newest first, private ones never", () =>
+  it.effect("lists public rooms newest first, and never private ones", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)

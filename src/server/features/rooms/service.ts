@@ -1,5 +1,5 @@
 /**
- * Seats in rooms, as the frames of rooms, matchmaking and peers need them. Whoever takes a seat first
+ * Seats in rooms, for the frames of rooms, matchmaking and peers. A connection that takes a seat first
  * claims it from the player's session, then enters the room.
  */
 import { Effect } from "effect"
