@@ -9,8 +9,22 @@ import { fuzz } from "./run.ts"
 
 /** To repeat: `npm run test:fuzz -- --seed 8 --requests 2000 --frames 20000 --rounds 2 --lingering 32`. */
 const forms = {
-  short: { seed: 8, requests: 2000, frames: 20_000, rounds: 2, lingeringMax: 32 },
-  long: { seed: 8, requests: 50_000, frames: 500_000, rounds: 3, lingeringMax: 0 }
+  short: {
+    seed: 8,
+    requests: 2000,
+    frames: 20_000,
+    rounds: 2,
+    lingeringMax: 32,
+    growthMaxBytes: 6e6
+  },
+  long: {
+    seed: 8,
+    requests: 50_000,
+    frames: 500_000,
+    rounds: 3,
+    lingeringMax: 0,
+    growthMaxBytes: 12e6
+  }
 } as const
 
 const say = (line: string) => process.stdout.write(`${line}\n`)

@@ -16,7 +16,9 @@ const { values } = parseArgs({
     frames: { type: "string", default: "1000000" },
     rounds: { type: "string", default: "3" },
     /** Rooms, channels and sessions that may linger when memory is measured. */
-    lingering: { type: "string", default: "0" }
+    lingering: { type: "string", default: "0" },
+    /** Megabytes that memory may grow in a round. */
+    growth: { type: "string", default: "12" }
   }
 })
 
@@ -28,6 +30,7 @@ const main = Effect.gen(function* () {
     frames: Number(values.frames),
     rounds: Number(values.rounds),
     lingeringMax: Number(values.lingering),
+    growthMaxBytes: Number(values.growth) * 1e6,
     say: (line) => process.stdout.write(`${line}\n`)
   })
   yield* Console.log(`findings: ${found.length} (seed ${values.seed})`)
