@@ -1,20 +1,20 @@
-/** What an app under load is, and how it is kept going. */
+/** Apps under load: their interface, and the loop that drives them. */
 import { setTimeout as delay } from "node:timers/promises"
 import { createClient, type Client, memoryStorage } from "#client/client"
 import type { TestTarget } from "#testing/players"
-import { isPassing, type Journal, type Kind } from "./journal.ts"
+import { isPassing, type Journal, type AppKind } from "./journal.ts"
 
 export interface App {
-  readonly kind: Kind
+  readonly kind: AppKind
   readonly name: string
   /** Gets one thing done, or rejects. */
   readonly step: (signal: AbortSignal) => Promise<void>
-  /** Between steps, when all is well: holds the service to what it has promised. */
+  /** Compares the service with what it acknowledged, while no fault is active. */
   readonly verify?: () => Promise<void>
 }
 
-/** How often an app of a kind does its thing, in milliseconds. */
-const paceMillis: Readonly<Record<Kind, number>> = {
+/** Milliseconds from one step of an app to the next. */
+const intervalMillis: Readonly<Record<AppKind, number>> = {
   rooms: 100,
   matches: 200,
   channels: 250,
@@ -22,31 +22,31 @@ const paceMillis: Readonly<Record<Kind, number>> = {
   stats: 200
 }
 
-/** The time after which a failed call is made again. */
-const againMillis = 250
+/** The pause before a failed call is repeated. */
+const retryMillis = 250
 
-/** Calls until the call is not refused for the moment. */
-export const insist = async <A>(call: () => Promise<A>): Promise<A> => {
+/** Repeats a call while it fails with a passing error. */
+export const retryPassing = async <A>(call: () => Promise<A>): Promise<A> => {
   while (true) {
     try {
       return await call()
     } catch (error) {
       if (!isPassing(error)) throw error
-      await delay(againMillis)
+      await delay(retryMillis)
     }
   }
 }
 
-/** A client as an app makes it: nothing is kept but in memory, every option the default. */
+/** A client with default options that stores its session in memory. */
 export const appClient = async ({ publishableKey, url }: TestTarget): Promise<Client> => {
   const client = createClient({ baseUrl: url, key: publishableKey, storage: memoryStorage() })
-  await insist(() => client.sessions.guest())
+  await retryPassing(() => client.sessions.guest())
   return client
 }
 
 /**
- * Keeps an app going until the signal; what fails is made again a moment later. More failures in a row
- * than `retries` would have been noticed by the app's user.
+ * Runs an app's steps until the signal, and repeats a failed one. More than `retries` failures in a row
+ * count as noticed by the app's user.
  */
 export const drive = async (
   app: App,
@@ -68,7 +68,7 @@ export const drive = async (
       journal.failed(kind, name, error)
       if (failures === retries + 1) journal.noticed.push(`${name}: ${String(error)}`)
     }
-    const pause = failures > 0 ? againMillis : paceMillis[kind]
+    const pause = failures > 0 ? retryMillis : intervalMillis[kind]
     const rest = Math.max(1, pause - (performance.now() - begun))
     await delay(rest, undefined, { signal }).catch(() => undefined)
   }

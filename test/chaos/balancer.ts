@@ -1,21 +1,23 @@
 /**
- * What stands before the runners in production: each new connection goes to the next runner that says
- * that it is ready, and to another when that one does not take it.
+ * A TCP load balancer in front of the runners: gives each new connection to the next ready runner, and
+ * tries another when that one refuses it.
  */
 import { once } from "node:events"
 import { connect, createServer, type Server, type Socket } from "node:net"
 
-const askMillis = 200
-const answerMillis = 1000
+const probeMillis = 200
+const probeTimeoutMillis = 1000
 
 interface Backend {
   readonly port: number
   ready: boolean
-  readonly asking: NodeJS.Timeout
+  readonly probe: NodeJS.Timeout
 }
 
 const isReady = (port: number): Promise<boolean> =>
-  fetch(`http://127.0.0.1:${port}/readyz`, { signal: AbortSignal.timeout(answerMillis) }).then(
+  fetch(`http://127.0.0.1:${port}/readyz`, {
+    signal: AbortSignal.timeout(probeTimeoutMillis)
+  }).then(
     async (response) => {
       await response.arrayBuffer()
       return response.status === 200
@@ -28,7 +30,7 @@ export class Balancer {
   readonly #server: Server
   readonly #backends = new Map<number, Backend>()
   readonly #sockets = new Set<Socket>()
-  #turn = 0
+  #next = 0
 
   private constructor(server: Server, port: number) {
     this.#server = server
@@ -36,7 +38,7 @@ export class Balancer {
     server.on("connection", (from) => {
       this.#sockets.add(from)
       from.once("close", () => this.#sockets.delete(from))
-      this.#lead(from, this.#ready())
+      this.#forward(from, this.#ready())
     })
   }
 
@@ -48,18 +50,18 @@ export class Balancer {
     return new Balancer(server, typeof address === "object" && address !== null ? address.port : 0)
   }
 
-  /** A runner that is ready now; it is asked from now on whether it still is. */
+  /** Adds a ready runner and probes its readiness from now on. */
   add(port: number): void {
-    const asking = setInterval(async () => {
+    const probe = setInterval(async () => {
       const ready = await isReady(port)
       const backend = this.#backends.get(port)
       if (backend !== undefined) backend.ready = ready
-    }, askMillis)
-    this.#backends.set(port, { port, ready: true, asking })
+    }, probeMillis)
+    this.#backends.set(port, { port, ready: true, probe })
   }
 
   remove(port: number): void {
-    clearInterval(this.#backends.get(port)?.asking)
+    clearInterval(this.#backends.get(port)?.probe)
     this.#backends.delete(port)
   }
 
@@ -69,19 +71,19 @@ export class Balancer {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** The ports of those that are ready, the next one first. */
+  /** The ports of the ready runners, the next one first. */
   #ready(): ReadonlyArray<number> {
     const ports = Array.from(this.#backends.values())
       .filter(({ ready }) => ready)
       .map(({ port }) => port)
-    const first = ports.length === 0 ? 0 : this.#turn++ % ports.length
+    const first = ports.length === 0 ? 0 : this.#next++ % ports.length
     return [...ports.slice(first), ...ports.slice(0, first)]
   }
 
-  #lead(from: Socket, [port, ...others]: ReadonlyArray<number>): void {
+  #forward(from: Socket, [port, ...others]: ReadonlyArray<number>): void {
     if (port === undefined) return void from.destroy()
     const to = connect({ host: "127.0.0.1", port, noDelay: true })
-    const refused = (): void => this.#lead(from, others)
+    const refused = (): void => this.#forward(from, others)
     to.once("error", refused)
     from.once("close", () => to.destroy())
     to.once("connect", () => {

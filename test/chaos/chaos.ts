@@ -19,9 +19,9 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     fault: { type: "string", multiple: true },
     short: { type: "boolean", default: false },
-    /** Prints what the runners printed. */
+    /** Prints the output of the runners. */
     logs: { type: "boolean", default: false },
-    /** A rolling upgrade instead. */
+    /** Runs a rolling upgrade instead of faults. */
     upgrade: { type: "boolean", default: false }
   }
 })
@@ -29,7 +29,7 @@ const { values } = parseArgs({
 const report = ({ rows, seed, violations }: Outcome): string =>
   [
     "",
-    "milliseconds without anything done, and from the mending to the first thing done:",
+    "milliseconds without a completed step, and from the repair to the first completed step:",
     "fault | apps | silence median | worst | back median | worst",
     ...rows.map(({ back, fault, kind, silence }) =>
       [fault, kind, silence.median, silence.worst, back.median, back.worst].join(" | ")
@@ -44,7 +44,7 @@ const say = (line: string): void => console.log(line)
 
 const upgrade = Effect.gen(function* () {
   const { noticed, starved, violations, worst } = yield* rollingUpgrade(sizes, say)
-  yield* Console.log(`silent for ${worst} ms at worst; no core for ${starved} ms`)
+  yield* Console.log(`longest silence ${worst} ms; longest wait for a core ${starved} ms`)
   yield* Console.log(`violations: ${violations.length}; noticed: ${noticed.length}`)
   for (const what of [...violations, ...noticed]) yield* Console.log(what)
   process.exitCode = violations.length + noticed.length > 0 ? 1 : 0

@@ -1,6 +1,6 @@
 /**
- * Apps that save games and count kills, through the typed client: each knows exactly what was
- * acknowledged, and holds the service to it. A call without an answer may have been carried out.
+ * Apps that write saves and report stats through the typed client. Each compares the service with what
+ * it acknowledged. A call without a reply may or may not have been carried out.
  */
 import { type Client, isError } from "#client/client"
 import type { App } from "./apps.ts"
@@ -11,14 +11,14 @@ const key = "slot"
 const member = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined
 
-/** Writes version after version of one save; what is in it is its version. */
-export class Saver implements App {
+/** Writes one version of a save after the other; the data holds the version. */
+export class SaveApp implements App {
   readonly kind = "saves"
   readonly name: string
   readonly #client: Client
   readonly #journal: Journal
   #version = 0
-  /** A write was not answered; it may be carried out at any time. */
+  /** A write got no reply; it may be carried out at any time. */
   #unsure = false
   #everUnsure = false
 
@@ -37,7 +37,7 @@ export class Saver implements App {
         { version: next },
         { ifVersion: this.#version }
       )
-      if (version !== next) this.#wrong(`version ${next} was written and became ${version}`)
+      if (version !== next) this.#violate(`version ${next} was written and became ${version}`)
       this.#version = version
     } catch (error) {
       this.#unsure = true
@@ -48,34 +48,34 @@ export class Saver implements App {
     }
   }
 
-  /** Nothing that was acknowledged is lost, nothing is there twice. */
+  /** No acknowledged version is lost, and none is written twice. */
   async verify(): Promise<void> {
     const save = await this.#client.saves.get(key)
     const found = save?.version ?? 0
     const content = member(save?.data, "version")
     if (found !== this.#version && !(this.#unsure && found === this.#version + 1)) {
-      this.#wrong(`version ${this.#version} was acknowledged, ${found} is there`)
+      this.#violate(`version ${this.#version} was acknowledged, ${found} is there`)
     }
     if (save !== null && content !== found) {
-      this.#wrong(`version ${found} holds the data of ${String(content)}`)
+      this.#violate(`version ${found} holds the data of ${String(content)}`)
     }
     this.#version = found
     this.#unsure = false
   }
 
-  #wrong(what: string): void {
+  #violate(what: string): void {
     this.#journal.violated(`${this.name}: ${what}`)
   }
 }
 
-/** Reports one kill after the other, each until it is acknowledged, under a key of its own. */
-export class Counter implements App {
+/** Reports one kill after the other, each with its own idempotency key until it is acknowledged. */
+export class StatApp implements App {
   readonly kind = "stats"
   readonly name: string
   readonly #client: Client
   readonly #journal: Journal
   #kills = 0
-  /** The next report has been sent without an answer. */
+  /** The next report was sent and got no reply. */
   #unsure = false
 
   constructor(name: string, client: Client, journal: Journal) {
@@ -93,18 +93,18 @@ export class Counter implements App {
     )
     this.#unsure = false
     this.#kills = next
-    const told = stats["kills"]?.all
-    if (told !== next) this.#wrong(`report ${next} was answered with ${String(told)}`)
+    const total = stats["kills"]?.all
+    if (total !== next) this.#violate(`report ${next} was answered with ${String(total)}`)
   }
 
   async verify(): Promise<void> {
     const { kills = 0 } = await this.#client.stats.get()
     if (kills !== this.#kills && !(this.#unsure && kills === this.#kills + 1)) {
-      this.#wrong(`${this.#kills} were acknowledged, ${kills} are counted`)
+      this.#violate(`${this.#kills} were acknowledged, ${kills} are counted`)
     }
   }
 
-  #wrong(what: string): void {
+  #violate(what: string): void {
     this.#journal.violated(`${this.name}: ${what}`)
   }
 }

@@ -1,48 +1,54 @@
 /**
- * A TCP proxy that can be slow, silent, broken or gone, for the wires between runners and to Postgres.
+ * A TCP proxy with faults, for the connections between runners and to Postgres: slow, blocked, reset or
+ * refusing.
  *
- * Silence is that of a cut cable: nothing is read, nothing is closed, and what was sent meanwhile
- * arrives when it ends. (A connection that is opened meanwhile is taken and then silent, which a cut
- * cable would not do: a listener in user space cannot refuse to shake hands.)
+ * A blocked proxy acts like a cut cable: it reads nothing, closes nothing, and delivers what was sent
+ * meanwhile once it heals. Unlike a cut cable it accepts new connections, since a listener in user space
+ * cannot suppress the TCP handshake.
  */
 import { once } from "node:events"
 import { connect, createServer, type Server, type Socket } from "node:net"
 
-/** The way of the bytes: to where the proxy leads, or back. */
-export type Way = "there" | "back"
+/** The direction of bytes: to the target, or back. */
+export type Direction = "there" | "back"
 
-const ways: ReadonlyArray<Way> = ["there", "back"]
+const directions: ReadonlyArray<Direction> = ["there", "back"]
 
-class Link {
-  readonly #ends: Readonly<Record<Way, Socket>>
-  readonly #blocked: ReadonlySet<Way>
+class ProxiedConnection {
+  readonly #ends: Readonly<Record<Direction, Socket>>
+  readonly #blocked: ReadonlySet<Direction>
 
-  constructor(from: Socket, to: Socket, blocked: ReadonlySet<Way>, delayMillis: () => number) {
+  constructor(
+    from: Socket,
+    to: Socket,
+    blocked: ReadonlySet<Direction>,
+    delayMillis: () => number
+  ) {
     this.#ends = { there: from, back: to }
     this.#blocked = blocked
     from.setNoDelay(true)
     to.setNoDelay(true)
     this.#pump("there", to, delayMillis)
     this.#pump("back", from, delayMillis)
-    for (const way of ways) this.flow(way)
+    for (const way of directions) this.flow(way)
   }
 
-  /** Reads on, unless that way is blocked. */
-  flow(way: Way): void {
+  /** Resumes reading, unless that direction is blocked. */
+  flow(way: Direction): void {
     if (this.#blocked.has(way)) this.#ends[way].pause()
     else this.#ends[way].resume()
   }
 
   destroy(reset: boolean): void {
-    for (const way of ways) {
+    for (const way of directions) {
       if (reset) this.#ends[way].resetAndDestroy()
       else this.#ends[way].destroy()
     }
   }
 
-  #pump(way: Way, to: Socket, delayMillis: () => number): void {
+  #pump(way: Direction, to: Socket, delayMillis: () => number): void {
     const from = this.#ends[way]
-    // Undefined is the end. Whatever the delays, things leave in the order they came.
+    // Chunks keep their order whatever their delays; undefined is the end.
     const under: Array<Buffer | undefined> = []
     const pass = (): void => {
       const next = under.shift()
@@ -65,12 +71,12 @@ class Link {
 }
 
 export class FaultProxy {
-  /** Where the proxy leads; may change, for what is opened from then on. */
+  /** The port that new connections lead to. */
   target: number
   readonly port: number
   readonly #server: Server
-  readonly #links = new Set<Link>()
-  readonly #blocked = new Set<Way>()
+  readonly #links = new Set<ProxiedConnection>()
+  readonly #blocked = new Set<Direction>()
   #delayMillis = 0
 
   private constructor(server: Server, port: number, target: number) {
@@ -90,35 +96,35 @@ export class FaultProxy {
     return new FaultProxy(server, port, target)
   }
 
-  /** Everything takes this much longer, each way. */
+  /** Delays every byte, in each direction. */
   slow(millis: number): void {
     this.#delayMillis = millis
   }
 
-  /** Nothing gets through. */
-  block(...blocked: ReadonlyArray<Way>): void {
-    for (const way of blocked.length === 0 ? ways : blocked) this.#blocked.add(way)
+  /** Blocks these directions, or both. */
+  block(...blocked: ReadonlyArray<Direction>): void {
+    for (const way of blocked.length === 0 ? directions : blocked) this.#blocked.add(way)
     this.#flow()
   }
 
-  /** All is well again; connections that stand go on. */
+  /** Ends delays and blocks; open connections go on. */
   heal(): void {
     this.#delayMillis = 0
     this.#blocked.clear()
     this.#flow()
   }
 
-  /** Every connection ends with a reset. */
+  /** Resets every connection. */
   reset(): void {
     for (const link of this.#links) link.destroy(true)
   }
 
-  /** New connections are refused, as they are where no process listens. */
+  /** Refuses new connections, as if no process listened. */
   refuse(): void {
     this.#server.close()
   }
 
-  /** New connections are taken again. */
+  /** Accepts new connections again. */
   async accept(): Promise<void> {
     if (this.#server.listening) return
     this.#server.listen(this.port, "127.0.0.1")
@@ -131,12 +137,12 @@ export class FaultProxy {
   }
 
   #flow(): void {
-    for (const link of this.#links) for (const way of ways) link.flow(way)
+    for (const link of this.#links) for (const way of directions) link.flow(way)
   }
 
   #join(from: Socket): void {
     const to = connect({ host: "127.0.0.1", port: this.target, allowHalfOpen: true })
-    const link = new Link(from, to, this.#blocked, () => this.#delayMillis)
+    const link = new ProxiedConnection(from, to, this.#blocked, () => this.#delayMillis)
     this.#links.add(link)
     to.once("close", () => this.#links.delete(link))
   }

@@ -1,24 +1,28 @@
-/** What is done to the world, one after the other. */
+/** The faults that a chaos run injects. */
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect, type Scope } from "effect"
 import type { RunnerError } from "#testing/runners"
 import type { FaultProxy } from "./fault-proxy.ts"
-import type { Place, World } from "./world.ts"
+import type { RunnerSlot, ChaosHarness } from "./chaos-harness.ts"
 
-/** Hits the victim; what it returns mends everything. */
+/** A fault. `hit` injects it and returns the repair. */
 export interface Fault {
   readonly title: string
-  /** For how long it lasts: at full length and in short. */
+  /** How long it lasts: in the full and in the short form. */
   readonly millis: readonly [full: number, short: number]
-  /** The victim is gone, and another runner takes its place once all is well. */
+  /** The victim has exited; another runner takes its slot afterwards. */
   readonly gone?: true
-  readonly hit: (world: World, victim: Place, other: Place) => Effect.Effect<Mend>
+  readonly hit: (
+    world: ChaosHarness,
+    victim: RunnerSlot,
+    other: RunnerSlot
+  ) => Effect.Effect<Repair>
 }
 
-type Mend = Effect.Effect<void, RunnerError, Scope.Scope>
+type Repair = Effect.Effect<void, RunnerError, Scope.Scope>
 
-const wired = (
-  wires: (world: World, victim: Place, other: Place) => ReadonlyArray<FaultProxy>,
+const proxyFault = (
+  wires: (world: ChaosHarness, victim: RunnerSlot, other: RunnerSlot) => ReadonlyArray<FaultProxy>,
   hurt: (wire: FaultProxy) => void
 ): Fault["hit"] =>
   Effect.fnUntraced(function* (world, victim, other) {
@@ -27,7 +31,7 @@ const wired = (
     return yield* Effect.succeed(Effect.sync(() => hit.forEach((wire) => wire.heal())))
   })
 
-const databases = ({ places }: World) => places.map(({ database }) => database)
+const databases = ({ places }: ChaosHarness) => places.map(({ database }) => database)
 
 export const faults = {
   kill: {
@@ -54,7 +58,7 @@ export const faults = {
   partition: {
     title: "a partition between two runners",
     millis: [10_000, 3000],
-    hit: wired(
+    hit: proxyFault(
       (world, victim, other) => world.between(victim, other),
       (wire) => wire.block()
     )
@@ -72,12 +76,12 @@ export const faults = {
   slow: {
     title: "a slow database (300 ms each way)",
     millis: [10_000, 3000],
-    hit: wired(databases, (wire) => wire.slow(300))
+    hit: proxyFault(databases, (wire) => wire.slow(300))
   },
   silent: {
     title: "a runner without its database (silence)",
     millis: [10_000, 3000],
-    hit: wired(
+    hit: proxyFault(
       (_, { database }) => [database],
       (wire) => wire.block()
     )
@@ -85,7 +89,7 @@ export const faults = {
   reset: {
     title: "a runner's database connections reset",
     millis: [0, 0],
-    hit: wired(
+    hit: proxyFault(
       (_, { database }) => [database],
       (wire) => wire.reset()
     )
@@ -98,5 +102,5 @@ export const faultNames: ReadonlyArray<string> = Object.keys(faults)
 
 export const isFault = (name: string): name is FaultName => Object.hasOwn(faults, name)
 
-/** The fault is there for this long. */
-export const lasts = (millis: number) => Effect.promise(() => delay(millis))
+/** Sleeps in real time. */
+export const sleepMillis = (millis: number) => Effect.promise(() => delay(millis))

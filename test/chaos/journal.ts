@@ -1,72 +1,68 @@
-/**
- * What the apps under load have seen: when each of them last got something done, what failed meanwhile,
- * and what must never happen.
- */
-
+/** Journal of the apps under load: completed steps, failed calls and violations. */
 import { isError } from "#client/client"
 
-/** What an app does over and over. */
-export type Kind = "rooms" | "matches" | "channels" | "saves" | "stats"
+/** The kinds of apps. */
+export type AppKind = "rooms" | "matches" | "channels" | "saves" | "stats"
 
-export const kinds: ReadonlyArray<Kind> = ["rooms", "matches", "channels", "saves", "stats"]
+export const appKinds: ReadonlyArray<AppKind> = ["rooms", "matches", "channels", "saves", "stats"]
 
-/** Failures of a call that say: not now, try again. */
-const passing: ReadonlySet<string> = new Set([
+/** Errors of a call that a retry may cure. */
+const passingCodes: ReadonlySet<string> = new Set([
   "network_error",
   "timed_out",
   "disconnected",
   "unavailable",
   "idempotency_in_progress",
-  // The app has told already that it lost its room or channel.
+  // The app has already reported that its room or channel closed.
   "gone"
 ])
 
-/** The code of a failure. */
+/** The code of an error. */
 export const codeOf = (error: unknown): string =>
   typeof error === "object" && error !== null && "_tag" in error ? String(error._tag) : "unknown"
 
-/** An answer that is not in the service's own form, such as a load balancer's 502, says that too. */
+/** Whether a retry may cure the error. A response of the load balancer, such as a 502, counts too. */
 export const isPassing = (error: unknown): boolean =>
-  passing.has(codeOf(error)) || (isError(error, "service_error") && error.code === "unknown")
+  passingCodes.has(codeOf(error)) || (isError(error, "service_error") && error.code === "unknown")
 
-/** One app's calls that got done, as times of `performance.now()`. */
+/** Times of an app's completed steps, by `performance.now()`. */
 interface Log {
-  readonly kind: Kind
+  readonly kind: AppKind
   readonly done: Array<number>
 }
 
-/** How long an app was kept waiting by a fault. */
-export interface Wait {
-  readonly kind: Kind
-  /** The longest time without anything done, in milliseconds. */
+/** How long a fault kept an app waiting. */
+export interface Outage {
+  readonly kind: AppKind
+  /** The longest time without a completed step, in milliseconds. */
   readonly silence: number
-  /** From the end of the fault to the first thing done. */
+  /** From the repair to the first completed step, in milliseconds. */
   readonly back: number
 }
 
 export class Journal {
-  /** What must never happen, and has. */
+  /** Broken promises of the service. */
   readonly violations: Array<string> = []
-  /** Calls that failed more often in a row than an app makes up for: its user would have noticed. */
+  /** Calls that failed more often in a row than an app retries, so its user noticed. */
   readonly noticed: Array<string> = []
-  /** Failed calls by app and code, such as `saves timed_out`, since they were last taken. */
+  /** Failed calls by app and code, such as `saves timed_out`, since the last read. */
   readonly #failures = new Map<string, number>()
-  /** Milliseconds that each turn took, since they were last taken. */
+  /** Milliseconds of each step since the last read. */
   readonly #times: Array<number> = []
   readonly #logs = new Map<string, Log>()
 
-  /** An app will get things done. */
-  expect(kind: Kind, name: string): void {
+  /** Registers an app. */
+  expect(kind: AppKind, name: string): void {
     this.#logs.set(name, { kind, done: [] })
   }
 
-  /** The app's turn is done, in so many milliseconds. */
+  /** Records a completed step and its milliseconds. */
   done(name: string, millis: number): void {
     this.#times.push(millis)
     this.#logs.get(name)?.done.push(performance.now())
   }
 
-  failed(kind: Kind, name: string, error: unknown): void {
+  failed(kind: AppKind, name: string, error: unknown): void {
     const failure = `${kind} ${codeOf(error)}`
     this.#failures.set(failure, (this.#failures.get(failure) ?? 0) + 1)
     if (!isPassing(error)) this.violated(`${name} met ${codeOf(error)}: ${String(error)}`)
@@ -86,15 +82,15 @@ export class Journal {
     return this.#times.splice(0)
   }
 
-  /** Those that have got nothing done since that time. */
+  /** The apps without a completed step since that time. */
   silentSince(at: number): ReadonlyArray<string> {
     return Array.from(this.#logs)
       .filter(([, { done }]) => (done.at(-1) ?? 0) <= at)
       .map(([name]) => name)
   }
 
-  /** What a fault from `hitAt` to `healedAt` did to every app. Forgets what was before. */
-  waits(hitAt: number, healedAt: number): ReadonlyArray<Wait> {
+  /** The effect of a fault from `hitAt` to `healedAt` on every app. Drops earlier records. */
+  waits(hitAt: number, healedAt: number): ReadonlyArray<Outage> {
     return Array.from(this.#logs.values(), ({ done, kind }) => {
       const from = Math.max(
         0,

@@ -1,20 +1,20 @@
 /**
- * The steady load: members of rooms, players in search of matches, members of a channel, savers and
- * counters, each with a typed client of its own; and what must be true of them once all is well.
+ * The steady load: apps in rooms, matchmaking, a channel, saves and stats, each with its own typed
+ * client; and the checks that hold after a repair.
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
 import type { Client, Room } from "#client/client"
 import type { TestTarget } from "#testing/players"
-import { type App, appClient, drive, insist } from "./apps.ts"
-import { Counter, Saver } from "./data-apps.ts"
+import { type App, appClient, drive, retryPassing } from "./apps.ts"
+import { StatApp, SaveApp } from "./data-apps.ts"
 import type { Journal } from "./journal.ts"
-import { Matched, Member, Talker } from "./play-apps.ts"
+import { MatchApp, RoomApp, ChannelApp } from "./play-apps.ts"
 
-/** How long a seat of a match is kept for a player who is away. */
+/** How long a match keeps the seat of a disconnected player. */
 export const duelSeconds = 5
 
-/** What the environment's config must say for the load. */
+/** The config document that the load needs. */
 export const config = {
   version: 1,
   features: { saves: true, stats: true, multiplayer: true, realtimeChannels: true },
@@ -39,9 +39,9 @@ export interface Sizes {
 
 export interface LoadOptions {
   readonly sizes: Sizes
-  /** Failures in a row that an app makes up for. */
+  /** Failures in a row that an app retries. */
   readonly retries: number
-  /** Granted changes of a room that are at most this old may be forgotten with its runner. */
+  /** A room may lose granted changes of at most this age with its runner. */
   readonly forgetMillis: number
 }
 
@@ -51,7 +51,7 @@ const lookMillis = 20
 const numbered = <A>(count: number, make: (i: number) => Promise<A>): Promise<Array<A>> =>
   Promise.all(Array.from({ length: count }, (_, i) => make(i + 1)))
 
-/** Waits until it is so; what is missing to that is a violation after a while. */
+/** Waits until nothing is missing. After a minute, what is missing is a violation. */
 const until = async (journal: Journal, missing: () => ReadonlyArray<string>): Promise<void> => {
   const deadline = performance.now() + patienceMillis
   while (missing().length > 0) {
@@ -66,8 +66,8 @@ const until = async (journal: Journal, missing: () => ReadonlyArray<string>): Pr
 export class Load {
   readonly #journal: Journal
   readonly #clients: Array<Client> = []
-  readonly #rooms: Array<ReadonlyArray<Member>> = []
-  readonly #talkers: Array<Talker> = []
+  readonly #rooms: Array<ReadonlyArray<RoomApp>> = []
+  readonly #talkers: Array<ChannelApp> = []
   readonly #others: Array<App> = []
   readonly #stopped = new AbortController()
   #driven: Promise<unknown> = Promise.resolve()
@@ -77,7 +77,7 @@ export class Load {
     this.#journal = journal
   }
 
-  /** Brings everybody in and begins; it ends with the scope. */
+  /** Starts the apps, until the scope closes. */
   static readonly start = (target: TestTarget, journal: Journal, options: LoadOptions) =>
     Effect.acquireRelease(
       Effect.sync(() => new Load(journal)),
@@ -94,8 +94,8 @@ export class Load {
     await numbered(sizes.rooms, async (i) => {
       const enter = async (member: number, found: (client: Client) => Promise<Room>) => {
         const made = await client()
-        const room = await insist(() => found(made))
-        return new Member(`room-${i}-${member}`, room, journal, forgetMillis)
+        const room = await retryPassing(() => found(made))
+        return new RoomApp(`room-${i}-${member}`, room, journal, forgetMillis)
       }
       const first = await enter(1, ({ rooms }) => rooms.create({ mode: "party" }))
       const others = await numbered(sizes.players - 1, (j) =>
@@ -106,15 +106,15 @@ export class Load {
     this.#others.push(
       ...(await numbered(
         sizes.matched,
-        async (i) => new Matched(`match-${i}`, await client(), journal, 2)
+        async (i) => new MatchApp(`match-${i}`, await client(), journal, 2)
       )),
       ...(await numbered(
         sizes.savers,
-        async (i) => new Saver(`save-${i}`, await client(), journal)
+        async (i) => new SaveApp(`save-${i}`, await client(), journal)
       )),
       ...(await numbered(
         sizes.counters,
-        async (i) => new Counter(`stat-${i}`, await client(), journal)
+        async (i) => new StatApp(`stat-${i}`, await client(), journal)
       ))
     )
     await this.#openChannel(sizes.talkers, client)
@@ -125,36 +125,36 @@ export class Load {
     await this.allDone(performance.now())
   }
 
-  /** Waits until every app has got something done after that time. */
+  /** Waits until every app has completed a step after that time. */
   allDone(at: number): Promise<void> {
     return until(this.#journal, () =>
       this.#journal.silentSince(at).map((name) => `${name} is not back in play`)
     )
   }
 
-  /** Every member of a room sees what every other does; every member of the channel hears it. */
+  /** Every member of a room sees every change, and every member of the channel every message. */
   async agree(): Promise<void> {
     const round = (this.#round += 1)
     const marks = this.#rooms.map((members) => this.#mark(members, `${round}`))
-    const spoken = this.#talkers.map(({ playerId, spoken: count }) => ({ playerId, count }))
-    const heard = until(this.#journal, () =>
-      this.#talkers.flatMap(({ heard: ears, name }) =>
-        spoken
-          .filter(({ count, playerId }) => (ears.get(playerId) ?? 0) <= count)
-          .map(({ playerId }) => `${name} does not hear ${playerId}`)
+    const sentCounts = this.#talkers.map(({ playerId, sent: count }) => ({ playerId, count }))
+    const delivered = until(this.#journal, () =>
+      this.#talkers.flatMap(({ received, name }) =>
+        sentCounts
+          .filter(({ count, playerId }) => (received.get(playerId) ?? 0) <= count)
+          .map(({ playerId }) => `${name} does not receive from ${playerId}`)
       )
     )
-    await Promise.all([heard, ...marks])
+    await Promise.all([delivered, ...marks])
   }
 
-  /** Ends the load and compares what is kept with what was acknowledged. */
+  /** Stops the apps and compares what is stored with what was acknowledged. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#driven
-    for (const app of this.#others) await insist(async () => app.verify?.())
+    for (const app of this.#others) await retryPassing(async () => app.verify?.())
   }
 
-  /** Nothing goes on. */
+  /** Stops the apps and closes their clients. */
   close(): void {
     this.#stopped.abort()
     for (const client of this.#clients) client.close()
@@ -166,8 +166,8 @@ export class Load {
       found: (of: Client) => ReturnType<Client["channels"]["join"]>
     ) => {
       const made = await client()
-      const { id } = await insist(() => made.players.me())
-      return new Talker(`talk-${i}`, id, await insist(() => found(made)), this.#journal)
+      const { id } = await retryPassing(() => made.players.me())
+      return new ChannelApp(`talk-${i}`, id, await retryPassing(() => found(made)), this.#journal)
     }
     let name = ""
     const first = await talk(1, async ({ channels }) => {
@@ -181,9 +181,9 @@ export class Load {
     this.#talkers.push(first, ...others)
   }
 
-  /** Each member leaves a mark; all must come to see all. */
-  async #mark(members: ReadonlyArray<Member>, round: string): Promise<void> {
-    const keyOf = ({ name }: Member) => `mark-${name}`
+  /** Each member sets a mark in the room state; every member must see every mark. */
+  async #mark(members: ReadonlyArray<RoomApp>, round: string): Promise<void> {
+    const keyOf = ({ name }: RoomApp) => `mark-${name}`
     const missing = () =>
       members.flatMap((member) =>
         members
@@ -191,7 +191,7 @@ export class Load {
           .map((other) => `${member.name} does not see what ${other.name} does`)
       )
     for (const member of members) {
-      await insist(() => member.room.confirmed.setState({ [keyOf(member)]: round })).catch(
+      await retryPassing(() => member.room.confirmed.setState({ [keyOf(member)]: round })).catch(
         (error: unknown) => this.#journal.violated(`${member.name} could not act: ${String(error)}`)
       )
     }

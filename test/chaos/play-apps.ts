@@ -1,33 +1,32 @@
 /**
- * Apps that play and talk, through the typed client: members of a room who change its state, players
- * who look for one match after the other, members of a channel. None of them does anything about a lost
- * connection but to call again what has failed.
+ * Apps that use rooms, matchmaking and channels through the typed client. On a lost connection they only
+ * repeat the failed call.
  */
 import { type Channel, type Client, isError, type Room } from "#client/client"
 import type { App } from "./apps.ts"
 import type { Journal } from "./journal.ts"
 
-/** A room or a channel is over for its member, which must not be. */
-class Gone extends Error {
+/** A room or a channel closed for its member, which is a violation. */
+class GoneError extends Error {
   readonly _tag = "gone"
 }
 
-interface Granted {
+interface GrantedChange {
   readonly change: number
   readonly at: number
 }
 
 const grantedMax = 1000
 
-export class Member implements App {
+export class RoomApp implements App {
   readonly kind = "rooms"
   readonly name: string
   readonly room: Room
   readonly #journal: Journal
-  readonly #granted: Array<Granted> = []
+  readonly #granted: Array<GrantedChange> = []
   #change = 0
 
-  /** `forgetMillis`: granted changes of the last so many milliseconds may be lost with a runner. */
+  /** `forgetMillis`: granted changes of this age may be lost with a runner. */
   constructor(name: string, room: Room, journal: Journal, forgetMillis: number) {
     this.name = name
     this.room = room
@@ -37,14 +36,14 @@ export class Member implements App {
   }
 
   async step(): Promise<void> {
-    if (this.room.closed !== undefined) throw new Gone("the room is over")
+    if (this.room.closed !== undefined) throw new GoneError("the room is over")
     const change = (this.#change += 1)
     await this.room.confirmed.setState({ [this.name]: change })
     this.#granted.push({ change, at: performance.now() })
     if (this.#granted.length > grantedMax) this.#granted.shift()
   }
 
-  /** The room was given anew: a change that it does not know was forgotten. */
+  /** After a rejoin: granted changes that the new state lacks are lost. */
   #compare(state: Readonly<Record<string, unknown>>, forgetMillis: number): void {
     const known = Number(state[this.name] ?? 0)
     const last = this.#granted.at(-1)
@@ -61,10 +60,15 @@ export class Member implements App {
   }
 }
 
-/** What says in a match that the player is already where it would go; nothing is wrong. */
-const stale = ["already_in_room", "already_matching", "not_in_room", "match_cancelled"] as const
+/** Errors after a call without a reply: the player is already where the call would take it. */
+const staleCodes = [
+  "already_in_room",
+  "already_matching",
+  "not_in_room",
+  "match_cancelled"
+] as const
 
-export class Matched implements App {
+export class MatchApp implements App {
   readonly kind = "matches"
   readonly name: string
   readonly #client: Client
@@ -89,22 +93,22 @@ export class Matched implements App {
       await room.leave()
     } catch (error) {
       if (signal.aborted) return
-      // A seat that the failed call may have left behind would be in the way of the next match.
-      const held = await this.#client.rooms.resume()
-      await held?.leave().catch(() => undefined)
-      if (!stale.some((code) => isError(error, code))) throw error
+      // The failed call may have left a seat, which would block the next match.
+      const stale = await this.#client.rooms.resume()
+      await stale?.leave().catch(() => undefined)
+      if (!staleCodes.some((code) => isError(error, code))) throw error
     }
   }
 }
 
-export class Talker implements App {
+export class ChannelApp implements App {
   readonly kind = "channels"
   readonly name: string
   readonly playerId: string
-  /** What was said last, by sender. */
-  readonly heard = new Map<string, number>()
+  /** The last number received, by sender. */
+  readonly received = new Map<string, number>()
   readonly #channel: Channel
-  #spoken = 0
+  #sent = 0
 
   constructor(name: string, playerId: string, channel: Channel, journal: Journal) {
     this.name = name
@@ -112,23 +116,23 @@ export class Talker implements App {
     this.#channel = channel
     channel.on("channel_message", ({ from, data }) => {
       const sender = String(from)
-      const before = this.heard.get(sender) ?? 0
-      const spoken = Number(data)
-      if (spoken <= before) {
-        journal.violated(`${name} heard ${spoken} of ${sender} after ${before}`)
+      const before = this.received.get(sender) ?? 0
+      const number = Number(data)
+      if (number <= before) {
+        journal.violated(`${name} received ${number} from ${sender} after ${before}`)
       }
-      this.heard.set(sender, spoken)
+      this.received.set(sender, number)
     })
     channel.on("closed", ({ reason }) => journal.violated(`${name} lost its channel: ${reason}`))
   }
 
-  get spoken(): number {
-    return this.#spoken
+  get sent(): number {
+    return this.#sent
   }
 
   async step(): Promise<void> {
-    if (this.#channel.closed !== undefined) throw new Gone("the channel is over")
-    this.#spoken += 1
-    await this.#channel.confirmed.send("count", this.#spoken)
+    if (this.#channel.closed !== undefined) throw new GoneError("the channel is over")
+    this.#sent += 1
+    await this.#channel.confirmed.send("count", this.#sent)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a runner: what it opens to another runner's port goes through the proxy of that pair,
- * so that a test can part any two. `CHAOS_ROUTES` is JSON, the proxy's port by the runner's.
+ * Preloaded into a runner: sends its connections to another runner through the proxy of that pair, so
+ * that a test can partition any two. `CHAOS_ROUTES` is JSON: the proxy's port by the runner's.
  */
 import { Socket } from "node:net"
 import { Schema } from "effect"

@@ -1,60 +1,60 @@
 /**
- * A rolling upgrade: under load, one runner after the other is replaced. The new one is ready before the
- * old one gets SIGTERM, as a deployment with `maxUnavailable: 0` does it.
+ * A rolling upgrade under load: replaces one runner after the other. The new runner is ready before the
+ * old one gets SIGTERM, as in a deployment with `maxUnavailable: 0`.
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { Effect } from "effect"
 import { Journal } from "./journal.ts"
 import { config, Load, type Sizes } from "./load.ts"
-import { World } from "./world.ts"
+import { ChaosHarness } from "./chaos-harness.ts"
 
-export interface Upgrade {
-  /** Of each old runner, in milliseconds: from SIGTERM to its end. */
+export interface UpgradeOutcome {
+  /** Milliseconds from SIGTERM to exit, by old runner. */
   readonly stopped: ReadonlyArray<number>
-  /** The longest that any app was kept waiting, in milliseconds. */
+  /** The longest wait of any app, in milliseconds. */
   readonly worst: number
   readonly violations: ReadonlyArray<string>
   /** Calls that failed twice in a row. */
   readonly noticed: ReadonlyArray<string>
-  /** The longest that this process itself had to wait for a core, in milliseconds. */
+  /** The longest wait of this process for a core, in milliseconds. */
   readonly starved: number
 }
 
-const lookMillis = 20
+const timerMillis = 20
 const settleMillis = 5000
 
-/** Notes how late timers are. */
-const watchCores = Effect.acquireRelease(
+/** Measures how late timers fire. */
+const watchStarvation = Effect.acquireRelease(
   Effect.sync(() => {
-    const seen = { worst: 0 }
+    const delays = { worst: 0 }
     let before = performance.now()
-    const looking = setInterval(() => {
+    const timer = setInterval(() => {
       const now = performance.now()
-      seen.worst = Math.max(seen.worst, now - before - lookMillis)
+      delays.worst = Math.max(delays.worst, now - before - timerMillis)
       before = now
-    }, lookMillis)
-    return { seen, looking }
+    }, timerMillis)
+    return { delays, timer }
   }),
-  ({ looking }) => Effect.sync(() => clearInterval(looking))
+  ({ timer }) => Effect.sync(() => clearInterval(timer))
 )
 
-/** Replaces every runner; a granted change that is forgotten is a violation. */
+/** Replaces every runner; a lost granted change is a violation. */
 export const rollingUpgrade = Effect.fnUntraced(function* (
   sizes: Sizes,
   say: (line: string) => void
 ) {
   const journal = new Journal()
-  const world = yield* World.start(3, config)
+  const world = yield* ChaosHarness.start(3, config)
   const options = { sizes, retries: 1, forgetMillis: 0 }
   const load = yield* Load.start(world.target, journal, options)
   yield* Effect.promise(() => load.agree())
-  const { seen } = yield* watchCores
+  const { delays } = yield* watchStarvation
   const begun = performance.now()
   const stopped: Array<number> = []
   const runners = Array.from(world.places)
   for (const old of runners) {
     yield* world.join
-    // As long as the manifests wait (`minReadySeconds`): shards move to the new one meanwhile.
+    // `minReadySeconds` of the manifests: shards move to the new runner meanwhile.
     yield* Effect.promise(() => delay(settleMillis))
     const termAt = performance.now()
     yield* world.leave(old)
@@ -67,12 +67,12 @@ export const rollingUpgrade = Effect.fnUntraced(function* (
   }
   const waits = journal.waits(begun, begun)
   yield* Effect.promise(() => load.stop())
-  const upgrade: Upgrade = {
+  const upgrade: UpgradeOutcome = {
     stopped,
     worst: Math.round(Math.max(...waits.map(({ silence }) => silence))),
     violations: [...journal.violations],
     noticed: [...journal.noticed],
-    starved: Math.round(seen.worst)
+    starved: Math.round(delays.worst)
   }
   return upgrade
 })

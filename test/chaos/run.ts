@@ -1,26 +1,26 @@
 /**
- * A chaos run: faults strike a world under load, one after the other; after each, every app must be back
- * in play by itself, and nothing that was acknowledged may be missing.
+ * A chaos run: injects one fault after the other under load. After each, every app must recover by
+ * itself, and no acknowledged change may be missing.
  */
 import { Effect, Random } from "effect"
-import { type Fault, type FaultName, faults, lasts } from "./faults.ts"
-import { Journal, type Kind, kinds, type Wait } from "./journal.ts"
+import { type Fault, type FaultName, faults, sleepMillis } from "./faults.ts"
+import { Journal, type AppKind, appKinds, type Outage } from "./journal.ts"
 import { config, duelSeconds, Load, type LoadOptions } from "./load.ts"
-import { type Place, World } from "./world.ts"
+import { type RunnerSlot, ChaosHarness } from "./chaos-harness.ts"
 
 export interface RunOptions extends LoadOptions {
   readonly seed: number
   readonly short: boolean
   readonly faults: ReadonlyArray<FaultName>
   readonly say: (line: string) => void
-  /** Called at the end with what every runner printed. */
+  /** Called at the end with the output of every runner. */
   readonly logs?: (printed: ReadonlyArray<string>) => void
 }
 
-/** What a fault did to the apps of a kind, in milliseconds. */
+/** The effect of a fault on the apps of a kind, in milliseconds. */
 interface Row {
   readonly fault: string
-  readonly kind: Kind
+  readonly kind: AppKind
   readonly silence: { readonly median: number; readonly worst: number }
   readonly back: { readonly median: number; readonly worst: number }
 }
@@ -37,8 +37,8 @@ const middleAndWorst = (values: ReadonlyArray<number>) => {
   return { median: at(Math.floor(sorted.length / 2)), worst: at(sorted.length - 1) }
 }
 
-const rowsOf = (fault: string, waits: ReadonlyArray<Wait>): ReadonlyArray<Row> =>
-  kinds.map((kind) => {
+const rowsOf = (fault: string, waits: ReadonlyArray<Outage>): ReadonlyArray<Row> =>
+  appKinds.map((kind) => {
     const own = waits.filter((wait) => wait.kind === kind)
     return {
       fault,
@@ -48,8 +48,8 @@ const rowsOf = (fault: string, waits: ReadonlyArray<Wait>): ReadonlyArray<Row> =
     }
   })
 
-/** Players who hold a seat in several rooms, as of now: a player who moves may be in two for a moment. */
-const doubleSeats = Effect.fnUntraced(function* (world: World) {
+/** Players with seats in several rooms now. A player who moves may have two for a moment. */
+const doubleSeats = Effect.fnUntraced(function* (world: ChaosHarness) {
   const rows = yield* world.query(
     `select player || ' in ' || string_agg(id, ' and ' order by id) as seats
        from rooms, unnest(members) player group by player having count(*) > 1`
@@ -57,33 +57,33 @@ const doubleSeats = Effect.fnUntraced(function* (world: World) {
   return rows.map((row: Readonly<Record<string, unknown>>) => String(row["seats"]))
 })
 
-/** How long a player may seem to be in two rooms: a seat that nobody came back to ends with its grace. */
+/** How long a player may have two seats: an unused seat ends with its grace period. */
 const seatMillis = duelSeconds * 1000 + 3000
 const lookMillis = 250
 
-const checkSeats = Effect.fnUntraced(function* (world: World, journal: Journal) {
+const checkSeats = Effect.fnUntraced(function* (world: ChaosHarness, journal: Journal) {
   const until = performance.now() + seatMillis
   let double = yield* doubleSeats(world)
   while (double.length > 0 && performance.now() < until) {
-    yield* lasts(lookMillis)
+    yield* sleepMillis(lookMillis)
     const still = new Set(yield* doubleSeats(world))
     double = double.filter((seats) => still.has(seats))
   }
-  for (const seats of double) journal.violated(`two rooms: ${seats}`)
+  for (const seats of double) journal.violated(`seats in two rooms: ${seats}`)
 })
 
 const strike = Effect.fnUntraced(function* (
   { gone, hit, millis: [full, short] }: Fault,
-  victim: Place,
-  other: Place,
-  world: World,
+  victim: RunnerSlot,
+  other: RunnerSlot,
+  world: ChaosHarness,
   load: Load,
   journal: Journal,
   options: RunOptions
 ) {
   const hitAt = performance.now()
   const mend = yield* hit(world, victim, other)
-  yield* lasts(options.short ? short : full)
+  yield* sleepMillis(options.short ? short : full)
   yield* mend
   const healedAt = performance.now()
   yield* Effect.promise(() => load.allDone(healedAt))
@@ -99,10 +99,10 @@ export const chaos = Effect.fnUntraced(
   function* (options: RunOptions) {
     const { say, seed } = options
     const journal = new Journal()
-    const world = yield* World.start(3, config)
+    const world = yield* ChaosHarness.start(3, config)
     const load = yield* Load.start(world.target, journal, options)
     yield* Effect.promise(() => load.agree())
-    const waits = new Map<FaultName, Array<Wait>>()
+    const waits = new Map<FaultName, Array<Outage>>()
     for (const name of options.faults) {
       const [victim, other] = yield* Random.shuffle(world.places)
       if (victim === undefined || other === undefined) return yield* Effect.die("no runners")

@@ -1,4 +1,4 @@
-/** How a long run is started by hand: it says why it has failed, and ends when it is through. */
+/** Runs a long test by hand: logs why it failed, and exits when it is done. */
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect } from "effect"
 
@@ -6,9 +6,9 @@ export const runScript = <E>(script: Effect.Effect<void, E>): void =>
   script.pipe(
     Effect.tapCause((cause) => {
       process.exitCode = 1
-      return Effect.logError("The run has failed", cause)
+      return Effect.logError("Failed to complete the run", cause)
     }),
-    // Connections that are kept alive for the next call hold nobody up.
+    // Idle keep-alive connections would keep the process running.
     Effect.ensuring(Effect.sync(() => process.exit())),
     NodeRuntime.runMain
   )

@@ -1,10 +1,10 @@
 /**
- * Steady load for a while: what is alive in every runner must not grow, nor the time that a call takes.
+ * Steady load for minutes: neither the live memory of a runner nor the latency of a call may grow.
  *
  *   npm run test:soak -- --minutes 20
  *
- * The first quarter is for warming up; slopes are of the rest, minute by minute. It fails when a slope
- * is above its bound by more than two standard errors, or when anything is violated.
+ * The first quarter is a warm-up; slopes are of the rest, minute by minute. It fails when a slope
+ * exceeds its bound by more than two standard errors, or on a violation.
  */
 import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
@@ -16,13 +16,13 @@ import { Journal } from "./journal.ts"
 import { config, Load } from "./load.ts"
 import { runScript } from "./script.ts"
 import { meanOf, type Point, processStats, slopeOf } from "./process-stats.ts"
-import { World } from "./world.ts"
+import { ChaosHarness } from "./chaos-harness.ts"
 
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "20" } } })
 const minutes = Number(values.minutes)
 if (!(minutes >= 5)) throw new Error(`--minutes ${values.minutes}: want at least 5, for a slope`)
 
-/** What may grow by how much an hour; the engine goes on compiling for as long as it runs. */
+/** Growth allowed in an hour. Code grows because the engine compiles for as long as it runs. */
 const bounds = { "MB of data": 1, "MB of code": 10, handles: 6, "p99 ms": 10 } as const
 type Measure = keyof typeof bounds
 
@@ -30,7 +30,7 @@ const sampleMillis = 10_000
 const reporter = fileURLToPath(new URL("./process-stats-reporter.ts", import.meta.url))
 const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
 
-/** What is measured, by its name: `MB of data of runner 1`. */
+/** Measurements by name, such as `MB of data of runner 1`. */
 type Series = Map<string, { readonly measure: Measure; readonly points: Array<Point> }>
 
 const note = (series: Series, name: string, measure: Measure, point: Point): void => {
@@ -42,7 +42,7 @@ const note = (series: Series, name: string, measure: Measure, point: Point): voi
 const percentile = (times: ReadonlyArray<number>, share: number): number =>
   times.toSorted((a, b) => a - b)[Math.floor(times.length * share)] ?? 0
 
-const sample = async (world: World, journal: Journal, series: Series, hours: number) => {
+const sample = async (world: ChaosHarness, journal: Journal, series: Series, hours: number) => {
   for (const { index, runner } of world.places) {
     const { code, data, handles } = await processStats(runner.pid)
     const of = `of runner ${index + 1}`
@@ -58,7 +58,7 @@ interface Row {
   readonly grows: boolean
 }
 
-/** Rooms that are over are let go twice a minute: samples follow a saw, only means of minutes do not. */
+/** Means of minutes. Single samples rise and fall, since closed rooms are released twice a minute. */
 const byMinute = (points: ReadonlyArray<Point>): ReadonlyArray<Point> =>
   Arrays.chunksOf(points, 60_000 / sampleMillis).map(meanOf)
 
@@ -74,7 +74,7 @@ const rowOf = (name: string, measure: Measure, points: ReadonlyArray<Point>): Ro
 
 const soak = Effect.gen(function* () {
   const journal = new Journal()
-  const world = yield* World.start(3, config, ["--expose-gc", "--import", reporter])
+  const world = yield* ChaosHarness.start(3, config, ["--expose-gc", "--import", reporter])
   const options = { sizes, retries: 1, forgetMillis: 0 }
   const load = yield* Load.start(world.target, journal, options)
   const series: Series = new Map()

@@ -1,7 +1,4 @@
-/**
- * The endpoints to fuzz: how each is asked, from the OpenAPI document, and how it may answer, from
- * the definitions.
- */
+/** The endpoints to fuzz: parameters and bodies from the OpenAPI document, responses from the API definition. */
 import { Result, Schema } from "effect"
 import { HttpApi, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -15,39 +12,39 @@ import {
   wire
 } from "#rpc/errors/codes"
 import { type Access, endpoints as matrix } from "#server/http/authorization"
-import { Shape } from "./shapes.ts"
+import { JsonSchema } from "./schema-values.ts"
 
-/** What an endpoint takes beside its body. */
+/** A path, query or header parameter. */
 interface Parameter {
   readonly name: string
   readonly in: "path" | "query" | "header"
-  readonly shape: Shape
+  readonly shape: JsonSchema
 }
 
-/** Whether a body is one of those that the definitions know. */
-type Known = (body: unknown) => boolean
-type Answers = ReadonlyMap<number, Known>
+/** Whether a response body decodes by the API definition. */
+type Matches = (body: unknown) => boolean
+type Responses = ReadonlyMap<number, Matches>
 
 export interface Endpoint {
   readonly method: string
-  /** As it was declared: `/v1/saves/:key`. */
+  /** The path as declared: `/v1/saves/:key`. */
   readonly path: string
   readonly access: Access
   readonly parameters: ReadonlyArray<Parameter>
-  readonly body: Shape | undefined
-  /** Of a body. */
+  readonly body: JsonSchema | undefined
+  /** The content type of the body. */
   readonly contentType: string
-  readonly successes: Answers
-  readonly errors: Answers
+  readonly successes: Responses
+  readonly errors: Responses
 }
 
-const Media = Schema.Record(Schema.String, Schema.Struct({ schema: Shape }))
+const Media = Schema.Record(Schema.String, Schema.Struct({ schema: JsonSchema }))
 const Operation = Schema.Struct({
   parameters: Schema.Array(
     Schema.Struct({
       name: Schema.String,
       in: Schema.Literals(["path", "query", "header"]),
-      schema: Shape
+      schema: JsonSchema
     })
   ),
   requestBody: Schema.optionalKey(Schema.Struct({ content: Media }))
@@ -55,10 +52,10 @@ const Operation = Schema.Struct({
 const Paths = Schema.Record(Schema.String, Schema.Record(Schema.String, Operation))
 const paths = Schema.decodeUnknownSync(Paths)(OpenApi.fromApi(Api).paths)
 
-/** The document that the OpenAPI one calls any JSON. */
-const configShape = Schema.decodeUnknownSync(Shape)(configJsonSchema())
+/** The schema of a config document; the OpenAPI document calls it any JSON. */
+const configShape = Schema.decodeUnknownSync(JsonSchema)(configJsonSchema())
 
-const knownBy = (schemas: ReadonlyArray<Schema.Constraint>): Known => {
+const matchesAny = (schemas: ReadonlyArray<Schema.Constraint>): Matches => {
   const decoders = schemas.map((schema) => {
     const body = HttpApiSchema.isWithHeaders(schema) ? schema.schema : schema
     return Schema.decodeUnknownResult(
@@ -68,34 +65,40 @@ const knownBy = (schemas: ReadonlyArray<Schema.Constraint>): Known => {
   return (body) => decoders.some((decode) => Result.isSuccess(decode(body)))
 }
 
-const answersOf = (
+const responsesOf = (
   schemas: ReadonlyMap<number, ReadonlyArray<Schema.Constraint>>
-): Map<number, Known> => new Map(Array.from(schemas, ([status, those]) => [status, knownBy(those)]))
+): Map<number, Matches> =>
+  new Map(Array.from(schemas, ([status, those]) => [status, matchesAny(those)]))
 
-/** What may be said before an endpoint is found, or instead of finding one. */
-const edge: Answers = new Map([
-  [400, knownBy([wire(InvalidRequest)])],
-  [404, knownBy([wire(NotFound)])],
-  [405, knownBy([wire(MethodNotAllowed)])],
-  [408, (body) => saysCode(body, "invalid_request")],
-  [413, knownBy([wire(PayloadTooLarge)])],
-  [426, knownBy([wire(UpgradeRequired)])],
-  [431, (body) => saysCode(body, "payload_too_large")]
+/** Errors that any request may get, before or instead of reaching an endpoint. */
+const commonErrors: Responses = new Map([
+  [400, matchesAny([wire(InvalidRequest)])],
+  [404, matchesAny([wire(NotFound)])],
+  [405, matchesAny([wire(MethodNotAllowed)])],
+  [408, (body) => hasCode(body, "invalid_request")],
+  [413, matchesAny([wire(PayloadTooLarge)])],
+  [426, matchesAny([wire(UpgradeRequired)])],
+  [431, (body) => hasCode(body, "payload_too_large")]
 ])
 
-const Bare = Schema.Struct({
+const BareError = Schema.Struct({
   error: Schema.Struct({ code: Schema.String, message: Schema.String })
 })
-const isBare = Schema.is(Bare)
+const isBareError = Schema.is(BareError)
 
-/** The form of what is said before there is a request. */
-const saysCode = (body: unknown, code: string): boolean => isBare(body) && body.error.code === code
+/** Whether a body is an error of the service with this code. */
+const hasCode = (body: unknown, code: string): boolean =>
+  isBareError(body) && body.error.code === code
 
-/** Whether an endpoint, or the service instead of it, may answer so. */
-export const mayFail = (endpoint: Endpoint | undefined, status: number, body: unknown): boolean =>
+/** Whether an endpoint, or the service in its place, documents this error. */
+export const isDocumentedError = (
+  endpoint: Endpoint | undefined,
+  status: number,
+  body: unknown
+): boolean =>
   endpoint?.errors.get(status)?.(body) === true ||
-  edge.get(status)?.(body) === true ||
-  (status === 400 && saysCode(body, "invalid_request"))
+  commonErrors.get(status)?.(body) === true ||
+  (status === 400 && hasCode(body, "invalid_request"))
 
 const readEndpoints = (): ReadonlyArray<Endpoint> => {
   const found: Array<Endpoint> = []
@@ -115,8 +118,8 @@ const readEndpoints = (): ReadonlyArray<Endpoint> => {
         parameters: operation.parameters.map((it) => ({ ...it, shape: it.schema })),
         body: isConfig ? configShape : media?.[1].schema,
         contentType: media?.[0] ?? "application/json",
-        successes: answersOf(successes),
-        errors: answersOf(errors)
+        successes: responsesOf(successes),
+        errors: responsesOf(errors)
       })
     }
   })

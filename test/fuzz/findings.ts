@@ -1,11 +1,11 @@
-/** What a storm finds: everything that must not be, each kind of it once, with how often and an example. */
+/** Findings of a fuzz run, grouped by kind, each with its count and one example. */
 
 const exampleMax = 4000
 
 export class Findings {
   readonly #found = new Map<string, { times: number; readonly example: string }>()
 
-  /** `what` is the same for all that have one cause; `example` shows one of them whole. */
+  /** Findings with the same `what` are grouped; `example` shows the first one in full. */
   add(what: string, example: string): void {
     const known = this.#found.get(what)
     if (known === undefined)

@@ -1,15 +1,15 @@
-/** A storm of frames over many sockets, of players that meet in the same rooms and channels. */
+/** Sends random frames over many sockets, of players that share rooms and channels. */
 import { Effect } from "effect"
 import { guest, type TestTarget } from "#testing/players"
 import { Chance } from "../simulation/random.ts"
 import type { Findings } from "./findings.ts"
-import { Session } from "./session.ts"
+import { FuzzSocket } from "./fuzz-socket.ts"
 import { Suggestions } from "./suggestions.ts"
-import { knock, misspeak } from "./wires.ts"
+import { sendInvalidHandshake, sendInvalidBytes } from "./raw-sockets.ts"
 
 const sockets = 32
 const players = 64
-/** An access token lives for 15 minutes. */
+/** New players after this: an access token expires after 15 minutes. */
 const tokenMillis = 8 * 60_000
 
 export class FrameFuzzer {
@@ -33,20 +33,20 @@ export class FrameFuzzer {
     return { frames: this.#frames, sessions: this.#sessions }
   }
 
-  /** Says so many frames more. */
+  /** Sends this many more frames. */
   async send(frames: number): Promise<void> {
     const end = this.#frames + frames
     await Promise.all(
       Array.from({ length: sockets }, async () => {
         while (this.#frames < end) {
-          const said = await this.#one()
-          this.#frames += said
+          const sent = await this.#runSocket()
+          this.#frames += sent
         }
       })
     )
   }
 
-  async #one(): Promise<number> {
+  async #runSocket(): Promise<number> {
     const tokens = await this.#freshTokens()
     this.#sessions += 1
     const chance = new Chance(this.#chance.integer(0, 2 ** 31), this.#sessions)
@@ -54,19 +54,20 @@ export class FrameFuzzer {
     const { publishableKey, url } = this.#target
     const token = chance.pick(tokens)
     const die = chance.fraction()
-    if (die < 0.02) return knock(url, chance, findings)
-    if (die < 0.2) return misspeak(url, { t: "auth", key: publishableKey, token }, chance, findings)
-    const session = new Session({
+    if (die < 0.02) return sendInvalidHandshake(url, chance, findings)
+    if (die < 0.2)
+      return sendInvalidBytes(url, { t: "auth", key: publishableKey, token }, chance, findings)
+    const session = new FuzzSocket({
       socketUrl: `${url.replace("http", "ws")}/v1/realtime`,
       publishableKey,
       chance,
       suggestions: this.#suggestions,
       findings
     })
-    return session.play(die < 0.24 ? undefined : token, chance.integer(1, 200))
+    return session.run(die < 0.24 ? undefined : token, chance.integer(1, 200))
   }
 
-  /** Of players that are the same for a while. */
+  /** Tokens of the current players. */
   #freshTokens(): Promise<ReadonlyArray<string>> {
     if (performance.now() - this.#tokensAt > tokenMillis) {
       this.#tokensAt = performance.now()

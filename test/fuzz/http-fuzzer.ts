@@ -1,21 +1,21 @@
 /**
- * A storm of requests: each endpoint in turn, by lanes that wait for each answer. A lane has a tenant
- * of its own, takes a new one when that is spent, and judges every answer by the definitions.
+ * Sends random requests to each endpoint in turn. Every concurrent worker has its own tenant and checks
+ * each response against the API definition.
  */
 import { Agent, type IncomingMessage, request } from "node:http"
 import { Effect } from "effect"
 import { paths } from "#rpc/paths"
 import { routeOf } from "#server/http/routes"
 import { Chance } from "../simulation/random.ts"
-import { type Ask, askOf, isEnding, type Kind } from "./asks.ts"
-import { endpointOf, endpoints, mayFail } from "./endpoints.ts"
+import { type FuzzRequest, randomRequest, isDestructive, type Kind } from "./random-requests.ts"
+import { endpointOf, endpoints, isDocumentedError } from "./endpoints.ts"
 import type { Findings } from "./findings.ts"
 import { type Headers, makeTenant, signUp, type Tenant } from "./tenant.ts"
 
-const lanes = 8
-/** Requests before a lane takes a new tenant. */
+const concurrency = 8
+/** Requests before a worker makes a new tenant. */
 const tenantLife = 1000
-const patienceMillis = 15_000
+const timeoutMillis = 15_000
 
 interface Answer {
   readonly status: number
@@ -23,8 +23,8 @@ interface Answer {
   readonly body: string
 }
 
-/** Words of the service's insides, which are nobody's business. */
-const insides = new RegExp(
+/** Internals that no response may contain: stack traces and SQL. */
+const internals = new RegExp(
   [
     "node_modules|node:internal|\\bat .+\\.[jt]s:\\d",
     'SqlError|PostgresError|syntax error at|relation "|violates ',
@@ -40,14 +40,14 @@ const parse = (text: string): unknown => {
   }
 }
 
-/** What is wrong with an answer; undefined when nothing is. */
-const faultOf = (ask: Ask, { body, headers, status }: Answer): string | undefined => {
+/** Why a response is invalid; undefined when it is valid. */
+const faultOf = (ask: FuzzRequest, { body, headers, status }: Answer): string | undefined => {
   const route = routeOf(ask.method, ask.path)
   const endpoint = endpointOf(ask.method, route)
   const name = endpoint === undefined ? "no endpoint" : `${endpoint.method} ${endpoint.path}`
   const type = headers["content-type"] ?? ""
-  if (route !== paths.docs && insides.test(body) && !insides.test(String(ask.body) + ask.path))
-    return `${name} tells of its insides`
+  if (route !== paths.docs && internals.test(body) && !internals.test(String(ask.body) + ask.path))
+    return `${name} leaks internals`
   if (status < 400) {
     if (endpoint === undefined || status === 304) return undefined
     const known = endpoint.successes.get(status)
@@ -55,15 +55,15 @@ const faultOf = (ask: Ask, { body, headers, status }: Answer): string | undefine
     if (status >= 300 || ask.method === "HEAD" || ask.method === "OPTIONS") return undefined
     return known?.(parse(body)) === true
       ? undefined
-      : `${name} answers ${status} otherwise than it says`
+      : `${name} answers ${status} with an undocumented body`
   }
   if (ask.method === "HEAD") return status < 500 ? undefined : `${name} answers ${status}`
-  // A sign-in that comes back to nothing is told to people.
+  // A failed sign-in replies with a page.
   if (status === 400 && type.startsWith("text/html") && route?.endsWith("/callback") === true) {
     return undefined
   }
   if (!type.startsWith("application/json")) return `${name} answers ${status} as "${type}"`
-  const sound = mayFail(endpoint, status, parse(body))
+  const sound = isDocumentedError(endpoint, status, parse(body))
   if (status >= 500 && !(status === 503 && sound && body.includes('"mail_unavailable"'))) {
     return `${name} answers ${status}`
   }
@@ -74,10 +74,10 @@ export interface HttpFigures {
   readonly requests: number
   readonly kinds: Readonly<Record<Kind, number>>
   readonly statuses: ReadonlyMap<number, number>
-  /** The endpoint with the fewest requests that were not valid, and their number. */
+  /** The endpoint with the fewest invalid requests, and their number. */
   readonly leastBad: readonly [name: string, requests: number]
   readonly tenants: number
-  /** The slowest answer. */
+  /** The slowest response. */
   readonly worstMillis: number
 }
 
@@ -85,17 +85,17 @@ export class HttpFuzzer {
   readonly #url: string
   readonly #seed: number
   readonly #findings: Findings
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: lanes })
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: concurrency })
   readonly #kinds = { valid: 0, nearly: 0, hostile: 0 }
   readonly #statuses = new Map<number, number>()
   readonly #bad = new Map<string, number>(
     endpoints.map(({ method, path }) => [`${method} ${path}`, 0])
   )
-  /** A developer who is a member of no tenant. */
+  /** A developer without a project. */
   #stranger: Promise<Headers> | undefined
   #tenants = 0
   #worstMillis = 0
-  #turn = 0
+  #round = 0
 
   constructor(url: string, seed: number, findings: Findings) {
     this.#url = url
@@ -103,11 +103,11 @@ export class HttpFuzzer {
     this.#findings = findings
   }
 
-  /** Sends so many requests more. */
+  /** Sends this many more requests. */
   async send(requests: number): Promise<void> {
-    this.#turn += 1
-    const each = Math.ceil(requests / lanes)
-    await Promise.all(Array.from({ length: lanes }, (_, i) => this.#lane(i, each)))
+    this.#round += 1
+    const each = Math.ceil(requests / concurrency)
+    await Promise.all(Array.from({ length: concurrency }, (_, i) => this.#worker(i, each)))
   }
 
   get figures(): HttpFigures {
@@ -127,9 +127,9 @@ export class HttpFuzzer {
     this.#agent.destroy()
   }
 
-  async #lane(index: number, requests: number): Promise<void> {
-    const chance = new Chance(this.#seed, this.#turn * lanes + index)
-    const start = Math.floor((endpoints.length / lanes) * index)
+  async #worker(index: number, requests: number): Promise<void> {
+    const chance = new Chance(this.#seed, this.#round * concurrency + index)
+    const start = Math.floor((endpoints.length / concurrency) * index)
     let tenant: Tenant | undefined
     let life = 0
     for (let i = 0; i < requests; i++) {
@@ -140,14 +140,14 @@ export class HttpFuzzer {
       life += 1
       const endpoint = endpoints[(start + i) % endpoints.length]
       if (endpoint === undefined) continue
-      const ask = askOf(chance, endpoint, tenant)
+      const ask = randomRequest(chance, endpoint, tenant)
       const answer = await this.#send(ask)
       if (answer === undefined) continue
       this.#judge(ask, answer)
       if (answer.status >= 300) continue
       tenant.suggestions.learnFrom(parse(answer.body))
       const reached = endpointOf(ask.method, routeOf(ask.method, ask.path))
-      if (reached !== undefined && isEnding(reached)) tenant = undefined
+      if (reached !== undefined && isDestructive(reached)) tenant = undefined
       else if (reached?.path.endsWith("/config") === true && ask.method === "PUT") {
         await Effect.runPromise(tenant.configured)
       }
@@ -161,30 +161,33 @@ export class HttpFuzzer {
     return Effect.runPromise(makeTenant(this.#url, await this.#stranger, chance, name))
   }
 
-  #judge(ask: Ask, answer: Answer): void {
+  #judge(ask: FuzzRequest, answer: Answer): void {
     const name = `${ask.endpoint.method} ${ask.endpoint.path}`
     this.#kinds[ask.kind] += 1
     if (ask.kind !== "valid") this.#bad.set(name, (this.#bad.get(name) ?? 0) + 1)
     this.#statuses.set(answer.status, (this.#statuses.get(answer.status) ?? 0) + 1)
     const fault = faultOf(ask, answer)
-    if (fault !== undefined) this.#findings.add(fault, shown(ask, answer))
+    if (fault !== undefined) this.#findings.add(fault, describeExchange(ask, answer))
   }
 
-  /** Nothing when there is no answer, which is a finding. */
-  async #send(ask: Ask): Promise<Answer | undefined> {
+  /** Returns undefined without a response, which is a finding. */
+  async #send(ask: FuzzRequest): Promise<Answer | undefined> {
     const begun = performance.now()
     try {
       const answer = await send(this.#url, this.#agent, ask)
       this.#worstMillis = Math.max(this.#worstMillis, performance.now() - begun)
       return answer
     } catch (error) {
-      this.#findings.add(`no answer: ${String(error)}`, shown(ask))
+      this.#findings.add(`no answer: ${String(error)}`, describeExchange(ask))
       return undefined
     }
   }
 }
 
-const shown = ({ body, caller, headers, method, path }: Ask, answer?: Answer): string =>
+const describeExchange = (
+  { body, caller, headers, method, path }: FuzzRequest,
+  answer?: Answer
+): string =>
   JSON.stringify({
     asked: {
       method,
@@ -196,7 +199,11 @@ const shown = ({ body, caller, headers, method, path }: Ask, answer?: Answer): s
     answered: answer && { status: answer.status, body: answer.body.slice(0, 700) }
   })
 
-const send = (url: string, agent: Agent, { body, headers, method, path }: Ask): Promise<Answer> =>
+const send = (
+  url: string,
+  agent: Agent,
+  { body, headers, method, path }: FuzzRequest
+): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url)
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
@@ -210,7 +217,7 @@ const send = (url: string, agent: Agent, { body, headers, method, path }: Ask): 
         resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: text })
       })
     })
-    asked.setTimeout(patienceMillis, () => asked.destroy(new Error("too late")))
+    asked.setTimeout(timeoutMillis, () => asked.destroy(new Error("no response in time")))
     asked.on("error", reject)
     asked.end(body)
   })

@@ -1,7 +1,7 @@
-/** JSON as somebody may write it: members that come twice, and literals that are none. */
+/** JSON values that `JSON.stringify` cannot produce: duplicate members and invalid literals. */
 
-/** Text that stands in the JSON as it is. */
-export class Literal {
+/** Text that is copied into the JSON unchanged. */
+export class RawJson {
   readonly text: string
 
   constructor(text: string) {
@@ -9,28 +9,30 @@ export class Literal {
   }
 }
 
-/** An object by its members, in their order; a name may come more than once. */
-export class Members {
+/** An object as a list of members; names may repeat. */
+export class JsonObject {
   readonly entries: Array<[name: string, value: Json]> = []
 }
 
-export type Json = string | number | boolean | null | Literal | Members | ReadonlyArray<Json>
+export type Json = string | number | boolean | null | RawJson | JsonObject | ReadonlyArray<Json>
 
 const isList = (json: Json): json is ReadonlyArray<Json> => Array.isArray(json)
 
-export const write = (json: Json): string => {
-  if (json instanceof Literal) return json.text
-  if (isList(json)) return `[${json.map(write).join(",")}]`
-  if (json instanceof Members) {
-    const members = json.entries.map(([name, value]) => `${JSON.stringify(name)}:${write(value)}`)
-    return `{${members.join(",")}}`
+export const stringify = (json: Json): string => {
+  if (json instanceof RawJson) return json.text
+  if (isList(json)) return `[${json.map(stringify).join(",")}]`
+  if (json instanceof JsonObject) {
+    const jsonObject = json.entries.map(
+      ([name, value]) => `${JSON.stringify(name)}:${stringify(value)}`
+    )
+    return `{${jsonObject.join(",")}}`
   }
   return JSON.stringify(json)
 }
 
-/** An object in the order of its members. */
-export const members = (record: Readonly<Record<string, Json>>): Members => {
-  const made = new Members()
+/** An object with the members of a record. */
+export const members = (record: Readonly<Record<string, Json>>): JsonObject => {
+  const made = new JsonObject()
   made.entries.push(...Object.entries(record))
   return made
 }

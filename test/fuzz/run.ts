@@ -19,7 +19,7 @@ export interface FuzzOptions {
   readonly seed: number
   readonly requests: number
   readonly frames: number
-  /** Rounds that share the requests and frames; memory is compared between the last two. */
+  /** The first round is a warm-up with a quarter of the input; memory is compared between the last two. */
   readonly rounds: number
   /** Rooms, channels and sessions that may linger when memory is measured, of each. */
   readonly lingeringMax: number
@@ -27,6 +27,8 @@ export interface FuzzOptions {
   readonly growthMaxBytes: number
   readonly say: (line: string) => unknown
 }
+
+const warmUpShare = 0.25
 
 /** Counts that must return to zero at once. */
 const transient = ["svc_sockets", "svc_room_members", "svc_queue_tickets"]
@@ -119,8 +121,9 @@ export const fuzz = Effect.fnUntraced(
     // ended. Otherwise it depends on speed: a fast machine ends a round with hundreds of them.
     for (let round = 1; round <= rounds; round++) {
       const startedAt = performance.now()
-      yield* Effect.promise(() => frameFuzzer.send(frames / rounds))
-      yield* Effect.promise(() => httpFuzzer.send(requests / rounds))
+      const share = round === 1 ? warmUpShare : (1 - warmUpShare) / (rounds - 1)
+      yield* Effect.promise(() => frameFuzzer.send(frames * share))
+      yield* Effect.promise(() => httpFuzzer.send(requests * share))
       const seconds = Math.round((performance.now() - startedAt) / 1000)
       yield* untilGone(url, transient, 0, findings)
       yield* untilGone(url, lingering, lingeringMax, findings)

@@ -1,13 +1,10 @@
-/**
- * What members and parameters may well be called: texts known beforehand, and those that answers
- * have told.
- */
+/** Plausible values for members and parameters by name: a fixed list, and ids and tokens from responses. */
 import type { Chance } from "../simulation/random.ts"
 
 const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
-/** By the name of the member or parameter. */
-const beforehand: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** Fixed values by the name of the member or parameter. */
+const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "name in": ["score", "wins"],
   action: ["config.push", "player.ban"],
   accent: ["#ffcc33"],
@@ -54,7 +51,7 @@ const beforehand: Readonly<Record<string, ReadonlyArray<string>>> = {
   via: ["game"]
 }
 
-/** What ids are of, by how they begin. */
+/** Member names by the prefix of an id. */
 const idNames: Readonly<Record<string, string>> = {
   apl: "appealId",
   key: "keyId",
@@ -64,8 +61,8 @@ const idNames: Readonly<Record<string, string>> = {
   snc: "sanctionId"
 }
 
-/** Members of answers that can be sent again, and as what. */
-const useful: Readonly<Record<string, string>> = {
+/** Members of responses that later requests can send, and under which name. */
+const reusable: Readonly<Record<string, string>> = {
   accessToken: "token",
   code: "code",
   nextBefore: "before",
@@ -75,11 +72,11 @@ const useful: Readonly<Record<string, string>> = {
   name: "name"
 }
 
-const remembered = 24
+const perNameMax = 24
 
 const nameOf = (member: string, text: string): string | undefined => {
   const [, prefix] = /^([a-z]{2,3})_[0-9A-HJKMNP-TV-Z]{26}$/.exec(text) ?? []
-  return prefix === undefined ? useful[member] : idNames[prefix]
+  return prefix === undefined ? reusable[member] : idNames[prefix]
 }
 
 export class Suggestions {
@@ -88,18 +85,18 @@ export class Suggestions {
 
   constructor(chance: Chance) {
     this.#chance = chance
-    for (const [name, texts] of Object.entries(beforehand)) this.#known.set(name, [...texts])
+    for (const [name, texts] of Object.entries(known)) this.#known.set(name, [...texts])
   }
 
-  /** One more text of this name; the oldest beyond those at hand are forgotten. */
+  /** Adds a value for a name; a random one is dropped beyond the limit. */
   learn(name: string, text: string): void {
     const known = this.#known.get(name) ?? []
     known.push(text)
-    if (known.length > remembered) known.splice(this.#chance.integer(0, remembered - 1), 1)
+    if (known.length > perNameMax) known.splice(this.#chance.integer(0, perNameMax - 1), 1)
     this.#known.set(name, known)
   }
 
-  /** Learns the ids, tokens and codes of an answer. */
+  /** Adds the ids, tokens and codes of a response. */
   learnFrom(body: unknown, member = ""): void {
     if (typeof body === "string") {
       const name = nameOf(member, body)

@@ -13,7 +13,7 @@ export type Headers = Readonly<Record<string, string>>
 
 const password = "correct horse battery"
 
-/** Every feature on, and modes that start at once and forget at once. */
+/** Every feature on, and modes whose matches start and whose seats end within a second. */
 export const everything = {
   version: 1,
   features: Object.fromEntries(Object.keys(featureTable).map((name) => [name, true])),
@@ -31,15 +31,15 @@ export const everything = {
   integrity: { stats: { maxSubmitsPerMinute: 600, rules: [{ stat: "score", max: 1e6 }] } }
 }
 
-/** Everybody who calls, by what they are in the matrix of rpc/authorization.md, and some who cheat. */
+/** Headers by caller: one for each access level, and some with forged or foreign credentials. */
 export type Callers = Readonly<Record<string, Headers>>
 
 export interface Tenant {
   readonly callers: Callers
   readonly suggestions: Suggestions
-  /** A publishable key, for links. */
+  /** For links that carry the key in their query. */
   readonly publishableKey: string
-  /** Turns everything on again. */
+  /** Restores the config document. */
   readonly configured: Effect.Effect<unknown>
 }
 
@@ -48,9 +48,9 @@ const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` }
 const done = (answer: Answer): Effect.Effect<unknown> =>
   answer.status < 300
     ? Effect.succeed(answer.body)
-    : Effect.die(new Error(`A tenant could not be made: ${JSON.stringify(answer)}`))
+    : Effect.die(new Error(`Failed to create a tenant: ${JSON.stringify(answer)}`))
 
-/** A request that has to be granted. */
+/** A request that must succeed. */
 const ask = (url: string, headers: Headers, body?: unknown, method?: string) =>
   Effect.flatMap(
     request(url, {
@@ -61,13 +61,13 @@ const ask = (url: string, headers: Headers, body?: unknown, method?: string) =>
     done
   )
 
-/** A new developer; `email` is nobody else's. */
+/** Signs up a developer; `email` must be unused. */
 export const signUp = Effect.fnUntraced(function* (url: string, email: string) {
   const body = yield* ask(`${url}/v1/developers/signup`, {}, { email, password })
   return bearer(text(body, "token"))
 })
 
-/** A project of a developer, with everything on in its development environment, and a channel open to all. */
+/** Creates a project with every feature on in development, and a channel open to all. */
 export const makeProject = Effect.fnUntraced(function* (url: string, developer: Headers) {
   const created = yield* ask(`${url}/v1/projects`, developer, { name: "Fuzzed" })
   const target = (env: "development" | "production"): TestTarget => ({
@@ -86,7 +86,7 @@ export const makeProject = Effect.fnUntraced(function* (url: string, developer: 
   }
 })
 
-/** A key that works no more. */
+/** Creates and revokes a secret key. */
 const makeRevoked = Effect.fnUntraced(function* (url: string, developer: Headers, project: string) {
   const made = yield* ask(
     `${url}/v1/projects/${project}/environments/development/keys`,
@@ -98,7 +98,7 @@ const makeRevoked = Effect.fnUntraced(function* (url: string, developer: Headers
   return { "x-svc-key": text(made, "plain") }
 })
 
-/** One tenant more; `name` is nobody else's. */
+/** Creates a tenant; `name` must be unused. */
 export const makeTenant = Effect.fnUntraced(function* (
   url: string,
   otherDeveloper: Headers,

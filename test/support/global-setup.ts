@@ -1,4 +1,4 @@
-/** Starts the Postgres that all test files share, each in a database of its own. */
+/** Starts one Postgres for all test files. Each file gets its own database. */
 import { createRequire } from "node:module"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import type { TestProject } from "vitest/node"

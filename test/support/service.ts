@@ -3,10 +3,10 @@ import { Layer, Redacted } from "effect"
 import { inject } from "vitest"
 import { TestApp, TestDatabase } from "#testing/app"
 
-/** A database of the test file's own. */
+/** An empty database for the test file. */
 export const DatabaseLive = Layer.suspend(() =>
   TestDatabase.layerOn(Redacted.make(inject("postgres")))
 )
 
-/** The service on a database of its own. */
+/** The service on its own database. */
 export const AppLive = TestApp.layerWith().pipe(Layer.provide(DatabaseLive))

@@ -1,9 +1,9 @@
-/** What nobody means well who sends it: texts, numbers and values that have broken other services. */
+/** Texts, numbers and values that have broken other services. */
 import type { Chance } from "../simulation/random.ts"
-import { type Json, Literal, members } from "./json.ts"
+import { type Json, RawJson, members } from "./json.ts"
 
-/** Texts that some parser, database, log or page takes for something else. */
-export const texts: ReadonlyArray<string> = [
+/** Texts that a parser, database, log or page may misread. */
+export const hostileTexts: ReadonlyArray<string> = [
   "",
   " ",
   "\u0000",
@@ -62,8 +62,8 @@ export const texts: ReadonlyArray<string> = [
   "x".repeat(5000)
 ]
 
-/** Literals that are JSON and mean trouble, and some that are none. */
-const literals = [
+/** Valid JSON that parsers disagree about. */
+const hostileLiterals = [
   "-0",
   "1e400",
   "-1e400",
@@ -88,7 +88,7 @@ const literals = [
   '"\\/\\b\\f\\n\\r\\t"'
 ] as const
 
-const notJson = [
+const invalidLiterals = [
   "NaN",
   "Infinity",
   "undefined",
@@ -101,27 +101,27 @@ const notJson = [
   "/**/1"
 ]
 
-const simple: ReadonlyArray<Json> = [null, true, false, 0, -1, 1.5, "", "x", [], members({})]
+const simpleValues: ReadonlyArray<Json> = [null, true, false, 0, -1, 1.5, "", "x", [], members({})]
 
-/** So deep that a careless reader runs out of stack. */
-export const deep = (chance: Chance, levels: number): string =>
+/** Nesting that overflows the stack of a recursive parser. */
+export const deeplyNested = (chance: Chance, levels: number): string =>
   chance.happens(0.5)
     ? `${"[".repeat(levels)}${"]".repeat(levels)}`
     : `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
 
-/** A text of the list, and now and then one that no list has. */
-export const text = (chance: Chance): string =>
+/** A hostile text of the list or, one time in ten, random characters. */
+export const hostileText = (chance: Chance): string =>
   chance.happens(0.1)
     ? Buffer.from(chance.bytes(chance.integer(1, 40))).toString("utf16le")
-    : (chance.pick(texts) ?? "")
+    : (chance.pick(hostileTexts) ?? "")
 
-/** A value that nobody expects where it stands. */
-export const value = (chance: Chance): Json => {
+/** A random value of an unexpected type. */
+export const hostileValue = (chance: Chance): Json => {
   const die = chance.fraction()
-  if (die < 0.35) return chance.pick(simple) ?? null
-  if (die < 0.65) return text(chance)
-  if (die < 0.9) return new Literal(chance.pick(literals) ?? "0")
-  if (die < 0.94) return new Literal(chance.pick(notJson) ?? "0")
-  if (die < 0.97) return new Literal(deep(chance, chance.integer(30, 200)))
+  if (die < 0.35) return chance.pick(simpleValues) ?? null
+  if (die < 0.65) return hostileText(chance)
+  if (die < 0.9) return new RawJson(chance.pick(hostileLiterals) ?? "0")
+  if (die < 0.94) return new RawJson(chance.pick(invalidLiterals) ?? "0")
+  if (die < 0.97) return new RawJson(deeplyNested(chance, chance.integer(30, 200)))
   return Array.from({ length: chance.integer(2, 2000) }, () => 0)
 }

@@ -1,22 +1,19 @@
-/**
- * Values from JSON Schemas, as the OpenAPI document and the frames have them: valid ones, and ones
- * with a single thing wrong.
- */
+/** Random values of a JSON Schema: valid, or with one invalid part. */
 import { Schema } from "effect"
 import type { Chance } from "../simulation/random.ts"
-import { value } from "./hostile.ts"
-import { type Json, Literal, Members } from "./json.ts"
+import { hostileValue } from "./hostile-values.ts"
+import { type Json, RawJson, JsonObject } from "./json.ts"
 
-/** The part of JSON Schema that the definitions come out as. */
-export interface Shape {
+/** The part of JSON Schema that the API and frame definitions use. */
+export interface JsonSchema {
   readonly type?: string
   readonly enum?: ReadonlyArray<string | number | boolean | null>
-  readonly anyOf?: ReadonlyArray<Shape>
-  readonly properties?: Readonly<Record<string, Shape>>
+  readonly anyOf?: ReadonlyArray<JsonSchema>
+  readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: ReadonlyArray<string>
-  readonly patternProperties?: Readonly<Record<string, Shape>>
-  readonly additionalProperties?: boolean | Shape
-  readonly items?: Shape
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly items?: JsonSchema
   readonly minLength?: number
   readonly maxLength?: number
   readonly minimum?: number
@@ -25,19 +22,19 @@ export interface Shape {
   readonly maxProperties?: number
 }
 
-const Inner = Schema.suspend((): Schema.Codec<Shape> => Shape)
+const NestedSchema = Schema.suspend((): Schema.Codec<JsonSchema> => JsonSchema)
 
-export const Shape: Schema.Codec<Shape> = Schema.Struct({
+export const JsonSchema: Schema.Codec<JsonSchema> = Schema.Struct({
   type: Schema.optionalKey(Schema.String),
   enum: Schema.optionalKey(
     Schema.Array(Schema.Union([Schema.String, Schema.Finite, Schema.Boolean, Schema.Null]))
   ),
-  anyOf: Schema.optionalKey(Schema.Array(Inner)),
-  properties: Schema.optionalKey(Schema.Record(Schema.String, Inner)),
+  anyOf: Schema.optionalKey(Schema.Array(NestedSchema)),
+  properties: Schema.optionalKey(Schema.Record(Schema.String, NestedSchema)),
   required: Schema.optionalKey(Schema.Array(Schema.String)),
-  patternProperties: Schema.optionalKey(Schema.Record(Schema.String, Inner)),
-  additionalProperties: Schema.optionalKey(Schema.Union([Schema.Boolean, Inner])),
-  items: Schema.optionalKey(Inner),
+  patternProperties: Schema.optionalKey(Schema.Record(Schema.String, NestedSchema)),
+  additionalProperties: Schema.optionalKey(Schema.Union([Schema.Boolean, NestedSchema])),
+  items: Schema.optionalKey(NestedSchema),
   minLength: Schema.optionalKey(Schema.Finite),
   maxLength: Schema.optionalKey(Schema.Finite),
   minimum: Schema.optionalKey(Schema.Finite),
@@ -46,25 +43,25 @@ export const Shape: Schema.Codec<Shape> = Schema.Struct({
   maxProperties: Schema.optionalKey(Schema.Finite)
 })
 
-/** A text that a member of this name may well have: an id that exists, an email, a mode. */
+/** Suggests a plausible text for a member of this name: an existing id, an email, a mode. */
 export type Suggest = (name: string) => string | undefined
 
-/** A place in a value. */
+/** A position in a value. */
 interface Site {
-  readonly shape: Shape
+  readonly shape: JsonSchema
   readonly name: string
   readonly put: (json: Json) => void
-  /** The object that it is a member of. */
-  readonly within?: Members
+  /** The object that holds it. */
+  readonly within?: JsonObject
 }
 
-/** A member of an object that the definitions leave open. */
-const nullOrAny: Shape = { anyOf: [{ type: "null" }, {}, {}] }
+/** The schema of a member that the definitions leave open. */
+const nullOrAny: JsonSchema = { anyOf: [{ type: "null" }, {}, {}] }
 
 const words = ["a", "Ada", "slot-1", "duel", "score", "hello", "x1"] as const
 
-/** Grows one value, and remembers where something could be wrong with it. */
-class Growth {
+/** Generates one value and records its positions, so that one of them can be corrupted. */
+class Generator {
   readonly sites: Array<Site> = []
   readonly #chance: Chance
   readonly #suggest: Suggest
@@ -105,7 +102,7 @@ class Growth {
     return found.padEnd(minLength, "x").slice(0, maxLength)
   }
 
-  #number({ maximum = 1e6, minimum = -1000, type }: Shape): number {
+  #number({ maximum = 1e6, minimum = -1000, type }: JsonSchema): number {
     const die = this.#chance.fraction()
     if (die < 0.1) return minimum
     if (die < 0.2) return maximum
@@ -125,7 +122,7 @@ class Growth {
   }
 
   #object({ put, shape }: Site, depth: number): void {
-    const made = new Members()
+    const made = new JsonObject()
     put(made)
     const { additionalProperties, patternProperties, properties = {}, required = [] } = shape
     const others = Object.values(patternProperties ?? {})
@@ -147,57 +144,62 @@ class Growth {
     }
   }
 
-  #member(within: Members, name: string, shape: Shape, depth: number): void {
+  #member(within: JsonObject, name: string, shape: JsonSchema, depth: number): void {
     const entry: [string, Json] = [name, null]
     within.entries.push(entry)
     this.grow({ name, shape, within, put: (json) => void (entry[1] = json) }, depth + 1)
   }
 
-  /** Where the definitions leave it to the caller. */
+  /** A value for a position without a schema. */
   #anything(depth: number): Json {
     const die = this.#chance.fraction()
     if (depth > 4 || die < 0.5) return this.#chance.pick(words) ?? ""
     if (die < 0.7) return this.#chance.integer(-5, 5)
     if (die < 0.85) return [this.#anything(depth + 1), null]
-    const made = new Members()
+    const made = new JsonObject()
     made.entries.push(["x", this.#anything(depth + 1)], ["y", true])
     return made
   }
 }
 
-/** One step past what the shape allows. */
-const beyond = (shape: Shape): Json | undefined => {
+/** A value one step beyond a bound of the schema. */
+const outOfBounds = (shape: JsonSchema): Json | undefined => {
   if (shape.maxLength !== undefined) return "x".repeat(shape.maxLength + 1)
   if (shape.maximum !== undefined) return shape.maximum + 1
   if (shape.minimum !== undefined) return shape.minimum - 1
   if (shape.maxItems !== undefined) return Array.from({ length: shape.maxItems + 1 }, () => "x")
   if (shape.maxProperties === undefined) return undefined
-  const made = new Members()
+  const made = new JsonObject()
   for (let i = 0; i <= shape.maxProperties; i++) made.entries.push([`k${i}`, 1])
   return made
 }
 
-/** Spoils one place. */
-const spoil = (chance: Chance, { name, put, shape, within }: Site): void => {
+/** Makes one position invalid. */
+const corrupt = (chance: Chance, { name, put, shape, within }: Site): void => {
   const die = chance.fraction()
   if (within !== undefined && die < 0.3) {
     const index = within.entries.findIndex(([own]) => own === name)
     if (die < 0.12) within.entries.splice(index, 1)
-    else if (die < 0.18) within.entries.push([name, value(chance)])
-    else if (die < 0.24) within.entries.push(["extra", value(chance)])
-    else within.entries.push(["__proto__", new Literal('{"isAdmin":true}')])
+    else if (die < 0.18) within.entries.push([name, hostileValue(chance)])
+    else if (die < 0.24) within.entries.push(["extra", hostileValue(chance)])
+    else within.entries.push(["__proto__", new RawJson('{"isAdmin":true}')])
     return
   }
-  if (die < 0.5) return put(beyond(shape) ?? value(chance))
-  put(value(chance))
+  if (die < 0.5) return put(outOfBounds(shape) ?? hostileValue(chance))
+  put(hostileValue(chance))
 }
 
-/** A value of the shape; with `wrong`, one in which a place is spoiled. */
-export const grown = (chance: Chance, shape: Shape, suggest: Suggest, wrong: boolean): Json => {
+/** A random value of the schema; with `wrong`, one position is invalid. */
+export const generateValue = (
+  chance: Chance,
+  shape: JsonSchema,
+  suggest: Suggest,
+  wrong: boolean
+): Json => {
   let root: Json = null
-  const growth = new Growth(chance, suggest)
+  const growth = new Generator(chance, suggest)
   growth.grow({ name: "", shape, put: (json) => void (root = json) })
   const site = wrong ? chance.pick(growth.sites) : undefined
-  if (site !== undefined) spoil(chance, site)
+  if (site !== undefined) corrupt(chance, site)
   return root
 }

@@ -1,6 +1,6 @@
 /**
- * Three runners as child processes on one Postgres, a balancer before them, and a fault proxy on every
- * wire: from each runner to each other, and from each runner to Postgres.
+ * The cluster under test: runner processes on one Postgres behind a balancer. A fault proxy carries each
+ * connection between two runners and from a runner to Postgres.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -17,7 +17,7 @@ import { FaultProxy } from "./fault-proxy.ts"
 
 const redirect = fileURLToPath(new URL("./redirect.ts", import.meta.url))
 
-/** A Postgres that can be ended, gently or not, and started again. */
+/** A Postgres that can be stopped, killed and restarted. */
 export class Postgres {
   url: URL
   readonly #dataDir: string
@@ -45,7 +45,7 @@ export class Postgres {
       const url = new URL(
         Redacted.value(yield* Scope.provide(embeddedPostgres({ dataDir }), scope))
       )
-      // By this name the embedded Postgres knows who has to leave before it stops.
+      // The embedded Postgres waits on stop for connections with this name.
       url.searchParams.delete("application_name")
       return { scope, url }
     }).pipe(Effect.provide(NodeServices.layer))
@@ -69,13 +69,13 @@ export class Postgres {
   })
 }
 
-/** A place for a runner: its port, and the wires that begin there. */
-export interface Place {
+/** A slot for a runner: its port, and the proxies of its outgoing connections. */
+export interface RunnerSlot {
   readonly index: number
   readonly runnerPort: number
   /** To Postgres. */
   readonly database: FaultProxy
-  /** To the other places, by their numbers. */
+  /** To the other slots, by index. */
   readonly wires: ReadonlyMap<number, FaultProxy>
   runner: Runner
 }
@@ -94,11 +94,11 @@ const Keys = Schema.fromJsonString(
 
 const portOf = (url: string): number => Number(new URL(url).port)
 
-export class World {
+export class ChaosHarness {
   readonly postgres: Postgres
   readonly balancer: Balancer
-  readonly places: Array<Place> = []
-  /** What each runner has printed, those that are gone too. */
+  readonly places: Array<RunnerSlot> = []
+  /** The output of every runner, including those that exited. */
   readonly outputs: Array<() => string> = []
   /** The service as apps reach it. */
   target: TestTarget = { url: "", publishableKey: "", secretKey: "" }
@@ -117,7 +117,7 @@ export class World {
     this.#nodeOptions = ["--import", redirect, ...nodeOptions].join(" ")
   }
 
-  /** Starts `size` runners, and puts a config document in force. */
+  /** Starts `size` runners and applies a config document. */
   static readonly start = Effect.fnUntraced(function* (
     size: number,
     config: object,
@@ -131,9 +131,9 @@ export class World {
       Effect.promise(() => Balancer.open()),
       (opened) => Effect.sync(() => opened.close())
     )
-    const world = new World(yield* Postgres.start, balancer, dataDir, nodeOptions)
+    const world = new ChaosHarness(yield* Postgres.start, balancer, dataDir, nodeOptions)
     const ports = yield* Effect.all(Array.from({ length: size }, () => freePort))
-    // The first one migrates the database; the others come together.
+    // The first runner migrates the database; the others start together.
     const [first = 0, ...others] = ports.keys()
     world.places.push(yield* world.#furnish(first, ports))
     const furnished = yield* Effect.forEach(others, (index) => world.#furnish(index, ports), {
@@ -155,13 +155,13 @@ export class World {
       }
       const database = yield* open(portOf(this.postgres.url.href))
       const place = { index, runnerPort: ports[index] ?? 0, database, wires }
-      const furnished: Place = { ...place, runner: yield* this.#run(place) }
+      const furnished: RunnerSlot = { ...place, runner: yield* this.#run(place) }
       return furnished
     })
   }
 
-  /** Starts a runner at a place, and lets players in once it is ready. */
-  #run({ database, runnerPort, wires }: Omit<Place, "runner">) {
+  /** Starts a runner in a slot, and adds it to the balancer once it is ready. */
+  #run({ database, runnerPort, wires }: Omit<RunnerSlot, "runner">) {
     return Effect.gen({ self: this }, function* () {
       const url = new URL(this.postgres.url)
       url.port = String(database.port)
@@ -181,21 +181,21 @@ export class World {
     })
   }
 
-  /** The wires that lead to a place. */
-  #wiresTo(place: Place): ReadonlyArray<FaultProxy> {
+  /** The proxies that lead to a slot. */
+  #wiresTo(place: RunnerSlot): ReadonlyArray<FaultProxy> {
     return this.places.flatMap(({ wires }) => wires.get(place.index) ?? [])
   }
 
-  /** kill -9: from that moment nothing listens there. */
-  kill(place: Place): Effect.Effect<void> {
+  /** kill -9: from then on its port refuses connections. */
+  kill(place: RunnerSlot): Effect.Effect<void> {
     return Effect.suspend(() => {
       for (const wire of this.#wiresTo(place)) wire.refuse()
       return place.runner.kill
     })
   }
 
-  /** Another process takes the place of one that is gone. */
-  replace(place: Place): Effect.Effect<void, RunnerError, Scope.Scope> {
+  /** Starts a new process in the slot of one that exited. */
+  replace(place: RunnerSlot): Effect.Effect<void, RunnerError, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       this.balancer.remove(portOf(place.runner.url))
       for (const wire of this.#wiresTo(place)) yield* Effect.promise(() => wire.accept())
@@ -203,7 +203,7 @@ export class World {
     })
   }
 
-  /** One more runner, at a place of its own; what leads there and away are plain connections. */
+  /** Adds a runner in a new slot, with direct connections to the others. */
   readonly join = Effect.gen({ self: this }, function* () {
     const runnerPort = yield* freePort
     const database = yield* open(portOf(this.postgres.url.href))
@@ -212,8 +212,8 @@ export class World {
     this.places.push({ ...place, runner })
   })
 
-  /** SIGTERM, and waits for its end. Players are led elsewhere once it says that it is not ready. */
-  leave(place: Place): Effect.Effect<void> {
+  /** SIGTERM, and waits for the exit. The balancer avoids it once it reports not ready. */
+  leave(place: RunnerSlot): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       yield* place.runner.stop
       this.balancer.remove(portOf(place.runner.url))
@@ -221,18 +221,18 @@ export class World {
     })
   }
 
-  /** The wires between two places, that way and back. */
-  between(one: Place, other: Place): ReadonlyArray<FaultProxy> {
+  /** The proxies between two slots, in both directions. */
+  between(one: RunnerSlot, other: RunnerSlot): ReadonlyArray<FaultProxy> {
     return [one.wires.get(other.index) ?? [], other.wires.get(one.index) ?? []].flat()
   }
 
-  /** Postgres is back, perhaps at another port. */
+  /** Restarts Postgres, perhaps on another port. */
   readonly postgresAgain = Effect.gen({ self: this }, function* () {
     yield* this.postgres.startAgain
     for (const { database } of this.places) database.target = portOf(this.postgres.url.href)
   })
 
-  /** Rows of a statement, past every proxy. */
+  /** Runs a statement on a direct connection and returns its rows. */
   query(statement: string) {
     return Effect.gen({ self: this }, function* () {
       const session = yield* PgConnection.make({ url: Redacted.make(this.postgres.url.href) })

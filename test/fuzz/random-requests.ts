@@ -1,28 +1,28 @@
-/** Requests: as the definitions want them, with one thing wrong, or as no client would send them. */
+/** Random requests: valid, with one invalid part, or such as no client sends. */
 import type { Chance } from "../simulation/random.ts"
 import type { Endpoint } from "./endpoints.ts"
-import { deep, text } from "./hostile.ts"
-import { write } from "./json.ts"
-import { grown } from "./shapes.ts"
+import { deeplyNested, hostileText } from "./hostile-values.ts"
+import { stringify } from "./json.ts"
+import { generateValue } from "./schema-values.ts"
 import type { Headers, Tenant } from "./tenant.ts"
 
 export type Kind = "valid" | "nearly" | "hostile"
 
-/** A request as it will stand on the wire. */
-export interface Ask {
+/** A request as it is sent. */
+export interface FuzzRequest {
   readonly kind: Kind
-  /** The endpoint that it was made for; it may reach another, or none. */
+  /** The endpoint that it was generated for. A hostile path may reach another, or none. */
   readonly endpoint: Endpoint
   readonly caller: string
   readonly method: string
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string
   readonly headers: Headers
   readonly body: string | Buffer | undefined
 }
 
-/** Who may call, by the access of an endpoint. */
-const rightful: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** The callers that the access of an endpoint admits. */
+const entitledCallers: Readonly<Record<string, ReadonlyArray<string>>> = {
   anyone: ["nobody"],
   publishable: ["publishable"],
   link: ["nobody"],
@@ -34,29 +34,30 @@ const rightful: Readonly<Record<string, ReadonlyArray<string>>> = {
   member: ["developer"]
 }
 
-/** These end what all others of a tenant stand on, so they are seldom asked for by those who may. */
-const endings: ReadonlySet<string> = new Set([
+/** Endpoints that delete what other requests of the tenant need, so entitled callers use them rarely. */
+const destructive: ReadonlySet<string> = new Set([
   "DELETE /v1/projects/:projectId",
   "DELETE /v1/projects/:projectId/keys/:keyId",
   "POST /v1/developers/logout",
   "POST /v1/developers/me/password"
 ])
 
-export const isEnding = ({ method, path }: Endpoint): boolean => endings.has(`${method} ${path}`)
+export const isDestructive = ({ method, path }: Endpoint): boolean =>
+  destructive.has(`${method} ${path}`)
 
 const callerOf = (chance: Chance, endpoint: Endpoint, { callers }: Tenant): string => {
   const { access } = endpoint
-  const among = chance.happens(isEnding(endpoint) ? 0.05 : 0.85)
-    ? (rightful[access] ?? [])
+  const among = chance.happens(isDestructive(endpoint) ? 0.05 : 0.85)
+    ? (entitledCallers[access] ?? [])
     : Object.keys(callers)
   return chance.pick(among) ?? "nobody"
 }
 
-/** The place of a request where something is wrong. */
-type Wrong = "body" | "path" | "query" | "header" | undefined
+/** The part of a request that is invalid. */
+type InvalidPart = "body" | "path" | "query" | "header" | undefined
 
-const wrongOf = (chance: Chance, { body, parameters }: Endpoint): Wrong => {
-  const places: Array<Wrong> = body === undefined ? [] : ["body", "body", "body"]
+const invalidPartOf = (chance: Chance, { body, parameters }: Endpoint): InvalidPart => {
+  const places: Array<InvalidPart> = body === undefined ? [] : ["body", "body", "body"]
   for (const it of parameters) places.push(it.in)
   return chance.pick(places) ?? chance.pick(["query", "header"])
 }
@@ -66,7 +67,7 @@ const pathOf = (chance: Chance, endpoint: Endpoint, tenant: Tenant, wrong: boole
   const spoilt = wrong ? chance.pick(names) : undefined
   return endpoint.path.replace(/:([A-Za-z]+)/g, (found: string, name: string) => {
     const suggested = tenant.suggestions.suggest(name) ?? "x"
-    return encodeURIComponent((found === spoilt ? text(chance) : suggested).toWellFormed())
+    return encodeURIComponent((found === spoilt ? hostileText(chance) : suggested).toWellFormed())
   })
 }
 
@@ -80,12 +81,12 @@ const queryOf = (chance: Chance, endpoint: Endpoint, tenant: Tenant, wrong: bool
   if (endpoint.access === "link") pairs.push(["key", tenant.publishableKey])
   if (wrong) {
     const name = chance.pick(fields)?.name ?? "extra"
-    pairs.push([name, text(chance).toWellFormed()])
+    pairs.push([name, hostileText(chance).toWellFormed()])
   }
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`
 }
 
-/** What HTTP lets stand in a header. */
+/** Replaces characters that HTTP forbids in a header. */
 const headerText = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff]/g, "?")
 
 const wrongHeaders = [
@@ -111,7 +112,7 @@ const headersOf = (chance: Chance, endpoint: Endpoint, tenant: Tenant, wrong: bo
       own[name] = tenant.suggestions.suggest(name) ?? "once"
     }
   }
-  if (wrong) own[chance.pick(wrongHeaders) ?? "origin"] = headerText(text(chance))
+  if (wrong) own[chance.pick(wrongHeaders) ?? "origin"] = headerText(hostileText(chance))
   return own
 }
 
@@ -122,16 +123,23 @@ const bodyOf = (
   wrong: boolean
 ) => {
   if (body === undefined) return undefined
-  const json = write(grown(chance, body, suggestions.suggest, wrong))
+  const json = stringify(generateValue(chance, body, suggestions.suggest, wrong))
   if (contentType === "application/json") return json
-  const fields: unknown = JSON.parse(write(grown(chance, body, suggestions.suggest, false)))
+  const fields: unknown = JSON.parse(
+    stringify(generateValue(chance, body, suggestions.suggest, false))
+  )
   const pairs = Object.entries(Object(fields)).map(([name, value]) => [name, String(value)])
-  return String(new URLSearchParams([...pairs, ...(wrong ? [["state", text(chance)]] : [])]))
+  return String(new URLSearchParams([...pairs, ...(wrong ? [["state", hostileText(chance)]] : [])]))
 }
 
-/** A request for an endpoint; `wrong`: with one thing that is not as it should be. */
-const made = (chance: Chance, endpoint: Endpoint, tenant: Tenant, wrong: boolean): Ask => {
-  const where = wrong ? wrongOf(chance, endpoint) : undefined
+/** A request for an endpoint; with `wrong`, one of its parts is invalid. */
+const makeRequest = (
+  chance: Chance,
+  endpoint: Endpoint,
+  tenant: Tenant,
+  wrong: boolean
+): FuzzRequest => {
+  const where = wrong ? invalidPartOf(chance, endpoint) : undefined
   const caller = callerOf(chance, endpoint, tenant)
   const body = bodyOf(chance, endpoint, tenant, where === "body")
   return {
@@ -197,7 +205,7 @@ const queries = [
   "?key=pk_&key=sk_"
 ] as const
 
-const strangers = [
+const unroutedPaths = [
   "/",
   "//",
   "/v1",
@@ -221,30 +229,30 @@ const strangers = [
 
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "QUERY"]
 
-const hugeBytes = 1_600_000
+const oversizedBytes = 1_600_000
 const deepLevels = 10_000
 
-const fullBody = (ask: Ask): string =>
+const fullBody = (ask: FuzzRequest): string =>
   typeof ask.body === "string" && ask.body !== "" ? ask.body : '{"a":1}'
 
-const asJson = (ask: Ask, body: string | Buffer): Ask => ({
+const asJson = (ask: FuzzRequest, body: string | Buffer): FuzzRequest => ({
   ...ask,
   method: ask.method === "GET" ? "POST" : ask.method,
   headers: { "content-type": "application/json", ...ask.headers },
   body
 })
 
-const withHeader = (ask: Ask, name: string, value: string): Ask => ({
+const withHeader = (ask: FuzzRequest, name: string, value: string): FuzzRequest => ({
   ...ask,
   headers: { ...ask.headers, [name]: value }
 })
 
-/** Each makes of a request one that nobody means well with. */
-const attacks: ReadonlyArray<(chance: Chance, ask: Ask) => Ask> = [
-  (chance, ask) => asJson(ask, deep(chance, deepLevels)),
-  (chance, ask) => asJson(ask, `{"data":${deep(chance, deepLevels)}}`),
+/** Each turns a request into a hostile one. */
+const attacks: ReadonlyArray<(chance: Chance, ask: FuzzRequest) => FuzzRequest> = [
+  (chance, ask) => asJson(ask, deeplyNested(chance, deepLevels)),
+  (chance, ask) => asJson(ask, `{"data":${deeplyNested(chance, deepLevels)}}`),
   (chance, ask) => asJson(ask, fullBody(ask).slice(0, chance.integer(0, fullBody(ask).length - 1))),
-  (chance, ask) => asJson(ask, text(chance)),
+  (chance, ask) => asJson(ask, hostileText(chance)),
   (_, ask) => asJson(ask, "null"),
   (_, ask) => asJson(ask, `[${fullBody(ask)}]`),
   (_, ask) => asJson(ask, `\ufeff${fullBody(ask)}`),
@@ -264,7 +272,7 @@ const attacks: ReadonlyArray<(chance: Chance, ask: Ask) => Ask> = [
       chance.pick(["gzip", "br", "x"]) ?? ""
     ),
   (chance, ask) => ({ ...ask, method: chance.pick(methods) ?? "GET" }),
-  (chance, ask) => ({ ...ask, path: chance.pick(strangers) ?? "/" }),
+  (chance, ask) => ({ ...ask, path: chance.pick(unroutedPaths) ?? "/" }),
   (chance, ask) => ({ ...ask, path: ask.path.split("?")[0] + (chance.pick(queries) ?? "") }),
   (chance, ask) => ({ ...ask, path: `${ask.path.split("?")[0]}/${chance.pick(segments)}` }),
   (chance, ask) => {
@@ -272,11 +280,11 @@ const attacks: ReadonlyArray<(chance: Chance, ask: Ask) => Ask> = [
     parts[chance.integer(1, parts.length - 1)] = chance.pick(segments) ?? ""
     return { ...ask, path: parts.join("/") }
   },
-  (chance, ask) => withHeader(ask, "x-svc-key", headerText(`pk_${text(chance)}`)),
-  (chance, ask) => withHeader(ask, "authorization", `Bearer ${headerText(text(chance))}`),
+  (chance, ask) => withHeader(ask, "x-svc-key", headerText(`pk_${hostileText(chance)}`)),
+  (chance, ask) => withHeader(ask, "authorization", `Bearer ${headerText(hostileText(chance))}`),
   (_, ask) => withHeader(ask, "authorization", "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0."),
   (_, ask) => withHeader(ask, "authorization", `Bearer ${"a".repeat(9000)}.b.c`),
-  (chance, ask) => withHeader(ask, "origin", headerText(text(chance))),
+  (chance, ask) => withHeader(ask, "origin", headerText(hostileText(chance))),
   (_, ask) => withHeader(ask, "idempotency-key", "x".repeat(129)),
   (_, ask) => withHeader(ask, "cookie", "a=b; ".repeat(4000)),
   (_, ask) => ({
@@ -288,10 +296,11 @@ const attacks: ReadonlyArray<(chance: Chance, ask: Ask) => Ask> = [
   })
 ]
 
-/** So large that it has to be refused unread; it is dear to send, so it is rare. */
-const huge = (ask: Ask): Ask => asJson(ask, `{"data":"${"x".repeat(hugeBytes)}"}`)
+/** Above the body limit, so the service must refuse it unread. Rare, since sending it is slow. */
+const oversized = (ask: FuzzRequest): FuzzRequest =>
+  asJson(ask, `{"data":"${"x".repeat(oversizedBytes)}"}`)
 
-const hugeShare = 0.01
+const oversizedShare = 0.01
 
 const kindOf = (chance: Chance): Kind => {
   const die = chance.fraction()
@@ -299,13 +308,13 @@ const kindOf = (chance: Chance): Kind => {
   return die < 0.8 ? "nearly" : "hostile"
 }
 
-/** One request for an endpoint, whatever chance makes of it. */
-export const askOf = (chance: Chance, endpoint: Endpoint, tenant: Tenant): Ask => {
+/** A random request for an endpoint. */
+export const randomRequest = (chance: Chance, endpoint: Endpoint, tenant: Tenant): FuzzRequest => {
   const kind = kindOf(chance)
-  const ask = made(chance, endpoint, tenant, kind === "nearly")
+  const ask = makeRequest(chance, endpoint, tenant, kind === "nearly")
   if (kind !== "hostile") return ask
-  const attack = chance.happens(hugeShare)
-    ? huge
-    : (of: Ask) => chance.pick(attacks)?.(chance, of) ?? of
+  const attack = chance.happens(oversizedShare)
+    ? oversized
+    : (of: FuzzRequest) => chance.pick(attacks)?.(chance, of) ?? of
   return { ...attack(ask), kind }
 }
