@@ -1,6 +1,10 @@
 /**
- * A live channel: holds the state, asks the state machine to decide, and tells the watching nodes. A
- * batch is one synchronous step. An event is encoded once and sent to each node once.
+ * A live channel: holds the state, lets the state machine decide, and sends outputs to the watching
+ * nodes. A batch of commands is one synchronous step. An event is encoded once and sent to each node
+ * once.
+ *
+ * Consecutive joins of a batch take effect together: the others receive the presence events first,
+ * then all joined connections receive the same snapshot text.
  */
 import { HashMap, Result } from "effect"
 import {
@@ -14,7 +18,8 @@ import {
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import type { Watcher } from "../output-queue.ts"
+import { type Watcher, Watchers } from "../watchers.ts"
+import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import {
   type ModerationAct,
   audienceOf,
@@ -27,13 +32,11 @@ import {
   reportOf
 } from "./model.ts"
 import { moderate } from "./moderation.ts"
-import { Watchers } from "./watchers.ts"
-import type { ChannelRuntime } from "./runtime.ts"
 import { Presence } from "./presence.ts"
-import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
+import type { ChannelRuntime } from "./runtime.ts"
 import { refreshMillis } from "./snapshot.ts"
-import { close, decide, removePlayer, nextDeadline, placed, publish, put } from "./state.ts"
-import { ChannelView, type Entry, notTakenBack } from "./view.ts"
+import { close, decide, nextDeadline, publish, put, removePlayer, withNode } from "./state.ts"
+import { ChannelView, type Entry, rejectedOutputs } from "./view.ts"
 
 const never = Number.POSITIVE_INFINITY
 
@@ -42,22 +45,24 @@ type Decide<E> = (state: ChannelState, now: number) => Result.Result<Decision, E
 export class ChannelActor {
   readonly id: string
   readonly epoch: number
-  readonly watchers = new Watchers()
+  readonly watchers = new Watchers<ChannelOutput>()
   state: ChannelState | undefined
-  /** A newer activation owns the channel: this one is deaf and dumb. */
+  /** Fenced: a newer activation owns the channel; ignore commands, send nothing. */
   fenced = false
-  /** The activation ends: what there is can still be saved, but nothing is said or taken any more. */
+  /** The activation ends: ignore commands, send nothing. The state can still be written. */
   retired = false
   readonly #name: string
-  readonly #port: ChannelRuntime
+  readonly #runtime: ChannelRuntime
   readonly #view = new ChannelView()
   readonly #presence: Presence
-  /** Who comes in with this batch, and the replies to be told after that. */
+  /** Connections that join with this batch, and the replies that follow their snapshots. */
   #entries: Array<Entry> = []
-  #replies: Array<{ readonly node: string; readonly item: ChannelOutput }> = []
-  /** When what is stored last changed, or had to be written for being old. */
+  #replies: Array<{ readonly node: string; readonly output: ChannelOutput }> = []
+  /** Connections removed while their node did not watch. */
+  readonly #pendingExits = new Set<string>()
+  /** When the actor last asked for a write of its row. */
   #changedAt: number
-  /** After a move, members gather until then. */
+  /** End of the time for nodes to bring their members back after a move. */
   #gatherUntil: number | undefined
   #gathered = false
 
@@ -66,109 +71,113 @@ export class ChannelActor {
     readonly name: string
     readonly epoch: number
     readonly state: ChannelState | undefined
-    readonly port: ChannelRuntime
+    readonly runtime: ChannelRuntime
   }) {
     this.id = options.id
     this.epoch = options.epoch
     this.state = options.state
     this.#name = options.name
-    this.#port = options.port
+    this.#runtime = options.runtime
     this.#presence = new Presence(options.name)
-    this.#changedAt = options.port.now()
+    this.#changedAt = options.runtime.now()
   }
 
-  /** The commands of one node in one turn. */
+  /** Carries out the commands of one node. */
   submit(node: string, inputs: ReadonlyArray<ChannelInput>): void {
-    if (!this.#acts || !this.watchers.has(node)) return
-    const now = this.#port.now()
+    if (!this.#isActive || !this.watchers.has(node)) return
+    const now = this.#runtime.now()
     for (const input of inputs) this.#input(node, input, now)
-    this.#settle(now)
+    this.#finishStep(now)
   }
 
-  /** The channel begins. */
+  /** Sets the state of a new channel. */
   open(state: ChannelState): void {
     this.state = state
     this.reschedule()
   }
 
   put(changes: ChannelChanges): Result.Result<void, VoiceInUse | VoiceTooLarge | ChannelNotFound> {
-    return this.#serve((state, now) => put(state, changes, now))
+    return this.#applyStep((state, now) => put(state, changes, now))
   }
 
   moderate(act: ModerationAct): Result.Result<void, ChannelListFull | ChannelNotFound> {
-    return this.#serve((state, now) => moderate(state, act, now))
+    return this.#applyStep((state, now) => moderate(state, act, now))
   }
 
-  /** Removes a banned or deleted player. */
+  /** Removes a banned or deleted player, wherever its connection is. */
   removePlayer(playerId: string, reason: "banned" | "deleted"): void {
-    this.#serve((state, now) => Result.succeed(removePlayer(state, playerId, reason, now)))
+    this.#applyStep((state, now) => Result.succeed(removePlayer(state, playerId, reason, now)))
   }
 
   close(reason: "deleted" | "feature_disabled"): void {
-    this.#serve((state) => Result.succeed(close(state, reason)))
+    this.#applyStep((state) => Result.succeed(close(state, reason)))
   }
 
-  /** A message from the server; answers to how many sockets it goes. */
+  /** Sends a message from the server; returns the number of receiving sockets. */
   publish(message: {
     readonly type: string
     readonly data?: unknown
   }): Result.Result<number, ChannelNotFound> {
     return Result.map(
-      this.#serve((state, now) => publish(state, message, now)),
+      this.#applyStep((state, now) => publish(state, message, now)),
       () => (this.state === undefined ? 0 : reached(this.state, (node) => this.watchers.has(node)))
     )
   }
 
   report(): ChannelReport | undefined {
-    return this.state === undefined ? undefined : reportOf(this.state, this.#port.now())
+    return this.state === undefined ? undefined : reportOf(this.state, this.#runtime.now())
   }
 
-  /** A newer activation owns the channel: from now on this one says and takes nothing. */
+  /** Fences this activation: a newer one owns the channel. */
   fence(): void {
     this.fenced = true
-    for (const watcher of this.watchers.clear()) watcher.end()
+    this.watchers.end()
   }
 
-  /** Attaches a node with the members and listeners it holds. */
+  /**
+   * Attaches a node with its members and listeners. A node that watched this activation before may
+   * have missed events, so it gets a snapshot. A node that watched an older activation gets it when
+   * all nodes had the time to bring their members back.
+   */
   attach(
     node: string,
     watcher: Watcher<ChannelOutput>,
-    heardEpoch: number,
+    lastEpoch: number,
     present: ReadonlyArray<PresentMember>,
     listeners: number
   ): void {
-    if (!this.#acts || this.state === undefined) return watcher.end()
-    const now = this.#port.now()
+    if (!this.#isActive || this.state === undefined) return watcher.end()
+    const now = this.#runtime.now()
     this.watchers.remove(node)
-    if (heardEpoch !== 0 && heardEpoch !== this.epoch) this.#gather(now)
-    const refused = this.#reconcileMembers(node, present, listeners, now)
+    if (lastEpoch !== 0 && lastEpoch !== this.epoch) this.#gather(now)
+    const rejected = this.#reconcileMembers(node, present, listeners, now)
     this.watchers.add(node, watcher)
     watcher.send([])
-    for (const item of refused) this.watchers.push(node, item)
-    if (heardEpoch !== 0 && this.#gatherUntil === undefined) this.#tellAnew(node, now)
-    this.#settle(now)
+    for (const output of rejected) this.watchers.push(node, output)
+    if (lastEpoch !== 0 && this.#gatherUntil === undefined) this.#sendSnapshots(node, now)
+    this.#finishStep(now)
   }
 
-  /** A node stopped watching; its members have until the absence is noticed to come back. */
+  /** The stream to a node broke; its members may come back until the absence is noticed. */
   detach(node: string, watcher: Watcher<ChannelOutput>): void {
-    if (!this.watchers.hears(node, watcher)) return
-    this.watchers.remove(node)
-    if (this.state === undefined) return
-    this.watchers.expect(node, this.#port.now())
+    if (!this.watchers.remove(node, watcher) || this.state === undefined) return
+    this.watchers.expect(node, this.#runtime.now())
     this.reschedule()
   }
 
   tick(): void {
-    if (!this.#acts || this.state === undefined) return
-    const now = this.#port.now()
-    for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
+    if (!this.#isActive || this.state === undefined) return
+    const now = this.#runtime.now()
+    const gone = this.watchers.takeGone(now)
+    if (!this.watchers.hasAbsent) this.#pendingExits.clear()
+    for (const node of gone) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (this.#gatherUntil !== undefined && now >= this.#gatherUntil) {
       this.#gatherUntil = undefined
-      for (const node of this.watchers.names) this.#tellAnew(node, now)
+      for (const node of this.watchers.nodes) this.#sendSnapshots(node, now)
     }
     if (now >= this.#refreshAt) this.#changed()
-    this.#settle(now)
+    this.#finishStep(now)
     this.reschedule()
   }
 
@@ -176,58 +185,58 @@ export class ChannelActor {
     this.watchers.flush()
   }
 
-  /** Asks to be woken when there is something to do. */
+  /** Sets the timer for the next `tick`. */
   reschedule(): void {
     if (this.state === undefined || this.fenced) return
-    const due = Math.min(nextDeadline(this.state), this.watchers.dueAt, this.#refreshAt)
-    this.#port.wakeAt(Math.min(due, this.#presence.dueAt, this.#gatherUntil ?? never))
+    const due = Math.min(nextDeadline(this.state), this.watchers.absenceDeadline, this.#refreshAt)
+    this.#runtime.wakeAt(Math.min(due, this.#presence.dueAt, this.#gatherUntil ?? never))
   }
 
-  /** May this activation still speak for the channel? One that may not, never may again. */
-  get #acts(): boolean {
-    if (!this.fenced && !this.#port.hasLease()) this.fence()
+  /** Whether this activation still acts for the channel. One without a lease is fenced for good. */
+  get #isActive(): boolean {
+    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
     return !this.fenced && !this.retired
   }
 
-  /** The row of a channel of players is written now and then, to say that it is alive. */
+  /** When to write the row of an unmanaged channel again, to show that the channel is alive. */
   get #refreshAt(): number {
     return this.state?.options.managed === false ? this.#changedAt + refreshMillis : never
   }
 
-  #serve<E>(act: Decide<E>): Result.Result<void, E | ChannelNotFound> {
-    const now = this.#port.now()
+  #applyStep<E>(act: Decide<E>): Result.Result<void, E | ChannelNotFound> {
+    const now = this.#runtime.now()
     const result = this.#apply(act, now)
-    this.#settle(now)
+    this.#finishStep(now)
     return result
   }
 
   #input(node: string, { command, seq }: ChannelInput, now: number): void {
     const enters = command.t === "join" || command.t === "listen"
-    if (!enters) this.#letIn(now)
+    if (!enters) this.#enterAll(now)
     const result = this.#isElsewhere(node, command)
       ? Result.fail(new NotInChannel())
-      : this.#decide(placed(node, command), now)
+      : this.#decide(withNode(node, command), now)
     if (Result.isFailure(result)) {
       const player = "playerId" in command ? command.playerId : null
-      this.#answer(node, enters, { kind: "refuse", seq, player, error: toWire(result.failure) })
+      this.#reply(node, enters, { kind: "refuse", seq, player, error: toWire(result.failure) })
     } else if (seq > 0) {
-      this.#answer(node, enters, { kind: "reply", seq })
+      this.#reply(node, enters, { kind: "reply", seq })
     }
   }
 
-  #answer(node: string, enters: boolean, item: ChannelOutput): void {
-    if (enters) this.#replies.push({ node, item })
-    else this.watchers.push(node, item)
+  #reply(node: string, enters: boolean, output: ChannelOutput): void {
+    if (enters) this.#replies.push({ node, output })
+    else this.watchers.push(node, output)
   }
 
-  /** Has the member come in through another node since? What it said before comes too late. */
+  /** Whether the member has moved to another node: commands from this one come too late. */
   #isElsewhere(node: string, command: GatewayCommand): boolean {
     if (command.t !== "send" && command.t !== "moderate") return false
     const member = this.state === undefined ? undefined : memberOf(this.state, command.playerId)
     return member !== undefined && member.attachment?.node !== node
   }
 
-  /** Members are on their way back: until they are here, nobody is told who comes and goes. */
+  /** Holds presence events back after a move while the nodes bring their members back. */
   #gather(now: number): void {
     if (this.#gathered) return
     this.#gathered = true
@@ -236,7 +245,7 @@ export class ChannelActor {
     this.reschedule()
   }
 
-  /** The members a node holds are in; answers what those hear whom the channel does not take. */
+  /** Joins the members that a node holds; returns the outputs for those that are rejected. */
   #reconcileMembers(
     node: string,
     present: ReadonlyArray<PresentMember>,
@@ -251,21 +260,23 @@ export class ChannelActor {
       this.#decide({ t: "disconnect", playerId, connectionId }, now)
     }
     this.#decide({ t: "listeners", node, listeners }, now)
-    const refused = present.flatMap((player): ReadonlyArray<ChannelOutput> => {
-      if (this.watchers.takeOut(player.connectionId)) {
-        return notTakenBack(this.#name, player, new ChannelForbidden())
+    const rejected = present.flatMap((player): ReadonlyArray<ChannelOutput> => {
+      if (this.#pendingExits.delete(player.connectionId)) {
+        return rejectedOutputs(this.#name, player, new ChannelForbidden())
       }
       const result = this.#decide({ t: "join", node, ...player }, now)
-      return Result.isSuccess(result) ? [] : notTakenBack(this.#name, player, result.failure)
+      return Result.isSuccess(result) ? [] : rejectedOutputs(this.#name, player, result.failure)
     })
-    // They are in already, where they are.
+    // The node already delivers to these connections.
     this.#entries = []
-    return refused
+    return rejected
   }
 
-  #tellAnew(node: string, now: number): void {
+  #sendSnapshots(node: string, now: number): void {
     if (this.state === undefined) return
-    for (const item of this.#view.anew(this.state, node, now)) this.watchers.push(node, item)
+    for (const output of this.#view.snapshots(this.state, node, now)) {
+      this.watchers.push(node, output)
+    }
   }
 
   #decide(command: ChannelCommand, now: number) {
@@ -274,7 +285,7 @@ export class ChannelActor {
 
   #apply<E>(act: Decide<E>, now: number): Result.Result<void, E | ChannelNotFound> {
     const before = this.state
-    if (before === undefined || !this.#acts) return Result.fail(new ChannelNotFound())
+    if (before === undefined || !this.#isActive) return Result.fail(new ChannelNotFound())
     const result = act(before, now)
     if (Result.isFailure(result)) return Result.fail(result.failure)
     const { emissions, state } = result.success
@@ -282,7 +293,7 @@ export class ChannelActor {
     for (const emission of emissions) this.#emit(before, emission, now)
     if (state.closed !== null) {
       this.state = undefined
-      this.#port.closed()
+      this.#runtime.closed()
     } else if (state !== before) {
       if (state.options !== before.options || state.lists !== before.lists) this.#changed()
       this.reschedule()
@@ -291,23 +302,23 @@ export class ChannelActor {
   }
 
   #changed(): void {
-    this.#changedAt = this.#port.now()
-    this.#port.changed()
+    this.#changedAt = this.#runtime.now()
+    this.#runtime.changed()
   }
 
   #emit(before: ChannelState, emission: Emission, now: number): void {
     switch (emission.kind) {
       case "all":
-        return this.#tellAll(emission.event)
+        return this.#broadcast(emission.event)
       case "to":
-        return this.#tellThese(before, emission.to, emission.event)
+        return this.#sendTo(before, emission.to, emission.event)
       case "listeners": {
         const frame = JSON.stringify(emission.event)
-        return this.watchers.everywhere({ kind: "event", to: [], listeners: true, frame })
+        return this.watchers.broadcast({ kind: "event", to: [], listeners: true, frame })
       }
       case "joined":
       case "left":
-        return this.#tellPresence(emission)
+        return this.#emitPresence(emission)
       case "enter": {
         const { playerId } = emission
         const member = this.state === undefined ? undefined : memberOf(this.state, playerId)
@@ -321,48 +332,44 @@ export class ChannelActor {
       }
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
-        this.#letIn(now)
-        return this.watchers.exit(node, player, connection)
+        this.#enterAll(now)
+        if (this.watchers.has(node)) this.watchers.push(node, { kind: "exit", player, connection })
+        else this.#pendingExits.add(connection)
+        return
       }
       case "exitListeners":
-        return this.watchers.everywhere({ kind: "exitListeners" })
+        return this.watchers.broadcast({ kind: "exitListeners" })
       case "end":
         return this.#end()
     }
   }
 
-  #tellAll(event: ChannelEvent): void {
-    this.watchers.everywhere({
-      kind: "event",
-      to: null,
-      listeners: true,
-      frame: JSON.stringify(event)
-    })
+  #broadcast(event: ChannelEvent): void {
+    const frame = JSON.stringify(event)
+    this.watchers.broadcast({ kind: "event", to: null, listeners: true, frame })
   }
 
-  #tellThese(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
-    const item: ChannelOutput = {
-      kind: "event",
-      to,
-      listeners: false,
-      frame: JSON.stringify(event)
-    }
+  #sendTo(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
+    const frame = JSON.stringify(event)
     const nodes = new Set(to.map((player) => memberOf(before, player)?.attachment?.node))
-    for (const node of nodes) if (node !== undefined) this.watchers.push(node, item)
+    for (const node of nodes) {
+      if (node !== undefined)
+        this.watchers.push(node, { kind: "event", to, listeners: false, frame })
+    }
   }
 
-  #tellPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
+  #emitPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
     if (this.state === undefined || this.#gatherUntil !== undefined) return
     const audience = audienceOf(this.state)
     const event =
       emission.kind === "joined"
         ? this.#presence.joined(emission.member, audience)
         : this.#presence.left(emission.playerId, emission.reason, audience)
-    if (event !== undefined) this.#tellAll(event)
+    if (event !== undefined) this.#broadcast(event)
   }
 
-  /** Those who have come in since get the channel as it is, then their replies. */
-  #letIn(now: number): void {
+  /** Sends the collected joins their snapshots, then their replies. */
+  #enterAll(now: number): void {
     const entries = this.#entries
     const replies = this.#replies
     if (entries.length === 0 && replies.length === 0) return
@@ -370,28 +377,28 @@ export class ChannelActor {
     this.#replies = []
     const { state } = this
     if (state !== undefined) {
-      const byNode = Map.groupBy(entries, ({ node }) => node)
-      for (const [node, here] of byNode) {
-        for (const item of this.#view.enter(state, here, now)) this.watchers.push(node, item)
+      for (const [node, here] of Map.groupBy(entries, (entry) => entry.node)) {
+        for (const output of this.#view.enter(state, here, now)) this.watchers.push(node, output)
       }
     }
-    for (const { item, node } of replies) this.watchers.push(node, item)
+    for (const { node, output } of replies) this.watchers.push(node, output)
   }
 
-  #settle(now: number): void {
-    const news = this.state === undefined ? undefined : this.#presence.take(now)
-    // Those who come in now have it in what they get.
-    if (news !== undefined) this.#tellAll(news)
-    this.#letIn(now)
+  /** Sends the outputs of a step: at once in a small channel, after the flush window in a large one. */
+  #finishStep(now: number): void {
+    const changes = this.state === undefined ? undefined : this.#presence.take(now)
+    // Before the joins: their snapshots already contain these changes.
+    if (changes !== undefined) this.#broadcast(changes)
+    this.#enterAll(now)
     const { state } = this
     if (state === undefined) return this.watchers.flush()
     if (this.#presence.dueAt !== never) this.reschedule()
-    if (audienceOf(state) > limits.largeAudience) this.#port.flushSoon()
+    if (audienceOf(state) > limits.largeAudience) this.#runtime.flushSoon()
     else this.watchers.flush()
   }
 
   #end(): void {
-    this.watchers.everywhere({ kind: "end" })
+    this.watchers.broadcast({ kind: "end" })
     this.watchers.flush()
     this.watchers.clear()
     this.#presence.forget()

@@ -11,7 +11,8 @@ import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
-import { makeTimer, makeOutputQueue } from "../output-queue.ts"
+import { makeOutputQueue } from "../output-queue.ts"
+import { makeTimer } from "../timer.ts"
 import { ChannelActor } from "./actor.ts"
 import { type ModerationAct, openChannel } from "./model.ts"
 import type { ChannelRuntime } from "./runtime.ts"
@@ -67,15 +68,15 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const forget = Effect.catchCause(writer.remove(environmentId, name, epoch), (cause) =>
     Effect.logError("A channel that is over was not removed", cause)
   )
-  const port: ChannelRuntime = {
+  const runtime: ChannelRuntime = {
     now,
     hasLease: lease.hasLease,
     wakeAt,
     flushSoon: () => flushAt(now() + limits.flushMillis),
-    changed: () => writer.changed(actor),
+    changed: () => writer.markDirty(actor),
     closed: () => runFork(forget)
   }
-  const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, port })
+  const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, runtime })
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
@@ -180,8 +181,8 @@ export const ChannelLive = Channel.toLayer(
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
           const { call, inputs, node, watch } = payload
-          if (!actor.watchers.watches(node, watch)) return Effect.fail(new Unavailable())
-          if (actor.watchers.attachments.takes(node, call)) actor.submit(node, inputs)
+          if (!actor.watchers.isAttached(node, watch)) return Effect.fail(new Unavailable())
+          if (actor.watchers.acceptCall(node, call)) actor.submit(node, inputs)
           return Effect.void
         }),
       Watch: ({ payload }) =>
@@ -189,7 +190,7 @@ export const ChannelLive = Channel.toLayer(
           Effect.flatMap(active, (actor) => {
             const { epoch, listeners, node, players, watch } = payload
             if (actor.state === undefined) return refusal(new ChannelNotFound())
-            if (!actor.watchers.attachments.admits(node, watch)) return refusal(new Unavailable())
+            if (!actor.watchers.admit(node, watch)) return refusal(new Unavailable())
             const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,

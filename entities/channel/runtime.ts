@@ -1,15 +1,15 @@
-/** What a live channel stands on: its process, the clock, the database. */
+/** What a channel actor needs of its process. */
 
 export interface ChannelRuntime {
   readonly now: () => number
-  /** Is the channel surely still this process's? */
+  /** Whether this process surely still owns the channel's shard. */
   readonly hasLease: () => boolean
-  /** Call `tick` at this time (Unix milliseconds), or earlier. */
+  /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
-  /** Call `flush` after the flush window. */
+  /** Calls `flush` after the flush window. */
   readonly flushSoon: () => void
-  /** What is stored of the channel has changed. */
+  /** The stored part of the channel has changed. */
   readonly changed: () => void
-  /** The channel is over. */
+  /** The channel has closed. */
   readonly closed: () => void
 }

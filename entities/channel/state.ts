@@ -116,7 +116,7 @@ export const removePlayer = (
 }
 
 /** What a gateway asks, with the node that it is. */
-export const placed = (node: string, command: GatewayCommand): ChannelCommand =>
+export const withNode = (node: string, command: GatewayCommand): ChannelCommand =>
   command.t === "join" || command.t === "listen" || command.t === "listeners"
     ? { ...command, node }
     : command

@@ -77,7 +77,7 @@ export class ChannelView {
   }
 
   /** The channel as it is, for everyone on a node. */
-  anew(state: ChannelState, node: string, now: number): ReadonlyArray<ChannelOutput> {
+  snapshots(state: ChannelState, node: string, now: number): ReadonlyArray<ChannelOutput> {
     const groups = new Groups()
     for (const member of HashMap.values(state.members)) {
       if (member.attachment?.node !== node) continue
@@ -117,7 +117,7 @@ const closeReasons = new Map<string, "banned" | "kicked">([
 ])
 
 /** What a member hears whom the channel does not take back. */
-export const notTakenBack = (
+export const rejectedOutputs = (
   channel: string,
   { connectionId: connection, playerId }: PresentMember,
   { _tag: code }: CodedError

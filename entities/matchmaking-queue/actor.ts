@@ -1,9 +1,9 @@
 /**
- * A live queue: takes tickets, makes matches the moment they can be made, and tells the nodes that
- * hold the tickets. The queue decides synchronously; opening and filling rooms is work it hands out.
+ * A live matchmaking queue: takes tickets, forms matches as soon as they are possible, and notifies
+ * the nodes that hold the tickets. It decides synchronously; its runtime opens and fills the rooms.
  */
 import { matchmaking } from "#rpc/limits"
-import type { Watcher } from "../output-queue.ts"
+import { type Watcher, Watchers } from "../watchers.ts"
 import type { QueueInput, QueueOutput, QueueSettings } from "./protocol.ts"
 import {
   cancel,
@@ -21,18 +21,19 @@ import {
   waiting
 } from "./state.ts"
 
-/** What the actor asks of its surroundings. */
+/** What a queue actor needs of its process. */
 export interface QueueRuntime {
   readonly now: () => number
+  /** Calls `advance` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
   /** Opens or fills a room, then answers through `matched`, `refused` and `pump`. */
   readonly makeMatch: (match: Match, settings: QueueSettings) => void
-  /** Looks for rooms with free seats, then calls `found`. */
+  /** Lists rooms with free seats, then calls `openRoomsListed`. */
   readonly listOpenRooms: () => void
 }
 
-interface Made {
-  /** The room of a match, null of a cancellation. */
+interface Outcome {
+  /** The room of the match; null for a cancelled ticket. */
   readonly roomId: string | null
   readonly at: number
 }
@@ -42,38 +43,35 @@ const memoryMillis = matchmaking.matchMemorySeconds * 1000
 
 export class QueueActor {
   readonly epoch: number
-  readonly #port: QueueRuntime
+  readonly #runtime: QueueRuntime
   readonly #state: QueueState = emptyQueue({ minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0 })
-  readonly #watchers = new Map<
-    string,
-    { readonly watcher: Watcher<QueueOutput>; batch: Array<QueueOutput> }
-  >()
+  readonly #watchers = new Watchers<QueueOutput>()
   /**
-   * What has become of recent tickets, for a gateway whose `enqueue` comes (again) after that. Two
-   * generations, of which the older goes as a whole: to take the oldest out of a Map one by one is to
-   * step over the holes of all that went before it.
+   * Outcomes of recent tickets, for a gateway that repeats its `enqueue` afterwards. They age in two
+   * generations, dropped as a whole. Deleting the oldest entries one by one would be slow: a new Map
+   * iterator steps over the holes of all deleted entries.
    */
-  #made = new Map<string, Made>()
-  #madeBefore = new Map<string, Made>()
-  #madeSince = Number.NEGATIVE_INFINITY
-  /** Tickets whose match is in the making, each with the cancellations that wait for its outcome. */
-  readonly #making = new Map<string, Array<{ readonly node: string; readonly seq: number }>>()
+  #outcomes = new Map<string, Outcome>()
+  #olderOutcomes = new Map<string, Outcome>()
+  #outcomesSince = Number.NEGATIVE_INFINITY
+  /** Tickets of matches in progress, each with the cancellations that wait for the outcome. */
+  readonly #inProgress = new Map<string, Array<{ readonly node: string; readonly seq: number }>>()
   #settings: QueueSettings | undefined
-  #lookedAt = Number.NEGATIVE_INFINITY
-  /** The rooms that the last look has found: one that the next does not find takes nobody. */
-  #listed: ReadonlySet<string> = new Set()
-  #looking = false
+  #listedAt = Number.NEGATIVE_INFINITY
+  /** Ids of the last listing: a room missing in the next one is no longer filled. */
+  #listedRooms: ReadonlySet<string> = new Set()
+  #listing = false
 
-  constructor(epoch: number, port: QueueRuntime) {
+  constructor(epoch: number, runtime: QueueRuntime) {
     this.epoch = epoch
-    this.#port = port
+    this.#runtime = runtime
   }
 
   get waiting(): number {
     return waiting(this.#state)
   }
 
-  /** Does the node hear what is told? Only then can it hold tickets here. */
+  /** Whether the node watches; only then can it hold tickets. */
   watches(node: string): boolean {
     return this.#watchers.has(node)
   }
@@ -89,76 +87,73 @@ export class QueueActor {
       this.#enqueue({
         ticketId: command.ticketId,
         joiningPlayer: { ...command.joiningPlayer, node },
-        queuedAt: this.#port.now()
+        queuedAt: this.#runtime.now()
       })
     }
     this.advance()
   }
 
   attach(node: string, watcher: Watcher<QueueOutput>): void {
-    this.#watchers.set(node, { watcher, batch: [] })
+    this.#watchers.add(node, watcher)
     watcher.send([])
   }
 
-  /** The node is gone or has lost touch: its tickets go, it brings them again if it can. */
+  /** The stream to a node broke: drops its tickets. The node enqueues them again if it can. */
   detach(node: string, watcher: Watcher<QueueOutput>): void {
-    if (this.#watchers.get(node)?.watcher !== watcher) return
-    this.#watchers.delete(node)
-    dropNode(this.#state, node)
+    if (this.#watchers.remove(node, watcher)) dropNode(this.#state, node)
   }
 
-  /** The queue moves: the nodes look for it and bring their tickets again. */
+  /** Ends all streams: the nodes attach to the next activation and enqueue their tickets again. */
   end(): void {
-    for (const { watcher } of this.#watchers.values()) watcher.end()
-    this.#watchers.clear()
+    this.#watchers.end()
   }
 
-  /** Makes every match there is to make, and asks to be woken for the next. */
+  /** Forms all possible matches, and sets the timer for the next. */
   advance(): void {
-    const now = this.#port.now()
+    const now = this.#runtime.now()
     const settings = this.#settings
     if (settings !== undefined && this.waiting > 0) {
-      if (!this.#looking && now - this.#lookedAt >= refreshMillis) {
-        this.#looking = true
-        this.#port.listOpenRooms()
+      if (!this.#listing && now - this.#listedAt >= refreshMillis) {
+        this.#listing = true
+        this.#runtime.listOpenRooms()
       }
-      // A busy queue does not stand still while the rooms are looked for anew.
-      if (now - this.#lookedAt < 2 * refreshMillis) this.#match(settings, now)
+      // A busy queue keeps matching while the rooms are listed again.
+      if (now - this.#listedAt < 2 * refreshMillis) this.#match(settings, now)
     }
-    this.#flush()
+    this.#watchers.flush()
   }
 
-  /** Rooms with free seats, as the list has them. */
-  found(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
-    this.#looking = false
-    this.#lookedAt = this.#port.now()
+  /** Takes the rooms with free seats from a listing. */
+  openRoomsListed(rooms: ReadonlyArray<{ readonly id: string; readonly free: number }>): void {
+    this.#listing = false
+    this.#listedAt = this.#runtime.now()
     const ids = new Set(rooms.map(({ id }) => id))
-    for (const id of this.#listed) if (!ids.has(id)) this.#state.open.delete(id)
-    this.#listed = ids
+    for (const id of this.#listedRooms) if (!ids.has(id)) this.#state.open.delete(id)
+    this.#listedRooms = ids
     for (const room of rooms) {
       setFreeSeats(this.#state, room.id, room.free, matchmaking.openRoomsMax)
     }
     this.advance()
   }
 
-  /** Seats were given in a room that has this many left. */
+  /** The tickets have seats in a room with this many free seats left. */
   matched(tickets: ReadonlyArray<Ticket>, roomId: string, free: number): void {
     for (const ticket of tickets) {
-      this.#settle(ticket.ticketId, false)
+      this.#endMatch(ticket.ticketId, false)
       this.#remember(ticket.ticketId, roomId)
-      this.#tellMatch(ticket, roomId)
+      this.#sendMatch(ticket, roomId)
     }
     setFreeSeats(this.#state, roomId, free, matchmaking.openRoomsMax)
     this.advance()
   }
 
-  /** A room took none, or not all: its tickets wait on, save those cancelled or lost meanwhile. */
+  /** The tickets got no seat: they wait again, except those cancelled or disconnected meanwhile. */
   refused(tickets: ReadonlyArray<Ticket>, roomId: string | undefined): void {
     if (roomId !== undefined) this.#state.open.delete(roomId)
     requeue(
       this.#state,
       tickets.filter(({ joiningPlayer, ticketId }) => {
-        const cancelled = this.#settle(ticketId, true)
+        const cancelled = this.#endMatch(ticketId, true)
         return !cancelled && this.#watchers.has(joiningPlayer.node)
       })
     )
@@ -166,24 +161,24 @@ export class QueueActor {
   }
 
   #cancel(node: string, ticketId: string, seq: number): void {
-    const cancellations = this.#making.get(ticketId)
+    const cancellations = this.#inProgress.get(ticketId)
     if (cancellations !== undefined) cancellations.push({ node, seq })
     else {
       const cancelled = cancel(this.#state, ticketId)
       if (cancelled) this.#remember(ticketId, null)
-      this.#tellCancelled(node, seq, cancelled)
+      this.#sendCancelled(node, seq, cancelled)
     }
   }
 
-  /** A ticket's match is made, or not; says whether its cancellation has waited for that. */
-  #settle(ticketId: string, cancelled: boolean): boolean {
-    const cancellations = this.#making.get(ticketId) ?? []
-    this.#making.delete(ticketId)
-    for (const { node, seq } of cancellations) this.#tellCancelled(node, seq, cancelled)
+  /** Ends the match of a ticket and replies to its cancellations; returns whether there were any. */
+  #endMatch(ticketId: string, cancelled: boolean): boolean {
+    const cancellations = this.#inProgress.get(ticketId) ?? []
+    this.#inProgress.delete(ticketId)
+    for (const { node, seq } of cancellations) this.#sendCancelled(node, seq, cancelled)
     return cancellations.length > 0
   }
 
-  /** A node that has not heard of the newest config yet does not undo it. */
+  /** Ignores settings older than the current config version. */
   #configure(settings: QueueSettings): void {
     if (this.#settings !== undefined && settings.configVersion < this.#settings.configVersion)
       return
@@ -195,16 +190,16 @@ export class QueueActor {
     }
   }
 
-  /** Only a node that watches can hold tickets; it brings them again when it begins to. */
+  /** Ignores nodes that do not watch; they enqueue again when they attach. */
   #enqueue(ticket: Ticket): void {
     if (!this.#watchers.has(ticket.joiningPlayer.node)) return
-    if (this.#making.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return
-    const made = this.#madeOf(ticket.ticketId)
-    if (made !== undefined) {
-      if (made.roomId !== null) this.#tellMatch(ticket, made.roomId)
+    if (this.#inProgress.has(ticket.ticketId) || isWaiting(this.#state, ticket.ticketId)) return
+    const outcome = this.#outcomeOf(ticket.ticketId)
+    if (outcome !== undefined) {
+      if (outcome.roomId !== null) this.#sendMatch(ticket, outcome.roomId)
     } else if (this.waiting >= matchmaking.ticketsPerQueue) {
       const { ticketId } = ticket
-      this.#watchers.get(ticket.joiningPlayer.node)?.batch.push({ kind: "full", ticketId })
+      this.#watchers.push(ticket.joiningPlayer.node, { kind: "full", ticketId })
     } else {
       enqueue(this.#state, ticket)
     }
@@ -216,46 +211,39 @@ export class QueueActor {
       match !== undefined;
       match = nextMatch(this.#state, now)
     ) {
-      for (const { ticketId } of match.tickets) this.#making.set(ticketId, [])
-      this.#port.makeMatch(match, settings)
+      for (const { ticketId } of match.tickets) this.#inProgress.set(ticketId, [])
+      this.#runtime.makeMatch(match, settings)
     }
     if (this.waiting === 0) return
-    // What is being looked for wakes the queue when it is found.
-    const refresh = this.#looking ? Number.POSITIVE_INFINITY : this.#lookedAt + refreshMillis
-    this.#port.wakeAt(Math.min(fillDeadline(this.#state), refresh))
+    // A listing in progress advances the queue when it ends.
+    const refresh = this.#listing ? Number.POSITIVE_INFINITY : this.#listedAt + refreshMillis
+    this.#runtime.wakeAt(Math.min(fillDeadline(this.#state), refresh))
   }
 
-  #tellMatch(ticket: Ticket, roomId: string): void {
+  #sendMatch(ticket: Ticket, roomId: string): void {
     const { ticketId } = ticket
-    this.#watchers.get(ticket.joiningPlayer.node)?.batch.push({ kind: "matched", ticketId, roomId })
+    this.#watchers.push(ticket.joiningPlayer.node, { kind: "matched", ticketId, roomId })
   }
 
-  #tellCancelled(node: string, seq: number, cancelled: boolean): void {
-    if (seq > 0) this.#watchers.get(node)?.batch.push({ kind: "cancelled", seq, cancelled })
+  #sendCancelled(node: string, seq: number, cancelled: boolean): void {
+    if (seq > 0) this.#watchers.push(node, { kind: "cancelled", seq, cancelled })
   }
 
   #remember(ticketId: string, roomId: string | null): void {
-    const at = this.#port.now()
-    const over = at - this.#madeSince > memoryMillis
-    if (over || this.#made.size >= matchmaking.matchMemoryMax / 2) {
-      this.#madeBefore = this.#made
-      this.#made = new Map()
-      this.#madeSince = at
+    const at = this.#runtime.now()
+    const over = at - this.#outcomesSince > memoryMillis
+    if (over || this.#outcomes.size >= matchmaking.matchMemoryMax / 2) {
+      this.#olderOutcomes = this.#outcomes
+      this.#outcomes = new Map()
+      this.#outcomesSince = at
     }
-    this.#made.set(ticketId, { roomId, at })
+    this.#outcomes.set(ticketId, { roomId, at })
   }
 
-  #madeOf(ticketId: string): Made | undefined {
-    const made = this.#made.get(ticketId) ?? this.#madeBefore.get(ticketId)
-    return made !== undefined && this.#port.now() - made.at <= memoryMillis ? made : undefined
-  }
-
-  #flush(): void {
-    for (const entry of this.#watchers.values()) {
-      if (entry.batch.length === 0) continue
-      const batch = entry.batch
-      entry.batch = []
-      entry.watcher.send(batch)
-    }
+  #outcomeOf(ticketId: string): Outcome | undefined {
+    const outcome = this.#outcomes.get(ticketId) ?? this.#olderOutcomes.get(ticketId)
+    return outcome !== undefined && this.#runtime.now() - outcome.at <= memoryMillis
+      ? outcome
+      : undefined
   }
 }

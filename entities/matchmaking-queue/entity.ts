@@ -12,7 +12,8 @@ import { matchmaking } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
 import { Room } from "../room/protocol.ts"
-import { makeTimer, makeOutputQueue } from "../output-queue.ts"
+import { makeOutputQueue } from "../output-queue.ts"
+import { makeTimer } from "../timer.ts"
 import { QueueActor, type QueueRuntime } from "./actor.ts"
 import { MatchmakingQueue, type QueueOutput, type QueueSettings } from "./protocol.ts"
 import type { Match, Ticket } from "./state.ts"
@@ -115,18 +116,18 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
         Effect.catchCause((cause) =>
           Effect.as(Effect.logWarning("Open rooms could not be listed", cause), [])
         ),
-        Effect.map((found) => actor.found(found))
+        Effect.map((found) => actor.openRoomsListed(found))
       )
     )
   }
 
-  const port: QueueRuntime = {
+  const runtime: QueueRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     wakeAt,
     makeMatch: make,
     listOpenRooms: look
   }
-  const actor: QueueActor = new QueueActor(yield* rows.nextEpoch, port)
+  const actor: QueueActor = new QueueActor(yield* rows.nextEpoch, runtime)
   yield* Effect.acquireRelease(
     Effect.sync(() => local.actors.set(entityId, actor)),
     () =>

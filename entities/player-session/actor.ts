@@ -1,29 +1,29 @@
 /**
- * The live sessions of a bucket of players. A session is looked up when its player first comes (what
- * is asked of it waits meanwhile) and forgotten a while after the player's last connection is gone.
+ * The live sessions of a bucket of players. When a player first connects, the bucket looks up the seat
+ * of its session; commands wait meanwhile. It forgets a session some time after the last disconnect.
  *
- * What a node holds it tells when it begins to watch, all of it: whom it does not name is gone. A
- * bucket that may no longer judge ends its watches, and is never asked again.
+ * A node names all its connections when it attaches: its other connections are gone. A bucket without
+ * a lease is fenced and ends all streams.
  */
 import { Result } from "effect"
 import { toWire, Unauthorized, Unavailable } from "#rpc/errors/codes"
 import { playerSessions as limits } from "#rpc/limits"
-import type { Watcher } from "../output-queue.ts"
+import { type Watcher, Watchers } from "../watchers.ts"
 import type { PlayerSessionCommand, Present, SessionInput, SessionOutput } from "./protocol.ts"
 import { decide, noReservation, type Reservation, type SessionState } from "./state.ts"
 
-/** What the actor asks of its surroundings. */
+/** What a sessions actor needs of its process. */
 export interface SessionsRuntime {
   readonly now: () => number
-  /** Are the sessions surely still this process's? */
+  /** Whether this process surely still owns the bucket's shard. */
   readonly hasLease: () => boolean
-  /** Call `tick` at this time (Unix milliseconds), or earlier. */
+  /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
-  /** Looks the seats of these players up, then calls `loaded`. */
+  /** Looks up the seats of these players, then calls `loaded`. */
   readonly load: (playerIds: ReadonlyArray<string>) => void
 }
 
-interface Asked {
+interface Request {
   readonly node: string
   readonly seq: number
   readonly command: PlayerSessionCommand
@@ -31,81 +31,63 @@ interface Asked {
 
 interface Session {
   state: SessionState
-  /** Where the newest connection is. */
+  /** The node of the newest connection. */
   node: string
-  /** What waits until the session is looked up. */
-  waiting: Array<Asked> | undefined
+  /** Requests that wait for the look-up; undefined once it is done. */
+  waiting: Array<Request> | undefined
 }
 
-/** A node that watches. */
-interface Node {
-  readonly watcher: Watcher<SessionOutput>
-  readonly watch: number
-  /** The last command: what comes again was sent again by the cluster. */
-  seq: number
-  batch: Array<SessionOutput>
-}
-
-const keepMillis = limits.idleSeconds * 1000
+const idleMillis = limits.idleSeconds * 1000
 
 export class SessionsActor {
   readonly epoch: number
-  /** Another process may be the judge by now: this one is deaf and dumb. */
+  /** Fenced: another process may own the bucket; ignore commands, send nothing. */
   fenced = false
-  readonly #port: SessionsRuntime
+  readonly #runtime: SessionsRuntime
   readonly #sessions = new Map<string, Session>()
-  /** Players without a connection, and since when; the first for longest. */
+  /** Players without a connection, and since when; the longest idle first. */
   readonly #idle = new Map<string, number>()
-  readonly #nodes = new Map<string, Node>()
-  /** The number of each node's last attachment. */
-  readonly #attachments = new Map<string, number>()
-  #unknown: Array<string> = []
+  readonly #watchers = new Watchers<SessionOutput>()
+  /** Players whose look-up starts with the end of this step. */
+  #toLoad: Array<string> = []
 
-  constructor(epoch: number, port: SessionsRuntime) {
+  constructor(epoch: number, runtime: SessionsRuntime) {
     this.epoch = epoch
-    this.#port = port
+    this.#runtime = runtime
   }
 
-  /** How many sessions are remembered. */
+  /** Number of sessions in memory. */
   get size(): number {
     return this.#sessions.size
   }
 
-  /** Who judges, for tests and checks: the player's newest connection and reservation. */
+  /** The session of a player, for tests and checks. */
   stateOf(playerId: string): SessionState | undefined {
     return this.#sessions.get(playerId)?.state
   }
 
-  /**
-   * Is this attachment of a node new? The cluster sends a call again when its connection breaks, and
-   * what the node held back then is not what it holds now.
-   */
-  admits(node: string, watch: number): boolean {
-    if ((this.#attachments.get(node) ?? 0) >= watch) return false
-    this.#attachments.set(node, watch)
-    return true
+  /** Starts an attachment of a node; false for a repeated or older one. */
+  admit(node: string, watch: number): boolean {
+    return this.#watchers.admit(node, watch)
   }
 
-  /** Does this attachment of the node hear what is told? Only then can it ask. */
+  /** Whether the node watches through this attachment; only then can it send commands. */
   watches(node: string, watch: number): boolean {
-    return this.#acts && this.#nodes.get(node)?.watch === watch
+    return this.#isActive && this.#watchers.isAttached(node, watch)
   }
 
-  /** What a node asks; nothing becomes of what an attachment that is over has sent. */
+  /** Carries out the commands of one node; ignores those of an earlier attachment. */
   submit(node: string, watch: number, inputs: ReadonlyArray<SessionInput>): void {
-    const from = this.#nodes.get(node)
-    if (!this.#acts || from?.watch !== watch) return
+    if (!this.watches(node, watch)) return
     for (const { command, seq } of inputs) {
-      if (seq <= from.seq) continue
-      from.seq = seq
-      this.#take({ node, seq, command })
+      if (this.#watchers.acceptCall(node, seq)) this.#handle({ node, seq, command })
     }
-    this.#finish()
+    this.#finishStep()
   }
 
-  /** The seats that were found; the other players have none. */
+  /** Takes the result of a look-up; players missing in `seats` have no seat. */
   loaded(playerIds: ReadonlyArray<string>, seats: ReadonlyMap<string, string>): void {
-    if (!this.#acts) return
+    if (!this.#isActive) return
     for (const playerId of playerIds) {
       const session = this.#sessions.get(playerId)
       if (session?.waiting === undefined) continue
@@ -115,128 +97,129 @@ export class SessionsActor {
       session.state = { ...session.state, reservation }
       const { waiting } = session
       session.waiting = undefined
-      for (const asked of waiting) this.#do(session, asked)
-      this.#age(playerId, session.state)
+      for (const request of waiting) this.#decide(session, request)
+      this.#trackIdle(playerId, session.state)
     }
-    this.#finish()
+    this.#finishStep()
   }
 
-  /** A node begins to watch, and tells the connections that it holds. */
+  /** Attaches a node with the connections that it holds. */
   attach(
     node: string,
     watch: number,
     watcher: Watcher<SessionOutput>,
     present: ReadonlyArray<Present>
   ): void {
-    if (!this.#acts) return watcher.end()
-    this.#nodes.set(node, { watcher, watch, seq: 0, batch: [] })
+    if (!this.#isActive) return watcher.end()
+    this.#watchers.admit(node, watch)
+    this.#watchers.add(node, watcher)
     watcher.send([])
-    this.#leave(node, new Set(present.map(({ connectionId }) => connectionId)))
-    for (const held of present) {
-      this.#take({ node, seq: 0, command: { t: "attach", ...held } })
+    this.#detachExcept(node, new Set(present.map(({ connectionId }) => connectionId)))
+    for (const connection of present) {
+      this.#handle({ node, seq: 0, command: { t: "attach", ...connection } })
     }
-    this.#finish()
+    this.#finishStep()
   }
 
-  /** The node is gone or has lost touch: it brings its connections again if it can. */
+  /** The stream to a node broke: its connections are gone until it attaches again. */
   detach(node: string, watcher: Watcher<SessionOutput>): void {
-    if (this.#nodes.get(node)?.watcher !== watcher) return
-    this.#nodes.delete(node)
-    this.#leave(node, new Set())
+    if (this.#watchers.remove(node, watcher)) this.#detachExcept(node, new Set())
   }
 
-  /** The bucket moves, or may have moved: the nodes look for it. */
+  /** Fences this activation: the bucket moves, or may have moved. */
   fence(): void {
     this.fenced = true
-    const nodes = Array.from(this.#nodes.values())
-    this.#nodes.clear()
-    for (const { watcher } of nodes) watcher.end()
+    this.#watchers.end()
   }
 
-  /** Forgets who is away for long. */
+  /** Forgets sessions that have been idle for long. */
   tick(): void {
-    const before = this.#port.now() - keepMillis
+    const before = this.#runtime.now() - idleMillis
     for (const [playerId, since] of this.#idle) {
-      if (since > before) return this.#port.wakeAt(since + keepMillis)
+      if (since > before) return this.#runtime.wakeAt(since + idleMillis)
       this.#forget(playerId)
     }
   }
 
-  get #acts(): boolean {
-    if (!this.fenced && !this.#port.hasLease()) this.fence()
+  /** Whether this activation still acts for the bucket. One without a lease is fenced for good. */
+  get #isActive(): boolean {
+    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
     return !this.fenced
   }
 
-  #take(asked: Asked): void {
-    const { command } = asked
-    const session = this.#sessions.get(command.playerId)
-    if (session === undefined) this.#open(asked)
-    else if (session.waiting === undefined) this.#do(session, asked)
-    else if (session.waiting.length < limits.waitingPerSession) session.waiting.push(asked)
-    else this.#refuse(asked, new Unavailable())
+  #handle(request: Request): void {
+    const session = this.#sessions.get(request.command.playerId)
+    if (session === undefined) this.#open(request)
+    else if (session.waiting === undefined) this.#decide(session, request)
+    else if (session.waiting.length < limits.waitingPerSession) session.waiting.push(request)
+    else this.#refuse(request, new Unavailable())
   }
 
-  /** Only a connection opens a session; without one there is nothing to give back either. */
-  #open(asked: Asked): void {
-    const { command, node } = asked
+  /**
+   * Opens a session for a new connection. Without a session, `detach` and `release` have nothing to
+   * do and succeed.
+   */
+  #open(request: Request): void {
+    const { command, node } = request
     if (command.t !== "attach") {
-      if (command.t === "detach" || command.t === "release") this.#done(asked, noReservation)
-      else this.#refuse(asked, new Unavailable())
+      if (command.t === "detach" || command.t === "release") this.#reply(request, noReservation)
+      else this.#refuse(request, new Unavailable())
       return
     }
-    if (!this.#hasSpace()) return this.#refuse(asked, new Unavailable())
-    const { reservation, playerId } = command
+    if (!this.#hasSpace()) return this.#refuse(request, new Unavailable())
+    const { playerId, reservation } = command
     const session: Session = {
       state: { connectionId: null, reservation },
       node,
       waiting: undefined
     }
     this.#sessions.set(playerId, session)
-    if (reservation.kind !== "none") return this.#do(session, asked)
-    session.waiting = [asked]
-    this.#unknown.push(playerId)
+    if (reservation.kind !== "none") return this.#decide(session, request)
+    session.waiting = [request]
+    this.#toLoad.push(playerId)
   }
 
+  /** Whether the bucket has space for one more session; forgets an idle one if need be. */
   #hasSpace(): boolean {
     if (this.#sessions.size < limits.perBucket) return true
-    const [longest] = this.#idle.keys()
-    if (longest === undefined) return false
-    this.#forget(longest)
+    const [longestIdle] = this.#idle.keys()
+    if (longestIdle === undefined) return false
+    this.#forget(longestIdle)
     return true
   }
 
-  #do(session: Session, asked: Asked): void {
-    const { command, node } = asked
+  #decide(session: Session, request: Request): void {
+    const { command, node } = request
     const result = decide(session.state, command)
-    if (Result.isFailure(result)) return this.#refuse(asked, result.failure)
+    if (Result.isFailure(result)) return this.#refuse(request, result.failure)
     const { replaced, state } = result.success
     if (replaced !== null) {
-      const older = command.t === "attach" && replaced === command.connectionId
-      this.#tell(older ? node : session.node, { kind: "replaced", connectionId: replaced })
-      if (older) return this.#refuse(asked, new Unauthorized())
+      const isOlder = command.t === "attach" && replaced === command.connectionId
+      this.#send(isOlder ? node : session.node, { kind: "replaced", connectionId: replaced })
+      if (isOlder) return this.#refuse(request, new Unauthorized())
     }
     session.state = state
     if (command.t === "attach") session.node = node
-    this.#done(asked, state.reservation)
-    this.#age(command.playerId, state)
+    this.#reply(request, state.reservation)
+    this.#trackIdle(command.playerId, state)
   }
 
-  /** The node's connections are gone, but for these. */
-  #leave(node: string, present: ReadonlySet<string>): void {
+  /** Detaches the connections of a node that are not present. */
+  #detachExcept(node: string, present: ReadonlySet<string>): void {
     for (const [playerId, session] of this.#sessions) {
       const { connectionId } = session.state
-      session.waiting = session.waiting?.filter((asked) => asked.node !== node)
+      session.waiting = session.waiting?.filter((request) => request.node !== node)
       if (session.node !== node || connectionId === null || present.has(connectionId)) continue
-      this.#do(session, { node, seq: 0, command: { t: "detach", playerId, connectionId } })
+      this.#decide(session, { node, seq: 0, command: { t: "detach", playerId, connectionId } })
     }
   }
 
-  #age(playerId: string, { connectionId }: SessionState): void {
+  #trackIdle(playerId: string, { connectionId }: SessionState): void {
     this.#idle.delete(playerId)
     if (connectionId !== null) return
-    const now = this.#port.now()
+    const now = this.#runtime.now()
     this.#idle.set(playerId, now)
-    this.#port.wakeAt(now + keepMillis)
+    this.#runtime.wakeAt(now + idleMillis)
   }
 
   #forget(playerId: string): void {
@@ -244,35 +227,27 @@ export class SessionsActor {
     this.#sessions.delete(playerId)
   }
 
-  #done({ node, seq }: Asked, reservation: Reservation): void {
+  #reply({ node, seq }: Request, reservation: Reservation): void {
     if (seq === 0) return
-    this.#tell(node, {
-      kind: "done",
-      seq,
-      roomId: reservation.kind === "seat" ? reservation.roomId : null
-    })
+    const roomId = reservation.kind === "seat" ? reservation.roomId : null
+    this.#send(node, { kind: "done", seq, roomId })
   }
 
-  #refuse({ node, seq }: Asked, error: Parameters<typeof toWire>[0]): void {
-    if (seq > 0) this.#tell(node, { kind: "refused", seq, error: toWire(error) })
+  #refuse({ node, seq }: Request, error: Parameters<typeof toWire>[0]): void {
+    if (seq > 0) this.#send(node, { kind: "refused", seq, error: toWire(error) })
   }
 
-  #tell(node: string, item: SessionOutput): void {
-    this.#nodes.get(node)?.batch.push(item)
+  #send(node: string, output: SessionOutput): void {
+    this.#watchers.push(node, output)
   }
 
-  /** Looks up who is new, and tells the nodes what came of it all. */
-  #finish(): void {
-    const unknown = this.#unknown
-    this.#unknown = []
-    for (let at = 0; at < unknown.length; at += limits.seatsPerStatement) {
-      this.#port.load(unknown.slice(at, at + limits.seatsPerStatement))
+  /** Starts the look-ups of new sessions, and sends each node its outputs. */
+  #finishStep(): void {
+    const playerIds = this.#toLoad
+    this.#toLoad = []
+    for (let at = 0; at < playerIds.length; at += limits.seatsPerStatement) {
+      this.#runtime.load(playerIds.slice(at, at + limits.seatsPerStatement))
     }
-    for (const node of this.#nodes.values()) {
-      if (node.batch.length === 0) continue
-      const { batch } = node
-      node.batch = []
-      node.watcher.send(batch)
-    }
+    this.#watchers.flush()
   }
 }

@@ -10,7 +10,8 @@ import { type Find, batchReads } from "#sql/batching"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
-import { makeTimer, makeOutputQueue } from "../output-queue.ts"
+import { makeOutputQueue } from "../output-queue.ts"
+import { makeTimer } from "../timer.ts"
 import { SessionsActor, type SessionsRuntime } from "./actor.ts"
 import { PlayerSessions, type SessionOutput } from "./protocol.ts"
 
@@ -50,13 +51,13 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     )
     runFork(Effect.forkIn(looking, scope))
   }
-  const port: SessionsRuntime = {
+  const runtime: SessionsRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     hasLease: lease.hasLease,
     wakeAt,
     load
   }
-  const actor: SessionsActor = new SessionsActor(yield* rows.nextEpoch, port)
+  const actor: SessionsActor = new SessionsActor(yield* rows.nextEpoch, runtime)
   yield* Effect.acquireRelease(
     Effect.sync(() => local.actors.set(entityId, actor)),
     () =>
@@ -85,7 +86,7 @@ export const PlayerSessionsLive = PlayerSessions.toLayer(
       Watch: ({ payload: { node, present, watch } }) =>
         Stream.unwrap(
           Effect.flatMap(active, (actor) => {
-            if (!actor.admits(node, watch)) return Effect.fail(new Unavailable())
+            if (!actor.admit(node, watch)) return Effect.fail(new Unavailable())
             const queue = makeOutputQueue({
               id: entityId,
               epoch: actor.epoch,

@@ -1,12 +1,14 @@
 /**
- * A live room: holds the state, asks the state machine to decide, and tells the watching nodes. All
- * of it is synchronous, so a batch is one step that nothing can interleave. Each event is encoded to
- * JSON once, whoever hears it.
+ * A live room: holds the state, lets the state machine decide, and sends outputs to the watching
+ * nodes. A batch of commands is one synchronous step. An event is encoded to JSON once for all
+ * receivers.
  */
 import { Result } from "effect"
 import { NotInRoom, RoomNotFound, toWire } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
+import { type Watcher, Watchers } from "../watchers.ts"
+import type { RoomInput, RoomOutput } from "./messages.ts"
 import {
   type Emission,
   isReachable,
@@ -16,179 +18,154 @@ import {
   roomJoined,
   type RoomState
 } from "./model.ts"
-import { Attachments } from "../attachments.ts"
-import type { Watcher } from "../output-queue.ts"
-import type { RoomInput, RoomOutput } from "./messages.ts"
+import { PendingWrites } from "./pending-writes.ts"
 import { nextDeadline } from "./seats.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
-import { PendingWrites } from "./pending-writes.ts"
 
-/** What the actor asks of its surroundings. */
+/** What a room actor needs of its process. */
 export interface RoomRuntime {
   readonly now: () => number
-  /** Is the room surely still this process's? */
+  /** Whether this process surely still owns the room's shard. */
   readonly hasLease: () => boolean
-  /** Call `tick` at this time (Unix milliseconds), or earlier. */
+  /** Calls `tick` at this time (Unix milliseconds), or earlier. */
   readonly wakeAt: (millis: number) => void
-  /** The state is worth a snapshot. */
+  /** The state has changed: write a snapshot behind. */
   readonly changed: () => void
-  /** Answers wait until the state is written (or the row removed): call `saved` soon. */
+  /** Replies wait for the state to be written or the row to be removed: do it soon. */
   readonly flushSoon: () => void
-  /** Can the room wake on another node while it lives here? */
+  /** Whether the room could be activated on another node while it lives here. */
   readonly shared: boolean
-  /** The room is over. */
+  /** The room has closed. */
   readonly closed: (reason: CloseReason) => void
 }
-
-const absenceMillis = rooms.watchAbsenceSeconds * 1000
 
 export class RoomActor {
   readonly id: string
   readonly epoch: number
   state: RoomState | undefined
-  /** An epoch after which the room had a row, or would have one if it lived. */
+  /** The room had a row after this epoch, or would have one if it lived. */
   since: number
-  /** A newer activation owns the room: this one is deaf and dumb. */
+  /** Fenced: a newer activation owns the room; ignore commands, send nothing. */
   fenced = false
+  readonly watchers = new Watchers<RoomOutput>()
   #retired = false
-  readonly #port: RoomRuntime
-  /** When the state was last worth a snapshot, or had to be written for being old. */
+  readonly #runtime: RoomRuntime
+  /** When the actor last asked for a snapshot. */
   #changedAt: number
-  readonly #unsaved = new PendingWrites()
-  readonly #watchers = new Map<
-    string,
-    { readonly watcher: Watcher<RoomOutput>; batch: Array<RoomOutput> }
-  >()
-  readonly attachments = new Attachments()
-  /** Nodes with members that do not watch (any more), and since when. */
-  readonly #absentNodes = new Map<string, number>()
+  readonly #pendingWrites = new PendingWrites()
 
-  constructor(id: string, epoch: number, state: RoomState | undefined, port: RoomRuntime) {
+  constructor(id: string, epoch: number, state: RoomState | undefined, runtime: RoomRuntime) {
     this.id = id
     this.epoch = epoch
     this.since = epoch
     this.state = state
-    this.#port = port
-    this.#changedAt = port.now()
+    this.#runtime = runtime
+    this.#changedAt = runtime.now()
   }
 
-  /**
-   * Does this attachment of the node hear what is told? A command of one that does not would go
-   * without an answer, or come after what its node has said since.
-   */
+  /** Whether the node watches through this attachment; commands of another come too late. */
   watches(node: string, watch: number): boolean {
-    return this.#watchers.has(node) && this.attachments.isLast(node, watch)
+    return this.watchers.isAttached(node, watch)
   }
 
-  /** The commands of one node in one turn. */
+  /** Carries out the commands of one node. */
   submit(node: string, inputs: ReadonlyArray<RoomInput>): void {
-    if (!this.#acts) return
-    const now = this.#port.now()
+    if (!this.#isActive) return
+    const now = this.#runtime.now()
     this.#expect(node, now)
     for (const { seq, command } of inputs) {
       const result = this.#isElsewhere(node, command)
         ? Result.fail(new NotInRoom())
-        : this.#decide(this.#placed(node, command), now)
+        : this.#decide(this.#withNode(node, command), now)
       const player = command.playerId
-      const answer: RoomOutput | undefined = Result.isFailure(result)
+      const reply: RoomOutput | undefined = Result.isFailure(result)
         ? { kind: "refuse", seq, player, error: toWire(result.failure) }
         : seq > 0
           ? { kind: "reply", seq, data: result.success }
           : undefined
-      if (answer === undefined) continue
-      if (this.#withholds(command, now)) this.#unsaved.withhold(node, answer)
-      else this.#watchers.get(node)?.batch.push(answer)
+      if (reply === undefined) continue
+      if (this.#needsWrite(command, now)) this.#pendingWrites.defer(node, reply)
+      else this.watchers.push(node, reply)
     }
     this.#flush()
-    if (this.#unsaved.waited) this.#port.flushSoon()
+    if (this.#pendingWrites.hasReplies) this.#runtime.flushSoon()
   }
 
-  /** The state is about to be written: what `saved` wants to be told once it is. */
+  /** Begins a write of the state; pass the result to `commitWrite`. */
   beginWrite(): number {
-    return this.#unsaved.beginWrite()
+    return this.#pendingWrites.beginWrite()
   }
 
-  /** The state of so many changes is written, or the room that is over removed. */
+  /** The state with this many changes is written, or the row of the closed room is removed. */
   commitWrite(changes: number): void {
-    const due = this.#unsaved.commitWrite(changes)
-    if (due.length === 0 || !this.#acts) return
-    for (const { answer, node } of due) this.#watchers.get(node)?.batch.push(answer)
+    const due = this.#pendingWrites.commitWrite(changes)
+    if (due.length === 0 || !this.#isActive) return
+    for (const { node, reply } of due) this.watchers.push(node, reply)
     this.#flush()
   }
 
   /**
-   * Seats joiningPlayers on the queue's word, as many as fit; they count as connected until their node
-   * says otherwise. Answers who now has a seat.
+   * Seats matched players, as many as fit. They count as connected until their node or the join
+   * deadline says otherwise. Returns those who have a seat.
    */
   seat(
     joiningPlayers: ReadonlyArray<JoiningPlayer>
   ): Result.Result<ReadonlyArray<string>, RoomError | RoomNotFound> {
-    const now = this.#port.now()
+    const now = this.#runtime.now()
     const result = this.#decide({ t: "seat", joiningPlayers }, now)
     for (const { node } of joiningPlayers) this.#expect(node, now)
     this.#flush()
     return Result.map(result, () =>
-      joiningPlayers.map((joiningPlayer) => joiningPlayer.playerId).filter((id) => this.#seats(id))
+      joiningPlayers.map(({ playerId }) => playerId).filter((id) => this.#hasSeat(id))
     )
   }
 
-  /** The room begins, with the seats it was opened with. */
+  /** Sets the state of a new room. */
   open(state: RoomState): void {
     this.state = state
     this.since = this.epoch
     this.expectNodes()
   }
 
-  /** The activation ends: what there is can still be saved, but nothing is said or taken any more. */
+  /** Stops commands and outputs: the activation ends. The state can still be written. */
   retire(): void {
     this.#retired = true
   }
 
-  /** A newer activation owns the room: from now on this one says and takes nothing. */
+  /** Fences this activation: a newer one owns the room. */
   fence(): void {
     this.fenced = true
-    this.dismiss()
+    this.watchers.end()
   }
 
-  /** Ends what the nodes hear: they ask where the room is now. */
-  dismiss(): void {
-    const watchers = Array.from(this.#watchers.values())
-    this.#watchers.clear()
-    for (const { watcher } of watchers) watcher.end()
-  }
-
-  /**
-   * Starts telling a node. One that heard the room before has missed something: its members get the
-   * room anew, and hear nothing before that.
-   */
+  /** Attaches a node. A node that watched before may have missed events, so it gets a snapshot. */
   attach(
     node: string,
     watcher: Watcher<RoomOutput>,
-    heardEpoch: number,
+    lastEpoch: number,
     present: ReadonlyArray<JoiningPlayer>
   ): void {
-    if (!this.#acts) return watcher.end()
-    this.#watchers.delete(node)
-    this.#absentNodes.delete(node)
-    if (heardEpoch !== 0) this.#reconcileMembers(node, present)
-    else this.#decide({ t: "expect", node }, this.#port.now())
-    this.#watchers.set(node, { watcher, batch: [] })
-    if (heardEpoch !== 0) this.#welcome(node, present)
+    if (!this.#isActive) return watcher.end()
+    // While the members are reconciled, the node must not receive events before its snapshot.
+    this.watchers.remove(node)
+    this.watchers.cancelExpectation(node)
+    if (lastEpoch !== 0) this.#reconcileMembers(node, present)
+    else this.#decide({ t: "expect", node }, this.#runtime.now())
+    this.watchers.add(node, watcher)
+    if (lastEpoch !== 0) this.#sendSnapshots(node, present)
     watcher.send([])
     this.#flush()
   }
 
-  /** A node stopped watching; its members have until the absence is noticed to come back. */
+  /** The stream to a node broke; its members may come back until the absence is noticed. */
   detach(node: string, watcher: Watcher<RoomOutput>): void {
-    if (this.#watchers.get(node)?.watcher !== watcher) return
-    this.#watchers.delete(node)
-    this.#expect(node, this.#port.now())
+    if (this.watchers.remove(node, watcher)) this.#expect(node, this.#runtime.now())
   }
 
-  /** After a wake: every node named by the snapshot is expected back. */
+  /** Expects every node that the snapshot names to attach again. */
   expectNodes(): void {
-    const now = this.#port.now()
+    const now = this.#runtime.now()
     for (const member of this.state?.members.values() ?? []) {
       if (member.attachment !== null) this.#expect(member.attachment.node, now)
     }
@@ -196,51 +173,45 @@ export class RoomActor {
   }
 
   tick(): void {
-    if (!this.#acts) return
-    const now = this.#port.now()
-    for (const [node, since] of this.#absentNodes) {
-      if (now < since + absenceMillis) continue
-      this.#absentNodes.delete(node)
-      this.#decide({ t: "dropNode", node }, now)
-    }
+    if (!this.#isActive) return
+    const now = this.#runtime.now()
+    for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (now >= this.#changedAt + refreshMillis) this.#changed()
     this.#flush()
     this.#reschedule()
   }
 
-  /** A player is out, wherever its connection is: the service has decided. */
+  /** Removes a banned or deleted player, wherever its connection is. */
   removePlayer(playerId: string, reason: "banned" | "deleted"): void {
-    this.#decide({ t: "leave", playerId, reason }, this.#port.now())
+    this.#decide({ t: "leave", playerId, reason }, this.#runtime.now())
     this.#flush()
   }
 
-  /** Ends the room for its members. */
   close(reason: CloseReason): void {
-    this.#decide({ t: "close", reason }, this.#port.now())
+    this.#decide({ t: "close", reason }, this.#runtime.now())
     this.#flush()
   }
 
-  /** May this activation still speak for the room? One that may not, never may again. */
-  get #acts(): boolean {
-    if (!this.fenced && !this.#port.hasLease()) this.fence()
+  /** Whether this activation still acts for the room. One without a lease is fenced for good. */
+  get #isActive(): boolean {
+    if (!this.fenced && !this.#runtime.hasLease()) this.fence()
     return !this.fenced && !this.#retired
   }
 
   /**
-   * May the answer not be given yet? Where rooms wake on other nodes, a seat that was given up must not
-   * be there again when the runner dies; who asks twice is told no sooner that it is gone. And when
-   * snapshots fail on this node alone, the room may wake elsewhere before it knows: all that was granted
-   * until then would be forgotten, so nothing is granted after the promised second.
+   * Whether the reply must wait until the state is written. A seat given up must not come back when
+   * the runner dies. And if this node cannot write, another node may activate the room with an old
+   * state: after the promised second no reply may grant what that activation would forget.
    */
-  #withholds({ t }: RoomInput["command"], now: number): boolean {
-    if (!this.#port.shared) return false
-    return t === "leave" || this.#unsaved.millis(now) > rooms.snapshotDeadlineMillis
+  #needsWrite({ t }: RoomInput["command"], now: number): boolean {
+    if (!this.#runtime.shared) return false
+    return t === "leave" || this.#pendingWrites.delayMillis(now) > rooms.snapshotDeadlineMillis
   }
 
   /**
-   * Has the member come in through another node since, or gone there? What it said before comes too
-   * late. Who is away can still leave.
+   * Whether the member has moved to another node: commands from this one come too late. An absent
+   * member may still leave.
    */
   #isElsewhere(node: string, { playerId, t }: RoomInput["command"]): boolean {
     if (t === "join" || t === "resume" || t === "disconnect") return false
@@ -249,26 +220,24 @@ export class RoomActor {
     return member.attachment?.node !== node
   }
 
-  #seats(playerId: string): boolean {
+  #hasSeat(playerId: string): boolean {
     return this.state?.members.has(playerId) === true
   }
 
-  #placed(node: string, command: RoomInput["command"]): RoomCommand {
+  #withNode(node: string, command: RoomInput["command"]): RoomCommand {
     return command.t === "join" || command.t === "resume" ? { ...command, node } : command
   }
 
   #expect(node: string, now: number): void {
-    if (this.#watchers.has(node) || this.#absentNodes.has(node)) return
-    this.#absentNodes.set(node, now)
-    this.#reschedule()
+    if (this.watchers.expect(node, now)) this.#reschedule()
   }
 
   /**
-   * Members that the room does not know (any more) are seated again where there is a seat; those the
-   * node lost are dropped, save those it has yet to bring in.
+   * Seats members again that the room does not know (any more), where a seat is free. Disconnects the
+   * members that the node lost, except those whose join deadline is still to come.
    */
   #reconcileMembers(node: string, present: ReadonlyArray<JoiningPlayer>): void {
-    const now = this.#port.now()
+    const now = this.#runtime.now()
     const here = new Set(present.map((member) => member.playerId))
     for (const member of this.state?.members.values() ?? []) {
       if (member.attachment?.node !== node || !isReachable(member) || here.has(member.id)) continue
@@ -279,30 +248,28 @@ export class RoomActor {
   }
 
   /**
-   * The room as it is for those who have a seat, its end for those who have none. Those who are on a
-   * newer connection elsewhere have it there.
+   * Sends the room to the node's members, and its end to those without a seat. A player on a newer
+   * connection elsewhere receives the room there.
    */
-  #welcome(node: string, present: ReadonlyArray<JoiningPlayer>): void {
+  #sendSnapshots(node: string, present: ReadonlyArray<JoiningPlayer>): void {
     const { state } = this
-    const batch = this.#watchers.get(node)?.batch
-    if (state === undefined || batch === undefined) return
+    if (state === undefined) return
     const lost: RoomEvent = { t: "room_closed", roomId: this.id, reason: "lost" }
     for (const { playerId } of present) {
       const member = state.members.get(playerId)
       if (member?.attachment?.node === node) {
         this.#enter(playerId, JSON.stringify(roomJoined(state, playerId, true)))
       } else if (member === undefined) {
-        batch.push(
-          { kind: "event", to: [playerId], except: null, frame: JSON.stringify(lost) },
-          { kind: "exit", player: playerId }
-        )
+        const frame = JSON.stringify(lost)
+        this.watchers.push(node, { kind: "event", to: [playerId], except: null, frame })
+        this.watchers.push(node, { kind: "exit", player: playerId })
       }
     }
   }
 
   #decide(command: RoomCommand, now: number): Result.Result<JsonObject, RoomError | RoomNotFound> {
     const before = this.state
-    if (before === undefined || before.closed !== null || !this.#acts) {
+    if (before === undefined || before.closed !== null || !this.#isActive) {
       return Result.fail(new RoomNotFound())
     }
     const result = decide(before, command, now)
@@ -310,57 +277,50 @@ export class RoomActor {
     const { state, emissions, data } = result.success
     this.state = state
     for (const emission of emissions) this.#emit(before, emission)
-    if (state !== before) this.#settle(state)
+    if (state !== before) this.#stateChanged(state)
     return Result.succeed(data)
   }
 
-  #settle(state: RoomState): void {
-    this.#unsaved.changed(this.#port.now())
-    if (state.closed !== null) return this.#port.closed(state.closed)
+  #stateChanged(state: RoomState): void {
+    this.#pendingWrites.changed(this.#runtime.now())
+    if (state.closed !== null) return this.#runtime.closed(state.closed)
     this.#changed()
     this.#reschedule()
   }
 
   #changed(): void {
-    this.#changedAt = this.#port.now()
-    this.#port.changed()
+    this.#changedAt = this.#runtime.now()
+    this.#runtime.changed()
   }
 
   #reschedule(): void {
     if (this.state === undefined || this.state.closed !== null || this.fenced) return
-    const absence = Math.min(...this.#absentNodes.values()) + absenceMillis
-    const refresh = this.#changedAt + refreshMillis
-    this.#port.wakeAt(Math.min(nextDeadline(this.state), absence, refresh))
+    const refreshAt = this.#changedAt + refreshMillis
+    this.#runtime.wakeAt(
+      Math.min(nextDeadline(this.state), this.watchers.absenceDeadline, refreshAt)
+    )
   }
 
-  #emit(before: RoomState, { event, except, to, membership: turn }: Emission): void {
+  #emit(before: RoomState, { event, except, to, membership }: Emission): void {
     const frame = JSON.stringify(event)
-    if (turn === "enter" && to !== null) {
+    if (membership === "enter" && to !== null) {
       for (const id of to) this.#enter(id, frame)
       return
     }
-    const item: RoomOutput = { kind: "event", to, except, frame }
-    const nodes = to === null ? undefined : this.#nodesOf(to)
-    for (const [node, watcher] of this.#watchers) {
-      if (nodes === undefined || nodes.has(node)) watcher.batch.push(item)
-    }
-    if (turn === "exit" && except !== null) {
+    const output: RoomOutput = { kind: "event", to, except, frame }
+    if (to === null) this.watchers.broadcast(output)
+    else for (const node of this.#nodesOf(to)) this.watchers.push(node, output)
+    if (membership === "exit" && except !== null) {
       const node = before.members.get(except)?.attachment?.node
-      if (node !== undefined) {
-        this.#watchers.get(node)?.batch.push({ kind: "exit", player: except })
-      }
+      if (node !== undefined) this.watchers.push(node, { kind: "exit", player: except })
     }
   }
 
   #enter(player: string, frame: string): void {
     const attachment = this.state?.members.get(player)?.attachment
     if (attachment === undefined || attachment === null) return
-    this.#watchers.get(attachment.node)?.batch.push({
-      kind: "enter",
-      player,
-      connection: attachment.connectionId,
-      frame
-    })
+    const { connectionId: connection, node } = attachment
+    this.watchers.push(node, { kind: "enter", player, connection, frame })
   }
 
   #nodesOf(players: ReadonlyArray<string>): ReadonlySet<string> {
@@ -372,16 +332,12 @@ export class RoomActor {
     return nodes
   }
 
-  /** Tells each node what it has to hear of this step; the end of the room comes after everything. */
+  /** Sends each node the outputs of this step. `end` follows the last reply of a closed room. */
   #flush(): void {
-    const over = this.state !== undefined && this.state.closed !== null && !this.#unsaved.waited
-    for (const entry of this.#watchers.values()) {
-      if (over) entry.batch.push({ kind: "end" })
-      if (entry.batch.length === 0) continue
-      const batch = entry.batch
-      entry.batch = []
-      entry.watcher.send(batch)
-    }
-    if (over) this.#watchers.clear()
+    const isOver =
+      this.state !== undefined && this.state.closed !== null && !this.#pendingWrites.hasReplies
+    if (isOver) this.watchers.broadcast({ kind: "end" })
+    this.watchers.flush()
+    if (isOver) this.watchers.clear()
   }
 }

@@ -12,7 +12,8 @@ import type { HeldSeat } from "#rpc/realtime"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
 import { type LocalActors, makeLocalActors, Sink, ThisNode } from "../local-actors.ts"
-import { makeTimer, makeOutputQueue } from "../output-queue.ts"
+import { makeOutputQueue } from "../output-queue.ts"
+import { makeTimer } from "../timer.ts"
 import { RoomActor, type RoomRuntime } from "./actor.ts"
 import { type RemoteRoomOutputs, RemoteRooms } from "./remote.ts"
 import { iso, type JoiningPlayer, openRoom, type RoomState } from "./model.ts"
@@ -59,29 +60,29 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const lines = yield* RemoteRooms
   const { epoch, since, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
-  const port: RoomRuntime = {
+  const runtime: RoomRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     hasLease: lease.hasLease,
     wakeAt,
-    changed: () => writer.changed(actor),
+    changed: () => writer.markDirty(actor),
     flushSoon: () => writer.flushSoon(actor),
     shared: lines.address !== null,
-    closed: () => writer.remove(actor)
+    closed: () => writer.closed(actor)
   }
-  const actor: RoomActor = new RoomActor(id, epoch, state, port)
+  const actor: RoomActor = new RoomActor(id, epoch, state, runtime)
   actor.since = since
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
-      writer.enter(actor)
+      writer.activated(actor)
       actor.expectNodes()
     }),
     () =>
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
         actor.retire()
-        writer.leave(actor)
-        return Effect.map(writer.flush, () => actor.dismiss())
+        writer.deactivated(actor)
+        return Effect.map(writer.flush, () => actor.watchers.end())
       })
   )
   return actor
@@ -178,7 +179,7 @@ export const RoomLive = Room.toLayer(
         Effect.flatMap(active, (actor) => {
           const { call, inputs, node, watch } = payload
           if (!actor.watches(node, watch)) return Effect.fail(new Unavailable())
-          if (actor.attachments.takes(node, call)) actor.submit(node, inputs)
+          if (actor.watchers.acceptCall(node, call)) actor.submit(node, inputs)
           return Effect.void
         }),
       Watch: ({ payload }) =>
@@ -186,20 +187,20 @@ export const RoomLive = Room.toLayer(
           Effect.flatMap(active, (actor) => {
             const { address, environmentId, epoch, node, present, watch } = payload
             const from = lines.address
-            const far = (items: ReadonlyArray<RoomOutput>, lost: () => void): void => {
+            const remote = (items: ReadonlyArray<RoomOutput>, lost: () => void): void => {
               if (address === null || from === null) return lost()
               const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
               lines.sendOutputs(address, told, lost)
             }
             const absent = absence(actor, environmentId, epoch)
             if (absent !== undefined) return refusal(absent)
-            if (!actor.attachments.admits(node, watch)) return refusal(new Unavailable())
+            if (!actor.watchers.admit(node, watch)) return refusal(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
             const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,
-              far: address === null || from === null ? undefined : far,
+              remote: address === null || from === null ? undefined : remote,
               attach: (watcher) => actor.attach(node, watcher, epoch, members),
               detach: (watcher) => actor.detach(node, watcher)
             })

@@ -1,57 +1,54 @@
-/**
- * What a room has changed since its state was last written, and the answers that are not given before
- * the state that they speak of is written.
- */
+/** Changes of a room since its last write, and the replies that wait until those are written. */
 import type { RoomOutput } from "./messages.ts"
 
-interface Withheld {
+interface DeferredReply {
   readonly node: string
-  readonly answer: RoomOutput
-  /** The number of changes that are behind it. */
+  readonly reply: RoomOutput
+  /** Number of changes that must be written before the reply is sent. */
   readonly changes: number
 }
 
 export class PendingWrites {
   #changes = 0
-  /** When the oldest change was made that is not written. */
+  /** When the oldest unwritten change was made. */
   #since = Number.POSITIVE_INFINITY
-  /** The same, of those that are not on their way either. */
-  #untakenSince = Number.POSITIVE_INFINITY
-  #withheld: Array<Withheld> = []
+  /** When the oldest change was made that no write under way covers. */
+  #notStartedSince = Number.POSITIVE_INFINITY
+  #deferred: Array<DeferredReply> = []
 
-  /** The state has changed. */
+  /** Counts a change of the state. */
   changed(now: number): void {
     this.#changes += 1
     this.#since = Math.min(this.#since, now)
-    this.#untakenSince = Math.min(this.#untakenSince, now)
+    this.#notStartedSince = Math.min(this.#notStartedSince, now)
   }
 
-  /** For how long a change has waited to be written, in milliseconds. */
-  millis(now: number): number {
+  /** Age of the oldest unwritten change, milliseconds. */
+  delayMillis(now: number): number {
     return Math.max(0, now - this.#since)
   }
 
-  withhold(node: string, answer: RoomOutput): void {
-    this.#withheld.push({ node, answer, changes: this.#changes })
+  /** Holds a reply back until all changes so far are written. */
+  defer(node: string, reply: RoomOutput): void {
+    this.#deferred.push({ node, reply, changes: this.#changes })
   }
 
-  /** Do answers wait? */
-  get waited(): boolean {
-    return this.#withheld.length > 0
+  get hasReplies(): boolean {
+    return this.#deferred.length > 0
   }
 
-  /** The state is about to be written: what `saved` wants to be told once it is. */
+  /** Begins a write; pass the result, the number of changes it covers, to `commitWrite`. */
   beginWrite(): number {
-    this.#untakenSince = Number.POSITIVE_INFINITY
+    this.#notStartedSince = Number.POSITIVE_INFINITY
     return this.#changes
   }
 
-  /** The state of so many changes is written: the answers that can be given now. */
-  commitWrite(changes: number): ReadonlyArray<Withheld> {
-    this.#since = this.#untakenSince
-    const due = this.#withheld.filter((withheld) => withheld.changes <= changes)
+  /** Ends a write, and returns the replies that waited for it. */
+  commitWrite(changes: number): ReadonlyArray<DeferredReply> {
+    this.#since = this.#notStartedSince
+    const due = this.#deferred.filter((deferred) => deferred.changes <= changes)
     if (due.length > 0) {
-      this.#withheld = this.#withheld.filter((withheld) => withheld.changes > changes)
+      this.#deferred = this.#deferred.filter((deferred) => deferred.changes > changes)
     }
     return due
   }

@@ -1,41 +1,30 @@
 /**
- * Writes snapshots behind the rooms of one node: all rooms that changed within the last interval go
- * out in one statement (a few, when there are very many), at once when somebody waits for it. A room
- * whose row belongs to a newer activation is told so and falls silent. When the database is away the
- * newest state of each room waits, so the backlog is bounded by the number of rooms.
+ * Writes snapshots of the rooms of one node behind: once per interval, all dirty rooms in few
+ * statements, and sooner when replies wait for the write. A room whose row belongs to a newer
+ * activation is fenced.
  *
- * A crash of Postgres empties the table. Whoever writes first after it learns so, and writes all rooms
- * that live here. A room that stops here stays with the writer until it lives elsewhere: until then
- * nobody else could write its row again.
+ * A crash of Postgres empties the table. The first write after it learns the new table epoch and marks
+ * all rooms of this node dirty. The writer keeps a room that stopped here until another activation
+ * owns it, because until then no other node could write its row again.
  */
-import {
-  Array,
-  type Cause,
-  Clock,
-  Context,
-  Effect,
-  Latch,
-  Layer,
-  Schedule,
-  Semaphore
-} from "effect"
+import { Array, Clock, Context, Effect, Latch, Layer, Schedule } from "effect"
 import { rooms } from "#rpc/limits"
 import { violatedConstraint, isRefused } from "#sql/database"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "../local-actors.ts"
-import { SnapshotStats } from "../snapshot-counts.ts"
+import { makeWriteBehind, type SnapshotStats } from "../write-behind.ts"
 import type { RoomActor } from "./actor.ts"
 import { toRow } from "./snapshot.ts"
 
-/** Those that are there now, by the statement; with those that come meanwhile there might be no end. */
-const byStatement = (actors: Iterable<RoomActor>) =>
-  Array.chunksOf(actors, rooms.snapshotsPerStatement)
+type Repository = RoomRepository["Service"]
+
+const batchSize = rooms.snapshotsPerStatement
 
 /**
- * Writes what is to be remembered of rooms; who must not write any more is told so. Answers the epoch at
- * which the table began, or 0.
+ * Writes one batch and fences the rooms that belong to a newer activation. Returns the epoch at which
+ * the table began, or 0.
  */
-const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotStats) =>
+const makeSave = (repository: Repository, nodeId: string, stats: SnapshotStats) =>
   Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
     const batch = actors.flatMap((actor) => {
@@ -46,187 +35,169 @@ const makeSave = (rows: RoomRepository["Service"], nodeId: string, counts: Snaps
       return [{ actor, changes: actor.beginWrite(), snapshot }]
     })
     if (batch.length === 0) return 0
-    const saved = yield* rows.save(batch.map(({ snapshot }) => snapshot))
-    counts.wrote(saved.size)
+    const saved = yield* repository.save(batch.map(({ snapshot }) => snapshot))
+    stats.recordWritten(saved.size)
     for (const { actor, changes } of batch) {
-      const begun = saved.get(actor.id)
-      if (begun === undefined) {
-        counts.fenced += 1
+      const tableEpoch = saved.get(actor.id)
+      if (tableEpoch === undefined) {
+        stats.fenced += 1
         actor.fence()
       } else {
-        actor.since = Math.max(actor.since, begun)
+        actor.since = Math.max(actor.since, tableEpoch)
         actor.commitWrite(changes)
       }
     }
     return Math.max(0, ...saved.values())
   })
 
-const warned = Effect.catchCause((cause: Cause.Cause<unknown>) =>
-  Effect.logWarning("Room snapshots could not be written", cause)
-)
-
-/** What of a node's rooms is to be written, and how. */
-const makeBacklog = (rows: RoomRepository["Service"], nodeId: string, counts: SnapshotStats) => {
-  const dirty = new Set<RoomActor>()
-  /** Those of them whose members wait for it. */
+/** The rooms of a node that need a write or a removal, and how to do it. */
+const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId: string) {
+  const writeBehind = yield* makeWriteBehind<RoomActor>("rooms")
+  const { attempt, dirty, inBatches, stats, warn } = writeBehind
+  /** Dirty rooms whose replies wait for the write. */
   const urgent = new Set<RoomActor>()
-  /** Rooms that are over, and have a row yet. */
-  const over = new Set<RoomActor>()
+  /** Closed rooms that still have a row. */
+  const closed = new Set<RoomActor>()
   const living = new Set<RoomActor>()
-  let newest = 0
-  const write = makeSave(rows, nodeId, counts)
+  let newestTableEpoch = 0
+  const write = makeSave(repository, nodeId, stats)
 
-  /** A table that began anew lacks those that have not changed since. */
+  /** A table that began again lacks the rows of rooms that have not changed since. */
   const save = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>
-    Effect.map(write(batch, hasCode), (begun) => {
-      if (begun > newest) for (const actor of living) dirty.add(actor)
-      newest = Math.max(newest, begun)
-    })
-
-  /** What fails stays dirty. */
-  const attempt = (batch: ReadonlyArray<RoomActor>, hasCode: boolean) =>
-    Effect.suspend(() => {
-      for (const actor of batch) for (const set of [dirty, urgent]) set.delete(actor)
-      return Effect.tapError(save(batch, hasCode), () =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          for (const actor of batch) dirty.add(actor)
-          counts.failed(now)
-        })
-      )
+    Effect.map(write(batch, hasCode), (tableEpoch) => {
+      if (tableEpoch > newestTableEpoch) for (const actor of living) dirty.add(actor)
+      newestTableEpoch = Math.max(newestTableEpoch, tableEpoch)
     })
 
   /**
-   * One that the database refuses keeps no other from it. A room whose code is another's by now, since
-   * a crash took its row away, is written without: nobody else comes in by it.
+   * Splits a refused batch, so that one refused room does not hold up the others. After a crash of
+   * Postgres another room may have taken the room's code. Such a room is written without its code.
    */
   const saveBatch = (batch: ReadonlyArray<RoomActor>, hasCode = true): ReturnType<typeof save> =>
-    Effect.catchIf(attempt(batch, hasCode), isRefused, (error) => {
-      if (batch.length > 1) {
-        const halves = Array.chunksOf(batch, Math.ceil(batch.length / 2))
-        return Effect.forEach(halves, (half) => saveBatch(half), { discard: true })
-      }
-      if (hasCode && violatedConstraint(error) === "rooms_code") return saveBatch(batch, false)
-      return Effect.logWarning("The snapshot of a room was refused", error)
-    })
-
-  /** Saves rooms that are dirty. */
-  const saveAll = (from: Set<RoomActor>) =>
-    Effect.suspend(() =>
-      Effect.forEach(byStatement(from), (batch) => saveBatch(batch), { discard: true })
+    Effect.suspend(() => {
+      for (const actor of batch) urgent.delete(actor)
+      return attempt(batch, save(batch, hasCode))
+    }).pipe(
+      Effect.catchIf(isRefused, (error) => {
+        if (batch.length > 1) {
+          const halves = Array.chunksOf(batch, Math.ceil(batch.length / 2))
+          return Effect.forEach(halves, (half) => saveBatch(half), { discard: true })
+        }
+        if (hasCode && violatedConstraint(error) === "rooms_code") return saveBatch(batch, false)
+        return Effect.logWarning("Postgres refused the snapshot of a room", error)
+      })
     )
 
-  /** Removes the rows of rooms that are over; what fails is tried again. */
-  const removeAll = Effect.gen(function* () {
-    for (const batch of byStatement(over)) {
-      yield* rows.remove(batch)
+  /** Removes the rows of closed rooms; retries failed removals with the next flush. */
+  const removeClosed = inBatches(closed, batchSize, (batch) =>
+    Effect.map(repository.remove(batch), () => {
       for (const actor of batch) {
-        over.delete(actor)
+        closed.delete(actor)
         actor.commitWrite(actor.beginWrite())
-        // Should there be a row again, another activation finds it.
+        // If another activation inserts the row again, this one must not answer for it.
         actor.fence()
       }
-    }
-  }).pipe(warned)
+    })
+  ).pipe(warn)
 
-  const flush = (from: Set<RoomActor>) => Effect.andThen(removeAll, saveAll(from))
-  return { dirty, urgent, over, living, flush }
-}
+  const flush = (from: Set<RoomActor>) =>
+    writeBehind.exclusive(
+      Effect.andThen(
+        removeClosed,
+        inBatches(from, batchSize, (batch) => saveBatch(batch))
+      )
+    )
+  return { ...writeBehind, urgent, closed, living, flush }
+})
 
-/** How often it is seen whether rooms that stopped here live elsewhere. */
-const lookMillis = 500
+/** How often the writer checks whether rooms that stopped here live elsewhere. */
+const unclaimedCheckMillis = 500
 
-/** Rooms that stopped here and live nowhere yet, by their ids. */
-const makeLeft = (rows: RoomRepository["Service"], changed: (actor: RoomActor) => void) => {
-  const left = new Map<string, RoomActor>()
+/** Rooms that stopped here and have no newer activation yet, by id. */
+const makeUnclaimed = (
+  repository: Repository,
+  writeBehind: Effect.Success<ReturnType<typeof makeBacklog>>
+) => {
+  const unclaimed = new Map<string, RoomActor>()
 
   const forget = (actor: RoomActor): void => {
     actor.fence()
-    if (left.get(actor.id) === actor) left.delete(actor.id)
+    if (unclaimed.get(actor.id) === actor) unclaimed.delete(actor.id)
   }
 
-  /** A row that is missing is written again. */
-  const look = Effect.gen(function* () {
-    for (const actor of left.values()) if (actor.fenced) left.delete(actor.id)
-    for (const batch of byStatement(left.values())) {
-      const unclaimed = yield* rows.unclaimed(batch)
+  /** Forgets rooms that another activation owns, and marks those dirty whose row is missing. */
+  const check = Effect.gen(function* () {
+    for (const actor of unclaimed.values()) if (actor.fenced) unclaimed.delete(actor.id)
+    for (const batch of Array.chunksOf(unclaimed.values(), batchSize)) {
+      const rows = yield* repository.unclaimed(batch)
       for (const actor of batch) {
-        const written = unclaimed.get(actor.id)
+        const written = rows.get(actor.id)
         if (written === undefined) forget(actor)
-        else if (!written) changed(actor)
+        else if (!written) writeBehind.markDirty(actor)
       }
     }
   })
-  return { left, forget, look }
+  return { unclaimed, forget, check }
 }
 
 /** The write-behind of room snapshots. */
 export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/writer/RoomWriter", {
   make: Effect.gen(function* () {
-    const rows = yield* RoomRepository
+    const repository = yield* RoomRepository
     const node = yield* ThisNode
-    const counts = new SnapshotStats()
-    const backlog = makeBacklog(rows, node.id, counts)
-    const { dirty, living, over, urgent } = backlog
-    const { forget, left, look } = makeLeft(rows, (actor) => dirty.add(actor))
-    const wanted = yield* Latch.make(false)
-    /** One write at a time: a snapshot that is still under way must not come after the removal. */
-    const writing = (yield* Semaphore.make(1)).withPermits(1)
-    const flush = (from: Set<RoomActor>) => writing(backlog.flush(from))
+    const backlog = yield* makeBacklog(repository, node.id)
+    const { closed, dirty, flush, living, urgent, warn } = backlog
+    const { check, forget, unclaimed } = makeUnclaimed(repository, backlog)
+    const requested = yield* Latch.make(false)
 
-    yield* flush(dirty).pipe(
-      warned,
-      Effect.repeat(Schedule.spaced(rooms.snapshotMillis)),
-      Effect.forkScoped
-    )
-    yield* wanted.await.pipe(
-      Effect.andThen(wanted.close),
+    yield* backlog.flushPeriodically(flush(dirty))
+    yield* requested.await.pipe(
+      Effect.andThen(requested.close),
       Effect.andThen(flush(urgent)),
-      // What failed is dirty, and has its turn with all that is.
+      // A failed room is dirty: the periodic flush retries it.
       Effect.tapError(() => Effect.sleep(rooms.snapshotMillis)),
-      warned,
+      warn,
       Effect.forever,
       Effect.forkScoped
     )
-
-    yield* look.pipe(warned, Effect.repeat(Schedule.spaced(lookMillis)), Effect.forkScoped)
-    // Rooms that did not change since a crash have no row when they stop with their runner.
-    yield* Effect.addFinalizer(() => warned(Effect.andThen(look, flush(dirty))))
+    yield* warn(check).pipe(Effect.repeat(Schedule.spaced(unclaimedCheckMillis)), Effect.forkScoped)
+    // Rooms unchanged since a crash of Postgres have no row when they stop with their runner.
+    yield* Effect.addFinalizer(() => warn(Effect.andThen(check, flush(dirty))))
 
     return {
-      counts,
+      counts: backlog.stats,
+      /** Number of rooms whose newest state is not written. */
       waiting: () => dirty.size,
-      /** The room's state is worth a snapshot. */
-      changed: (actor: RoomActor): void => {
-        dirty.add(actor)
-      },
-      /** The room's members wait for its state to be written. */
+      /** The room's state has changed. */
+      markDirty: backlog.markDirty,
+      /** Writes the room soon: replies wait for it. */
       flushSoon: (actor: RoomActor): void => {
         urgent.add(actor)
-        wanted.openUnsafe()
+        requested.openUnsafe()
       },
-      /** Writes everything now; what fails waits for the database. */
+      /** Writes all dirty rooms now; a failed write waits for the database. */
       flush: flush(dirty).pipe(
         Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
         Effect.catchCause((cause) =>
-          Effect.logWarning("The last snapshots of rooms could not be written yet", cause)
+          Effect.logWarning("Failed to write the last snapshots of rooms; retrying", cause)
         )
       ),
-      /** The room stops here: its last state is kept until another activation has it. */
-      leave: (actor: RoomActor): void => {
+      /** The room stops here: the writer keeps its last state until another activation has it. */
+      deactivated: (actor: RoomActor): void => {
         living.delete(actor)
-        if (actor.state?.closed === null && !actor.fenced) left.set(actor.id, actor)
+        if (actor.state?.closed === null && !actor.fenced) unclaimed.set(actor.id, actor)
       },
-      /** The room lives here; as long as it has no state, its last is kept. */
-      enter: (actor: RoomActor): void => {
+      /** The room lives here. Without state, the writer still keeps the last one. */
+      activated: (actor: RoomActor): void => {
         living.add(actor)
-        const last = left.get(actor.id)
+        const last = unclaimed.get(actor.id)
         if (last !== undefined && actor.state !== undefined) forget(last)
       },
-      /** Forgets a room that is over. */
-      remove: (actor: RoomActor): void => {
+      /** Removes the row of a closed room. */
+      closed: (actor: RoomActor): void => {
         dirty.delete(actor)
-        over.add(actor)
-        wanted.openUnsafe()
+        closed.add(actor)
+        requested.openUnsafe()
       }
     }
   })

@@ -189,7 +189,7 @@ function actorMatch(length: number): number {
     const { actor, matches } = waitingActor()
     actorQueue(actor).enqueue(numbers(length).map(ticket))
     return timed(length, () => {
-      actor.found([])
+      actor.openRoomsListed([])
       matches.forEach(({ tickets }, i) => actor.matched(tickets, `rm_${i}`, 0))
     })
   })

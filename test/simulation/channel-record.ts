@@ -8,7 +8,7 @@ import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
 import { makeLocalActors } from "#entities/local-actors"
 import type { ChannelOutput } from "#entities/channel/messages"
-import type { Watcher } from "#entities/output-queue"
+import type { Watcher } from "#entities/watchers"
 import type { Process } from "./world.ts"
 
 /** What one activation sent one node since the node began to watch. */

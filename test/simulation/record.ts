@@ -7,7 +7,7 @@ import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"
 import type { RoomOutput } from "#entities/room/messages"
-import type { Watcher } from "#entities/output-queue"
+import type { Watcher } from "#entities/watchers"
 import type { Process } from "./world.ts"
 
 /** What one activation sent one node since the node began to watch. */

@@ -26,7 +26,7 @@ import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/chan
 import type { ChannelRuntime } from "#entities/channel/runtime"
 import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
-import type { Watcher } from "#entities/output-queue"
+import type { Watcher } from "#entities/watchers"
 
 /** When every channel here was made, Unix milliseconds. */
 export const start = 1_800_000_000_000
@@ -212,7 +212,7 @@ export class ChannelWorld {
   #activate(epoch: number, state: ChannelState | undefined): ChannelActor {
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.#flushAt = Number.POSITIVE_INFINITY
-    const port: ChannelRuntime = {
+    const runtime: ChannelRuntime = {
       now: () => this.now,
       hasLease: () => true,
       wakeAt: (millis) => {
@@ -230,7 +230,7 @@ export class ChannelWorld {
         this.closed = true
       }
     }
-    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, port })
+    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime })
   }
 
   /** A node begins to watch, or does so again, with those it holds. */

@@ -7,7 +7,7 @@ import { assert } from "@effect/vitest"
 import { QueueActor, type QueueRuntime } from "#entities/matchmaking-queue/actor"
 import type { QueueOutput, QueueSettings } from "#entities/matchmaking-queue/protocol"
 import type { Match, QueueMode, Ticket } from "#entities/matchmaking-queue/state"
-import type { Watcher } from "#entities/output-queue"
+import type { Watcher } from "#entities/watchers"
 import { start } from "./room-harness.ts"
 
 const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings => ({
@@ -66,7 +66,7 @@ export class QueueWorld {
   constructor(mode: QueueMode, prompt = true) {
     this.mode = mode
     this.prompt = prompt
-    this.actor = new QueueActor(1, this.#port)
+    this.actor = new QueueActor(1, this.#runtime)
     this.watch("n1")
     this.watch("n2")
   }
@@ -141,7 +141,7 @@ export class QueueWorld {
   found(): void {
     if (!this.looking) return
     this.looking = false
-    this.actor.found(
+    this.actor.openRoomsListed(
       Array.from(this.rooms, ([id, free]) => ({ id, free })).filter(({ free }) => free > 0)
     )
   }
@@ -225,7 +225,7 @@ export class QueueWorld {
     this.matches.push(match.tickets.map(idOf))
   }
 
-  get #port(): QueueRuntime {
+  get #runtime(): QueueRuntime {
     return {
       now: () => this.now,
       wakeAt: (millis) => {

@@ -10,7 +10,7 @@ import { RoomActor, type RoomRuntime } from "#entities/room/actor"
 import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/model"
 import type { PlayerCommand, RoomInput, RoomOutput } from "#entities/room/messages"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
-import type { Watcher } from "#entities/output-queue"
+import type { Watcher } from "#entities/watchers"
 import { connectionOf, emptyRoom, follow, start } from "./room-harness.ts"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(RoomEvent))
@@ -135,7 +135,7 @@ export class ActorWorld {
 
   /** The room is opened, with the seats it has. */
   restart(state: RoomState): RoomActor {
-    this.actor = new RoomActor("rm_1", 1, undefined, this.#port)
+    this.actor = new RoomActor("rm_1", 1, undefined, this.#runtime)
     this.actor.open(state)
     return this.actor
   }
@@ -217,7 +217,7 @@ export class ActorWorld {
     this.actor.fence()
     const state = fromStored(Effect.runSync(decodeSnapshot(snapshot)))
     this.#wakeAt = Number.POSITIVE_INFINITY
-    this.actor = new RoomActor("rm_1", this.actor.epoch + 1, state, this.#port)
+    this.actor = new RoomActor("rm_1", this.actor.epoch + 1, state, this.#runtime)
     this.actor.expectNodes()
   }
 
@@ -241,7 +241,7 @@ export class ActorWorld {
     this.now = end
   }
 
-  get #port(): RoomRuntime {
+  get #runtime(): RoomRuntime {
     return {
       now: () => this.now,
       hasLease: () => true,

@@ -7,7 +7,7 @@ import { assert } from "@effect/vitest"
 import { SessionsActor, type SessionsRuntime } from "#entities/player-session/actor"
 import type { PlayerSessionCommand, SessionOutput } from "#entities/player-session/protocol"
 import { noReservation, type Reservation } from "#entities/player-session/state"
-import type { Watcher } from "#entities/output-queue"
+import type { Watcher } from "#entities/watchers"
 import { start } from "./room-harness.ts"
 
 export type NodeName = "n1" | "n2"
@@ -47,7 +47,7 @@ export class SessionWorld {
   #wakeAt = Number.POSITIVE_INFINITY
 
   constructor() {
-    this.actor = new SessionsActor(this.#epoch, this.#port)
+    this.actor = new SessionsActor(this.#epoch, this.#runtime)
     this.watch("n1")
     this.watch("n2")
   }
@@ -117,7 +117,7 @@ export class SessionWorld {
     this.owned = true
     this.loads = []
     this.#epoch += 1
-    this.actor = new SessionsActor(this.#epoch, this.#port)
+    this.actor = new SessionsActor(this.#epoch, this.#runtime)
   }
 
   /** Answers the oldest look-up. */
@@ -183,7 +183,7 @@ export class SessionWorld {
     connection.reservation = command.reservation
   }
 
-  get #port(): SessionsRuntime {
+  get #runtime(): SessionsRuntime {
     return {
       now: () => this.now,
       hasLease: () => this.owned,

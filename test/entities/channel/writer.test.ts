@@ -35,7 +35,7 @@ const Writer = ChannelWriter.layer.pipe(
   Layer.provide(SecureRandom.layerWebCrypto)
 )
 
-const port: ChannelRuntime = {
+const runtime: ChannelRuntime = {
   now: () => 0,
   hasLease: () => true,
   wakeAt: () => undefined,
@@ -50,7 +50,7 @@ const channel = (name: string): ChannelActor =>
     name,
     epoch: 1,
     state: openChannel(defaultOptions("env_1", name, 0), 0),
-    port
+    runtime
   })
 
 layer(Writer)("the rows of channels", (it) => {
@@ -58,7 +58,7 @@ layer(Writer)("the rows of channels", (it) => {
     Effect.gen(function* () {
       const writer = yield* ChannelWriter
       const channels = ["@a", "@b", "@c"].map(channel)
-      for (const it of channels) writer.changed(it)
+      for (const it of channels) writer.markDirty(it)
       const end = (it: ChannelActor) =>
         Effect.tap(writer.flush, () => Effect.sync(() => it.fence()))
       yield* Effect.forEach(channels, end, { concurrency: "unbounded" })

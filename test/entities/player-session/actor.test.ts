@@ -102,10 +102,10 @@ describe("a bucket of sessions", () => {
     world.actor.submit("n1", watch, [{ seq, command: claim }])
     world.actor.submit("n1", watch - 1, [{ seq: seq + 1, command: claim }])
     assert.deepStrictEqual(world.actor.stateOf("p1")?.reservation, { kind: "none" })
-    assert.isFalse(world.actor.admits("n3", 0))
-    assert.isTrue(world.actor.admits("n3", 2))
-    assert.isFalse(world.actor.admits("n3", 2))
-    assert.isFalse(world.actor.admits("n3", 1))
+    assert.isFalse(world.actor.admit("n3", 0))
+    assert.isTrue(world.actor.admit("n3", 2))
+    assert.isFalse(world.actor.admit("n3", 2))
+    assert.isFalse(world.actor.admit("n3", 1))
   })
 
   it("grants nothing once it may no longer be the judge, and lets its nodes go", () => {

@@ -31,10 +31,10 @@ describe("what comes too late", () => {
 
   it("an attachment that is sent twice is not the node's of now", () => {
     const { actor } = meeting()
-    assert.isTrue(actor.attachments.admits("n3", 7))
-    assert.isFalse(actor.attachments.admits("n3", 7))
-    assert.isTrue(actor.attachments.admits("n3", 8))
-    assert.isFalse(actor.attachments.admits("n3", 7))
+    assert.isTrue(actor.watchers.admit("n3", 7))
+    assert.isFalse(actor.watchers.admit("n3", 7))
+    assert.isTrue(actor.watchers.admit("n3", 8))
+    assert.isFalse(actor.watchers.admit("n3", 7))
   })
 
   it("members that a node knows nothing of lose their seats", () => {

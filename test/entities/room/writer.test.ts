@@ -41,7 +41,7 @@ const writing = (save: Save, unclaimed: Unclaimed = unasked) =>
 
 const written = (ids: ReadonlyArray<string>) => new Map(ids.map((id) => [id, 0]))
 
-const port: RoomRuntime = {
+const runtime: RoomRuntime = {
   now: () => 0,
   hasLease: () => true,
   wakeAt: () => undefined,
@@ -51,7 +51,7 @@ const port: RoomRuntime = {
   closed: () => undefined
 }
 
-const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), port)
+const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), runtime)
 
 const away = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
@@ -84,7 +84,7 @@ describe("the writer of rooms", () => {
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       const actor = room()
-      change = () => writer.changed(actor)
+      change = () => writer.markDirty(actor)
       change()
       yield* writer.flush
       assert.deepStrictEqual(saves, [1])
@@ -103,7 +103,7 @@ describe("the writer of rooms", () => {
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
-      for (const id of ["rm_1", "rm_2", "rm_3"]) writer.changed(room(id))
+      for (const id of ["rm_1", "rm_2", "rm_3"]) writer.markDirty(room(id))
       yield* writer.flush
       assert.deepStrictEqual(told, ["rm_1", "rm_3"])
       assert.strictEqual(writer.waiting(), 1)
@@ -121,7 +121,7 @@ describe("the writer of rooms", () => {
       const writer = yield* RoomWriter
       const actor = room()
       yield* Effect.sync(() => {
-        writer.changed(actor)
+        writer.markDirty(actor)
         writer.flushSoon(actor)
       }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
       // In the turn of all that is dirty, and for those who wait.
@@ -149,7 +149,7 @@ describe("the writer of rooms", () => {
         const writer = yield* RoomWriter
         const actor = room()
         actor.retire()
-        writer.leave(actor)
+        writer.deactivated(actor)
         yield* TestClock.adjust("5 seconds")
         assert.deepStrictEqual(saves, [])
         row = false
@@ -176,16 +176,16 @@ describe("the writer of rooms", () => {
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       const [changing, idle, gone] = [room("rm_1"), room("rm_2"), room("rm_3")]
-      writer.changed(changing)
+      writer.markDirty(changing)
       yield* writer.flush
-      for (const actor of [changing, idle, gone]) writer.enter(actor)
+      for (const actor of [changing, idle, gone]) writer.activated(actor)
       gone.fence()
-      writer.leave(gone)
+      writer.deactivated(gone)
       saves.length = 0
-      writer.changed(changing)
+      writer.markDirty(changing)
       yield* writer.flush
       begun = 2
-      writer.changed(changing)
+      writer.markDirty(changing)
       yield* writer.flush
       assert.deepStrictEqual(saves, ["rm_1", "rm_1"])
       yield* TestClock.adjust("1 seconds")
@@ -205,7 +205,7 @@ describe("the writer of rooms", () => {
       Effect.succeed(new Map(left.map(({ id }) => [id, false])))
     return Effect.gen(function* () {
       yield* Effect.provide(
-        Effect.map(RoomWriter, (writer) => writer.leave(room())),
+        Effect.map(RoomWriter, (writer) => writer.deactivated(room())),
         writing(save, unclaimed)
       )
       assert.deepStrictEqual(saves, ["rm_1"])
@@ -221,7 +221,7 @@ describe("the writer of rooms", () => {
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
-      writer.changed(room())
+      writer.markDirty(room())
       yield* writer.flush
       assert.deepStrictEqual(codes, [emptyRoom().settings.code, "rm_1"])
     }).pipe(Effect.provide(writing(save)))

@@ -1,0 +1,74 @@
+/**
+ * Write-behind core for the snapshots of a node's entities: which are dirty, one write at a time, and
+ * counters for metrics. A failed write leaves its entities dirty. Each holds only its newest state, so
+ * the number of entities bounds the backlog while the database is away.
+ */
+import { Array, Clock, Effect, Schedule, Semaphore } from "effect"
+import { rooms } from "#rpc/limits"
+
+/** Monotonic counters of one node's snapshot writes. */
+export class SnapshotStats {
+  written = 0
+  /** Failed write statements. */
+  failures = 0
+  /** Snapshots refused because a newer activation has written. */
+  fenced = 0
+  /** Since when every write has failed, Unix milliseconds. */
+  failingSince: number | undefined
+
+  recordWritten(snapshots: number): void {
+    this.written += snapshots
+    this.failingSince = undefined
+  }
+
+  recordFailure(now: number): void {
+    this.failures += 1
+    this.failingSince ??= now
+  }
+}
+
+/** `entities` names them in logs, in the plural. */
+export const makeWriteBehind = Effect.fnUntraced(function* <
+  Actor extends { readonly fenced: boolean }
+>(entities: string) {
+  const dirty = new Set<Actor>()
+  const stats = new SnapshotStats()
+  /** Serializes writes: an older snapshot must not arrive after a newer one or after a removal. */
+  const exclusive = (yield* Semaphore.make(1)).withPermits(1)
+
+  /** Runs the write of a batch; if it fails, the entities are dirty again. */
+  const attempt = <A, E, R>(batch: ReadonlyArray<Actor>, write: Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => {
+      for (const actor of batch) dirty.delete(actor)
+      return Effect.onError(write, () =>
+        Effect.map(Clock.currentTimeMillis, (now) => {
+          const retried = batch.filter(({ fenced }) => !fenced)
+          for (const actor of retried) dirty.add(actor)
+          if (retried.length > 0) stats.recordFailure(now)
+        })
+      )
+    })
+
+  /** Handles the entities that are in the set now, in batches; ignores those added meanwhile. */
+  const inBatches = <E, R>(
+    from: Iterable<Actor>,
+    size: number,
+    handle: (batch: ReadonlyArray<Actor>) => Effect.Effect<void, E, R>
+  ) => Effect.suspend(() => Effect.forEach(Array.chunksOf(from, size), handle, { discard: true }))
+
+  /** Logs a failed write instead of failing. */
+  const warn = <A, E, R>(write: Effect.Effect<A, E, R>) =>
+    Effect.catchCause(write, (cause) =>
+      Effect.logWarning(`Failed to write snapshots of ${entities}; retrying`, cause)
+    )
+
+  /** Flushes in the background until the scope closes. */
+  const flushPeriodically = <A, E, R>(flush: Effect.Effect<A, E, R>) =>
+    warn(flush).pipe(Effect.repeat(Schedule.spaced(rooms.snapshotMillis)), Effect.forkScoped)
+
+  const markDirty = (actor: Actor): void => {
+    dirty.add(actor)
+  }
+
+  return { dirty, stats, exclusive, attempt, inBatches, warn, flushPeriodically, markDirty }
+})
