@@ -1,16 +1,16 @@
 /**
- * The right of this process's entities to act. A process may freeze (SIGSTOP, a suspended machine)
- * and lose its shards without noticing; whatever wakes up first must not go on as the owner. The
- * cluster says how long the shards are surely its own; alone, they always are.
+ * Ownership of shards, and activation of entities. A process may freeze (SIGSTOP, a suspended machine)
+ * and lose its shards without noticing; when it resumes, its entities must not act as owners. The
+ * cluster says until when the shards are surely this process's. A single node always owns them.
  */
 import { Context, Effect, type Scope, ScopedRef, Semaphore } from "effect"
 import { Entity, Sharding } from "effect/cluster"
 import { Unavailable } from "#rpc/errors/codes"
 
 export interface Ownership {
-  /** Are the shards surely still this process's? */
+  /** Whether this process surely still owns its shards. */
   readonly hasLease: () => boolean
-  /** Waits until they are. */
+  /** Waits until the ownership is confirmed. */
   readonly confirmed: Effect.Effect<void>
 }
 
@@ -19,10 +19,9 @@ export const Lease = Context.Reference<Ownership>("entities/lease/Lease", {
 })
 
 /**
- * The actor of an entity, made when it is first asked for. One that was fenced is made anew then, under
- * a new epoch. Both only when the entity is surely this process's; if it is another's, whoever asks
- * has to look there. One that cannot be made, with the database away, is asked for again by whoever
- * needs it.
+ * Returns the actor of an entity, and creates it on first use or after it was fenced, under a new
+ * epoch. Fails with `Unavailable` if another process owns the shard or the database is away; the
+ * caller retries.
  */
 export const makeActivations = Effect.fnUntraced(function* <
   Actor extends { readonly fenced: boolean },
@@ -33,13 +32,13 @@ export const makeActivations = Effect.fnUntraced(function* <
   const { shardId } = yield* Entity.CurrentAddress
   const context = yield* Effect.context<Exclude<R, Scope.Scope>>()
   const activations = yield* ScopedRef.make<Actor | undefined>(() => undefined)
-  const renewing = (yield* Semaphore.make(1)).withPermits(1)
+  const exclusive = (yield* Semaphore.make(1)).withPermits(1)
 
-  const renew = Effect.gen(function* () {
+  const create = Effect.gen(function* () {
     yield* lease.confirmed
     if (!sharding.hasShardId(shardId)) return yield* new Unavailable()
     yield* Effect.catchDefect(ScopedRef.set(activations, make), (defect) =>
-      Effect.andThen(Effect.logWarning("An entity could not be woken", defect), new Unavailable())
+      Effect.andThen(Effect.logWarning("Failed to activate an entity", defect), new Unavailable())
     )
   }).pipe(Effect.provideContext(context))
 
@@ -47,14 +46,14 @@ export const makeActivations = Effect.fnUntraced(function* <
     const actor = ScopedRef.getUnsafe(activations)
     if (actor?.fenced === false) return Effect.succeed(actor)
     return Effect.andThen(
-      renewing(
+      exclusive(
         Effect.suspend(() =>
-          ScopedRef.getUnsafe(activations)?.fenced === false ? Effect.void : renew
+          ScopedRef.getUnsafe(activations)?.fenced === false ? Effect.void : create
         )
       ),
       Effect.suspend(() => {
-        const renewed = ScopedRef.getUnsafe(activations)
-        return renewed === undefined ? Effect.fail(new Unavailable()) : Effect.succeed(renewed)
+        const created = ScopedRef.getUnsafe(activations)
+        return created === undefined ? Effect.fail(new Unavailable()) : Effect.succeed(created)
       })
     )
   })

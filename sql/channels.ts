@@ -1,7 +1,6 @@
 /**
- * What is remembered of channels: one row each with settings and lists. The channel's entity is the
- * only one to write it, and only its newest activation: a runner that lost the channel without noticing
- * cannot overwrite its successor (design section 5).
+ * Rows of channels: options and lists. Only the newest activation of a channel writes its row, so a
+ * runner that lost the channel without noticing cannot overwrite its successor.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -9,21 +8,21 @@ import { isEnvironmentGone, orDieWithTimeout } from "./database.ts"
 
 const Key = Schema.Struct({ environmentId: Schema.String, name: Schema.String })
 
-/** A channel as its row has it; `document` is a JSON text, times are ISO 8601. */
+/** A row of `channels`; `document` is a JSON text, times are ISO 8601. */
 export const ChannelRow = Schema.Struct({
   ...Key.fields,
   epoch: Schema.Number,
   /** The process that wrote the row. */
   node: Schema.String,
-  /** The server API manages it: it stays until it is deleted. */
+  /** Managed by the server API: it exists until it is deleted. */
   managed: Schema.Boolean,
-  /** When the row of a channel of players should have been written again. */
+  /** When the row of an unmanaged channel becomes overdue. */
   dueAt: Schema.NullOr(Schema.String),
   document: Schema.String
 })
 export type ChannelRow = typeof ChannelRow.Type
 
-/** What an activation begins with. */
+/** The part of a row that an activation starts from. */
 const StoredRow = Schema.Struct({ managed: Schema.Boolean, document: Schema.String })
 export type StoredRow = typeof StoredRow.Type
 
@@ -81,19 +80,19 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `channels`. */
+/** Repository of channels. */
 export class ChannelRepository extends Context.Service<ChannelRepository>()(
   "sql/channels/ChannelRows",
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { claim, find, insert, overdue, save } = statements(sql)
-      const taken = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+      const wrote = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
         orDieWithTimeout(
           Effect.catchIf(statement, isEnvironmentGone, () => Effect.succeed([]))
         ).pipe(Effect.map((rows) => rows.length === 1))
       return {
-        /** Takes the next epoch for a channel, with what to wake from, if there is anything. */
+        /** Takes the next epoch for a channel, and returns its stored part if there is a row. */
         claim: (environmentId: string, name: string) =>
           Effect.map(
             orDieWithTimeout(claim({ environmentId, name })),
@@ -102,21 +101,21 @@ export class ChannelRepository extends Context.Service<ChannelRepository>()(
               stored: document === null || managed === null ? undefined : { document, managed }
             })
           ),
-        /** A new channel's row; false when the environment has one of the name, or is gone. */
-        insert: (row: ChannelRow) => taken(insert(row)),
-        /** Writes a row; false when it belongs to a newer activation, or the environment is gone. */
-        save: (row: ChannelRow) => taken(save(row)),
-        /** Forgets a channel that is over. */
+        /** Inserts a row; false if the name is wrote or the environment is deleted. */
+        insert: (row: ChannelRow) => wrote(insert(row)),
+        /** Writes a row; false if a newer activation owns it or the environment is deleted. */
+        save: (row: ChannelRow) => wrote(save(row)),
+        /** Removes the row of a closed channel, unless a newer activation owns it. */
         remove: (environmentId: string, name: string, epoch: number) =>
           orDieWithTimeout(
             Effect.asVoid(sql`
             delete from channels where environment_id = ${environmentId} and name = ${name}
               and epoch <= ${epoch}::float8`)
           ),
-        /** Is there a channel of this name? */
+        /** Whether a channel of this name exists. */
         exists: (environmentId: string, name: string) =>
           Effect.map(orDieWithTimeout(find({ environmentId, name })), (rows) => rows.length > 0),
-        /** Channels of players of which nobody says any more that they are alive. */
+        /** Unmanaged channels that no activation has written in time. */
         overdue: (before: string, limit: number) => orDieWithTimeout(overdue({ before, limit }))
       }
     })

@@ -1,19 +1,19 @@
 /**
- * What is remembered of living rooms: one row each, written behind (at most a second after a change)
- * to an unlogged table. It is the snapshot a room wakes from on another runner, and the list that
- * `GET /v1/rooms`, join by code and matchmaking read.
+ * Rows of active rooms, written behind (at most a second after a change) to an unlogged table. A row is
+ * the snapshot from which another node activates the room. `GET /v1/rooms`, join by code and matchmaking
+ * read the rows as a list.
  *
- * Every activation of a room takes a growing epoch; a row is only written by the newest, so a runner
- * that lost the room without noticing cannot overwrite its successor (design section 5). A row that is
- * missing is written once after the table began anew, since a crash of Postgres empties it; at any other
- * time it has been removed, since the room has ended.
+ * Each activation of a room takes a greater epoch, and only the newest may write the row. So a runner
+ * that lost the room without noticing cannot overwrite its successor. A crash of Postgres empties the
+ * table. A missing row is written only if it existed before the table began again; at any other time it
+ * was removed because the room closed.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { failOnTimeout, isRefused, orDieWithTimeout } from "./database.ts"
 import { batchWrites } from "./batching.ts"
 
-/** A room as its row has it; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
+/** A row of `rooms`; `snapshot` and `metadata` are JSON texts, times ISO 8601. */
 export const RoomRow = Schema.Struct({
   id: Schema.String,
   environmentId: Schema.String,
@@ -27,14 +27,14 @@ export const RoomRow = Schema.Struct({
   maxPlayers: Schema.Int,
   metadata: Schema.String,
   createdAt: Schema.String,
-  /** When the room next has something to do by itself. */
+  /** When the room's next deadline is. */
   dueAt: Schema.String,
   members: Schema.Array(Schema.String),
   snapshot: Schema.String
 })
 export type RoomRow = typeof RoomRow.Type
 
-/** A row to be written; `since` is an epoch after which the row was there. */
+/** A row to write; it existed after the epoch `since`. */
 const Snapshot = Schema.Struct({ ...RoomRow.fields, since: Schema.Number })
 export type Snapshot = typeof Snapshot.Type
 
@@ -56,7 +56,7 @@ const Claim = Schema.Struct({
   id: Schema.String,
   epoch: Schema.Number,
   snapshot: Schema.NullOr(Schema.String),
-  /** The epoch at which the table began, unless nothing has been written since. */
+  /** The epoch at which the table began; null if nothing has been written since. */
   begun: Schema.NullOr(Schema.Number)
 })
 
@@ -73,7 +73,7 @@ const columns = (sql: SqlClient.SqlClient) =>
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
     "dueAt" timestamptz, members text[], snapshot text, since bigint`)
 
-/** More than rooms that wake or open while a replica is behind. */
+/** Greater than the number of epochs that a replica can lag behind. */
 const epochsLeapt = 10_000
 
 /** The statements that write rows; a batch is one JSON parameter, so the text never varies. */
@@ -209,7 +209,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
 
 const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr(rows[0]?.id)
 
-/** Claims and new rows, those that come together in one statement. */
+/** Batches concurrent claims, and concurrent inserts, into one statement each. */
 const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<typeof writes>) {
   const claimed = (ids: ReadonlyArray<string>) =>
     Effect.map(orDieWithTimeout(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
@@ -237,7 +237,7 @@ const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<type
   return { claims, inserts }
 })
 
-/** Rows in and out of `rooms`. */
+/** Repository of rooms. */
 export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms/RoomRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -246,11 +246,11 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
     const { byCode, byId, list, open, overdue, seats, unclaimed } = reads(sql)
     const { claims, inserts } = yield* gathered(statements)
     return {
-      /** Takes the next epoch for a room, with the snapshot to wake from, if there is one. */
+      /** Takes the next epoch for a room, and returns its snapshot if there is a row. */
       claim: claims,
       /** The next epoch, for an entity without a row. */
       nextEpoch: Effect.map(orDieWithTimeout(epoch(undefined)), (row) => row.epoch),
-      /** A new room's row; false when its id or its code (in this environment) is taken. */
+      /** Inserts a row; false if the id, or the code in this environment, is taken. */
       insert: inserts,
       /**
        * Writes snapshots; answers for each room that was written the epoch at which the table began.
@@ -271,7 +271,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
           (rows): ReadonlyMap<string, boolean> =>
             new Map(rows.map(({ id, written }) => [id, written]))
         ),
-      /** Forgets rooms that are over, unless they have woken elsewhere since. */
+      /** Removes the rows of closed rooms, unless a newer activation owns them. */
       remove: (over: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
         Effect.asVoid(
           failOnTimeout(sql`
@@ -279,7 +279,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
               ${over.map(({ epoch: mine }) => mine)}::float8[]) as over(id, epoch)
             where rooms.id = over.id and rooms.epoch <= over.epoch`)
         ),
-      /** The newest rooms that these players have seats in, as of the last snapshots, by player. */
+      /** The newest room in which each player has a seat, by player, as of the last snapshots. */
       seatsOf: (environmentId: string, playerIds: ReadonlyArray<string>) =>
         Effect.map(
           orDieWithTimeout(seats({ environmentId, playerIds })),
@@ -296,7 +296,7 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       /** Rooms that matchmaking opened and may still fill, oldest first. */
       listOpen: (environmentId: string, mode: string, limit: number) =>
         orDieWithTimeout(open({ environmentId, mode, limit })),
-      /** Rooms that should have acted by now: nobody keeps their time. */
+      /** Rooms whose deadline has passed: no node has them. */
       overdue: (before: string, limit: number) =>
         Effect.map(orDieWithTimeout(overdue({ before, limit })), (rows) =>
           rows.map((row) => row.id)

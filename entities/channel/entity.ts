@@ -1,7 +1,7 @@
 /**
- * The channel entity: wakes an actor from its row, keeps its time, and stands between it and the
- * cluster. A gateway on this node takes a short cut through {@link LocalChannels}; the `Watch` stream
- * is then only the sign of life that tells it when the channel moves.
+ * Behaviour of the channel entity: activates an actor from its row, runs its timers, and handles the
+ * entity's calls. On the gateway's own node, outputs go through {@link LocalChannels}, and the `Watch`
+ * stream only shows whether the channel still lives there.
  */
 import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { Entity } from "effect/cluster"
@@ -32,7 +32,7 @@ export class LocalChannels extends Context.Service<
   )
 }
 
-/** What the entity's id says. */
+/** The parts of the entity id. */
 interface Identity {
   readonly id: string
   readonly environmentId: string
@@ -53,7 +53,7 @@ const wakeState = Effect.fnUntraced(function* ({ environmentId, name }: Identity
   return { epoch, state }
 })
 
-/** Brings the channel of an id to life on this node, until the scope closes. */
+/** Activates the channel on this node until the scope closes. */
 const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const { environmentId, id, name } = identity
   const clock = yield* Clock.Clock
@@ -66,7 +66,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const flushAt = yield* makeTimer(() => actor.flush())
   const now = () => clock.currentTimeMillisUnsafe()
   const forget = Effect.catchCause(writer.remove(environmentId, name, epoch), (cause) =>
-    Effect.logError("A channel that is over was not removed", cause)
+    Effect.logError("Failed to remove the row of a closed channel", cause)
   )
   const runtime: ChannelRuntime = {
     now,
@@ -92,18 +92,18 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   return actor
 })
 
-/** A player makes the channel: its row is there before anyone is told its name. */
+/** Creates a channel for a player. The row is written before the reply. */
 const create = Effect.fnUntraced(function* (
   { environmentId, name }: Identity,
   actor: ChannelActor,
-  wish: CreateChannel
+  requested: CreateChannel
 ) {
   if (actor.state !== undefined) return yield* new ChannelExists()
   const writer = yield* ChannelWriter
   const now = yield* Clock.currentTimeMillis
-  const options = { ...defaultOptions(environmentId, name, now), ...wish, managed: false }
+  const options = { ...defaultOptions(environmentId, name, now), ...requested, managed: false }
   const state = openChannel(options, now + limits.emptySeconds * 1000)
-  // Whether the row is there is not known then: the next activation looks.
+  // After an error the row may exist: the next activation reads it.
   const inserted = yield* Effect.onError(writer.insert(state, actor.epoch), () =>
     Effect.sync(() => actor.fence())
   )
@@ -111,7 +111,7 @@ const create = Effect.fnUntraced(function* (
   actor.open(state)
 })
 
-/** The server's changes; what it is answered is written. */
+/** Creates or changes a managed channel. The row is written before the reply. */
 const put = Effect.fnUntraced(function* (
   { environmentId, name }: Identity,
   actor: ChannelActor,
@@ -120,8 +120,8 @@ const put = Effect.fnUntraced(function* (
   const writer = yield* ChannelWriter
   if (actor.state === undefined) {
     const now = yield* Clock.currentTimeMillis
-    const made = openChannel(defaultOptions(environmentId, name, now))
-    actor.open(yield* Effect.fromResult(withChanges(made, changes)))
+    const created = openChannel(defaultOptions(environmentId, name, now))
+    actor.open(yield* Effect.fromResult(withChanges(created, changes)))
   } else {
     yield* Effect.catchTag(Effect.fromResult(actor.put(changes)), "channel_not_found", () =>
       Effect.fail(new Unavailable())
@@ -149,11 +149,11 @@ const remove = Effect.fnUntraced(function* (
 })
 
 const report = (actor: ChannelActor) => {
-  const told = actor.report()
-  return told === undefined ? Effect.fail(new ChannelNotFound()) : Effect.succeed(told)
+  const current = actor.report()
+  return current === undefined ? Effect.fail(new ChannelNotFound()) : Effect.succeed(current)
 }
 
-const refusal = (error: ChannelNotFound | Unavailable) => Effect.fail(error)
+const fail = (error: ChannelNotFound | Unavailable) => Effect.fail(error)
 
 /** The channel's behaviour. */
 export const ChannelLive = Channel.toLayer(
@@ -189,8 +189,8 @@ export const ChannelLive = Channel.toLayer(
         Stream.unwrap(
           Effect.flatMap(active, (actor) => {
             const { epoch, listeners, node, players, watch } = payload
-            if (actor.state === undefined) return refusal(new ChannelNotFound())
-            if (!actor.watchers.admit(node, watch)) return refusal(new Unavailable())
+            if (actor.state === undefined) return fail(new ChannelNotFound())
+            if (!actor.watchers.admit(node, watch)) return fail(new Unavailable())
             const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,

@@ -1,6 +1,6 @@
 /**
- * Who is in a channel (decisions 3.9.6): joining, leaving, the quiet grace after a drop, the owner's
- * succession. Pure; part of the channel's state machine.
+ * Membership of a channel: joining, leaving, the silent grace after a disconnect, and the transfer of
+ * ownership. Pure; part of the channel's state machine.
  */
 import { HashMap, Result } from "effect"
 import {
@@ -18,7 +18,7 @@ import {
   type Decision,
   decided,
   type Emission,
-  inForce,
+  activeEntry,
   isoOrNull,
   listenersOf,
   type Member,
@@ -31,7 +31,7 @@ import {
 
 const graceMillis = limits.graceSeconds * 1000
 const emptyMillis = limits.emptySeconds * 1000
-/** Graces end on this grid, so that those of a crowd end together. */
+/** Graces end on this grid, in milliseconds, so that many members leave in one step. */
 const gridMillis = 250
 
 const withMember = (state: ChannelState, member: Member): ChannelState => ({
@@ -39,18 +39,18 @@ const withMember = (state: ChannelState, member: Member): ChannelState => ({
   members: HashMap.set(state.members, member.id, member)
 })
 
-const changedOwner = (state: ChannelState): Emission => ({
+const ownerChanged = (state: ChannelState): Emission => ({
   kind: "all",
   event: { t: "channel_changed", channel: settingsView(state.options) }
 })
 
-/** Why a player may not come in, if so. */
-const refusal = (
+/** Returns why a player may not join, or undefined. */
+const joinError = (
   { lists, members, options }: ChannelState,
   { openChat, playerId }: JoiningPlayer,
   now: number
 ): ChannelBanned | ChannelForbidden | ChannelFull | undefined => {
-  const banned = inForce(lists.banned, playerId, now)
+  const banned = activeEntry(lists.banned, playerId, now)
   if (banned !== undefined)
     return new ChannelBanned({ details: { until: isoOrNull(banned.until) } })
   if (!openChat && !options.managed) return new ChannelForbidden()
@@ -59,24 +59,24 @@ const refusal = (
   return HashMap.size(members) >= options.maxMembers ? new ChannelFull() : undefined
 }
 
-const leavesBehind = (member: Member): ReadonlyArray<Emission> =>
+const exitOf = (member: Member): ReadonlyArray<Emission> =>
   member.attachment === null ? [] : [{ kind: "exit", playerId: member.id, ...member.attachment }]
 
-/** A member's socket is here (again); the others never knew that it was gone. */
+/** Attaches a connection to a member. The others never learned of its absence. */
 const attach = (
   state: ChannelState,
   member: Member,
   { connectionId, node }: Attachment
 ): Result.Result<Decision, Unavailable> => {
   const holder = member.attachment
-  // What an older connection asked for comes too late, ids of connections being ordered by time.
+  // Connection ids are ordered by time: a command of an older connection comes too late.
   if (holder !== null && holder.connectionId > connectionId) return Result.fail(new Unavailable())
-  const back = { ...member, attachment: { node, connectionId }, absentUntil: null }
-  const exits = holder === null || holder.connectionId === connectionId ? [] : leavesBehind(member)
-  return decided(withMember(state, back), [...exits, { kind: "enter", playerId: member.id }])
+  const attached = { ...member, attachment: { node, connectionId }, absentUntil: null }
+  const exits = holder === null || holder.connectionId === connectionId ? [] : exitOf(member)
+  return decided(withMember(state, attached), [...exits, { kind: "enter", playerId: member.id }])
 }
 
-/** Comes in, or comes back. The first in an ownerless channel of players owns it. */
+/** Joins, or returns. The first member of an unmanaged channel without an owner becomes its owner. */
 export const join = (
   state: ChannelState,
   joiningPlayer: JoiningPlayer,
@@ -88,74 +88,81 @@ export const join = (
   const { connectionId, displayName, joinedAt = now, node, playerId } = joiningPlayer
   const known = memberOf(state, playerId)
   if (known !== undefined) return attach(state, known, joiningPlayer)
-  const refused = refusal(state, joiningPlayer, now)
-  if (refused !== undefined) return Result.fail(refused)
+  const error = joinError(state, joiningPlayer, now)
+  if (error !== undefined) return Result.fail(error)
   const attachment = { node, connectionId }
   const member: Member = { id: playerId, displayName, joinedAt, attachment, absentUntil: null }
   const { managed, ownerId } = state.options
-  const owns = !managed && ownerId === null
+  const becomesOwner = !managed && ownerId === null
   const joined: ChannelState = {
     ...withMember(state, member),
-    options: owns ? { ...state.options, ownerId: playerId } : state.options,
+    options: becomesOwner ? { ...state.options, ownerId: playerId } : state.options,
     ownerUntil: ownerId === playerId ? null : state.ownerUntil,
     emptyUntil: null
   }
   return decided(joined, [
     { kind: "joined", member },
-    ...(owns ? [changedOwner(joined)] : []),
+    ...(becomesOwner ? [ownerChanged(joined)] : []),
     { kind: "enter", playerId }
   ])
 }
 
-/** Hands a channel of players on to its earliest member when the owner is out. */
+/** Makes the earliest member the owner if the owner is no member any more. */
 export const transferOwnership = (state: ChannelState, now: number): Decision => {
   const { ownerId } = state.options
   if (ownerId === null || memberOf(state, ownerId) !== undefined) return { state, emissions: [] }
-  const [heir] = membersOf(state)
-  const handed: ChannelState = {
+  const [successor] = membersOf(state)
+  const transferred: ChannelState = {
     ...state,
-    options: { ...state.options, ownerId: heir?.id ?? null },
+    options: { ...state.options, ownerId: successor?.id ?? null },
     ownerUntil: null
   }
-  if (heir === undefined) return { state: handed, emissions: [] }
-  const self = selfOf(handed, heir.id, now)
-  const tells: Emission = {
+  if (successor === undefined) return { state: transferred, emissions: [] }
+  const self = selfOf(transferred, successor.id, now)
+  const selfChanged: Emission = {
     kind: "to",
-    to: [heir.id],
+    to: [successor.id],
     event: { t: "channel_self", channel: state.options.name, ...self }
   }
-  const speaksNow = self.canSend && !selfOf(state, heir.id, now).canSend
-  return { state: handed, emissions: [changedOwner(handed), ...(speaksNow ? [tells] : [])] }
+  const gainsSpeech = self.canSend && !selfOf(state, successor.id, now).canSend
+  return {
+    state: transferred,
+    emissions: [ownerChanged(transferred), ...(gainsSpeech ? [selfChanged] : [])]
+  }
 }
 
-/** Takes members out, and tells those who do not go by themselves why. */
+/** Removes members; with `closeReason` their connections receive `channel_closed`. */
 export const removeMembers = (
   state: ChannelState,
   members: ReadonlyArray<Member>,
   reason: ChannelLeaveReason,
   now: number,
-  told: ChannelCloseReason | null = null
+  closeReason: ChannelCloseReason | null = null
 ): Decision => {
   let left = state.members
   const emissions: Array<Emission> = []
   for (const member of members) {
     left = HashMap.remove(left, member.id)
-    if (told !== null) {
-      const event = { t: "channel_closed", channel: state.options.name, reason: told } as const
+    if (closeReason !== null) {
+      const event = {
+        t: "channel_closed",
+        channel: state.options.name,
+        reason: closeReason
+      } as const
       emissions.push({ kind: "to", to: [member.id], event })
     }
-    emissions.push(...leavesBehind(member), { kind: "left", playerId: member.id, reason })
+    emissions.push(...exitOf(member), { kind: "left", playerId: member.id, reason })
   }
-  const empties = HashMap.isEmpty(left) && !state.options.managed
+  const becomesEmpty = HashMap.isEmpty(left) && !state.options.managed
   const remaining = {
     ...state,
     members: left,
-    emptyUntil: empties ? (state.emptyUntil ?? now + emptyMillis) : null
+    emptyUntil: becomesEmpty ? (state.emptyUntil ?? now + emptyMillis) : null
   }
-  const goes = members.some(({ id }) => id === state.options.ownerId)
-  if (!goes) return { state: remaining, emissions }
-  const succession = transferOwnership(remaining, now)
-  return { state: succession.state, emissions: [...emissions, ...succession.emissions] }
+  const ownerLeaves = members.some(({ id }) => id === state.options.ownerId)
+  if (!ownerLeaves) return { state: remaining, emissions }
+  const transfer = transferOwnership(remaining, now)
+  return { state: transfer.state, emissions: [...emissions, ...transfer.emissions] }
 }
 
 const absent = (state: ChannelState, member: Member, now: number): ChannelState => {
@@ -166,7 +173,7 @@ const absent = (state: ChannelState, member: Member, now: number): ChannelState 
   }
 }
 
-/** A socket is gone. Only the connection that the member is on can be missed. */
+/** Starts the grace of a member. Ignores a connection that a newer one replaced. */
 export const disconnect = (
   state: ChannelState,
   playerId: string,
@@ -182,7 +189,7 @@ export const disconnect = (
 const onNode = (state: ChannelState, node: string): ReadonlyArray<Member> =>
   HashMap.toValues(state.members).filter(({ attachment }) => attachment?.node === node)
 
-/** A node is gone, and with it every socket it held. */
+/** Disconnects all members and listeners of a node. */
 export const dropNode = (
   state: ChannelState,
   node: string,
@@ -201,7 +208,7 @@ export const withListeners = (state: ChannelState, node: string, count: number):
   return { ...state, listeners }
 }
 
-/** An anonymous connection comes in, to listen. */
+/** Adds an anonymous listener. */
 export const listen = (
   state: ChannelState,
   command: Attachment & { readonly listeners: number }
@@ -212,7 +219,7 @@ export const listen = (
   return decided(withListeners(state, node, listeners), [{ kind: "listen", node, connectionId }])
 }
 
-/** Ends the graces that are over. */
+/** Removes the members whose grace has ended. */
 export const expire = (state: ChannelState, now: number): Decision => {
   if (state.graceAt === null || now < state.graceAt) return { state, emissions: [] }
   const over: Array<Member> = []

@@ -1,6 +1,6 @@
 /**
- * What a channel is: its settings, lists and members, what it can be told, what it tells. Spec
- * sections 2.1, 4.5 and 6, decisions 3.9.
+ * Model of a channel: its options, lists and members, the commands it takes, the events it emits, and
+ * its views for the API.
  */
 import { DateTime, HashMap, Option, Result } from "effect"
 import type {
@@ -28,19 +28,19 @@ import type {
   ModerateOp
 } from "#rpc/channels"
 
-/** Where a member's socket is: the node that holds it, and which of its connections. */
+/** The connection of a member, and the node that holds it. */
 export interface Attachment {
   readonly node: string
   readonly connectionId: string
 }
 
-/** Who comes in, and from where. */
+/** A player who joins, and the connection. */
 export interface JoiningPlayer extends Attachment {
   readonly playerId: string
   readonly displayName: string
-  /** May talk where other players make the rules. */
+  /** May talk in channels that players own. */
   readonly openChat: boolean
-  /** Since when, Unix milliseconds, if the channel knew the player before it moved. */
+  /** Time of joining before the channel moved, Unix milliseconds. */
   readonly joinedAt?: number
 }
 
@@ -49,13 +49,13 @@ export interface Member {
   readonly displayName: string
   /** Unix milliseconds. */
   readonly joinedAt: number
-  /** Null while the member has no socket; the others are not told. */
+  /** Null while the member has no connection; the others receive no event about it. */
   readonly attachment: Attachment | null
-  /** When a member without a socket is out. */
+  /** End of the grace of a member without a connection, Unix milliseconds. */
   readonly absentUntil: number | null
 }
 
-/** How a channel is set up; `createdAt` is Unix milliseconds. */
+/** Options of a channel; `createdAt` is Unix milliseconds. */
 export interface ChannelOptions {
   readonly environmentId: string
   readonly name: string
@@ -69,7 +69,7 @@ export interface ChannelOptions {
   readonly createdAt: number
 }
 
-/** Until when, Unix milliseconds, by player; null: until it is undone. */
+/** Expiry by player, Unix milliseconds; null: until revoked. */
 export type Expirations = ReadonlyMap<string, number | null>
 
 export interface Lists {
@@ -83,20 +83,20 @@ export interface ChannelState {
   readonly options: ChannelOptions
   readonly lists: Lists
   readonly members: HashMap.HashMap<string, Member>
-  /** How many anonymous connections listen, by node. */
+  /** Number of anonymous connections by node. */
   readonly listeners: ReadonlyMap<string, number>
-  /** How many are in the voice call. */
+  /** Number of members in the voice call. */
   readonly inCall: number
-  /** The end of the first grace, or somewhat earlier; null when nobody is absent. */
+  /** End of the first grace, or earlier; null when nobody is absent. */
   readonly graceAt: number | null
-  /** An owner who is not in has until then. */
+  /** Until when an absent owner keeps the channel. */
   readonly ownerUntil: number | null
-  /** A client-made channel that is empty ends then. */
+  /** When an empty unmanaged channel closes. */
   readonly emptyUntil: number | null
   readonly closed: ChannelCloseReason | null
 }
 
-/** What gateways and time tell a channel. `playerId` is the player who acts. */
+/** A command of a gateway or timer; `playerId` is the acting player. */
 export type ChannelCommand =
   | ({ readonly t: "join" } & JoiningPlayer)
   | {
@@ -112,13 +112,13 @@ export type ChannelCommand =
       readonly data?: unknown
     }
   | ({ readonly t: "moderate"; readonly playerId: string } & ModerationAct)
-  /** A socket is gone. */
+  /** A connection has closed. */
   | { readonly t: "disconnect"; readonly playerId: string; readonly connectionId: string }
-  /** The player may only be in server-made channels from now on. */
+  /** From now on the player may only be in managed channels. */
   | { readonly t: "restrict"; readonly playerId: string }
-  /** An anonymous connection comes in, with which its node has so many. */
+  /** An anonymous connection joins; `listeners` is the node's new count. */
   | ({ readonly t: "listen"; readonly listeners: number } & Attachment)
-  /** A node has so many anonymous connections now. */
+  /** The number of a node's anonymous connections has changed. */
   | { readonly t: "listeners"; readonly node: string; readonly listeners: number }
   | { readonly t: "dropNode"; readonly node: string }
   | { readonly t: "tick" }
@@ -142,21 +142,21 @@ export type ChannelError =
   | SendForbidden
   | Unavailable
 
-/** Something a channel tells, in order. */
+/** An effect of a command on the outside, in order. */
 export type Emission =
   | { readonly kind: "all"; readonly event: ChannelEvent }
   | { readonly kind: "to"; readonly to: ReadonlyArray<string>; readonly event: ChannelEvent }
   | { readonly kind: "listeners"; readonly event: ChannelEvent }
-  /** Who is in has changed; how that is told depends on how many hear it. */
+  /** Presence has changed; the size of the audience decides how it is sent. */
   | { readonly kind: "joined"; readonly member: Member }
   | { readonly kind: "left"; readonly playerId: string; readonly reason: ChannelLeaveReason }
-  /** The connection hears from here on, beginning with the channel as it is. */
+  /** The connection starts to receive events, beginning with a snapshot. */
   | { readonly kind: "enter"; readonly playerId: string }
   | ({ readonly kind: "listen" } & Attachment)
-  /** The connection hears no more. */
+  /** The connection stops receiving events. */
   | ({ readonly kind: "exit"; readonly playerId: string } & Attachment)
   | { readonly kind: "exitListeners" }
-  /** Nobody hears any more. */
+  /** No connection receives events any more. */
   | { readonly kind: "end" }
 
 export interface Decision {
@@ -176,7 +176,7 @@ const noLists: Lists = {
   banned: new Map()
 }
 
-/** A channel nobody is in yet. */
+/** The state of a channel without members. */
 export const openChannel = (
   options: ChannelOptions,
   until: number | null = null,
@@ -193,7 +193,7 @@ export const openChannel = (
   closed: null
 })
 
-/** A time as the wire shows it. */
+/** Formats Unix milliseconds as ISO 8601. */
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
 export const isoOrNull = (millis: number | null): string | null =>
@@ -202,7 +202,7 @@ export const isoOrNull = (millis: number | null): string | null =>
 export const memberOf = ({ members }: ChannelState, playerId: string): Member | undefined =>
   Option.getOrUndefined(HashMap.get(members, playerId))
 
-/** In the order of joining. */
+/** Members in the order of joining. */
 export const membersOf = ({ members }: ChannelState): ReadonlyArray<Member> =>
   HashMap.toValues(members).toSorted(
     (a, b) => a.joinedAt - b.joinedAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
@@ -214,22 +214,22 @@ export const listenersOf = ({ listeners }: ChannelState): number => {
   return count
 }
 
-/** How many sockets hear the channel, or did a moment ago. */
+/** Number of members and listeners, including absent members. */
 export const audienceOf = (state: ChannelState): number =>
   HashMap.size(state.members) + listenersOf(state)
 
-/** To how many sockets a message goes, on the nodes that hear the channel now. */
-export const reached = (state: ChannelState, hears: (node: string) => boolean): number => {
+/** Number of sockets that a message reaches on the watching nodes. */
+export const reached = (state: ChannelState, isWatching: (node: string) => boolean): number => {
   let count = 0
   for (const { attachment } of HashMap.values(state.members)) {
-    if (attachment !== null && hears(attachment.node)) count++
+    if (attachment !== null && isWatching(attachment.node)) count++
   }
-  for (const [node, here] of state.listeners) if (hears(node)) count += here
+  for (const [node, here] of state.listeners) if (isWatching(node)) count += here
   return count
 }
 
-/** The entry of a list that is still in force: undefined when there is none. */
-export const inForce = (
+/** The entry of a player that has not expired, or undefined. */
+export const activeEntry = (
   list: Expirations,
   playerId: string,
   now: number
@@ -238,17 +238,17 @@ export const inForce = (
   return until === undefined || (until !== null && until <= now) ? undefined : { until }
 }
 
-/** What a member may do here, as `channel_self` says it. */
+/** A member's permissions, as in `channel_self`. */
 export const selfOf = (
   { lists, options }: ChannelState,
   playerId: string,
   now: number
 ): { readonly canSend: boolean; readonly mutedUntil: string | null } => {
-  const muted = inForce(lists.muted, playerId, now)
-  const speaks =
+  const muted = activeEntry(lists.muted, playerId, now)
+  const maySpeak =
     options.send === "anyone" ||
     (options.send === "speakers" && (lists.speakers.has(playerId) || options.ownerId === playerId))
-  return { canSend: speaks && muted === undefined, mutedUntil: isoOrNull(muted?.until ?? null) }
+  return { canSend: maySpeak && muted === undefined, mutedUntil: isoOrNull(muted?.until ?? null) }
 }
 
 export const playerView = (member: Member): ChannelPlayer => ({
@@ -271,7 +271,7 @@ const expirationsView = (list: Expirations, now: number): ChannelReport["muted"]
     until !== null && until <= now ? [] : [{ playerId, until: isoOrNull(until) }]
   )
 
-/** The channel as the server API shows it. */
+/** The channel in the server API. */
 export const reportOf = (state: ChannelState, now: number): ChannelReport => ({
   channel: settingsView(state.options),
   allow: Array.from(state.lists.allow),

@@ -1,4 +1,6 @@
-/** Acts of moderation on a channel's players: lists, mutes, kicks, bans (spec section 4.5). Pure. */
+/**
+ * Moderation of a channel's players: lists, mutes, kicks and bans. Pure.
+ */
 import { Result } from "effect"
 import { ChannelListFull } from "#rpc/errors/codes"
 import { channels as limits } from "#rpc/limits"
@@ -17,37 +19,37 @@ import {
 
 const listFull = Result.fail(new ChannelListFull({ details: { limit: limits.listMax } }))
 
-/** What has changed for players who are in, told to each; equal news together. */
-export const selfNews = (
+/** Returns `channel_self` for members whose permissions changed, one per group of equal ones. */
+export const selfChanges = (
   before: ChannelState,
   after: ChannelState,
   players: Iterable<string>,
   now: number
 ): ReadonlyArray<Emission> => {
-  const news = new Map<string, { to: Array<string>; self: ReturnType<typeof selfOf> }>()
+  const groups = new Map<string, { to: Array<string>; self: ReturnType<typeof selfOf> }>()
   for (const playerId of players) {
     const was = selfOf(before, playerId, now)
     const self = selfOf(after, playerId, now)
     if (was.canSend === self.canSend && was.mutedUntil === self.mutedUntil) continue
     const key = `${self.canSend} ${self.mutedUntil}`
-    const group = news.get(key)
-    if (group === undefined) news.set(key, { to: [playerId], self })
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, { to: [playerId], self })
     else group.to.push(playerId)
   }
-  return Array.from(news.values(), ({ self, to }) => ({
+  return Array.from(groups.values(), ({ self, to }) => ({
     kind: "to",
     to,
     event: { t: "channel_self", channel: after.options.name, ...self }
   }))
 }
 
-/** The entries that still count; the others are forgotten when somebody is added. */
-const current = (list: Expirations, now: number): Map<string, number | null> =>
+/** The entries that have not expired. */
+const unexpired = (list: Expirations, now: number): Map<string, number | null> =>
   new Map(Array.from(list).filter(([, until]) => until === null || until > now))
 
 type Changed = Result.Result<Lists, ChannelListFull>
 
-const enlist = (
+const addToList = (
   list: ReadonlySet<string>,
   player: string,
   store: (list: ReadonlySet<string>) => Lists
@@ -57,27 +59,27 @@ const enlist = (
   return Result.succeed(store(new Set(list).add(player)))
 }
 
-const delist = (list: ReadonlySet<string>, player: string): ReadonlySet<string> => {
+const removeFromList = (list: ReadonlySet<string>, player: string): ReadonlySet<string> => {
   if (!list.has(player)) return list
   const rest = new Set(list)
   rest.delete(player)
   return rest
 }
 
-const sentence = (
+const setExpiry = (
   list: Expirations,
   { seconds, target }: ModerationAct,
   now: number,
   store: (list: Expirations) => Lists
 ): Changed => {
-  const next = current(list, now)
+  const next = unexpired(list, now)
   if (!next.has(target) && next.size >= limits.listMax) return listFull
   return Result.succeed(
     store(next.set(target, seconds === undefined ? null : now + seconds * 1000))
   )
 }
 
-const pardon = (list: Expirations, player: string): Expirations => {
+const removeExpiry = (list: Expirations, player: string): Expirations => {
   if (!list.has(player)) return list
   const rest = new Map(list)
   rest.delete(player)
@@ -89,21 +91,21 @@ const listsAfter = (lists: Lists, act: ModerationAct, now: number): Changed => {
   const { op, target } = act
   switch (op) {
     case "invite":
-      return enlist(allow, target, (list) => ({ ...lists, allow: list }))
+      return addToList(allow, target, (list) => ({ ...lists, allow: list }))
     case "uninvite":
-      return Result.succeed({ ...lists, allow: delist(allow, target) })
+      return Result.succeed({ ...lists, allow: removeFromList(allow, target) })
     case "allowSend":
-      return enlist(speakers, target, (list) => ({ ...lists, speakers: list }))
+      return addToList(speakers, target, (list) => ({ ...lists, speakers: list }))
     case "disallowSend":
-      return Result.succeed({ ...lists, speakers: delist(speakers, target) })
+      return Result.succeed({ ...lists, speakers: removeFromList(speakers, target) })
     case "mute":
-      return sentence(muted, act, now, (list) => ({ ...lists, muted: list }))
+      return setExpiry(muted, act, now, (list) => ({ ...lists, muted: list }))
     case "unmute":
-      return Result.succeed({ ...lists, muted: pardon(muted, target) })
+      return Result.succeed({ ...lists, muted: removeExpiry(muted, target) })
     case "ban":
-      return sentence(banned, act, now, (list) => ({ ...lists, banned: list }))
+      return setExpiry(banned, act, now, (list) => ({ ...lists, banned: list }))
     case "unban":
-      return Result.succeed({ ...lists, banned: pardon(banned, target) })
+      return Result.succeed({ ...lists, banned: removeExpiry(banned, target) })
     case "kick":
       return Result.succeed(lists)
   }
@@ -112,7 +114,7 @@ const listsAfter = (lists: Lists, act: ModerationAct, now: number): Changed => {
 const isSame = (a: Lists, b: Lists): boolean =>
   a.allow === b.allow && a.speakers === b.speakers && a.muted === b.muted && a.banned === b.banned
 
-/** Does it to the player, who need not be in, at once. */
+/** Applies a moderation act to a player, who need not be a member. */
 export const moderate = (
   state: ChannelState,
   act: ModerationAct,
@@ -127,15 +129,15 @@ export const moderate = (
       const reason = act.op === "kick" ? "kicked" : "banned"
       return Result.succeed(removeMembers(next, [member], reason, now, reason))
     }
-    return decided(next, selfNews(state, next, [act.target], now))
+    return decided(next, selfChanges(state, next, [act.target], now))
   })
 
-/** Ends the mutes that are over, and tells those who were muted. */
-export const unmute = (state: ChannelState, now: number): Decision => {
-  const muted = current(state.lists.muted, now)
+/** Removes expired mutes and notifies the members who were muted. */
+export const endMutes = (state: ChannelState, now: number): Decision => {
+  const muted = unexpired(state.lists.muted, now)
   if (muted.size === state.lists.muted.size) return { state, emissions: [] }
-  const over = Array.from(state.lists.muted.keys()).filter((player) => !muted.has(player))
-  const emissions = over.flatMap((player): ReadonlyArray<Emission> => {
+  const expired = Array.from(state.lists.muted.keys()).filter((player) => !muted.has(player))
+  const emissions = expired.flatMap((player): ReadonlyArray<Emission> => {
     if (memberOf(state, player) === undefined) return []
     const self = selfOf(state, player, now)
     const event = { t: "channel_self", channel: state.options.name, ...self } as const

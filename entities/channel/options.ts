@@ -1,24 +1,26 @@
-/** How a channel is set up and changed by the server API, and what its voice may be. Pure. */
+/**
+ * Options of a channel: defaults, changes through the server API, and the permitted voice modes. Pure.
+ */
 import { Result } from "effect"
 import { VoiceInUse, VoiceTooLarge } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelVoice } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelState, Lists, ChannelOptions } from "./model.ts"
 
-type VoiceWish = Exclude<ChannelChanges["voice"], undefined>
+type RequestedVoice = Exclude<ChannelChanges["voice"], undefined>
 
-/** The voice that a wish comes to, for so many members. */
+/** Resolves a requested voice setting for this number of members. */
 export const voiceOf = (
-  wish: VoiceWish,
+  requested: RequestedVoice,
   maxMembers: number
 ): Result.Result<ChannelVoice | null, VoiceTooLarge> => {
-  if (wish === null) return Result.succeed(null)
-  const { mode, relayOnly = true } = wish === true ? {} : wish
-  const fitting = maxMembers <= limits.voicePeersMax ? "p2p" : "sfu"
-  return fits({ mode: mode ?? fitting, relayOnly }, maxMembers)
+  if (requested === null) return Result.succeed(null)
+  const { mode, relayOnly = true } = requested === true ? {} : requested
+  const defaultMode = maxMembers <= limits.voicePeersMax ? "p2p" : "sfu"
+  return checkVoiceLimit({ mode: mode ?? defaultMode, relayOnly }, maxMembers)
 }
 
-const fits = (
+const checkVoiceLimit = (
   voice: ChannelVoice,
   maxMembers: number
 ): Result.Result<ChannelVoice, VoiceTooLarge> => {
@@ -28,7 +30,7 @@ const fits = (
     : Result.succeed(voice)
 }
 
-/** How a channel is set up that says nothing else. */
+/** The default options of a managed channel. */
 export const defaultOptions = (
   environmentId: string,
   name: string,
@@ -49,27 +51,27 @@ export const defaultOptions = (
 const sameVoice = (a: ChannelVoice | null, b: ChannelVoice | null): boolean =>
   a?.mode === b?.mode && a?.relayOnly === b?.relayOnly
 
-const listed = (before: Lists, { allow, speakers }: ChannelChanges): Lists => ({
+const withLists = (before: Lists, { allow, speakers }: ChannelChanges): Lists => ({
   ...before,
   ...(allow === undefined ? {} : { allow: new Set(allow) }),
   ...(speakers === undefined ? {} : { speakers: new Set(speakers) })
 })
 
-/** The channel in the server's hand, with these changes; nobody is put out for them. */
+/** Applies changes of the server API and makes the channel managed; removes no members. */
 export const withChanges = (
   state: ChannelState,
   changes: ChannelChanges
 ): Result.Result<ChannelState, VoiceInUse | VoiceTooLarge> => {
   const { options } = state
   const maxMembers = changes.maxMembers ?? options.maxMembers
-  const wish = changes.voice === undefined ? options.voice : changes.voice
-  return Result.flatMap(voiceOf(wish, maxMembers), (voice) => {
+  const requested = changes.voice === undefined ? options.voice : changes.voice
+  return Result.flatMap(voiceOf(requested, maxMembers), (voice) => {
     if (state.inCall > 0 && !sameVoice(voice, options.voice)) return Result.fail(new VoiceInUse())
     const { join = options.join, open = options.open, send = options.send } = changes
     return Result.succeed({
       ...state,
       options: { ...options, managed: true, ownerId: null, join, send, open, maxMembers, voice },
-      lists: listed(state.lists, changes),
+      lists: withLists(state.lists, changes),
       ownerUntil: null,
       emptyUntil: null
     })

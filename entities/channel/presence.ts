@@ -1,68 +1,69 @@
 /**
- * How it is told who comes and goes. Few hear of each at once; in a channel of many sockets all that
- * happens within a second is told together, since each piece of news costs as much as there are
- * sockets. A leave is always told, also of one whose coming was not: somebody who came in between may
- * know of it.
+ * Presence events of a channel. A small channel sends one event per join or leave. A large one sends
+ * one combined event per second, because each event costs a write to every socket. A leave is always
+ * sent, even if the join was not: somebody who joined in between may know of the member.
  */
 import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { type Member, playerView } from "./model.ts"
 
-type News =
+type Change =
   | { readonly kind: "joined"; readonly member: Member }
   | { readonly kind: "left"; readonly reason: ChannelLeaveReason }
 
 export class Presence {
   readonly #channel: string
-  #news = new Map<string, News>()
-  #toldAt = Number.NEGATIVE_INFINITY
+  #changes = new Map<string, Change>()
+  #sentAt = Number.NEGATIVE_INFINITY
 
   constructor(channel: string) {
     this.#channel = channel
   }
 
-  /** Somebody came in; answers what is to be told now. */
+  /** Records a join; returns the event to send now, if any. */
   joined(member: Member, audience: number): ChannelEvent | undefined {
-    if (this.#gathers(audience)) return this.#note(member.id, { kind: "joined", member })
+    if (this.#combines(audience)) return this.#record(member.id, { kind: "joined", member })
     return { t: "channel_player_joined", channel: this.#channel, player: playerView(member) }
   }
 
-  /** Somebody went out; answers what is to be told now. */
+  /** Records a leave; returns the event to send now, if any. */
   left(playerId: string, reason: ChannelLeaveReason, audience: number): ChannelEvent | undefined {
-    if (this.#gathers(audience)) return this.#note(playerId, { kind: "left", reason })
+    if (this.#combines(audience)) return this.#record(playerId, { kind: "left", reason })
     return { t: "channel_player_left", channel: this.#channel, playerId, reason }
   }
 
-  /** When the news is due, Unix milliseconds; infinite when there is none. */
+  /** When the combined event is due, Unix milliseconds; infinite when there is none. */
   get dueAt(): number {
-    return this.#news.size === 0 ? Number.POSITIVE_INFINITY : this.#toldAt + limits.presenceMillis
+    return this.#changes.size === 0
+      ? Number.POSITIVE_INFINITY
+      : this.#sentAt + limits.presenceMillis
   }
 
-  /** The news, if it is due. */
+  /** The combined event, if it is due. */
   take(now: number): ChannelEvent | undefined {
     if (now < this.dueAt) return undefined
     const joined: Array<ReturnType<typeof playerView>> = []
     const left: Array<{ readonly playerId: string; readonly reason: ChannelLeaveReason }> = []
-    for (const [playerId, news] of this.#news) {
-      if (news.kind === "joined") joined.push(playerView(news.member))
-      else left.push({ playerId, reason: news.reason })
+    for (const [playerId, change] of this.#changes) {
+      if (change.kind === "joined") joined.push(playerView(change.member))
+      else left.push({ playerId, reason: change.reason })
     }
-    this.#news = new Map()
-    this.#toldAt = now
+    this.#changes = new Map()
+    this.#sentAt = now
     return { t: "channel_players", channel: this.#channel, joined, left }
   }
 
-  /** Everybody is about to be told who is in. */
+  /** Drops the recorded changes: all nodes are about to receive snapshots. */
   forget(): void {
-    this.#news = new Map()
+    this.#changes = new Map()
   }
 
-  #gathers(audience: number): boolean {
-    return audience > limits.largeAudience || this.#news.size > 0
+  #combines(audience: number): boolean {
+    return audience > limits.largeAudience || this.#changes.size > 0
   }
 
-  #note(playerId: string, news: News): undefined {
-    this.#news.delete(playerId)
-    this.#news.set(playerId, news)
+  #record(playerId: string, change: Change): undefined {
+    this.#changes.delete(playerId)
+    this.#changes.set(playerId, change)
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The stored form of a channel: its settings and lists, never its members, whom the gateways bring
- * back after a move. What the server manages is written before the server's call is answered; a
- * channel of players at most half a second after a change.
+ * Stored form of a channel: its options and lists, never its members, whom the gateways bring back
+ * after a move. A managed channel is written before the server API replies, an unmanaged one at most
+ * half a second after a change.
  */
 import { Effect, Schema } from "effect"
 import { ChannelJoin, ChannelSend, ChannelVoice } from "#rpc/channels"
@@ -9,7 +9,7 @@ import { channels as limits } from "#rpc/limits"
 import type { ChannelRow, StoredRow } from "#sql/channels"
 import { type ChannelState, iso, openChannel } from "./model.ts"
 
-const Sentences = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
+const StoredExpirations = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
 
 const Stored = Schema.fromJsonString(
   Schema.Struct({
@@ -22,20 +22,20 @@ const Stored = Schema.fromJsonString(
     createdAt: Schema.Int,
     allow: Schema.Array(Schema.String),
     speakers: Schema.Array(Schema.String),
-    muted: Sentences,
-    banned: Sentences
+    muted: StoredExpirations,
+    banned: StoredExpirations
   })
 )
 
 const decodeStored = Schema.decodeUnknownEffect(Stored)
 const encodeStored = Schema.encodeSync(Stored)
 
-/** A living channel of players is written at least this often, whether it changed or not. */
+/** Interval at which an active unmanaged channel is written even without changes. */
 export const refreshMillis = 60_000
 
 const emptyMillis = limits.emptySeconds * 1000
 
-/** The channel of a row, empty: who was in has half a minute to come back. */
+/** Restores a channel without members; they have 30 seconds to come back. */
 export const fromRow = Effect.fnUntraced(function* (
   row: { readonly environmentId: string; readonly name: string } & StoredRow,
   now: number
@@ -52,7 +52,7 @@ export const fromRow = Effect.fnUntraced(function* (
   })
 })
 
-/** The row of a channel as it is at a time. One of players that is not written again has no owner. */
+/** The row of a channel. An unmanaged one is overdue if nobody writes it again in time. */
 export const toRow = (
   { lists, options }: ChannelState,
   epoch: number,

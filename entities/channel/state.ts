@@ -1,10 +1,9 @@
 /**
- * The channel as a pure state machine: `(state, command, now) => Result<Decision, error>`. No
- * services, no clock, no randomness. Spec section 4.5, decisions 3.9.
+ * Channel state machine, pure: `(state, command, now) => Result<Decision, error>`.
  *
- * Invariants: a player is in at most once; newcomers find room or are refused; only a channel of
- * players has an owner, who is in or has half a minute to come; who is banned is not in; events leave
- * in the order in which the state changed.
+ * Invariants: a player is a member at most once; only unmanaged channels have an owner, who is a member
+ * or has 30 seconds to join; a banned player is no member; events are emitted in the order of the
+ * changes.
  */
 import { HashMap, Result } from "effect"
 import {
@@ -33,13 +32,13 @@ import {
   type Decision,
   decided,
   type Emission,
-  inForce,
+  activeEntry,
   isoOrNull,
   memberOf,
   selfOf,
   settingsView
 } from "./model.ts"
-import { moderate, selfNews, unmute } from "./moderation.ts"
+import { moderate, selfChanges, endMutes } from "./moderation.ts"
 import type { GatewayCommand } from "./messages.ts"
 import { withChanges } from "./options.ts"
 
@@ -70,7 +69,7 @@ const send = (
 ): Result.Result<Decision, NotInChannel | Muted | SendForbidden> => {
   const { playerId } = command
   if (memberOf(state, playerId) === undefined) return Result.fail(new NotInChannel())
-  const muted = inForce(state.lists.muted, playerId, now)
+  const muted = activeEntry(state.lists.muted, playerId, now)
   if (muted !== undefined) {
     return Result.fail(new Muted({ details: { until: isoOrNull(muted.until) } }))
   }
@@ -78,7 +77,7 @@ const send = (
   return message(state, playerId, command, now)
 }
 
-/** The server sets the channel up anew, in parts or wholly. */
+/** Applies changes of the server API. */
 export const put = (
   state: ChannelState,
   changes: ChannelChanges,
@@ -86,24 +85,24 @@ export const put = (
 ): Result.Result<Decision, VoiceInUse | VoiceTooLarge> =>
   Result.map(withChanges(state, changes), (next) => {
     const closed = { t: "channel_closed", channel: next.options.name, reason: "kicked" } as const
-    const shuts: ReadonlyArray<Emission> =
+    const closesListeners: ReadonlyArray<Emission> =
       state.options.open && !next.options.open
         ? [{ kind: "listeners", event: closed }, { kind: "exitListeners" }]
         : []
     return {
       state: next.options.open ? next : { ...next, listeners: new Map() },
       emissions: [
-        ...shuts,
+        ...closesListeners,
         { kind: "all", event: { t: "channel_changed", channel: settingsView(next.options) } },
-        ...selfNews(state, next, HashMap.keys(state.members), now)
+        ...selfChanges(state, next, HashMap.keys(state.members), now)
       ]
     }
   })
 
-/** What a player is told who goes by the service's will. */
-const puttingOut = { banned: "banned", deleted: "kicked" } as const
+/** Reason in `channel_closed` by the reason of the removal. */
+const removalReasons = { banned: "banned", deleted: "kicked" } as const
 
-/** Puts a player out by the service's will. */
+/** Removes a banned or deleted player. */
 export const removePlayer = (
   state: ChannelState,
   playerId: string,
@@ -112,23 +111,23 @@ export const removePlayer = (
 ): Decision => {
   const member = memberOf(state, playerId)
   if (member === undefined) return { state, emissions: [] }
-  return removeMembers(state, [member], reason, now, puttingOut[reason])
+  return removeMembers(state, [member], reason, now, removalReasons[reason])
 }
 
-/** What a gateway asks, with the node that it is. */
+/** Adds the sending node to a command. */
 export const withNode = (node: string, command: GatewayCommand): ChannelCommand =>
   command.t === "join" || command.t === "listen" || command.t === "listeners"
     ? { ...command, node }
     : command
 
-/** A message from the server. */
+/** Sends a message from the server. */
 export const publish = (
   state: ChannelState,
   command: { readonly type: string; readonly data?: unknown },
   now: number
 ): Result.Result<Decision, never> => message(state, "server", command, now)
 
-/** Puts everybody out. What the server manages stays as it was set up, unless it is deleted. */
+/** Removes all members. A managed channel keeps its options unless it is deleted. */
 export const close = (
   state: ChannelState,
   reason: "deleted" | "feature_disabled" | "empty"
@@ -148,21 +147,21 @@ export const close = (
 
 const tick = (state: ChannelState, now: number): Decision => {
   const expired = expire(state, now)
-  const unmuted = unmute(expired.state, now)
+  const unmuted = endMutes(expired.state, now)
   const overdue = state.ownerUntil !== null && now >= state.ownerUntil
-  const handed = overdue
+  const transferred = overdue
     ? transferOwnership({ ...unmuted.state, ownerUntil: null }, now)
     : { state: unmuted.state, emissions: [] }
-  const emissions = [...expired.emissions, ...unmuted.emissions, ...handed.emissions]
-  const { emptyUntil, members } = handed.state
+  const emissions = [...expired.emissions, ...unmuted.emissions, ...transferred.emissions]
+  const { emptyUntil, members } = transferred.state
   if (emptyUntil === null || now < emptyUntil || !HashMap.isEmpty(members)) {
-    return { state: handed.state, emissions }
+    return { state: transferred.state, emissions }
   }
-  const ended = close(handed.state, "empty")
+  const ended = close(transferred.state, "empty")
   return { state: ended.state, emissions: [...emissions, ...ended.emissions] }
 }
 
-/** When the channel next has something to do by itself; infinite when never. */
+/** When `tick` next has something to do, Unix milliseconds; infinite when never. */
 export const nextDeadline = (state: ChannelState): number => {
   let next = Math.min(
     state.graceAt ?? Number.POSITIVE_INFINITY,
@@ -173,7 +172,7 @@ export const nextDeadline = (state: ChannelState): number => {
   return next
 }
 
-/** What a channel makes of a command. A closed one knows nobody. */
+/** Decides a command. */
 export const decide = (
   state: ChannelState,
   command: ChannelCommand,

@@ -1,6 +1,6 @@
 /**
- * Wakes channels of players that live nowhere: their runner died and nobody has asked for them since.
- * Awake, they end when nobody comes. One per cluster.
+ * Activates unmanaged channels whose row is overdue: their runner died and nobody has used them since.
+ * Once active, they close if nobody joins. One sweeper per cluster.
  */
 import { Clock, Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
@@ -13,12 +13,12 @@ const channelsPerSweep = 200
 const concurrency = 16
 
 const sweep = Effect.gen(function* () {
-  const rows = yield* ChannelRepository
+  const repository = yield* ChannelRepository
   const client = yield* Channel.client
   const now = yield* Clock.currentTimeMillis
-  const late = yield* rows.overdue(iso(now), channelsPerSweep)
+  const overdue = yield* repository.overdue(iso(now), channelsPerSweep)
   yield* Effect.forEach(
-    late,
+    overdue,
     ({ environmentId, name }) => Effect.ignore(client(channelId(environmentId, name)).Wake()),
     { concurrency, discard: true }
   )
@@ -27,7 +27,7 @@ const sweep = Effect.gen(function* () {
 export const ChannelSweeper = Singleton.make(
   "ChannelSweeper",
   sweep.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Channels could not be swept", cause)),
+    Effect.catchCause((cause) => Effect.logWarning("Failed to sweep overdue channels", cause)),
     Effect.repeat(Schedule.spaced(sweepMillis))
   )
 )

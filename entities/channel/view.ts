@@ -1,7 +1,7 @@
 /**
- * A channel as those who come in get it, as text. The list of members is by far the largest part of
- * it, and many may come in at once: a member is encoded once, the list once a change, and all who may
- * do the same get the same text.
+ * Snapshot texts of a channel. The member list is by far the largest part, and many connections may
+ * join at once. So a member is encoded once, the list once per change, and all connections with equal
+ * permissions share one text.
  */
 import { HashMap } from "effect"
 import type { ChannelEvent } from "#rpc/channels"
@@ -22,10 +22,10 @@ const memberText = (member: Member): string => {
 
 type Self = ReturnType<typeof selfOf>
 
-/** What an anonymous listener may do. */
+/** Permissions of an anonymous listener. */
 const listening: Self = { canSend: false, mutedUntil: null }
 
-/** A connection that comes in; without a player it is anonymous. */
+/** A connection that joins; without a player it is anonymous. */
 export interface Entry extends Attachment {
   readonly playerId: string | null
 }
@@ -36,7 +36,7 @@ interface Group {
   readonly listeners: Array<string>
 }
 
-/** Those to whom one text goes, by the text. */
+/** Receivers grouped by snapshot text. */
 class Groups extends Map<string, Group> {
   of(frame: string): Group {
     const group = this.get(frame) ?? { frame, members: [], listeners: [] }
@@ -49,7 +49,7 @@ export class ChannelView {
   #state: ChannelState | undefined
   #head = ""
 
-  /** Lets these in, each with the channel as it is. Whoever has come in elsewhere since is not. */
+  /** Returns the `enter` outputs of joins; skips members that are on a newer connection by now. */
   enter(
     state: ChannelState,
     entries: ReadonlyArray<Entry>,
@@ -76,7 +76,7 @@ export class ChannelView {
     }))
   }
 
-  /** The channel as it is, for everyone on a node. */
+  /** Returns snapshots for all members and listeners of a node. */
   snapshots(state: ChannelState, node: string, now: number): ReadonlyArray<ChannelOutput> {
     const groups = new Groups()
     for (const member of HashMap.values(state.members)) {
@@ -93,7 +93,7 @@ export class ChannelView {
     }))
   }
 
-  /** `channel_joined` for one who may do this. */
+  /** The text of `channel_joined` with these permissions. */
   #joined(state: ChannelState, { canSend, mutedUntil }: Self): string {
     const rest = JSON.stringify({ voice: state.options.voice, canSend, mutedUntil })
     return `${this.#opening(state)},${rest.slice(1)}`
@@ -110,20 +110,20 @@ export class ChannelView {
   }
 }
 
-/** Why a member goes whom the channel does not take back after a move. */
+/** Close reason by the error that rejects a returning member. */
 const closeReasons = new Map<string, "banned" | "kicked">([
   ["channel_banned", "banned"],
   ["channel_forbidden", "kicked"]
 ])
 
-/** What a member hears whom the channel does not take back. */
+/** Outputs for a member that the channel rejects after a move. */
 export const rejectedOutputs = (
   channel: string,
   { connectionId: connection, playerId }: PresentMember,
   { _tag: code }: CodedError
 ): ReadonlyArray<ChannelOutput> => {
   const exit = { kind: "exit", player: playerId, connection } as const
-  // The player is on a newer connection elsewhere, and hears the channel there.
+  // The player is on a newer connection elsewhere and receives events there.
   if (code === "unavailable") return [exit]
   const reason = closeReasons.get(code) ?? "lost"
   const event: ChannelEvent = { t: "channel_closed", channel, reason }

@@ -1,7 +1,6 @@
 /**
- * The matchmaking queue entity: gives the actor its time and its rooms. Calls go one way, from the
- * queue to rooms; what the rooms decide is final (a full or locked room refuses, and its tickets wait
- * on).
+ * Behaviour of the matchmaking queue entity: runs the actor's timers, and opens and fills its rooms.
+ * Rooms never call a queue. A room's decision is final: if it is full or locked, its tickets wait on.
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Stream } from "effect"
 import { Entity, type Sharding } from "effect/cluster"
@@ -27,31 +26,31 @@ export class LocalQueues extends Context.Service<
 }
 
 export const matchesMade = Metric.counter("svc_matches_total", {
-  description: "Matches made: rooms opened for tickets that waited, or filled with them.",
+  description: "Matches made: rooms opened or filled with waiting tickets.",
   incremental: true
 })
 
-const patience = Schedule.spaced(100)
+const retrySchedule = Schedule.spaced(100)
 const openAttempts = 20
 
-/** What became of a match: the room, and who got a seat in it. */
+/** Result of a match: the room, the players seated in it, and its free seats. */
 interface Outcome {
   readonly roomId: string
   readonly seated: ReadonlySet<string>
   readonly free: number
 }
 
-const newcomersOf = (tickets: ReadonlyArray<Ticket>) =>
+const joiningPlayersOf = (tickets: ReadonlyArray<Ticket>) =>
   tickets.map((ticket) => ticket.joiningPlayer)
 
-/** Opens a room for its first players; asked again, it is the same room. */
+/** Opens a room with its first players; idempotent. */
 const openRoom = Effect.fnUntraced(function* (
   roomId: string,
   tickets: ReadonlyArray<Ticket>,
   settings: QueueSettings
 ) {
   const client = yield* Room.client
-  const joiningPlayers = newcomersOf(tickets)
+  const joiningPlayers = joiningPlayersOf(tickets)
   yield* client(roomId).Open({ open: { ...settings.room, joiningPlayers } })
   const outcome: Outcome = {
     roomId,
@@ -61,27 +60,27 @@ const openRoom = Effect.fnUntraced(function* (
   return outcome
 })
 
-/** Offers free seats of an open room; the room may have fewer than thought, or be gone. */
+/** Fills free seats of an open room, which may have fewer than presumed or be gone. */
 const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyArray<Ticket>) {
   const client = yield* Room.client
-  const seated = yield* client(roomId).Seat({ joiningPlayers: newcomersOf(tickets) })
+  const seated = yield* client(roomId).Seat({ joiningPlayers: joiningPlayersOf(tickets) })
   const outcome: Outcome = { roomId, seated: new Set(seated.seated), free: seated.free }
   return outcome
 })
 
-/** Seats the tickets of a match. Opening is tried again; a room that refuses has its reasons. */
+/** Seats the tickets of a match. Retries to open a room; accepts a refusal to fill one. */
 const makeMatch = Effect.fnUntraced(function* (match: Match, settings: QueueSettings) {
   if (match.kind === "fill") return yield* fillRoom(match.roomId, match.tickets)
   const roomId = yield* newId.room
   return yield* Effect.retry(openRoom(roomId, match.tickets, settings), {
     times: openAttempts,
-    schedule: patience
+    schedule: retrySchedule
   })
 })
 
 const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const clock = yield* Clock.Clock
-  const rows = yield* RoomRepository
+  const repository = yield* RoomRepository
   const local = yield* LocalQueues
   const context = yield* Effect.context<SecureRandom.SecureRandom | Sharding.Sharding>()
   const scope = yield* Effect.scope
@@ -91,9 +90,9 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const [environmentId = "", mode = ""] = entityId.split("/")
   const wakeAt = yield* makeTimer(() => actor.advance())
 
-  const make = (match: Match, settings: QueueSettings): void => {
-    const refusedBy = match.kind === "fill" ? match.roomId : undefined
-    const settle = ({ free, roomId, seated }: Outcome): void => {
+  const makeRoom = (match: Match, settings: QueueSettings): void => {
+    const filledRoomId = match.kind === "fill" ? match.roomId : undefined
+    const succeed = ({ free, roomId, seated }: Outcome): void => {
       const isSeated = (ticket: Ticket) => seated.has(ticket.joiningPlayer.playerId)
       const others = match.tickets.filter((ticket) => !isSeated(ticket))
       if (others.length > 0) actor.refused(others, roomId)
@@ -102,19 +101,19 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     fork(
       makeMatch(match, settings).pipe(
         Effect.tap(() => Metric.update(matchesMade, 1)),
-        Effect.tapCause((cause) => Effect.logDebug("A match could not be made", cause)),
+        Effect.tapCause((cause) => Effect.logDebug("Failed to make a match", cause)),
         Effect.matchCause({
-          onFailure: () => actor.refused(match.tickets, refusedBy),
-          onSuccess: settle
+          onFailure: () => actor.refused(match.tickets, filledRoomId),
+          onSuccess: succeed
         })
       )
     )
   }
-  const look = (): void => {
+  const listOpenRooms = (): void => {
     fork(
-      rows.listOpen(environmentId, mode, matchmaking.openRoomsMax).pipe(
+      repository.listOpen(environmentId, mode, matchmaking.openRoomsMax).pipe(
         Effect.catchCause((cause) =>
-          Effect.as(Effect.logWarning("Open rooms could not be listed", cause), [])
+          Effect.as(Effect.logWarning("Failed to list open rooms", cause), [])
         ),
         Effect.map((found) => actor.openRoomsListed(found))
       )
@@ -124,10 +123,10 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const runtime: QueueRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
     wakeAt,
-    makeMatch: make,
-    listOpenRooms: look
+    makeMatch: makeRoom,
+    listOpenRooms
   }
-  const actor: QueueActor = new QueueActor(yield* rows.nextEpoch, runtime)
+  const actor: QueueActor = new QueueActor(yield* repository.nextEpoch, runtime)
   yield* Effect.acquireRelease(
     Effect.sync(() => local.actors.set(entityId, actor)),
     () =>

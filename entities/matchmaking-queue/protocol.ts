@@ -1,11 +1,11 @@
-/** What a gateway can ask of a matchmaking queue. The id is `<environment id>/<mode>`. */
+/** Calls and messages of the matchmaking queue. The entity id is `<environment id>/<mode>`. */
 import { Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Unavailable } from "#rpc/errors/codes"
 import { JoiningPlayerSchema, OpenRoom } from "../room/messages.ts"
 
-/** How rooms of the mode are opened, and when; those of the newest config count. */
+/** Settings of a mode; the queue uses those of the newest config version. */
 export const QueueSettings = Schema.Struct({
   configVersion: Schema.Int,
   minPlayers: Schema.Int,
@@ -22,16 +22,16 @@ export const QueueCommand = Schema.Union([
     settings: QueueSettings
   }),
   Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),
-  /** The mode has changed under the tickets that wait. */
+  /** The settings of the mode have changed. */
   Schema.Struct({ t: Schema.Literal("configure"), settings: QueueSettings })
 ])
 export type QueueCommand = typeof QueueCommand.Type
 
-/** A command and the number its reply carries; 0 wants none. */
+/** A command and the number of its reply; 0 for none. */
 export const QueueInput = Schema.Struct({ seq: Schema.Int, command: QueueCommand })
 export type QueueInput = typeof QueueInput.Type
 
-/** What a queue tells a node. */
+/** A message from a queue to one node. */
 export const QueueOutput = Schema.Union([
   Schema.Struct({
     kind: Schema.Literal("matched"),
@@ -54,7 +54,7 @@ export const MatchmakingQueue = Entity.make("MatchmakingQueue", [
     payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(QueueInput)) },
     error: Unavailable
   }),
-  /** The matches of this node's tickets; the tickets leave the queue with the stream. */
+  /** Attaches a node and streams its matches. When the stream ends, the node's tickets are dropped. */
   Rpc.make("Watch", {
     payload: { node: Schema.String },
     success: QueueBatch,

@@ -1,6 +1,6 @@
 /**
- * A matchmaking queue as a pure state machine: tickets in order of arrival, and the rooms that still
- * have free seats (decisions 3.8). Enqueue, cancel and match cost the same however long the queue is.
+ * Matchmaking queue: tickets in order of arrival, and rooms with free seats. Enqueue, cancel and match
+ * take constant time, however long the queue is.
  *
  * Invariants: a ticket is in the queue at most once; it leaves by exactly one of match and
  * cancellation; tickets leave in order of arrival.
@@ -14,7 +14,7 @@ export interface Ticket {
   readonly queuedAt: number
 }
 
-/** The mode's numbers as of the newest config that anybody has told. */
+/** Settings of the mode by the newest known config version. */
 export interface QueueMode {
   readonly minPlayers: number
   readonly maxPlayers: number
@@ -22,20 +22,19 @@ export interface QueueMode {
 }
 
 /**
- * Tickets by id, in order of arrival: a Map, and one cursor that walks it for the life of the line. A
- * fresh iterator would step over the hole of every ticket that has left, so that taking the first of
- * a long line would cost its length.
+ * FIFO of tickets by id: a Map and one long-lived iterator. A new iterator would step over the holes of
+ * all deleted tickets, so finding the first one would take time linear in the length.
  */
 class TicketFifo {
   readonly #tickets = new Map<string, Ticket>()
-  #cursor = this.#tickets.values()
+  #iterator = this.#tickets.values()
   #first: Ticket | undefined
 
   get size(): number {
     return this.#tickets.size
   }
 
-  /** The ticket that came first. */
+  /** The oldest ticket. */
   get first(): Ticket | undefined {
     this.#first ??= this.#advance()
     return this.#first
@@ -58,28 +57,26 @@ class TicketFifo {
     return this.#tickets.values()
   }
 
-  /** Every ticket behind the cursor has left; a cursor at its end stays there, so it starts again. */
+  /** An iterator at its end stays there, so the walk starts again: all earlier tickets have left. */
   #advance(): Ticket | undefined {
-    const next = this.#cursor.next()
+    const next = this.#iterator.next()
     if (next.done !== true) return next.value
-    this.#cursor = this.#tickets.values()
+    this.#iterator = this.#tickets.values()
     return undefined
   }
 }
 
-/**
- * The tickets that wait, and rooms with free seats. Mutable on purpose: a queue of 100,000 is not
- * copied for each ticket.
- */
+/** Mutable, because copying a queue of 100,000 tickets for each change would be too slow. */
 export interface QueueState {
   mode: QueueMode
-  /** Tickets that a room refused: they go first. */
+  /** Tickets that a room refused; they are matched first. */
   readonly returned: TicketFifo
   readonly tickets: TicketFifo
+  /** Free seats by room id. */
   readonly open: Map<string, number>
 }
 
-/** Something to do for tickets that have left the queue. */
+/** A match to make for tickets that have left the queue. */
 export type Match =
   | { readonly kind: "fill"; readonly roomId: string; readonly tickets: ReadonlyArray<Ticket> }
   | { readonly kind: "open"; readonly tickets: ReadonlyArray<Ticket> }
@@ -91,46 +88,46 @@ export const emptyQueue = (mode: QueueMode): QueueState => ({
   open: new Map()
 })
 
-/** Does the ticket wait? */
+/** Whether the ticket waits. */
 export const isWaiting = (state: QueueState, ticketId: string): boolean =>
   state.tickets.has(ticketId) || state.returned.has(ticketId)
 
-/** Puts a ticket at the end, unless it waits already. */
+/** Adds a ticket at the end, unless it waits already. */
 export const enqueue = (state: QueueState, ticket: Ticket): void => {
   if (!isWaiting(state, ticket.ticketId)) state.tickets.add(ticket)
 }
 
-/** Takes a ticket out; false when it is not (or no longer) waiting. */
+/** Removes a ticket; false if it does not wait (any more). */
 export const cancel = (state: QueueState, ticketId: string): boolean =>
   state.tickets.delete(ticketId) || state.returned.delete(ticketId)
 
-/** Takes out the tickets of a node. */
+/** Removes the tickets of a node. */
 export const dropNode = (state: QueueState, node: string): void => {
-  for (const line of [state.returned, state.tickets]) {
-    for (const ticket of line) {
-      if (ticket.joiningPlayer.node === node) line.delete(ticket.ticketId)
+  for (const fifo of [state.returned, state.tickets]) {
+    for (const ticket of fifo) {
+      if (ticket.joiningPlayer.node === node) fifo.delete(ticket.ticketId)
     }
   }
 }
 
-/** How many wait. */
+/** Number of waiting tickets. */
 export const waiting = (state: QueueState): number => state.returned.size + state.tickets.size
 
 const oldest = (state: QueueState): Ticket | undefined =>
   state.returned.first ?? state.tickets.first
 
 const take = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
-  const taken: Array<Ticket> = []
-  while (taken.length < count) {
+  const tickets: Array<Ticket> = []
+  while (tickets.length < count) {
     const ticket = oldest(state)
     if (ticket === undefined) break
     cancel(state, ticket.ticketId)
-    taken.push(ticket)
+    tickets.push(ticket)
   }
-  return taken
+  return tickets
 }
 
-/** When the oldest ticket has waited long enough; infinity when nobody waits or it waits for ever. */
+/** When the oldest ticket's fill timeout ends, Unix milliseconds; infinite without ticket or timeout. */
 export const fillDeadline = (state: QueueState): number => {
   const first = oldest(state)
   return first === undefined || state.mode.fillTimeoutSeconds === 0
@@ -138,7 +135,7 @@ export const fillDeadline = (state: QueueState): number => {
     : first.queuedAt + state.mode.fillTimeoutSeconds * 1000
 }
 
-/** The next match to make, if any: free seats first, then a new room. */
+/** Takes the tickets of the next match, if any: free seats first, then a new room. */
 export const nextMatch = (state: QueueState, now: number): Match | undefined => {
   if (waiting(state) === 0) return undefined
   for (const [roomId, free] of state.open) {
@@ -152,21 +149,21 @@ export const nextMatch = (state: QueueState, now: number): Match | undefined => 
   return { kind: "open", tickets: take(state, state.mode.maxPlayers) }
 }
 
-/** Tickets whose room refused them go to the front again, with the time they had. */
+/** Returns refused tickets to the front of the queue; they keep their queueing time. */
 export const requeue = (state: QueueState, tickets: ReadonlyArray<Ticket>): void => {
   for (const ticket of tickets) state.returned.add(ticket)
 }
 
-/** A room has this many free seats, as far as anybody knows. */
+/** Sets the presumed number of free seats of a room. */
 export const setFreeSeats = (
   state: QueueState,
   roomId: string,
   free: number,
-  max: number
+  maxRooms: number
 ): void => {
   if (free <= 0) {
     state.open.delete(roomId)
     return
   }
-  if (state.open.size < max || state.open.has(roomId)) state.open.set(roomId, free)
+  if (state.open.size < maxRooms || state.open.has(roomId)) state.open.set(roomId, free)
 }

@@ -1,7 +1,7 @@
 /**
- * The entity of a bucket of players' sessions: gives the actor its time, stands between it and the
- * cluster, and knows the seat of a player's last room, if it is still kept. A gateway on this node
- * takes a short cut through {@link LocalSessions}.
+ * Behaviour of the entity of a bucket of player sessions: runs the actor's timers, handles the entity's
+ * calls, and looks up the seats of players. On the gateway's own node, outputs go through
+ * {@link LocalSessions}.
  */
 import { Clock, Context, Effect, Layer, Schedule, Stream } from "effect"
 import { Entity } from "effect/cluster"
@@ -15,7 +15,7 @@ import { makeTimer } from "../timer.ts"
 import { SessionsActor, type SessionsRuntime } from "./actor.ts"
 import { PlayerSessions, type SessionOutput } from "./protocol.ts"
 
-/** The buckets of sessions that live on this node, and the seats that they look up together. */
+/** The buckets of sessions on this node, and their batched look-up of seats. */
 export class LocalSessions extends Context.Service<
   LocalSessions,
   LocalActors<SessionsActor, SessionOutput> & { readonly seatsOf: Find<string> }
@@ -23,19 +23,19 @@ export class LocalSessions extends Context.Service<
   static readonly layer = Layer.effect(
     LocalSessions,
     Effect.gen(function* () {
-      const rows = yield* RoomRepository
-      const seatsOf = yield* batchReads(rows.seatsOf)
+      const repository = yield* RoomRepository
+      const seatsOf = yield* batchReads(repository.seatsOf)
       return LocalSessions.of({ ...makeLocalActors<SessionsActor, SessionOutput>(), seatsOf })
     })
   )
 }
 
-const patience = Schedule.spaced(500)
+const retrySchedule = Schedule.spaced(500)
 
-/** Brings a bucket to life on this node, until the scope closes. */
+/** Activates a bucket on this node until the scope closes. */
 const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const clock = yield* Clock.Clock
-  const rows = yield* RoomRepository
+  const repository = yield* RoomRepository
   const local = yield* LocalSessions
   const lease = yield* Lease
   const scope = yield* Effect.scope
@@ -43,13 +43,13 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
   const [environmentId = ""] = entityId.split("/")
   const wakeAt = yield* makeTimer(() => actor.tick())
   const load = (playerIds: ReadonlyArray<string>): void => {
-    const looking = local.seatsOf(environmentId, playerIds).pipe(
-      Effect.tapDefect((defect) => Effect.logDebug("Seats could not be looked up", defect)),
+    const lookUp = local.seatsOf(environmentId, playerIds).pipe(
+      Effect.tapDefect((defect) => Effect.logDebug("Failed to look up seats", defect)),
       Effect.catchDefect(() => Effect.fail(new Unavailable())),
-      Effect.retry(patience),
+      Effect.retry(retrySchedule),
       Effect.map((seats) => actor.loaded(playerIds, seats))
     )
-    runFork(Effect.forkIn(looking, scope))
+    runFork(Effect.forkIn(lookUp, scope))
   }
   const runtime: SessionsRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
@@ -57,7 +57,7 @@ const makeActor = Effect.fnUntraced(function* (entityId: string) {
     wakeAt,
     load
   }
-  const actor: SessionsActor = new SessionsActor(yield* rows.nextEpoch, runtime)
+  const actor: SessionsActor = new SessionsActor(yield* repository.nextEpoch, runtime)
   yield* Effect.acquireRelease(
     Effect.sync(() => local.actors.set(entityId, actor)),
     () =>

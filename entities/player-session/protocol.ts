@@ -1,6 +1,6 @@
 /**
- * What a gateway can ask of players' sessions. Sessions live by the bucket: an entity each would cost
- * more than the connection that it is for. The id is `<environment id>/<bucket>`.
+ * Calls and messages of player sessions. One entity holds a bucket of sessions, because an entity per
+ * player would cost more memory than the connection. The entity id is `<environment id>/<bucket>`.
  */
 import { Hash, Schema } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
@@ -17,7 +17,7 @@ const ReservationSchema = Schema.Union([
 const player = { playerId: Schema.String }
 const connection = { ...player, connectionId: Schema.String }
 
-/** A command of the state machine and the player it is for. */
+/** A command of the state machine, with its player. */
 export const PlayerSessionCommand = Schema.Union([
   Schema.Struct({ t: Schema.Literal("attach"), ...connection, reservation: ReservationSchema }),
   Schema.Struct({ t: Schema.Literal("detach"), ...connection }),
@@ -32,17 +32,17 @@ export const PlayerSessionCommand = Schema.Union([
 ])
 export type PlayerSessionCommand = typeof PlayerSessionCommand.Type
 
-/** A command and the number its reply carries; numbers of one attachment only grow. */
+/** A command and the number of its reply; numbers increase within an attachment. */
 export const SessionInput = Schema.Struct({ seq: Schema.Int, command: PlayerSessionCommand })
 export type SessionInput = typeof SessionInput.Type
 
-/** A connection that a node holds, and the place that it was granted. */
+/** A connection that a node holds, and its reservation. */
 export const Present = Schema.Struct({ ...connection, reservation: ReservationSchema })
 export type Present = typeof Present.Type
 
-/** What sessions tell a node. */
+/** A message from a bucket of sessions to one node. */
 export const SessionOutput = Schema.Union([
-  /** The command was carried out; `roomId` is the seat that the session knows of. */
+  /** The command succeeded; `roomId` is the seat of the session, or null. */
   Schema.Struct({
     kind: Schema.Literal("done"),
     seq: Schema.Int,
@@ -62,7 +62,7 @@ export const SessionOutput = Schema.Union([
 ])
 export type SessionOutput = typeof SessionOutput.Type
 
-/** The attachment of a node, by its number. */
+/** A node and the number of its attachment. */
 const attachment = { node: Schema.String, watch: Schema.Int }
 
 export const PlayerSessions = Entity.make("PlayerSessions", [
@@ -70,7 +70,7 @@ export const PlayerSessions = Entity.make("PlayerSessions", [
     payload: { ...attachment, inputs: Schema.fromJsonString(Schema.Array(SessionInput)) },
     error: Unavailable
   }),
-  /** What this node's connections have to hear; they are gone with the stream. */
+  /** Attaches a node with its connections. When the stream ends, they count as disconnected. */
   Rpc.make("Watch", {
     payload: { ...attachment, present: Schema.fromJsonString(Schema.Array(Present)) },
     success: Schema.Struct({
@@ -82,6 +82,6 @@ export const PlayerSessions = Entity.make("PlayerSessions", [
   }).annotate(ClusterSchema.InterruptOnTermination, true)
 ])
 
-/** The entity id of the bucket that a player's session is in. */
+/** The entity id of a player's bucket. */
 export const sessionsId = (environmentId: string, playerId: string): string =>
   `${environmentId}/${Math.abs(Hash.string(playerId)) % playerSessions.buckets}`

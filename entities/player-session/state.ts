@@ -1,7 +1,7 @@
 /**
- * A player's session as a pure state machine: which connection is the newest, and the one place the
- * player has, a seat in a room or a ticket in a queue. It is the judge of both, so that a player is
- * never in two rooms nor matched twice, whatever gateways and queues believe (decisions 3.6.8, 3.8.3).
+ * Player session state machine, pure: the newest connection, and the one reservation of the player, a
+ * seat in a room or a ticket in a queue. It is the authority for both. So a player is never in two rooms
+ * nor matched twice, whatever gateways and queues assume.
  */
 import { Result } from "effect"
 import { AlreadyInRoom, AlreadyMatching, Unavailable } from "#rpc/errors/codes"
@@ -12,7 +12,7 @@ export type Reservation =
   | { readonly kind: "seat"; readonly roomId: string }
 
 export interface SessionState {
-  /** The newest connection; ids are time-ordered, so the greatest is the newest. */
+  /** The newest connection; ids are ordered by time. */
   readonly connectionId: string | null
   readonly reservation: Reservation
 }
@@ -20,7 +20,7 @@ export interface SessionState {
 export const noReservation: Reservation = { kind: "none" }
 
 export type SessionCommand =
-  /** A connection opens, or finds the session again after it moved and tells what it holds. */
+  /** A connection opens, or attaches again with its reservation after the session moved. */
   | { readonly t: "attach"; readonly connectionId: string; readonly reservation: Reservation }
   | { readonly t: "detach"; readonly connectionId: string }
   | { readonly t: "claim"; readonly connectionId: string; readonly reservation: Reservation }
@@ -39,7 +39,7 @@ export interface SessionDecision {
   readonly replaced: string | null
 }
 
-/** Are they one place? */
+/** Whether both are the same reservation. */
 export const sameReservation = (a: Reservation, b: Reservation): boolean =>
   a.kind === "seat"
     ? b.kind === "seat" && a.roomId === b.roomId
@@ -47,7 +47,7 @@ export const sameReservation = (a: Reservation, b: Reservation): boolean =>
       ? b.kind === "ticket" && a.ticketId === b.ticketId
       : b.kind === "none"
 
-const kept = (state: SessionState): Result.Result<SessionDecision, never> =>
+const succeed = (state: SessionState): Result.Result<SessionDecision, never> =>
   Result.succeed({ state, replaced: null })
 
 const attach = (
@@ -60,7 +60,7 @@ const attach = (
     return Result.succeed({ state, replaced: connectionId })
   }
   const replaced = current === connectionId ? null : current
-  // A ticket that the connection does not tell of was granted to nobody, or to one that is gone.
+  // A ticket that the connection does not name was granted to a connection that is gone.
   const fallback = state.reservation.kind === "ticket" ? noReservation : state.reservation
   return Result.succeed({
     state: { connectionId, reservation: reservation.kind === "none" ? fallback : reservation },
@@ -74,10 +74,10 @@ const claim = (
   reservation: Reservation
 ): Result.Result<SessionDecision, AlreadyInRoom | AlreadyMatching | Unavailable> => {
   if (state.connectionId !== connectionId) return Result.fail(new Unavailable())
-  if (sameReservation(state.reservation, reservation)) return kept(state)
+  if (sameReservation(state.reservation, reservation)) return succeed(state)
   switch (state.reservation.kind) {
     case "none":
-      return kept({ ...state, reservation })
+      return succeed({ ...state, reservation })
     case "ticket":
       return Result.fail(new AlreadyMatching())
     case "seat":
@@ -85,23 +85,23 @@ const claim = (
   }
 }
 
-/** A session that moved meanwhile has not heard of the ticket: its connection vouches for it. */
+/** Turns a ticket into a seat. A session that moved may not know the ticket, so `none` will do. */
 const settle = (
   state: SessionState,
   command: Extract<SessionCommand, { t: "settle" }>
 ): Result.Result<SessionDecision, Unavailable> => {
   const { connectionId, roomId, ticketId } = command
   const seat: Reservation = { kind: "seat", roomId }
-  if (sameReservation(state.reservation, seat)) return kept(state)
-  const vouched =
+  if (sameReservation(state.reservation, seat)) return succeed(state)
+  const mayHoldTicket =
     state.reservation.kind === "none" ||
     sameReservation(state.reservation, { kind: "ticket", ticketId })
-  return state.connectionId === connectionId && vouched
-    ? kept({ ...state, reservation: seat })
+  return state.connectionId === connectionId && mayHoldTicket
+    ? succeed({ ...state, reservation: seat })
     : Result.fail(new Unavailable())
 }
 
-/** What the session makes of a command. */
+/** Decides a command. */
 export const decide = (
   state: SessionState,
   command: SessionCommand
@@ -110,8 +110,8 @@ export const decide = (
     case "attach":
       return attach(state, command.connectionId, command.reservation)
     case "detach":
-      if (state.connectionId !== command.connectionId) return kept(state)
-      return kept({
+      if (state.connectionId !== command.connectionId) return succeed(state)
+      return succeed({
         connectionId: null,
         reservation: state.reservation.kind === "ticket" ? noReservation : state.reservation
       })
@@ -120,7 +120,7 @@ export const decide = (
     case "settle":
       return settle(state, command)
     case "release":
-      return kept(
+      return succeed(
         sameReservation(state.reservation, command.reservation)
           ? { ...state, reservation: noReservation }
           : state

@@ -1,7 +1,7 @@
 /**
- * The room entity: wakes an actor from its snapshot, keeps its time, and stands between it and the
- * cluster. A gateway on this node takes a short cut through {@link LocalRooms}; the `Watch` stream is
- * then only the sign of life that tells it when the room moves.
+ * Behaviour of the room entity: activates an actor from its snapshot, runs its timers, and handles the
+ * entity's calls. On the gateway's own node, outputs go through {@link LocalRooms}, and the `Watch`
+ * stream only shows whether the room still lives there.
  */
 import { Clock, Context, Effect, Layer, Result, Stream } from "effect"
 import { Entity } from "effect/cluster"
@@ -23,7 +23,7 @@ import { graceEnd, seat } from "./seats.ts"
 import { decodeSnapshot, fromStored, toRow } from "./snapshot.ts"
 import { RoomWriter } from "./writer.ts"
 
-/** The rooms that live on this node, and what those of other nodes tell it. */
+/** The rooms on this node, and the outputs that arrive for it from other nodes. */
 export class LocalRooms extends Context.Service<
   LocalRooms,
   LocalActors<RoomActor, RoomOutput> & {
@@ -31,6 +31,7 @@ export class LocalRooms extends Context.Service<
     readonly remoteOutputs: Sink<[outputs: RemoteRoomOutputs]>
   }
 >()("entities/room/entity/LocalRooms") {
+  /** A registry over this map, for tests that record the actors. */
   static readonly with = (actors?: Map<string, RoomActor>): LocalRooms["Service"] => ({
     ...makeLocalActors<RoomActor, RoomOutput>(actors),
     remoteOutputs: new Sink<[outputs: RemoteRoomOutputs]>()
@@ -42,22 +43,22 @@ export class LocalRooms extends Context.Service<
 const codeAttempts = 8
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
-  const rows = yield* RoomRepository
-  const { begun, epoch, snapshot } = yield* rows.claim(id)
+  const repository = yield* RoomRepository
+  const { begun: tableEpoch, epoch, snapshot } = yield* repository.claim(id)
   if (snapshot === null) {
-    return { epoch, state: undefined, since: begun ?? Number.POSITIVE_INFINITY }
+    return { epoch, state: undefined, since: tableEpoch ?? Number.POSITIVE_INFINITY }
   }
   const stored = yield* Effect.orDie(decodeSnapshot(snapshot))
   return { epoch, state: fromStored(stored), since: epoch }
 })
 
-/** Brings the room of an id to life on this node, until the scope closes. */
+/** Activates the room on this node until the scope closes. */
 const makeActor = Effect.fnUntraced(function* (id: string) {
   const clock = yield* Clock.Clock
   const local = yield* LocalRooms
   const writer = yield* RoomWriter
   const lease = yield* Lease
-  const lines = yield* RemoteRooms
+  const remoteRooms = yield* RemoteRooms
   const { epoch, since, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const runtime: RoomRuntime = {
@@ -66,7 +67,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     wakeAt,
     changed: () => writer.markDirty(actor),
     flushSoon: () => writer.flushSoon(actor),
-    shared: lines.address !== null,
+    shared: remoteRooms.address !== null,
     closed: () => writer.closed(actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, runtime)
@@ -97,19 +98,19 @@ const seatedRoom = (open: OpenRoom, id: string, code: string, now: number): Room
   })
 }
 
-/** Opens the room: its row is there before anyone is told its code. */
+/** Opens the room. The row is written before the reply. */
 const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   if (actor.state !== undefined) {
     return { roomId: actor.id, code: actor.state.settings.code }
   }
-  const rows = yield* RoomRepository
+  const repository = yield* RoomRepository
   const node = yield* ThisNode
   const now = yield* Clock.currentTimeMillis
   for (let attempt = 0; attempt < codeAttempts; attempt++) {
     const code = request.code ?? (yield* readableCode(rooms.codeCharacters))
     const state = seatedRoom(request, actor.id, code, now)
-    const inserted = rows.insert(toRow(state, actor.epoch, node.id, now))
-    // Whether the row is there is not known then: the next activation looks.
+    const inserted = repository.insert(toRow(state, actor.epoch, node.id, now))
+    // After an error the row may exist: the next activation reads it.
     if (yield* Effect.onError(inserted, () => Effect.sync(() => actor.fence()))) {
       actor.open(state)
       return { roomId: actor.id, code }
@@ -119,7 +120,7 @@ const open = Effect.fnUntraced(function* (actor: RoomActor, request: OpenRoom) {
   return yield* new Unavailable()
 })
 
-const seatNewcomers = (actor: RoomActor, joiningPlayers: ReadonlyArray<JoiningPlayer>) => {
+const seatPlayers = (actor: RoomActor, joiningPlayers: ReadonlyArray<JoiningPlayer>) => {
   const seated = actor.seat(joiningPlayers)
   if (Result.isSuccess(seated) && actor.state !== undefined) {
     const { code, maxPlayers } = actor.state.settings
@@ -130,7 +131,7 @@ const seatNewcomers = (actor: RoomActor, joiningPlayers: ReadonlyArray<JoiningPl
   return Effect.fail(locked ? new RoomLocked() : new RoomNotFound())
 }
 
-const held = Effect.fnUntraced(function* (
+const peekSeat = Effect.fnUntraced(function* (
   actor: RoomActor,
   playerId: string
 ): Effect.fn.Return<HeldSeat | null> {
@@ -147,15 +148,15 @@ const held = Effect.fnUntraced(function* (
   }
 })
 
-const refusal = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)
+const fail = (error: RoomMissing | RoomNotFound | Unavailable) => Effect.fail(error)
 
-/** Why the room cannot be watched by those who have last heard it at that epoch, if so. */
-const absence = (actor: RoomActor, environmentId: string, heardEpoch: number) => {
+/** Returns why a node that last watched at this epoch cannot watch the room, or undefined. */
+const watchError = (actor: RoomActor, environmentId: string, heardEpoch: number) => {
   const { since, state } = actor
   if (state !== undefined) {
     if (state.settings.environmentId !== environmentId) return new RoomNotFound()
     if (state.closed === null) return undefined
-    // Until its row is removed it might wake once more: nobody is told yet that it is over.
+    // Until the row is removed, the room might be activated again: do not report it as closed yet.
     return heardEpoch === 0 ? new RoomNotFound() : new Unavailable()
   }
   if (heardEpoch === 0 || heardEpoch >= since) return new RoomNotFound()
@@ -170,11 +171,11 @@ export const RoomLive = Room.toLayer(
     const active = yield* makeActivations(makeActor(address.entityId))
     const local = yield* LocalRooms
     const thisNode = yield* ThisNode
-    const lines = yield* RemoteRooms
+    const remoteRooms = yield* RemoteRooms
     return Room.of({
       Open: ({ payload }) => Effect.flatMap(active, (actor) => open(actor, payload.open)),
       Seat: ({ payload }) =>
-        Effect.flatMap(active, (actor) => seatNewcomers(actor, payload.joiningPlayers)),
+        Effect.flatMap(active, (actor) => seatPlayers(actor, payload.joiningPlayers)),
       Input: ({ payload }) =>
         Effect.flatMap(active, (actor) => {
           const { call, inputs, node, watch } = payload
@@ -186,21 +187,21 @@ export const RoomLive = Room.toLayer(
         Stream.unwrap(
           Effect.flatMap(active, (actor) => {
             const { address, environmentId, epoch, node, present, watch } = payload
-            const from = lines.address
-            const remote = (items: ReadonlyArray<RoomOutput>, lost: () => void): void => {
-              if (address === null || from === null) return lost()
-              const told = { room: actor.id, epoch: actor.epoch, watch, from, items }
-              lines.sendOutputs(address, told, lost)
+            const from = remoteRooms.address
+            const sendByLink = (items: ReadonlyArray<RoomOutput>, onLost: () => void): void => {
+              if (address === null || from === null) return onLost()
+              const outputs = { room: actor.id, epoch: actor.epoch, watch, from, items }
+              remoteRooms.sendOutputs(address, outputs, onLost)
             }
-            const absent = absence(actor, environmentId, epoch)
-            if (absent !== undefined) return refusal(absent)
-            if (!actor.watchers.admit(node, watch)) return refusal(new Unavailable())
+            const error = watchError(actor, environmentId, epoch)
+            if (error !== undefined) return fail(error)
+            if (!actor.watchers.admit(node, watch)) return fail(new Unavailable())
             const members = present.map((member) => ({ ...member, node }))
             const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,
-              remote: address === null || from === null ? undefined : remote,
+              remote: address === null || from === null ? undefined : sendByLink,
               attach: (watcher) => actor.attach(node, watcher, epoch, members),
               detach: (watcher) => actor.detach(node, watcher)
             })
@@ -208,7 +209,7 @@ export const RoomLive = Room.toLayer(
           })
         ),
       Close: ({ payload }) => Effect.map(active, (actor) => actor.close(payload.reason)),
-      Peek: ({ payload }) => Effect.flatMap(active, (actor) => held(actor, payload.playerId)),
+      Peek: ({ payload }) => Effect.flatMap(active, (actor) => peekSeat(actor, payload.playerId)),
       Wake: () =>
         Effect.map(active, (actor) => {
           if (actor.state === undefined) actor.fence()

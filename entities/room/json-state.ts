@@ -1,7 +1,7 @@
 /**
- * The values players write: the room's state and each player's own state (decisions 3.7.10). A patch
- * is a shallow merge of top-level keys, null deletes. Kept as Maps, so that no key of a player's can
- * reach a prototype; sizes are kept beside the values, so that a patch costs what it touches.
+ * Size-limited JSON state that players write: the shared state of a room and the state of each player.
+ * A patch is a shallow merge of top-level keys; null deletes a key. Entries are in a Map, so no key can
+ * reach a prototype. Each entry keeps its size, so a patch costs only what it touches.
  */
 import { Result } from "effect"
 import { StateTooLarge } from "#rpc/errors/codes"
@@ -13,7 +13,7 @@ interface Entry {
   readonly bytes: number
 }
 
-/** A bounded set of JSON values by key; `bytes` is the size of their entries as UTF-8 JSON. */
+/** JSON values by key; `bytes` is the size of the entries as UTF-8 JSON. */
 export interface JsonState {
   readonly entries: ReadonlyMap<string, Entry>
   readonly bytes: number
@@ -24,22 +24,22 @@ export const emptyJsonState: JsonState = { entries: new Map(), bytes: 0 }
 /** UTF-8 bytes of a value's JSON. */
 export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "")
 
-/** The colon and the comma of an entry. */
+/** Bytes of the colon and the comma of an entry. */
 const punctuationBytes = 2
-/** The braces, less the comma that the first entry does without. */
+/** Bytes of the braces, less the comma that the first entry does not have. */
 const enclosingBytes = 1
 
 const tooLarge = (limit: number, unit: StateTooLarge["details"]["unit"]) =>
   Result.fail(new StateTooLarge({ details: { limit, unit } }))
 
-/** The values after a patch, or why it does not fit; on failure nothing is applied. */
+/** Applies a patch as a whole, or fails if the result exceeds a limit. */
 export const patchJsonState = (
-  values: JsonState,
+  state: JsonState,
   patch: JsonObject,
   maxBytes: number
 ): Result.Result<JsonState, StateTooLarge> => {
-  const entries = new Map(values.entries)
-  let bytes = values.bytes
+  const entries = new Map(state.entries)
+  let bytes = state.bytes
   for (const [key, value] of Object.entries(patch)) {
     if (key.length > rooms.stateKeyMaxCharacters) {
       return tooLarge(rooms.stateKeyMaxCharacters, "keyCharacters")
@@ -58,11 +58,11 @@ export const patchJsonState = (
   return Result.succeed({ entries, bytes })
 }
 
-/** The values as a JSON object. Keys are own properties whatever they are called. */
-export const toJsonObject = (values: JsonState): JsonObject =>
-  Object.fromEntries(Array.from(values.entries, ([key, entry]) => [key, entry.value]))
+/** The state as a JSON object. Every key, also `__proto__`, is an own property. */
+export const toJsonObject = (state: JsonState): JsonObject =>
+  Object.fromEntries(Array.from(state.entries, ([key, entry]) => [key, entry.value]))
 
-/** Values read back from a snapshot; what was within the limits once is kept. */
+/** State from a snapshot, without limits: it was checked when it was written. */
 export const fromJsonObject = (json: JsonObject): JsonState =>
   Result.getOrElse(
     patchJsonState(emptyJsonState, json, Number.POSITIVE_INFINITY),

@@ -1,6 +1,6 @@
 /**
- * What a room is: its settings, members and values, what it can be told, what it tells, and how it
- * looks from outside. Spec sections 2.1, 4.4 and 6, decisions 3.7.
+ * Model of a room: its settings, members and state, the commands it takes, the events it emits, and its
+ * views for clients.
  */
 import { DateTime, Result } from "effect"
 import type {
@@ -26,20 +26,20 @@ import type {
 } from "#rpc/rooms"
 import { type JsonState, emptyJsonState, toJsonObject } from "./json-state.ts"
 
-/** Where a member's socket is: the node that holds it, and which of its connections. */
+/** The connection of a member, and the node that holds it. */
 export interface Attachment {
   readonly node: string
   readonly connectionId: string
 }
 
-/** Who comes back to a seat, and from where. */
+/** A player who returns to a seat, and the connection. */
 export interface Returning extends Attachment {
   readonly playerId: string
-  /** The player's address must not be seen: peers reach it through a relay only. */
+  /** Peers reach the player through a relay only and never learn its address. */
   readonly relayOnly: boolean
 }
 
-/** Who takes a seat. */
+/** A player who takes a seat. */
 export interface JoiningPlayer extends Returning {
   readonly displayName: string
 }
@@ -47,22 +47,22 @@ export interface JoiningPlayer extends Returning {
 export interface Member {
   readonly id: string
   readonly displayName: string
-  /** Peers reach the member through a relay only, whatever the room's mode says. */
+  /** Peers reach the member through a relay only, regardless of the mode. */
   readonly relayOnly: boolean
   /** Unix milliseconds. */
   readonly joinedAt: number
   readonly playerState: JsonState
   readonly attachment: Attachment | null
-  /** Seated by matchmaking and not yet heard of: absent from then on. */
+  /** When a seated player who has not joined counts as absent, Unix milliseconds. */
   readonly joinDeadline: number | null
-  /** Since when the member has no socket; null while connected. */
+  /** Since when the member has no connection; null while connected. */
   readonly absentSince: number | null
-  /** When the others are (or were) told of the absence. */
+  /** When the others are (or were) notified of the absence. */
   readonly announceAt: number | null
   readonly announced: boolean
 }
 
-/** How a room was opened, fixed for its life. */
+/** Settings of a room, fixed for its life. */
 export interface RoomSettings {
   readonly id: string
   readonly environmentId: string
@@ -75,7 +75,7 @@ export interface RoomSettings {
   readonly maxPlayers: number
   readonly metadata: JsonObject
   readonly graceSeconds: number
-  /** Opened by matchmaking, which may fill its free seats. */
+  /** Matchmaking opened the room and may fill its free seats. */
   readonly matched: boolean
   /** Unix milliseconds. */
   readonly createdAt: number
@@ -93,7 +93,7 @@ export interface RoomState {
   readonly closed: CloseReason | null
 }
 
-/** What a room can be told. `playerId` is the member who acts. */
+/** A command; `playerId` is the acting member. */
 export type RoomCommand =
   | ({ readonly t: "join" } & JoiningPlayer)
   | ({ readonly t: "resume" } & Returning)
@@ -122,18 +122,18 @@ export type RoomCommand =
       readonly gen?: number
     }
   | { readonly t: "iceTransport"; readonly playerId: string }
-  /** The member's age group has changed: its peers reach it through a relay only, or no longer. */
+  /** The member's age band has changed, and with it whether peers need a relay. */
   | { readonly t: "relay"; readonly playerId: string; readonly relayOnly: boolean }
   | {
       readonly t: "disconnect"
       readonly playerId: string
       readonly connectionId: string
-      /** A newer connection is expected at once: tell the others only if it does not come. */
+      /** A newer connection is about to follow: notify the others only if it does not. */
       readonly replaced: boolean
     }
   | { readonly t: "seat"; readonly joiningPlayers: ReadonlyArray<JoiningPlayer> }
   | { readonly t: "dropNode"; readonly node: string }
-  /** The node begins to watch, and knows nothing of these members yet. */
+  /** The node attaches for the first time and knows none of its members yet. */
   | { readonly t: "expect"; readonly node: string }
   | { readonly t: "close"; readonly reason: CloseReason }
   | { readonly t: "tick" }
@@ -151,7 +151,7 @@ export type RoomError =
   | ResumeExpired
   | Unavailable
 
-/** Something the room tells: to everyone, to everyone but one, or to those named. */
+/** An event for all members, for all but one, or for those named. */
 export interface Emission {
   readonly event: RoomEvent
   readonly to: ReadonlyArray<string> | null
@@ -181,14 +181,14 @@ export const toOthers = (event: RoomEvent, except: string): Emission => ({
   membership: null
 })
 
-/** A decision whose reply carries nothing. */
+/** A successful decision; by default without events and reply data. */
 export const decided = (
   state: RoomState,
   emissions: ReadonlyArray<Emission> = [],
   data: JsonObject = {}
 ): Result.Result<Decision, never> => Result.succeed({ state, emissions, data })
 
-/** A room nobody sits in yet; the first to join is its host. */
+/** A room without members; the first to join becomes its host. */
 export const openRoom = (settings: RoomSettings): RoomState => ({
   settings,
   locked: false,
@@ -200,18 +200,18 @@ export const openRoom = (settings: RoomSettings): RoomState => ({
   closed: null
 })
 
-/** A time as the wire shows it. */
+/** Formats Unix milliseconds as ISO 8601. */
 export const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** Does the member hear the room? Not while away, nor before it has come in. */
+/** Whether the member receives events: it is connected and has joined. */
 export const isReachable = (member: Member): boolean =>
   member.attachment !== null && member.joinDeadline === null
 
-/** Has everybody dropped? Such a room waits for its members, not for strangers. */
+/** Whether all members are absent. Such a room takes no matched players. */
 export const isDeserted = ({ members }: RoomState): boolean =>
   members.size > 0 && Array.from(members.values()).every(({ attachment }) => attachment === null)
 
-/** A member as the others have been told: an absence does not show before it is announced. */
+/** A member as the others see it: an absence shows once it is announced. */
 export const playerView = (member: Member): RoomPlayer => ({
   id: member.id,
   displayName: member.displayName,
@@ -238,7 +238,7 @@ export const roomView = ({ settings, ...state }: RoomState): RoomSnapshot => ({
   ...(settings.p2p === null ? {} : { p2p: settings.p2p })
 })
 
-/** The room as a member gets it when it comes in. */
+/** The snapshot that a member receives when it joins. */
 export const roomJoined = (state: RoomState, playerId: string, resumed: boolean): RoomEvent => ({
   t: "room_joined",
   room: roomView(state),
@@ -246,7 +246,7 @@ export const roomJoined = (state: RoomState, playerId: string, resumed: boolean)
   resumed
 })
 
-/** May a stranger find a seat here through the list or matchmaking? */
+/** Whether the list and matchmaking offer seats of this room. */
 export const isListed = (state: RoomState): boolean =>
   state.closed === null &&
   !state.settings.private &&
@@ -254,7 +254,7 @@ export const isListed = (state: RoomState): boolean =>
   state.members.size < state.settings.maxPlayers &&
   Array.from(state.members.values()).some((member) => member.attachment !== null)
 
-/** The state with one member replaced, order kept. */
+/** Replaces one member; keeps the order. */
 export const withMember = (state: RoomState, member: Member): RoomState => ({
   ...state,
   members: new Map(state.members).set(member.id, member)

@@ -1,23 +1,23 @@
 /**
- * What nodes tell each other about rooms: one line between two nodes carries the commands and items
- * of all rooms that have members on both, one batch a turn. The `Watch` stream of a remote room is
- * then only the sign of life.
+ * Room messages between nodes over runner links. One link between two nodes carries the commands and
+ * outputs of all rooms with members on both, in one batch per flush. The `Watch` stream of a remote room
+ * then only shows whether the room still lives there.
  */
 import { Context, Predicate, Schema } from "effect"
 import { RoomInput, RoomOutput } from "./messages.ts"
 
 const { isObject, isString } = Predicate
 
-/** A list whose elements are mostly plain; what is not plainly one is the schema's to decide. */
-const listOf = <A>(schema: Schema.Codec<A>, isPlain: (value: unknown) => boolean) => {
-  const isOne = Schema.is(schema)
+/** A list schema with a fast check for the most frequent element; the schema decides the others. */
+const listOf = <A>(schema: Schema.Codec<A>, isFrequent: (value: unknown) => boolean) => {
+  const matches = Schema.is(schema)
   return Schema.declare(
     (value): value is ReadonlyArray<A> =>
-      Array.isArray(value) && value.every((element) => isPlain(element) || isOne(element))
+      Array.isArray(value) && value.every((element) => isFrequent(element) || matches(element))
   )
 }
 
-/** Most of what a line carries is an event. A schema takes many times as long to say so. */
+/** Fast check for events, the most frequent outputs. A schema takes many times as long. */
 const isEvent = (value: unknown): boolean =>
   isObject(value) &&
   value["kind"] === "event" &&
@@ -25,7 +25,7 @@ const isEvent = (value: unknown): boolean =>
   (value["to"] === null || (Array.isArray(value["to"]) && value["to"].every(isString))) &&
   (value["except"] === null || isString(value["except"]))
 
-/** The same of a message to all others, the other way. */
+/** Fast check for messages to all others, the most frequent inputs. */
 const isSend = (value: unknown): boolean =>
   isObject(value) &&
   Number.isSafeInteger(value["seq"]) &&
@@ -39,36 +39,36 @@ const isSend = (value: unknown): boolean =>
 export const RemoteRoomInputs = Schema.Struct({
   room: Schema.String,
   node: Schema.String,
-  /** The attachment that this is from: what an earlier one has sent comes too late. */
+  /** The attachment that sent this; the room ignores commands of an earlier one. */
   watch: Schema.Int,
   inputs: listOf(RoomInput, isSend)
 })
 export type RemoteRoomInputs = typeof RemoteRoomInputs.Type
 
-/** What a room tells a node; `from` is the line that leads back. */
+/** A room's outputs for a node; `from` is the address of the room's node. */
 export const RemoteRoomOutputs = Schema.Struct({
   room: Schema.String,
   epoch: Schema.Int,
-  /** The attachment that this is for: what is meant for an earlier one comes too late. */
+  /** The attachment that this is for; the node ignores outputs for an earlier one. */
   watch: Schema.Int,
   from: Schema.String,
   items: listOf(RoomOutput, isEvent)
 })
 export type RemoteRoomOutputs = typeof RemoteRoomOutputs.Type
 
-/** The lines that begin at this node. Each keeps what it is given in order. */
+/** Sends room messages to other nodes, in order per node. */
 export interface RemoteRooms {
-  /** Where the lines of other nodes end here; null when there are no other nodes. */
+  /** The address of this node for links; null on a single node. */
   readonly address: string | null
-  /** `lost` is called when it did not arrive, or may not have. */
-  readonly sendInputs: (to: string, inputs: RemoteRoomInputs, lost: () => void) => void
-  readonly sendOutputs: (to: string, items: RemoteRoomOutputs, lost: () => void) => void
+  /** Calls `onLost` if the message may not have arrived. */
+  readonly sendInputs: (to: string, inputs: RemoteRoomInputs, onLost: () => void) => void
+  readonly sendOutputs: (to: string, items: RemoteRoomOutputs, onLost: () => void) => void
 }
 
 export const RemoteRooms = Context.Reference<RemoteRooms>("entities/room/remote/RemoteRooms", {
   defaultValue: () => ({
     address: null,
-    sendInputs: (_to, _inputs, lost) => lost(),
-    sendOutputs: (_to, _items, lost) => lost()
+    sendInputs: (_to, _inputs, onLost) => onLost(),
+    sendOutputs: (_to, _items, onLost) => onLost()
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Seats, host and time (decisions 3.7.1 to 3.7.3): joining, leaving, the grace after a drop, host
- * migration, and what is due when. Pure; part of the room's state machine.
+ * Seats, host and deadlines of a room: joining, leaving, the grace after a disconnect, host migration.
+ * Pure; part of the room's state machine.
  */
 import { Result } from "effect"
 import {
@@ -59,7 +59,7 @@ const hostIsOverdue = (state: RoomState, now: number): boolean => {
   return host.absentSince !== null && now >= host.absentSince + rooms.hostGraceSeconds * seconds
 }
 
-/** Hands the host's role on when it is free or the host has been away too long. */
+/** Chooses a new host if there is none or the host has been absent too long. */
 const migrateHost = (
   state: RoomState,
   now: number,
@@ -98,8 +98,8 @@ const newMember = (
 })
 
 /**
- * A seated member's socket is here (again): the snapshot for it, the news for the others. What an
- * older connection asked for comes too late, ids of connections being ordered by time.
+ * Attaches a connection to a member: a snapshot for the member, presence events for the others. Fails
+ * if a newer connection holds the seat; connection ids are ordered by time.
  */
 const attach = (
   state: RoomState,
@@ -111,7 +111,7 @@ const attach = (
   if (holder !== null && holder.connectionId > connectionId) {
     return Result.fail(new Unavailable())
   }
-  const back = withMember(state, {
+  const attached = withMember(state, {
     ...member,
     relayOnly,
     attachment: { node, connectionId },
@@ -120,7 +120,7 @@ const attach = (
     announceAt: null,
     announced: false
   })
-  const [hosted, news] = migrateHost(back, now, "timeout")
+  const [hosted, hostEvents] = migrateHost(attached, now, "timeout")
   const returned: ReadonlyArray<Emission> = member.announced
     ? [toOthers({ t: "player_reconnected", playerId: member.id }, member.id)]
     : []
@@ -128,7 +128,7 @@ const attach = (
     hosted,
     [
       ...returned,
-      ...news.map((emission) => ({ ...emission, except: member.id })),
+      ...hostEvents.map((emission) => ({ ...emission, except: member.id })),
       entering(hosted, member.id, member.absentSince !== null)
     ],
     ref(state)
@@ -147,7 +147,7 @@ const admit = (
     : admitted
 }
 
-/** Takes a seat, or enters with the seat already taken. */
+/** Takes a seat, or enters with the seat that the player has. */
 export const join = (
   state: RoomState,
   joiningPlayer: JoiningPlayer,
@@ -159,21 +159,21 @@ export const join = (
   if (state.members.size >= state.settings.maxPlayers) {
     return Result.fail(state.settings.p2p === null ? new RoomFull() : new P2pRoomFull())
   }
-  const [joined, news] = migrateHost(admit(state, joiningPlayer, now, null), now, "timeout")
+  const [joined, hostEvents] = migrateHost(admit(state, joiningPlayer, now, null), now, "timeout")
   const member = joined.members.get(joiningPlayer.playerId)
   if (member === undefined) return Result.fail(new RoomFull())
   return decided(
     joined,
     [
       toOthers({ t: "player_joined", player: playerView(member) }, member.id),
-      ...news.map((emission) => ({ ...emission, except: member.id })),
+      ...hostEvents.map((emission) => ({ ...emission, except: member.id })),
       entering(joined, member.id, false)
     ],
     ref(joined)
   )
 }
 
-/** Seats for as many joiningPlayers as there is room for, in order; `data.seated` names them. */
+/** Seats players in order while there are free seats; `data.seated` names them. */
 export const seat = (
   state: RoomState,
   joiningPlayers: ReadonlyArray<JoiningPlayer>,
@@ -195,12 +195,12 @@ export const seat = (
       emissions.push(toOthers({ t: "player_joined", player: playerView(member) }, id))
     }
   }
-  const [hosted, news] = migrateHost(next, now, "timeout")
-  const told = state.members.size === 0 ? [] : [...emissions, ...news]
-  return decided(hosted, told, { seated, ...ref(hosted) })
+  const [hosted, hostEvents] = migrateHost(next, now, "timeout")
+  const events = state.members.size === 0 ? [] : [...emissions, ...hostEvents]
+  return decided(hosted, events, { seated, ...ref(hosted) })
 }
 
-/** Returns to the seat that was kept. */
+/** Returns to a seat within the grace. */
 export const resume = (
   state: RoomState,
   command: Returning,
@@ -229,7 +229,7 @@ const without = (state: RoomState, playerId: string): RoomState => {
   }
 }
 
-/** Frees a seat; the last one to go closes the room, a host who goes hands on the role. */
+/** Frees a seat. Closes the room after the last member; migrates the host if the host leaves. */
 const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision => {
   const remaining = without(state, member.id)
   const emissions: Array<Emission> = [
@@ -250,7 +250,7 @@ const remove = (state: RoomState, member: Member, reason: LeaveReason): Decision
   }
 }
 
-/** Gives a seat up; an older connection than the one that holds it has come too late for that. */
+/** Leaves the room. Fails for an older connection than the one that holds the seat. */
 export const leave = (
   state: RoomState,
   member: Member,
@@ -262,7 +262,7 @@ export const leave = (
     ? Result.fail(new NotInRoom())
     : Result.succeed(remove(state, member, command.reason))
 
-/** Marks a member absent and tells the others when that is due. */
+/** Marks a member absent, and announces it after the quiet time. */
 const absent = (state: RoomState, member: Member, quietSeconds: number, now: number): Decision => {
   const away: Member = {
     ...member,
@@ -275,7 +275,7 @@ const absent = (state: RoomState, member: Member, quietSeconds: number, now: num
   return announce(withMember(state, away), now)
 }
 
-/** A socket is gone. Only the connection that holds the seat can lose it. */
+/** Starts the grace of a member. Ignores a connection that does not hold the seat. */
 export const disconnect = (
   state: RoomState,
   command: Extract<RoomCommand, { t: "disconnect" }>,
@@ -287,7 +287,7 @@ export const disconnect = (
   return Result.succeed(absent(state, member, quiet, now))
 }
 
-/** A node is gone, and with it every socket it held. */
+/** Marks all members of a node absent. */
 export const drop = (
   state: RoomState,
   node: string,
@@ -318,8 +318,8 @@ export const expect = (
   return decided(next)
 }
 
-/** Matched players that never came in are absent. */
-const dropUnentered = (state: RoomState, now: number): Decision => {
+/** Marks seated players absent whose join deadline has passed. */
+const expireJoinDeadlines = (state: RoomState, now: number): Decision => {
   let next = state
   const emissions: Array<Emission> = []
   for (const member of state.members.values()) {
@@ -331,7 +331,7 @@ const dropUnentered = (state: RoomState, now: number): Decision => {
   return { state: next, emissions, data: {} }
 }
 
-/** Tells of absences whose quiet time is over. */
+/** Announces absences whose quiet time has ended. */
 const announce = (state: RoomState, now: number): Decision => {
   let next = state
   const emissions: Array<Emission> = []
@@ -353,7 +353,7 @@ const announce = (state: RoomState, now: number): Decision => {
   return { state: next, emissions, data: {} }
 }
 
-/** Everything that time alone brings: announcements, ended graces, a new host, the end. */
+/** Applies what is due: announcements, ended graces, host migration, the end of the room. */
 export const tick = (state: RoomState, now: number): Result.Result<Decision, never> => {
   if (state.closed !== null) return decided(state)
   if (now >= roomEnd(state)) {
@@ -361,7 +361,7 @@ export const tick = (state: RoomState, now: number): Result.Result<Decision, nev
       toAll({ t: "room_closed", roomId: state.settings.id, reason: "idle" })
     ])
   }
-  const entered = dropUnentered(state, now)
+  const entered = expireJoinDeadlines(state, now)
   const announced = announce(entered.state, now)
   const emissions = [...entered.emissions, ...announced.emissions]
   let next = announced.state
@@ -372,8 +372,8 @@ export const tick = (state: RoomState, now: number): Result.Result<Decision, nev
     next = decision.state
     emissions.push(...decision.emissions)
   }
-  const [hosted, news] = migrateHost(next, now, "timeout")
-  return decided(hosted, [...emissions, ...news])
+  const [hosted, hostEvents] = migrateHost(next, now, "timeout")
+  return decided(hosted, [...emissions, ...hostEvents])
 }
 
 const roomEnd = (state: RoomState): number =>

@@ -1,7 +1,7 @@
 /**
- * Signals of peer-to-peer rooms: who may send them to whom, and what of them may be seen (decisions
- * 3.7.15). Where the sender or the receiver has to be relayed, every address that is not a relay's is
- * taken out of what is passed on, whatever the client put in: the other side never learns it.
+ * Signals of peer-to-peer rooms. If the sender or the receiver needs a relay, the room removes every
+ * non-relay address from the signal. So the other side never learns an address, whatever the client
+ * sends.
  */
 import { Result } from "effect"
 import { P2pOnly, PlayerNotInRoom } from "#rpc/errors/codes"
@@ -15,7 +15,7 @@ import {
   type RoomState
 } from "./model.ts"
 
-/** Has this member to be relayed, by the room's mode or for its own sake? */
+/** Whether peers may reach this member through a relay only, by mode or age band. */
 const isRelayed = (state: RoomState, member: Member): boolean =>
   member.relayOnly || state.settings.p2p?.relayOnly === true
 
@@ -24,7 +24,7 @@ const relayType = /\styp\s+relay(?=\s|$)/i
 const otherType = /\styp\s+(?!relay(?:\s|$))/i
 const relatedAddress = /\s(raddr|rport)\s+\S+/gi
 
-/** A relay's candidate without the address behind it; of any other, nothing. */
+/** A relay candidate without its related address; any other candidate becomes empty. */
 const relayedCandidate = (line: string): string =>
   relayType.test(line) && !otherType.test(line)
     ? line.replace(relatedAddress, (_, name: string) =>
@@ -32,7 +32,7 @@ const relayedCandidate = (line: string): string =>
       )
     : ""
 
-/** Lines of a session description that name the address of whoever made it (RFC 8866). */
+/** Lines of a session description (RFC 8866) that contain its author's address. */
 const addressLine = /^(o=[^\r\n]*? IN|c=IN|a=rtcp:\d+ IN) IP[46] [^\r\n]*/gim
 
 const isDescription = /^v=\d/m
@@ -42,7 +42,7 @@ const relayedText = (text: string): string => {
   return isDescription.test(text) ? candidates.replace(addressLine, "$1 IP4 0.0.0.0") : candidates
 }
 
-/** What a text holds as JSON, as many a game sends its candidates. */
+/** Parses a text as JSON, because many games send their candidates as JSON texts. */
 const parsed = (text: string): unknown => {
   if (!/^\s*["[{]/.test(text)) return undefined
   try {
@@ -52,7 +52,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-/** The data of a signal with every text in it relayed; `emptied` when a text was nothing else. */
+/** Removes non-relay addresses from all texts; `emptied` if nothing else was in one of them. */
 const relayed = (data: unknown): { readonly data: unknown; readonly emptied: boolean } => {
   let emptied = false
   const walk = (value: unknown): unknown => {
@@ -70,7 +70,7 @@ const relayed = (data: unknown): { readonly data: unknown; readonly emptied: boo
   return { data: walk(data), emptied }
 }
 
-/** Passes a signal on to one member; `delivered` is 1, or 0 when there was nobody or nothing. */
+/** Sends a signal to one member; `delivered` is 0 if it is not reachable or nothing is left. */
 export const signal = (
   state: RoomState,
   sender: Member,
@@ -81,7 +81,7 @@ export const signal = (
   if (target === undefined) return Result.fail(new PlayerNotInRoom())
   const hidden = isRelayed(state, sender) || isRelayed(state, target)
   const shown = hidden ? relayed(command.data) : { data: command.data, emptied: false }
-  // An emptied candidate would read as the end of candidates.
+  // Clients would read an empty candidate as the end of candidates.
   if (!isReachable(target) || (shown.emptied && command.kind === "candidate")) {
     return decided(state, [], { delivered: 0 })
   }
@@ -97,7 +97,7 @@ export const signal = (
   })
 }
 
-/** How a member's own connections are to be made. */
+/** Returns the ICE transport policy for a member's own connections. */
 export const iceTransport = (
   state: RoomState,
   member: Member

@@ -1,6 +1,6 @@
 /**
- * The stored form of a room: what it wakes from after a move (design section 5). Decoded by a Schema
- * like every document; attachments are kept, so that members whose gateway survives are not dropped.
+ * Stored form of a room, from which another node activates it. Includes the attachments, so members
+ * whose gateway survives keep their seats.
  */
 import { Schema } from "effect"
 import type { RoomRow } from "#sql/rooms"
@@ -45,7 +45,7 @@ const Stored = Schema.fromJsonString(
 
 const decodeStored = Schema.decodeUnknownEffect(Stored)
 
-/** The state of a snapshot's text. */
+/** Decodes the JSON text of a snapshot. */
 export const decodeSnapshot = (text: string) => decodeStored(text)
 
 type StoredRoom = typeof Stored.Type
@@ -70,10 +70,10 @@ const toStored = (state: RoomState): StoredRoom => ({
   }))
 })
 
-/** A living room is written at least this often, whether it changed or not. */
+/** Interval at which an active room is written even without changes. */
 export const refreshMillis = 60_000
 
-/** The row of a room as it is at a time. One that is not written again in time has no owner. */
+/** The row of a room. It is overdue if nobody writes it again in time. */
 export const toRow = (state: RoomState, epoch: number, node: string, now: number): RoomRow => ({
   id: state.settings.id,
   environmentId: state.settings.environmentId,

@@ -1,10 +1,9 @@
 /**
- * The room as a pure state machine: `(state, command, now) => Result<Decision, error>`. No services,
- * no clock, no randomness. Spec section 4.4, decisions 3.7.
+ * Room state machine, pure: `(state, command, now) => Result<Decision, error>`.
  *
- * Invariants: a player has at most one seat; seats never exceed `maxPlayers`; the host is a member or
- * null; a member is connected (`attachment` set) or in its grace (`absentSince` set); events leave in
- * the order in which the state changed.
+ * Invariants: a player has at most one seat; members never exceed `maxPlayers`; the host is a member or
+ * null; a member is connected (`attachment` set) or in its grace (`absentSince` set); events are
+ * emitted in the order of the changes.
  */
 import { Result } from "effect"
 import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"
@@ -102,11 +101,11 @@ const close = (state: RoomState, reason: CloseReason): Result.Result<Decision, n
 
 const lastFrameResolution = 60_000
 
-/** Frames keep a room from going idle; noted to the minute, so that messages leave the state be. */
+/** Records activity to the minute: most messages then leave the state, and its snapshot, unchanged. */
 const touched = (state: RoomState, now: number): RoomState =>
   now - state.lastFrameAt < lastFrameResolution ? state : { ...state, lastFrameAt: now }
 
-/** What a room makes of a command. A closed room knows nobody. */
+/** Decides a command. */
 export const decide = (
   before: RoomState,
   command: RoomCommand,

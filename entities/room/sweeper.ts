@@ -1,6 +1,6 @@
 /**
- * Wakes rooms whose time has come and that live nowhere: their runner died and nobody has asked for
- * them since. Awake, they end the graces that are over and close when empty. One per cluster.
+ * Activates rooms whose row is overdue: their runner died and nobody has used them since. Once active,
+ * they end expired graces and close when empty. One sweeper per cluster.
  */
 import { Clock, Effect, Schedule } from "effect"
 import { Singleton } from "effect/cluster"
@@ -9,17 +9,17 @@ import { iso } from "./model.ts"
 import { Room } from "./protocol.ts"
 
 const sweepMillis = 5000
-/** A living room acts on time; this late, nobody keeps it. */
+/** An active room acts on time: this overdue, no node has it. */
 const lateMillis = 10_000
 const roomsPerSweep = 200
 const concurrency = 16
 
 const sweep = Effect.gen(function* () {
-  const rows = yield* RoomRepository
+  const repository = yield* RoomRepository
   const client = yield* Room.client
   const now = yield* Clock.currentTimeMillis
-  const late = yield* rows.overdue(iso(now - lateMillis), roomsPerSweep)
-  yield* Effect.forEach(late, (id) => Effect.ignore(client(id).Wake()), {
+  const overdue = yield* repository.overdue(iso(now - lateMillis), roomsPerSweep)
+  yield* Effect.forEach(overdue, (id) => Effect.ignore(client(id).Wake()), {
     concurrency,
     discard: true
   })
@@ -28,7 +28,7 @@ const sweep = Effect.gen(function* () {
 export const RoomSweeper = Singleton.make(
   "RoomSweeper",
   sweep.pipe(
-    Effect.catchCause((cause) => Effect.logWarning("Overdue rooms could not be swept", cause)),
+    Effect.catchCause((cause) => Effect.logWarning("Failed to sweep overdue rooms", cause)),
     Effect.repeat(Schedule.spaced(sweepMillis))
   )
 )

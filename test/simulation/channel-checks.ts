@@ -8,7 +8,7 @@ import { HashMap } from "effect"
 import { channels as limits } from "#rpc/limits"
 import {
   type ChannelState,
-  inForce,
+  activeEntry,
   membersOf,
   playerView,
   selfOf,
@@ -26,7 +26,7 @@ const checkState = (world: World, id: string, { lists, members, options }: Chann
   const size = HashMap.size(members)
   if (size > options.maxMembers) world.fault(`${id} has ${size} members on ${options.maxMembers}`)
   for (const playerId of HashMap.keys(members)) {
-    const banned = inForce(lists.banned, playerId, world.now)
+    const banned = activeEntry(lists.banned, playerId, world.now)
     if (banned !== undefined) world.fault(`${playerId} is in ${id} and banned`)
   }
 }
