@@ -1,4 +1,4 @@
-/** Rows of rooms behind a database that does not answer (design section 5). */
+/** Rows of rooms: writes to a database that does not reply, and rows lost in a crash. */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"

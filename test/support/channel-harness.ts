@@ -50,7 +50,7 @@ const withMembers = (view: View, change: (members: Map<string, ChannelPlayer>) =
   return { ...view, members }
 }
 
-/** What a client makes of an event; undefined when it is out. */
+/** The client's view after an event; undefined when the client has left. */
 export const follow = (view: View | undefined, event: ChannelEvent): View | undefined => {
   if (event.t === "channel_joined") {
     const { canSend, channel: settings, members, mutedUntil } = event
@@ -112,7 +112,7 @@ export class Gateway {
   }
 
   receive(items: ReadonlyArray<ChannelOutput>): void {
-    assert.isFalse(this.over, "the end is the last that is told")
+    assert.isFalse(this.over, "end is the last output")
     for (const item of items) {
       this.items += 1
       if ("frame" in item) this.bytes += item.frame.length
@@ -133,7 +133,11 @@ export class Gateway {
       case "enter": {
         const event = decodeFrame(item.frame)
         for (const { connection, joinedAt, player } of item.players) {
-          assert.strictEqual(this.coming.get(connection), player, "whoever enters has asked")
+          assert.strictEqual(
+            this.coming.get(connection),
+            player,
+            "only a joining connection enters"
+          )
           this.members.set(player, { connectionId: connection, joinedAt })
           this.#hear(player, event)
         }
@@ -242,7 +246,7 @@ export class ChannelWorld {
       send: (items) => {
         if (gateway.watcher !== undefined && gateway.watcher !== watcher) return
         if (items.length === 0) attached = true
-        assert.isTrue(attached, "nothing is told before the node is attached")
+        assert.isTrue(attached, "no output before the attachment is confirmed")
         gateway.receive(items)
       },
       end: () => {
@@ -339,7 +343,7 @@ export class ChannelWorld {
     return Result.isSuccess(result) ? "ok" : result.failure._tag
   }
 
-  /** What large channels hold back for a moment is told. */
+  /** Flushes the outputs that a large channel holds back for the flush window. */
   flush(): void {
     if (this.#flushAt > this.now + limits.flushMillis) return
     this.#flushAt = Number.POSITIVE_INFINITY
@@ -370,7 +374,7 @@ export const club = (...players: ReadonlyArray<string>): ChannelWorld => {
   return world
 }
 
-/** Every view is the channel. News that waits to be told together is not yet in them. */
+/** Asserts that every view equals the channel. Pending presence events are not in the views yet. */
 export const checkViews = (world: ChannelWorld): void => {
   if (world.closed) return
   const { state } = world

@@ -51,8 +51,8 @@ export class QueueWorld {
   readonly rooms = new Map<string, number>()
   /** The room that each ticket has a seat in. */
   readonly seats = new Map<string, string>()
-  /** What each ticket was told: its room, `cancelled` or `full`. */
-  readonly told = new Map<string, string>()
+  /** The outcome of each ticket: its room, `cancelled` or `full`. */
+  readonly outcomes = new Map<string, string>()
   /** Nodes whose stream was ended. */
   readonly ended: Array<string> = []
   looking = false
@@ -121,7 +121,7 @@ export class QueueWorld {
     const others = match.tickets.slice(free)
     for (const { ticketId } of seated) {
       assert.isFalse(this.seats.has(ticketId), `${ticketId} has one seat`)
-      assert.notInclude(["cancelled", "full"], this.told.get(ticketId))
+      assert.notInclude(["cancelled", "full"], this.outcomes.get(ticketId))
       this.seats.set(ticketId, roomId)
     }
     const left = Math.max(0, free - seated.length)
@@ -157,7 +157,7 @@ export class QueueWorld {
     this.now = end
   }
 
-  /** A gateway tells what the config of a version says. */
+  /** A gateway sends the settings of a config version. */
   configure(mode: QueueMode, configVersion: number): void {
     const settings = queueSettings(mode, configVersion)
     this.actor.submit("n1", [{ seq: 0, command: { t: "configure", settings } }])
@@ -198,13 +198,13 @@ export class QueueWorld {
     } else if (gateway.held.delete(item.ticketId)) {
       this.#tell(item.ticketId, item.kind === "matched" ? item.roomId : "full")
     } else if (item.kind === "matched") {
-      assert.strictEqual(this.told.get(item.ticketId), item.roomId)
+      assert.strictEqual(this.outcomes.get(item.ticketId), item.roomId)
     }
   }
 
   #tell(ticketId: string, what: string): void {
-    assert.isFalse(this.told.has(ticketId), `${ticketId} is told once`)
-    this.told.set(ticketId, what)
+    assert.isFalse(this.outcomes.has(ticketId), `${ticketId} has one outcome`)
+    this.outcomes.set(ticketId, what)
   }
 
   #make(match: Match): void {

@@ -15,14 +15,14 @@ import { connectionOf, emptyRoom, follow, start } from "./room-harness.ts"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(RoomEvent))
 
-/** One node: the connections it holds, by id, its members, what it was told. */
+/** One node: the connections it holds, by id, its members, and the outputs it received. */
 export class Gateway {
   readonly node: string
   readonly connections = new Map<string, string>()
   /** Connections of those who are in, by player. */
   readonly members = new Map<string, string>()
   readonly views = new Map<string, RoomSnapshot>()
-  /** Everything told, since this was last emptied. */
+  /** Outputs received since this was last emptied. */
   items: Array<RoomOutput> = []
   /** Frames that players heard, oldest first. */
   readonly frames: Array<{ readonly player: string; readonly event: RoomEvent }> = []
@@ -55,7 +55,7 @@ export class Gateway {
 
   receive(epoch: number, items: ReadonlyArray<RoomOutput>): void {
     assert.isAtLeast(epoch, this.epoch, "an older activation is silent")
-    assert.isFalse(this.over, "the end is the last that is told")
+    assert.isFalse(this.over, "end is the last output")
     this.epoch = epoch
     this.items.push(...items)
     for (const item of items) this.#item(item)
@@ -267,7 +267,7 @@ export class ActorWorld {
 export const seats = (world: ActorWorld): ReadonlyArray<string> =>
   Array.from(world.actor.state?.members.keys() ?? [])
 
-/** Ann and cat on n1, ben on n2; nothing was told so far. */
+/** Ann and cat on n1, ben on n2; no outputs so far. */
 export const meeting = (overrides: Partial<RoomSettings> = {}): ActorWorld => {
   const world = new ActorWorld(overrides)
   world.join("ann", "n1")

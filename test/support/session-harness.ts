@@ -87,7 +87,7 @@ export class SessionWorld {
     else this.actor.submit(node, gateway.watch, [{ seq: gateway.seq, command }])
   }
 
-  /** The node begins to watch (again), and tells what it holds. */
+  /** Attaches the node (again) with its connections. */
   watch(node: NodeName): void {
     const gateway = this.gateways[node]
     gateway.watch = ++this.#watches
@@ -136,7 +136,7 @@ export class SessionWorld {
     this.now = end
   }
 
-  /** Everything that is due happens: whoever lost touch is back, look-ups are answered. */
+  /** Everything that is due happens: detached nodes attach again, look-ups complete. */
   settle(): void {
     if (!this.owned || this.actor.fenced) this.move()
     for (const node of ["n1", "n2"] as const) {

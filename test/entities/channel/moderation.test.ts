@@ -1,4 +1,4 @@
-/** The owner's and the server's acts on a channel's players, and what voice may be (decisions 3.9). */
+/** Moderation by the owner and the server API, and the permitted voice modes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { channels as limits } from "#rpc/limits"

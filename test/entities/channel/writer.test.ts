@@ -1,4 +1,4 @@
-/** What is written of channels that end together: each of them, once. */
+/** Writes of channels that stop together: one per channel. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -11,12 +11,12 @@ import { ChannelWriter } from "#entities/channel/writer"
 import { ThisNode } from "#entities/local-actors"
 
 const written: Array<string> = []
-const unasked = () => Effect.die("nobody asks for this")
+const unused = () => Effect.die("not used in this test")
 
 /** Rows that are noted when their statement is through. */
 const Rows = Layer.succeed(ChannelRepository, {
-  claim: unasked,
-  insert: unasked,
+  claim: unused,
+  insert: unused,
   save: ({ name }) =>
     Effect.as(
       Effect.andThen(
@@ -25,9 +25,9 @@ const Rows = Layer.succeed(ChannelRepository, {
       ),
       true
     ),
-  remove: unasked,
-  exists: unasked,
-  overdue: unasked
+  remove: unused,
+  exists: unused,
+  overdue: unused
 })
 
 const Writer = ChannelWriter.layer.pipe(
@@ -54,7 +54,7 @@ const channel = (name: string): ChannelActor =>
   })
 
 layer(Writer)("the rows of channels", (it) => {
-  it.effect("are written once where channels end together, each before it falls silent", () =>
+  it.effect("are written once when channels stop together, each before it is fenced", () =>
     Effect.gen(function* () {
       const writer = yield* ChannelWriter
       const channels = ["@a", "@b", "@c"].map(channel)

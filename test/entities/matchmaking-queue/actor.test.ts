@@ -1,6 +1,6 @@
 /**
- * A live matchmaking queue (spec section 4.4, decisions 3.8): what becomes of a ticket while rooms give
- * or refuse seats and gateways come and go. See `queue-world.ts`.
+ * Live matchmaking queue: the outcome of each ticket while rooms accept or refuse players and streams
+ * break. See `queue-harness.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -13,14 +13,14 @@ const second = 1000
 const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
 
 describe("a live queue", () => {
-  it("matches at once and tells the tickets their room when they have seats", () => {
+  it("matches at once and notifies the tickets of their room once they have seats", () => {
     const queue = new QueueWorld(mode)
     queue.enqueue("a")
     queue.enqueue("b", "n2")
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
-    assert.strictEqual(queue.told.size, 0)
+    assert.strictEqual(queue.outcomes.size, 0)
     queue.seat()
-    assert.deepStrictEqual(Array.from(queue.told), [
+    assert.deepStrictEqual(Array.from(queue.outcomes), [
       ["a", "r1"],
       ["b", "r1"]
     ])
@@ -35,7 +35,7 @@ describe("a live queue", () => {
     assert.deepStrictEqual(queue.matches, [["a"]])
   })
 
-  it("matches those who wait under the newest config, not an older one told late", () => {
+  it("matches waiting tickets under the newest config, not under an older one that arrives late", () => {
     const queue = new QueueWorld({ ...mode, minPlayers: 3 })
     queue.enqueue("a")
     queue.enqueue("b")
@@ -64,7 +64,7 @@ describe("a live queue", () => {
     assert.isTrue(queue.looking)
   })
 
-  it("goes on matching while it looks anew, as long as the last look is fresh", () => {
+  it("keeps matching during a new listing while the last one is recent", () => {
     const queue = new QueueWorld(mode, false)
     queue.enqueue("a")
     queue.found()
@@ -96,7 +96,7 @@ describe("a live queue", () => {
     queue.seat()
     queue.enqueue("c")
     queue.seat()
-    assert.strictEqual(queue.told.get("c"), "r1")
+    assert.strictEqual(queue.outcomes.get("c"), "r1")
   })
 
   it("lets tickets wait on that a room refused, and does not ask it again at once", () => {
@@ -121,18 +121,18 @@ describe("a live queue", () => {
     assert.strictEqual(queue.actor.waiting, 1)
     queue.enqueue("c")
     queue.seat()
-    assert.strictEqual(queue.told.get("b"), queue.told.get("c"))
+    assert.strictEqual(queue.outcomes.get("b"), queue.outcomes.get("c"))
   })
 
-  it("tells a ticket that comes again its match, not another", () => {
+  it("sends a repeated ticket its match instead of a new one", () => {
     const queue = new QueueWorld(mode)
     queue.enqueue("a")
     queue.enqueue("b", "n2")
     queue.unwatch("n1")
     queue.seat()
-    assert.isFalse(queue.told.has("a"))
+    assert.isFalse(queue.outcomes.has("a"))
     queue.watch("n1")
-    assert.strictEqual(queue.told.get("a"), "r1")
+    assert.strictEqual(queue.outcomes.get("a"), "r1")
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
@@ -163,7 +163,7 @@ describe("a live queue", () => {
     queue.enqueue("c", "n2")
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
     queue.seat()
-    assert.strictEqual(queue.told.get("a"), "r1")
+    assert.strictEqual(queue.outcomes.get("a"), "r1")
   })
 
   it("drops the tickets of a node that stops watching", () => {
@@ -193,7 +193,7 @@ describe("a live queue", () => {
     queue.actor.end()
     assert.deepStrictEqual(queue.ended, ["n1", "n2"])
     queue.seat()
-    assert.strictEqual(queue.told.size, 0)
+    assert.strictEqual(queue.outcomes.size, 0)
   })
 
   it("takes no ticket from a node that does not watch: it would stay for ever", () => {
@@ -210,13 +210,13 @@ describe("a live queue", () => {
     const queue = new QueueWorld(mode)
     queue.enqueue("a")
     queue.cancel("a")
-    assert.strictEqual(queue.told.get("a"), "cancelled")
+    assert.strictEqual(queue.outcomes.get("a"), "cancelled")
     queue.enqueue("b")
     queue.enqueue("c")
     queue.seat()
     queue.cancel("b")
     assert.strictEqual(queue.gateways.n1.cancels.size, 0)
-    assert.strictEqual(queue.told.get("b"), "r1")
+    assert.strictEqual(queue.outcomes.get("b"), "r1")
   })
 
   it("answers a cancellation in the making when the match is made, or is not", () => {
@@ -225,13 +225,13 @@ describe("a live queue", () => {
     queue.cancel("a")
     assert.strictEqual(queue.gateways.n1.cancels.size, 1)
     queue.refuse()
-    assert.strictEqual(queue.told.get("a"), "cancelled")
+    assert.strictEqual(queue.outcomes.get("a"), "cancelled")
     assert.strictEqual(queue.actor.waiting, 1)
     queue.enqueue("c")
     queue.cancel("b")
     queue.seat()
     assert.strictEqual(queue.gateways.n1.cancels.size, 0)
-    assert.strictEqual(queue.told.get("b"), "r1")
+    assert.strictEqual(queue.outcomes.get("b"), "r1")
   })
 
   it("goes by the mode's numbers as the newest ticket brings them", () => {
@@ -249,9 +249,9 @@ describe("a live queue", () => {
     const tickets = Array.from({ length: matchmaking.ticketsPerQueue }, (_, i) => `t${i}`)
     queue.enqueueAll(tickets)
     queue.enqueueAll(["t0"])
-    assert.strictEqual(queue.told.size, 0)
+    assert.strictEqual(queue.outcomes.size, 0)
     queue.enqueue("late")
-    assert.deepStrictEqual(Array.from(queue.told), [["late", "full"]])
+    assert.deepStrictEqual(Array.from(queue.outcomes), [["late", "full"]])
   })
 })
 
@@ -289,12 +289,12 @@ describe("a queue, whatever happens to it", () => {
           queue.seat()
         }
         for (const [ticket, node] of owners) {
-          const told = queue.told.get(ticket)
+          const outcome = queue.outcomes.get(ticket)
           const waits = queue.gateways[node].held.has(ticket)
-          assert.strictEqual(waits, told === undefined)
-          assert.strictEqual(queue.seats.get(ticket), told === "cancelled" ? undefined : told)
+          assert.strictEqual(waits, outcome === undefined)
+          assert.strictEqual(queue.seats.get(ticket), outcome === "cancelled" ? undefined : outcome)
         }
-        assert.strictEqual(queue.actor.waiting, owners.size - queue.told.size)
+        assert.strictEqual(queue.actor.waiting, owners.size - queue.outcomes.size)
       }),
       { numRuns: 500 }
     )

@@ -1,6 +1,5 @@
 /**
- * The line of a matchmaking queue (spec section 4.4, decisions 3.8.1 and 3.8.3): when a match is made,
- * and for whom.
+ * Matchmaking queue state machine: when a match forms, with whom, and in which order.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -57,7 +56,7 @@ describe("a queue", () => {
     assert.deepStrictEqual(ids(nextMatch(state, 0)), ["e", "f", "g"])
   })
 
-  it("starts with whoever waits after the fill timeout, even one", () => {
+  it("starts after the fill timeout with the waiting tickets, even a single one", () => {
     const state = queueOf(mode, "a")
     assert.strictEqual(fillDeadline(state), 15 * second)
     assert.isUndefined(nextMatch(state, 15 * second - 1))
@@ -111,7 +110,7 @@ describe("a queue", () => {
     assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
   })
 
-  it("is first come first served, whoever cancels meanwhile", () => {
+  it("is first come first served, also with cancellations in between", () => {
     fc.assert(
       fc.property(queueModes, lineSteps, (settings, steps) => {
         const state = emptyQueue(settings)

@@ -1,6 +1,6 @@
 /**
- * A bucket of live sessions (decisions 3.6.8, 3.8.3): what its nodes hear, whatever becomes of their
- * streams, of the look-ups and of the bucket itself.
+ * Bucket of live sessions: the outputs for its nodes while connections, streams and shards come and
+ * go. See `session-harness.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -35,7 +35,7 @@ describe("a bucket of sessions", () => {
     assert.deepStrictEqual(world.loads, [])
   })
 
-  it("tells the older of two connections, on whichever node, that it was replaced", () => {
+  it("notifies the older of two connections, on either node, that it was replaced", () => {
     const world = new SessionWorld()
     world.open("n1", "p1")
     const newer = world.open("n2", "p1")

@@ -1,6 +1,5 @@
 /**
- * The judge of where a player is (decisions 3.6.8, 3.8.2 and 3.8.3): one connection counts, and it has
- * one reservation, a seat or a ticket, whatever gateways and queues believe.
+ * Player session state machine: one connection counts, and it has at most one reservation.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
@@ -17,14 +16,14 @@ import { sessionSteps } from "../../support/generators.ts"
 const seat = (roomId: string): Reservation => ({ kind: "seat", roomId })
 const ticket = (ticketId: string): Reservation => ({ kind: "ticket", ticketId })
 
-/** A session that is told things, one after the other. */
+/** A session that handles commands one after the other. */
 class Session {
   state: SessionState = { connectionId: null, reservation: noReservation }
   /** The connections that were replaced. */
   readonly replaced: Array<string> = []
 
   /** The code of the refusal, or `granted`. */
-  tell(command: SessionCommand): string {
+  run(command: SessionCommand): string {
     const result = decide(this.state, command)
     if (Result.isFailure(result)) return result.failure._tag
     this.state = result.success.state
@@ -33,17 +32,17 @@ class Session {
   }
 
   attach(connectionId: string, reservation: Reservation = noReservation): this {
-    this.tell({ t: "attach", connectionId, reservation })
+    this.run({ t: "attach", connectionId, reservation })
     return this
   }
 
   detach(connectionId: string): this {
-    this.tell({ t: "detach", connectionId })
+    this.run({ t: "detach", connectionId })
     return this
   }
 
   claim(connectionId: string, reservation: Reservation): string {
-    return this.tell({ t: "claim", connectionId, reservation })
+    return this.run({ t: "claim", connectionId, reservation })
   }
 }
 
@@ -106,12 +105,12 @@ describe("a session's place", () => {
     assert.strictEqual(session.claim("c1", seat("r1")), "already_matching")
   })
 
-  it("can be claimed again by whoever has it", () => {
+  it("can be claimed again by its holder", () => {
     const session = new Session().attach("c1")
     for (const reservation of [seat("r1"), ticket("t1")]) {
       session.claim("c1", reservation)
       assert.strictEqual(session.claim("c1", reservation), "granted")
-      session.tell({ t: "release", reservation })
+      session.run({ t: "release", reservation })
     }
     assert.deepStrictEqual(session.state.reservation, noReservation)
   })
@@ -119,10 +118,10 @@ describe("a session's place", () => {
   it("is released only by its own name", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
-    session.tell({ t: "release", reservation: seat("r2") })
-    session.tell({ t: "release", reservation: ticket("r1") })
+    session.run({ t: "release", reservation: seat("r2") })
+    session.run({ t: "release", reservation: ticket("r1") })
     assert.deepStrictEqual(session.state.reservation, seat("r1"))
-    session.tell({ t: "release", reservation: seat("r1") })
+    session.run({ t: "release", reservation: seat("r1") })
     assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
@@ -139,7 +138,7 @@ describe("a session's place", () => {
     session.attach("c2")
     assert.deepStrictEqual(session.state.reservation, noReservation)
     assert.strictEqual(
-      session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      session.run({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
       "unavailable"
     )
   })
@@ -157,12 +156,12 @@ describe("a session's place", () => {
 })
 
 describe("a match", () => {
-  it("turns its ticket into the seat, also when told twice", () => {
+  it("turns its ticket into the seat, also when settled twice", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
-    assert.strictEqual(session.tell(settle), "granted")
-    assert.strictEqual(session.tell(settle), "granted")
+    assert.strictEqual(session.run(settle), "granted")
+    assert.strictEqual(session.run(settle), "granted")
     assert.deepStrictEqual(session.state.reservation, seat("r1"))
   })
 
@@ -170,26 +169,26 @@ describe("a match", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t2"))
     assert.strictEqual(
-      session.tell({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
+      session.run({ t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }),
       "unavailable"
     )
-    session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r2" })
+    session.run({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r2" })
     assert.strictEqual(
-      session.tell({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
+      session.run({ t: "settle", connectionId: "c1", ticketId: "t2", roomId: "r3" }),
       "unavailable"
     )
     assert.deepStrictEqual(session.state.reservation, seat("r2"))
   })
 })
 
-describe("a session, whatever it is told", () => {
+describe("a session under random commands", () => {
   it("moves a player only out of the reservation it has, and only for its newest connection", () => {
     fc.assert(
       fc.property(sessionSteps, (steps) => {
         const session = new Session()
         for (const step of steps) {
           const before = session.state
-          const answer = session.tell(step)
+          const answer = session.run(step)
           const { connectionId, reservation } = session.state
           if (answer !== "granted") assert.strictEqual(session.state, before)
           if (step.t === "attach" && before.connectionId !== null) {
@@ -205,8 +204,9 @@ describe("a session, whatever it is told", () => {
           if (reservation.kind === "ticket")
             assert.isNotNull(connectionId, "a ticket goes with a drop")
           if (before.reservation.kind === "seat" && reservation.kind !== "seat") {
-            const told = step.t === "attach" || step.t === "release" ? step.reservation : undefined
-            assert.isDefined(told)
+            const expected =
+              step.t === "attach" || step.t === "release" ? step.reservation : undefined
+            assert.isDefined(expected)
           }
         }
       }),

@@ -1,6 +1,6 @@
 /**
- * Members without a socket, and the host's role when the host is one of them (spec section 4.4,
- * decisions 3.7.2, 3.7.3 and 3.6.8): every time is exact to the millisecond.
+ * Members without a connection, and host migration when the host is one of them. Every deadline is
+ * exact to the millisecond.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { iso, roomView } from "#entities/room/model"
@@ -68,7 +68,7 @@ describe("a dropped member", () => {
     assert.strictEqual(room.state.closed, "empty")
   })
 
-  it("may come back by join, and is told that it resumed", () => {
+  it("may come back by join, with resumed set", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.heard("ann")
@@ -127,7 +127,7 @@ describe("a dropped member", () => {
 })
 
 describe("a replaced connection", () => {
-  it("is told to nobody when its successor comes within a second", () => {
+  it("emits no event when the newer connection follows within a second", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben", true)
     room.wait(second - 1)

@@ -1,5 +1,5 @@
 /**
- * A live room among its gateways (design section 4): order, who is told what, what is answered. See
+ * A live room among its gateways: the order of events, their receivers, and replies. See
  * `room-gateways.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -17,15 +17,15 @@ const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: numb
   world.send(node, { t: "setState", playerId: player, patch: { round } })
 
 describe("a live room", () => {
-  it("tells every node the same events in the same order", () => {
+  it("sends every node the same events in the same order", () => {
     const world = meeting()
     for (let round = 1; round <= 5; round++) {
       write(world, "ann", "n1", round)
       world.send("n2", { t: "send", playerId: "ben", type: "move", to: ["ann", "ben"] })
     }
-    const told = (gateway: Gateway) => gateway.items.filter(({ kind }) => kind === "event")
-    assert.lengthOf(told(world.gateways.n1), 10)
-    assert.deepStrictEqual(told(world.gateways.n1), told(world.gateways.n2))
+    const eventsOf = (gateway: Gateway) => gateway.items.filter(({ kind }) => kind === "event")
+    assert.lengthOf(eventsOf(world.gateways.n1), 10)
+    assert.deepStrictEqual(eventsOf(world.gateways.n1), eventsOf(world.gateways.n2))
   })
 
   it("answers in order, after the events of the command, on the sender's node only", () => {
@@ -122,7 +122,7 @@ describe("a live room", () => {
     assert.isTrue(Result.isFailure(world.actor.seat([world.joiningPlayer("ben", "n2")])))
   })
 
-  it("tells its members why it closes", () => {
+  it("sends its members the reason of its end", () => {
     const world = meeting()
     world.actor.close("feature_disabled")
     for (const gateway of world.all) assert.isTrue(gateway.over)

@@ -1,6 +1,5 @@
 /**
- * What players write and how much of it (spec sections 4.4 and 8, decisions 3.7.4, 3.7.5, 3.7.9 and
- * 3.7.10): the bounds of frames and of values, at n and n + 1.
+ * JSON state that players write: patches, limits on keys and bytes, and hostile keys.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"

@@ -1,6 +1,5 @@
 /**
- * Seats of a room and its life (spec section 4.4, decisions 3.7.1, 3.7.6 to 3.7.8, 3.7.11, 3.7.13 and
- * 3.8.3): who gets one, who is refused, when the room ends.
+ * Seats of a room and its life: joining, leaving, matched players, and the end of the room.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { isListed, iso, roomView } from "#entities/room/model"
@@ -23,7 +22,7 @@ describe("a room's seats", () => {
     assert.strictEqual(room.state.hostId, "ann")
   })
 
-  it("are told to the others, and shown to the joiningPlayer in its snapshot", () => {
+  it("are announced to the others, and are in the snapshot of the joining player", () => {
     const room = roomOf(["ann"])
     room.join("ben")
     const player = {
@@ -52,7 +51,7 @@ describe("a room's seats", () => {
     assert.strictEqual(room.joinRefusal("ann"), "granted")
   })
 
-  it("answer a member that joins again with the room anew, and tell nobody", () => {
+  it("send a member that joins again a new snapshot, and the others no event", () => {
     const room = roomOf(["ann", "ben"])
     assert.deepStrictEqual(room.join("ben"), { roomId: "rm_1", code: "BCDFGH" })
     assert.deepStrictEqual(room.kinds("ben"), ["room_joined"])
@@ -140,7 +139,7 @@ describe("seats given by matchmaking", () => {
     )
   })
 
-  it("are told to the members, and are as many as fit, in order", () => {
+  it("are announced to the members, in order and as many as fit", () => {
     const room = roomOf(["ann"], { maxPlayers: 3 })
     assert.deepStrictEqual(room.seat("ben", "cat", "dan")["seated"], ["ben", "cat"])
     assert.deepStrictEqual(room.kinds("ann"), ["player_joined", "player_joined"])
@@ -244,7 +243,7 @@ describe("a room's life", () => {
     closing(room, "ann")
   })
 
-  it("ends when it is told to", () => {
+  it("closes on command", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.act({ t: "close", reason: "feature_disabled" })

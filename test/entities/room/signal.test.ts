@@ -1,4 +1,4 @@
-/** Signals of peer-to-peer rooms, without a service (decisions 3.7.15). */
+/** Signals of peer-to-peer rooms: delivery, and the removal of addresses for relayed players. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { RoomEvent } from "#rpc/rooms"

@@ -1,6 +1,6 @@
 /**
- * What the members of a room say and write (spec section 4.4, decisions 3.7.6 and 3.7.9 to 3.7.11),
- * and what holds of a room whatever happens to it: see `room-world.ts`.
+ * Room state machine: messages, shared and player state, locks, and its invariants under random
+ * commands.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -105,9 +105,9 @@ describe("setState", () => {
     assert.deepStrictEqual(room.act({ t: "setState", playerId: "ben", patch }), {})
     const { state, version } = roomView(room.state)
     assert.deepStrictEqual({ state, version }, { state: { map: { x: 3 } }, version: 2 })
-    const told: RoomEvent = { t: "state", patch, from: "ben", version: 2 }
-    assert.deepStrictEqual(room.heard("ann").at(-1), told)
-    assert.deepStrictEqual(room.heard("ben").at(-1), told)
+    const expected: RoomEvent = { t: "state", patch, from: "ben", version: 2 }
+    assert.deepStrictEqual(room.heard("ann").at(-1), expected)
+    assert.deepStrictEqual(room.heard("ben").at(-1), expected)
   })
 
   it("is the host's alone where the room says so", () => {
@@ -135,9 +135,9 @@ describe("setMyState", () => {
     const room = roomOf(["ann", "ben"])
     const patch = { ready: true }
     room.act({ t: "setMyState", playerId: "ben", patch })
-    const told: RoomEvent = { t: "player_state", playerId: "ben", patch }
-    assert.deepStrictEqual(room.heard("ann"), [told])
-    assert.deepStrictEqual(room.heard("ben"), [told])
+    const expected: RoomEvent = { t: "player_state", playerId: "ben", patch }
+    assert.deepStrictEqual(room.heard("ann"), [expected])
+    assert.deepStrictEqual(room.heard("ben"), [expected])
     assert.strictEqual(roomView(room.state).version, 0)
     room.drop("ben")
     room.resume("ben")
@@ -164,7 +164,7 @@ describe("setMyState", () => {
 })
 
 describe("lock", () => {
-  it("is the host's, is told to everyone, and once", () => {
+  it("is for the host only, and emits one event to everyone", () => {
     const room = roomOf(["ann", "ben"])
     const lock = (playerId: string, locked: boolean) =>
       room.refusal({ t: "lock", playerId, locked })
@@ -172,12 +172,12 @@ describe("lock", () => {
     assert.strictEqual(lock("ann", true), "granted")
     assert.strictEqual(lock("ann", true), "granted")
     assert.strictEqual(lock("ann", false), "granted")
-    const told: ReadonlyArray<RoomEvent> = [
+    const expected: ReadonlyArray<RoomEvent> = [
       { t: "locked", locked: true },
       { t: "locked", locked: false }
     ]
-    assert.deepStrictEqual(room.heard("ann"), told)
-    assert.deepStrictEqual(room.heard("ben"), told)
+    assert.deepStrictEqual(room.heard("ann"), expected)
+    assert.deepStrictEqual(room.heard("ben"), expected)
   })
 })
 

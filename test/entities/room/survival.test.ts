@@ -47,9 +47,9 @@ describe("an answer", () => {
   it("waits for the snapshot that has its change, not for one under way", () => {
     const world = meeting()
     world.writes = false
-    const taken = world.actor.beginWrite()
+    const changes = world.actor.beginWrite()
     world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    world.actor.commitWrite(taken)
+    world.actor.commitWrite(changes)
     assert.deepStrictEqual(answers(world.gateways.n2), [])
     world.actor.commitWrite(world.actor.beginWrite())
     assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
@@ -81,7 +81,7 @@ describe("an answer", () => {
     assert.deepStrictEqual(answers(n2), ["reply", "reply"])
   })
 
-  it("is not given when an older change waits too long to be written, though the change is told", () => {
+  it("is withheld while an older change waits too long to be written, though its event is sent", () => {
     const world = meeting()
     world.save()
     world.writes = false
@@ -125,7 +125,7 @@ describe("a node that stops watching", () => {
     assert.include(seats(world), "ben")
   })
 
-  it("gets the room anew when it watches again, and its members lose nothing", () => {
+  it("gets a new snapshot when it watches again, and its members lose nothing", () => {
     const world = meeting()
     world.unwatch("n2")
     write(world, "ann", "n1", 1)
@@ -211,7 +211,7 @@ describe("a room that moved", () => {
     for (const node of nodes) world.watch(node)
   }
 
-  it("gives every member the room anew, and nothing before that", () => {
+  it("sends every member a new snapshot, and nothing before it", () => {
     const world = meeting()
     write(world, "ann", "n1", 1)
     for (const gateway of world.all) gateway.frames.length = 0
@@ -247,14 +247,14 @@ describe("a room that moved", () => {
     assert.strictEqual(world.gateways.n1.kinds("ann").at(-1), "player_joined")
   })
 
-  it("tells a member it has no seat for any more that the room is lost", () => {
+  it("sends room_closed (lost) to a member that has no seat any more", () => {
     const world = meeting({ maxPlayers: 3 })
     world.send("n1", { t: "leave", playerId: "cat", reason: "left" })
     world.join("dan", "n2")
     moved(world, 2, "n2", "n1")
-    const told = world.gateways.n2.frames.filter(({ player }) => player === "dan")
+    const frames = world.gateways.n2.frames.filter(({ player }) => player === "dan")
     const lost = { t: "room_closed", roomId: "rm_1", reason: "lost" } as const
-    assert.deepStrictEqual(told.at(-1)?.event, lost)
+    assert.deepStrictEqual(frames.at(-1)?.event, lost)
     assert.isFalse(world.gateways.n2.members.has("dan"))
   })
 

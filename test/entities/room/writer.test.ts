@@ -1,4 +1,4 @@
-/** How snapshots are written: what is dirty at the time, and no oftener because somebody waits. */
+/** Write-behind of room snapshots: batches, retries, refused rows, and rooms without an owner. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -10,30 +10,30 @@ import { RoomActor, type RoomRuntime } from "#entities/room/actor"
 import { RoomWriter } from "#entities/room/writer"
 import { emptyRoom } from "../../support/room-harness.ts"
 
-const unasked = () => Effect.die("nobody asks for this")
+const unused = () => Effect.die("not used in this test")
 
 type Save = RoomRepository["Service"]["save"]
 
 type Unclaimed = RoomRepository["Service"]["unclaimed"]
 
 /** The writer over rows that are saved as a test wants it. */
-const writing = (save: Save, unclaimed: Unclaimed = unasked) =>
+const writerWith = (save: Save, unclaimed: Unclaimed = unused) =>
   RoomWriter.layer.pipe(
     Layer.provide([
       ThisNode.layer,
       Layer.succeed(RoomRepository, {
         save,
-        claim: unasked,
-        nextEpoch: Effect.die("nobody asks for this"),
-        insert: unasked,
+        claim: unused,
+        nextEpoch: Effect.die("not used in this test"),
+        insert: unused,
         unclaimed,
-        remove: unasked,
-        seatsOf: unasked,
-        findByCode: unasked,
-        findById: unasked,
-        list: unasked,
-        listOpen: unasked,
-        overdue: unasked
+        remove: unused,
+        seatsOf: unused,
+        findByCode: unused,
+        findById: unused,
+        list: unused,
+        listOpen: unused,
+        overdue: unused
       })
     ]),
     Layer.provide(SecureRandom.layerWebCrypto)
@@ -53,7 +53,7 @@ const runtime: RoomRuntime = {
 
 const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), runtime)
 
-const away = new SqlError.SqlError({
+const unreachable = new SqlError.SqlError({
   reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
 })
 
@@ -69,8 +69,8 @@ const codeTaken = new SqlError.SqlError({
   })
 })
 
-describe("the writer of rooms", () => {
-  it.effect("comes to an end while rooms change all the time", () => {
+describe("the room writer", () => {
+  it.effect("finishes a flush while rooms keep changing", () => {
     const saves: Array<number> = []
     let change = (): void => undefined
     const save: Save = (rows) =>
@@ -78,7 +78,7 @@ describe("the writer of rooms", () => {
         saves.push(rows.length)
         change()
         return saves.length > 3
-          ? Effect.die("there is no end to it")
+          ? Effect.die("the flush does not end")
           : Effect.succeed(written(rows.map(({ id }) => id)))
       })
     return Effect.gen(function* () {
@@ -89,33 +89,33 @@ describe("the writer of rooms", () => {
       yield* writer.flush
       assert.deepStrictEqual(saves, [1])
       assert.strictEqual(writer.waiting(), 1)
-    }).pipe(Effect.provide(writing(save)))
+    }).pipe(Effect.provide(writerWith(save)))
   })
 
-  it.effect("writes all rooms but the one that the database refuses", () => {
-    const told: Array<string> = []
+  it.effect("writes all rooms except the one that the database refuses", () => {
+    const saved: Array<string> = []
     const save: Save = (rows) =>
       Effect.suspend(() => {
         const ids = rows.map(({ id }) => id)
         if (ids.includes("rm_2")) return Effect.fail(refused)
-        told.push(...ids)
+        saved.push(...ids)
         return Effect.succeed(written(ids))
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       for (const id of ["rm_1", "rm_2", "rm_3"]) writer.markDirty(room(id))
       yield* writer.flush
-      assert.deepStrictEqual(told, ["rm_1", "rm_3"])
+      assert.deepStrictEqual(saved, ["rm_1", "rm_3"])
       assert.strictEqual(writer.waiting(), 1)
-    }).pipe(Effect.provide(writing(save)))
+    }).pipe(Effect.provide(writerWith(save)))
   })
 
-  it.effect("asks a database that is away no oftener the more wait for it", () => {
-    let asked = 0
+  it.effect("does not write more often to an unreachable database when more replies wait", () => {
+    let attempts = 0
     const save: Save = () =>
       Effect.suspend(() => {
-        asked += 1
-        return Effect.fail(away)
+        attempts += 1
+        return Effect.fail(unreachable)
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
@@ -124,13 +124,13 @@ describe("the writer of rooms", () => {
         writer.markDirty(actor)
         writer.flushSoon(actor)
       }).pipe(Effect.andThen(Effect.yieldNow), Effect.repeat({ times: 100 }))
-      // In the turn of all that is dirty, and for those who wait.
-      assert.strictEqual(asked, 2)
-    }).pipe(Effect.provide(writing(save)))
+      // Once for the periodic flush, once for the waiting replies.
+      assert.strictEqual(attempts, 2)
+    }).pipe(Effect.provide(writerWith(save)))
   })
 
   it.effect(
-    "keeps a room that stopped here until it lives elsewhere, and writes its row again",
+    "keeps a stopped room until another activation owns it, and writes its missing row again",
     () => {
       const saves: Array<string> = []
       const save: Save = (rows) =>
@@ -138,11 +138,11 @@ describe("the writer of rooms", () => {
           saves.push(...rows.map(({ id }) => id))
           return written(saves)
         })
-      let asked = 0
+      let attempts = 0
       let row: boolean | undefined = true
       const unclaimed: Unclaimed = (left) =>
         Effect.sync(() => {
-          asked += 1
+          attempts += 1
           return new Map(row === undefined ? [] : left.map(({ id }) => [id, row === true]))
         })
       return Effect.gen(function* () {
@@ -157,15 +157,15 @@ describe("the writer of rooms", () => {
         assert.deepStrictEqual(Array.from(new Set(saves)), ["rm_1"])
         row = undefined
         yield* TestClock.adjust("1 seconds")
-        const [writtenBefore, askedBefore] = [saves.length, asked]
+        const [writtenBefore, attemptsBefore] = [saves.length, attempts]
         yield* TestClock.adjust("5 seconds")
-        assert.deepStrictEqual([saves.length, asked], [writtenBefore, askedBefore])
+        assert.deepStrictEqual([saves.length, attempts], [writtenBefore, attemptsBefore])
         assert.isTrue(actor.fenced)
-      }).pipe(Effect.provide(writing(save, unclaimed)))
+      }).pipe(Effect.provide(writerWith(save, unclaimed)))
     }
   )
 
-  it.effect("writes all rooms that live here after a crash, once", () => {
+  it.effect("writes all active rooms once after a crash of Postgres", () => {
     const saves: Array<string> = []
     let begun = 1
     const save: Save = (rows) =>
@@ -191,10 +191,10 @@ describe("the writer of rooms", () => {
       yield* TestClock.adjust("1 seconds")
       assert.deepStrictEqual(saves.slice(2), ["rm_1", "rm_2"])
       assert.strictEqual(idle.since, 2)
-    }).pipe(Effect.provide(writing(save)))
+    }).pipe(Effect.provide(writerWith(save)))
   })
 
-  it.effect("writes rooms again whose rows are missing when they stop with their runner", () => {
+  it.effect("writes missing rows again when the rooms stop with their runner", () => {
     const saves: Array<string> = []
     const save: Save = (rows) =>
       Effect.sync(() => {
@@ -206,13 +206,13 @@ describe("the writer of rooms", () => {
     return Effect.gen(function* () {
       yield* Effect.provide(
         Effect.map(RoomWriter, (writer) => writer.deactivated(room())),
-        writing(save, unclaimed)
+        writerWith(save, unclaimed)
       )
       assert.deepStrictEqual(saves, ["rm_1"])
     })
   })
 
-  it.effect("writes a room whose code is another's by now without it", () => {
+  it.effect("writes a room without its code if another room has taken the code", () => {
     const codes: Array<string> = []
     const save: Save = (rows) =>
       Effect.suspend(() => {
@@ -224,6 +224,6 @@ describe("the writer of rooms", () => {
       writer.markDirty(room())
       yield* writer.flush
       assert.deepStrictEqual(codes, [emptyRoom().settings.code, "rm_1"])
-    }).pipe(Effect.provide(writing(save)))
+    }).pipe(Effect.provide(writerWith(save)))
   })
 })
