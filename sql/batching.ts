@@ -1,76 +1,77 @@
 /**
- * Statements that arrive in the same turn of the event loop, or while earlier ones are under way, as
- * one: look-ups by id, and writes, of which an owner has one in a statement and the next in the next.
- * A statement costs about as much for one row as for fifty, and so does a commit.
+ * Batches statements that arrive in the same event-loop tick or while two earlier ones are in flight:
+ * reads by id, and writes, at most one per owner and statement. A statement costs about as much for one
+ * row as for fifty, and so does a commit.
  */
 import { Effect, Exit, Semaphore, type Tracer } from "effect"
 
-/** Finds rows of an environment by id; ids without a row are missing. */
+/** Finds rows of an environment by id; ids without a row are absent from the map. */
 export type Find<A> = (
   environmentId: string,
   ids: ReadonlyArray<string>
 ) => Effect.Effect<ReadonlyMap<string, A>>
 
-/** What is looked up next. */
-interface Load<A> {
+/** The ids of the next statement, and the callers that wait for it. */
+interface ReadBatch<A> {
   readonly ids: Array<string>
-  readonly answers: Array<(found: Effect.Effect<ReadonlyMap<string, A>>) => void>
+  readonly resumes: Array<(found: Effect.Effect<ReadonlyMap<string, A>>) => void>
 }
 
 type Span = Tracer.AnySpan | undefined
 
-/** A statement belongs to the trace of whoever came first. */
+/** Runs a statement in the trace of its first caller. */
 const inTraceOf = <A, E>(span: Span, statement: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   span?.sampled === true ? Effect.withParentSpan(statement, span) : statement
 
-/** Ids of one statement; more leave in another. */
+/** Most ids in one statement. */
 const idsMax = 500
-/** Statements under way; those who come meanwhile share the next. */
-const underWayMax = 2
+/** Most statements in flight; later callers share the next one. */
+const inFlightMax = 2
 
-/** The same look-up, gathered. What it finds may be more than was asked for. */
+/** The same look-up in batches. The map may hold more rows than the caller has asked for. */
 export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>) {
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const underWay = yield* Semaphore.make(underWayMax)
-  const gathering = new Map<string, Load<A>>()
+  const inFlight = yield* Semaphore.make(inFlightMax)
+  const batches = new Map<string, ReadBatch<A>>()
 
-  const leave = Effect.fnUntraced(function* (environmentId: string, load: Load<A>) {
-    if (gathering.get(environmentId) === load) gathering.delete(environmentId)
-    const found = yield* Effect.exit(find(environmentId, load.ids))
-    for (const answer of load.answers) answer(found)
+  const run = Effect.fnUntraced(function* (environmentId: string, batch: ReadBatch<A>) {
+    if (batches.get(environmentId) === batch) batches.delete(environmentId)
+    const found = yield* Effect.exit(find(environmentId, batch.ids))
+    for (const resume of batch.resumes) resume(found)
   })
 
-  const begin = (environmentId: string, span: Span): Load<A> => {
-    const load: Load<A> = { ids: [], answers: [] }
-    gathering.set(environmentId, load)
-    const leaving = underWay.withPermits(1)(Effect.suspend(() => leave(environmentId, load)))
-    const begun = Effect.andThen(Effect.yieldNow, inTraceOf(span, leaving))
-    runFork(Effect.forkIn(begun, scope))
-    return load
+  const open = (environmentId: string, span: Span): ReadBatch<A> => {
+    const batch: ReadBatch<A> = { ids: [], resumes: [] }
+    batches.set(environmentId, batch)
+    const running = inFlight.withPermits(1)(Effect.suspend(() => run(environmentId, batch)))
+    const afterTick = Effect.andThen(Effect.yieldNow, inTraceOf(span, running))
+    runFork(Effect.forkIn(afterTick, scope))
+    return batch
   }
 
-  const gathered: Find<A> = (environmentId, ids) =>
+  const batched: Find<A> = (environmentId, ids) =>
     Effect.withFiber(({ cache }) =>
       Effect.callback((resume) => {
-        const open = gathering.get(environmentId)
-        const fits = open !== undefined && open.ids.length + ids.length <= idsMax
-        const load = fits ? open : begin(environmentId, cache.span)
-        load.ids.push(...ids)
-        load.answers.push(resume)
+        const current = batches.get(environmentId)
+        const fits = current !== undefined && current.ids.length + ids.length <= idsMax
+        const batch = fits ? current : open(environmentId, cache.span)
+        batch.ids.push(...ids)
+        batch.resumes.push(resume)
       })
     )
-  return gathered
+  return batched
 })
 
 /** How requests become statements. */
 export interface Writing<Request, Answer> {
-  /** Whose rows are written. */
+  /** The owner of the written rows. */
   readonly ownerOf: (request: Request) => string
-  /** How large the request is, in characters. */
+  /** Size of the request in characters. */
   readonly sizeOf: (request: Request) => number
+  /** Writes one request. */
   readonly alone: (request: Request) => Effect.Effect<Answer>
-  /** The answers by owner; `refused` when the database took none of them, for the sake of some. */
+  /** Writes many; results by owner, or `refused` if the database rejected the whole statement. */
   readonly together: (
     requests: ReadonlyArray<Request>
   ) => Effect.Effect<ReadonlyMap<string, Answer> | "refused">
@@ -79,25 +80,25 @@ export interface Writing<Request, Answer> {
 interface Waiting<Request, Answer> {
   readonly request: Request
   readonly span: Span
-  readonly answer: (answer: Effect.Effect<Answer>) => void
+  readonly resume: (result: Effect.Effect<Answer>) => void
 }
 
-/** Requests of one statement, and their size; more leave in another. */
+/** Most requests in one statement, and their most characters. */
 const requestsMax = 100
 const sizeMax = 1_000_000
-/** After a refusal, requests of a statement that are tried at once. */
+/** After a refusal, so many requests of the batch are retried at a time. */
 const aloneMax = 5
 
 const oneByOne = <Request, Answer>(
   { alone }: Writing<Request, Answer>,
   batch: ReadonlyArray<Waiting<Request, Answer>>
 ) =>
-  Effect.forEach(batch, ({ answer, request }) => Effect.map(Effect.exit(alone(request)), answer), {
+  Effect.forEach(batch, ({ request, resume }) => Effect.map(Effect.exit(alone(request)), resume), {
     concurrency: aloneMax,
     discard: true
   })
 
-/** The same write, gathered. It is nobody's own: never for use within a transaction. */
+/** The same write in batches. A batch serves many callers, so never use it within a transaction. */
 export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
@@ -105,9 +106,9 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Waiting<Request, Answer>> = []
-  let underWay = 0
+  let inFlight = 0
 
-  /** The next statement's share of what waits, in the order of its coming. */
+  /** Takes the next batch from the queue, in order of arrival. */
   const take = (): ReadonlyArray<Waiting<Request, Answer>> => {
     const owners = new Set<string>()
     const taken: Array<Waiting<Request, Answer>> = []
@@ -132,13 +133,13 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
     if (batch.length === 1) return yield* oneByOne(writing, batch)
     const exit = yield* Effect.exit(together(batch.map(({ request }) => request)))
     if (Exit.isFailure(exit)) {
-      for (const { answer } of batch) answer(Effect.failCause(exit.cause))
+      for (const { resume } of batch) resume(Effect.failCause(exit.cause))
       return
     }
     if (exit.value === "refused") return yield* oneByOne(writing, batch)
-    for (const { answer, request } of batch) {
+    for (const { request, resume } of batch) {
       const found = exit.value.get(ownerOf(request))
-      answer(found === undefined ? Effect.die("a write has no answer") : Effect.succeed(found))
+      resume(found === undefined ? Effect.die("a write has no result") : Effect.succeed(found))
     }
   })
 
@@ -151,7 +152,7 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   }).pipe(
     Effect.ensuring(
       Effect.sync(() => {
-        underWay -= 1
+        inFlight -= 1
       })
     )
   )
@@ -159,9 +160,9 @@ export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   return (request: Request): Effect.Effect<Answer> =>
     Effect.withFiber(({ cache }) =>
       Effect.callback((resume) => {
-        waiting.push({ request, span: cache.span, answer: resume })
-        if (underWay >= underWayMax) return
-        underWay += 1
+        waiting.push({ request, span: cache.span, resume })
+        if (inFlight >= inFlightMax) return
+        inFlight += 1
         runFork(Effect.forkIn(work, scope))
       })
     )

@@ -1,10 +1,9 @@
 /**
- * The connection to Postgres: a pool of sessions whose rows come in camelCase, brought up to the
- * newest migration before anybody uses it. Several processes may start at once; the migrator holds a
- * table lock, so each migration runs exactly once.
+ * Connection pool to Postgres, migrated before its first use; rows have camelCase names. Several
+ * processes may start at once: the migrator holds a table lock, so each migration runs exactly once.
  *
- * Time is never the database's: expiry and order use the time of Effect's Clock, passed as a
- * parameter, so that tests run on virtual time.
+ * Statements never use the database's clock. Expiry and order use Effect's Clock, passed as a parameter,
+ * so that tests run on virtual time.
  */
 import { NodeServices } from "@effect/platform-node"
 import { PgClient } from "@effect/sql-pg"
@@ -26,29 +25,29 @@ import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
 /** How to reach the database. */
 export interface DatabaseOptions {
   readonly url: Redacted.Redacted
-  /** The most sessions for statements; a listener has one of its own. */
+  /** Size of the pool; the session that listens for notifications is not part of it. */
   readonly connections: number
 }
 
-/** A statement that has no answer after this long, the wait for a session included, has failed. */
+/** Timeout of a statement, including the wait for a connection. */
 const statementMillis = 5000
 
-/** How often a database that does not answer yet is tried at start, a second apart. */
+/** Attempts to reach the database at start, one second apart. */
 const startAttempts = 30
 
-/** The SQLSTATE that the database answered with, if it did. */
+/** The SQLSTATE of the error; empty without one. */
 const stateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
   Predicate.isObject(cause) && "code" in cause ? `${cause.code}` : ""
 
-/** SQLSTATEs of a server that stops, has crashed, starts, or has no connection (or disk) to spare. */
+/** SQLSTATEs of a server that stops, has crashed, starts, or is out of connections or disk. */
 const awayForm = /^(?:57P0[123]|53)/
 
-/** Whether a failure says that the database cannot be reached, rather than that it refused. */
+/** Whether the database could not be reached, rather than refused the statement. */
 export const isUnreachable = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) &&
   (failure.reason._tag === "ConnectionError" || awayForm.test(stateOf(failure)))
 
-/** The constraint that a statement has broken; none when it failed for another reason. */
+/** The constraint that the statement violated; undefined if it failed for another reason. */
 export const violatedConstraint = (failure: unknown): string | undefined => {
   if (!SqlError.isSqlError(failure)) return undefined
   const { _tag, cause } = failure.reason
@@ -56,21 +55,18 @@ export const violatedConstraint = (failure: unknown): string | undefined => {
   return Predicate.isObject(cause) && "constraint" in cause ? `${cause.constraint}` : ""
 }
 
-/** A token outlives its player by up to fifteen minutes: then there is nobody to write for. */
+/** The player was deleted; its access token outlives it by up to 15 minutes. */
 export const isPlayerGone = (failure: unknown): boolean =>
   violatedConstraint(failure)?.endsWith("_player_id_fkey") === true
 
-/** An entity outlives its environment by a moment: then there is nothing to write for. */
+/** The environment was deleted; an entity may outlive it for a moment. */
 export const isEnvironmentGone = (failure: unknown): boolean =>
   violatedConstraint(failure)?.endsWith("_environment_id_fkey") === true
 
-/**
- * SQLSTATEs of a row that comes twice, of data that does not fit, broken constraints and transactions
- * that had to give way.
- */
+/** SQLSTATEs of duplicate rows, invalid data, violated constraints and serialization failures. */
 const refusedForm = /^(?:21|22|23|40)/
 
-/** Whether the database has refused a statement for what it says: then nothing of it was done. */
+/** Whether the database refused the statement for its content; nothing of it was written. */
 export const isRefused = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) && refusedForm.test(stateOf(failure))
 
@@ -81,59 +77,61 @@ const noAnswer = new SqlError.SqlError({
   })
 })
 
-/** How long statements take. */
 export const statementSeconds = Metric.histogram("svc_database_statement_duration_seconds", {
-  description: "How long statements have taken, the wait for a connection included.",
+  description: "Duration of statements, including the wait for a connection.",
   boundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 })
 
 export const statementsUnderWay = Metric.gauge("svc_database_statements", {
-  description: "Statements under way, those that wait for a connection included."
+  description: "Statements in flight, including those that wait for a connection."
 })
 
 const nanosPerSecond = 1e9
 
-/** A statement whose time is told. */
+/** Records the duration of a statement. */
 export const withStatementMetrics = <A, E, R>(
   statement: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
     const { context } = fiber
     const clock = fiber.getRef(Clock.Clock)
-    const begun = clock.currentTimeNanosUnsafe()
+    const startedAt = clock.currentTimeNanosUnsafe()
     statementsUnderWay.modifyUnsafe(1, context)
     return Effect.onExit(statement, () =>
       Effect.sync(() => {
-        const nanos = clock.currentTimeNanosUnsafe() - begun
+        const nanos = clock.currentTimeNanosUnsafe() - startedAt
         statementsUnderWay.modifyUnsafe(-1, context)
         statementSeconds.updateUnsafe(Number(nanos) / nanosPerSecond, context)
       })
     )
   })
 
-const inTime = <A, E, R, E2>(statement: Effect.Effect<A, E, R>, late: Effect.Effect<never, E2>) =>
+const withTimeout = <A, E, R, E2>(
+  statement: Effect.Effect<A, E, R>,
+  onTimeout: Effect.Effect<never, E2>
+) =>
   Effect.timeoutOrElse(withStatementMetrics(statement), {
     duration: statementMillis,
-    orElse: () => late
+    orElse: () => onTimeout
   })
 
-/** A statement that never hangs, not even on a frozen server: it fails, for those who try again. */
+/** Fails when the statement times out, even on a frozen server: for callers that retry. */
 export const failOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
-  inTime(statement, Effect.fail(noAnswer))
+  withTimeout(statement, Effect.fail(noAnswer))
 
-/** A statement that never hangs either: it dies. */
+/** Dies when the statement times out. */
 export const dieOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
-  inTime(statement, Effect.die(noAnswer))
+  withTimeout(statement, Effect.die(noAnswer))
 
 /**
- * A statement whose failure no caller can mend: it dies, and at the edge a lost connection becomes
- * 503 `unavailable`, anything else 500. It never hangs either.
+ * Dies when the statement fails or times out: no caller can handle that. The HTTP middleware turns a
+ * lost connection into 503 `unavailable`, any other defect into 500.
  */
 export const orDieWithTimeout = <A, E, R>(
   statement: Effect.Effect<A, E, R>
 ): Effect.Effect<A, never, R> => Effect.orDie(failOnTimeout(statement))
 
-/** Brings the database to the newest migration. */
+/** Applies the missing migrations. */
 export const migrate = Effect.gen(function* () {
   const path = yield* Path.Path
   const directory = yield* path.fromFileUrl(new URL("migrations", import.meta.url))
@@ -141,7 +139,7 @@ export const migrate = Effect.gen(function* () {
   yield* Migrator.make({})({ loader, table: "migrations" })
 }).pipe(Effect.provide(NodeServices.layer))
 
-/** The pool, without migrations. */
+/** The pool, without applying migrations. */
 export const poolLayer = ({
   connections,
   url
@@ -158,7 +156,7 @@ export const poolLayer = ({
     })
   )
 
-/** The pool on a database that is up to date. */
+/** The pool, after applying the missing migrations. */
 export const databaseLayer = (
   options: DatabaseOptions
 ): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> =>

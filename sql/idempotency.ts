@@ -1,4 +1,4 @@
-/** The answers to requests with an `Idempotency-Key` (decisions 3.1.10), each once a caller and path. */
+/** Stored responses to requests with an `Idempotency-Key`, unique by caller, path and key. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId } from "#rpc/ids"
@@ -6,16 +6,16 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A request by its caller, its path and its key. */
+/** Identifies a request by its caller, path and key. */
 const Named = Schema.Struct({ caller: Schema.String, path: Schema.String, key: Schema.String })
 export type NamedRequest = typeof Named.Type
 
-const Answer = Schema.Struct({ fingerprint: Schema.String, answer: Schema.String })
-export type StoredResponse = typeof Answer.Type
+const Response = Schema.Struct({ fingerprint: Schema.String, answer: Schema.String })
+export type StoredResponse = typeof Response.Type
 
-const Kept = Schema.Struct({
+const StoredRow = Schema.Struct({
   ...Named.fields,
-  ...Answer.fields,
+  ...Response.fields,
   environmentId: EnvironmentId,
   createdAt: Time
 })
@@ -23,7 +23,7 @@ const Kept = Schema.Struct({
 const statements = (sql: SqlClient.SqlClient) => ({
   find: SqlSchema.findOneOption({
     Request: Schema.Struct({ ...Named.fields, since: Time }),
-    Result: Answer,
+    Result: Response,
     execute: ({ caller, key, path, since }) => sql`
       select fingerprint, answer from idempotency_keys
       where caller = ${caller} and path = ${path} and key = ${key} and created_at > ${since}`
@@ -35,8 +35,8 @@ const statements = (sql: SqlClient.SqlClient) => ({
       select pg_try_advisory_xact_lock(
         hashtextextended(${JSON.stringify([caller, path, key])}::text, 0)) as free`
   }),
-  keep: SqlSchema.void({
-    Request: Kept,
+  store: SqlSchema.void({
+    Request: StoredRow,
     execute: (row) => sql`
       insert into idempotency_keys ${sql.insert(row)}
       on conflict (caller, path, key) do update set fingerprint = excluded.fingerprint,
@@ -48,19 +48,19 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `idempotency_keys`. */
+/** Repository of the table `idempotency_keys`. */
 export class IdempotencyRepository extends Context.Service<IdempotencyRepository>()(
   "sql/idempotency/IdempotencyRows",
   {
     make: Effect.gen(function* () {
-      const { find, keep, lock, sweep } = statements(yield* SqlClient.SqlClient)
+      const { find, store, lock, sweep } = statements(yield* SqlClient.SqlClient)
       return {
         find: (request: Parameters<typeof find>[0]) => orDieWithTimeout(find(request)),
-        /** Within a transaction: whether no other one works on this request. */
+        /** Call within a transaction: false if another one is working on this request. */
         lock: (request: NamedRequest) =>
           Effect.map(orDieWithTimeout(lock(request)), ({ free }) => free),
-        /** Within the same transaction; it replaces an answer that is too old to be found. */
-        keep: (row: typeof Kept.Type) => orDieWithTimeout(keep(row)),
+        /** Call within the same transaction; replaces an expired response. */
+        store: (row: typeof StoredRow.Type) => orDieWithTimeout(store(row)),
         sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
       }
     })

@@ -1,6 +1,6 @@
 /**
- * Mails to be sent. A mail is claimed for a while by the process that tries to send it: `due_at` is
- * then the time at which the others may take over. What it says is sealed by whoever writes it.
+ * Outbox of mails. A process claims a mail before it sends it: `due_at` is then the time at which another
+ * process may take over. The content is encrypted by the caller.
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -16,16 +16,16 @@ export type MailPurpose = typeof MailPurpose.Type
 const NewMail = Schema.Struct({
   id: MailId,
   environmentId: EnvironmentId,
-  /** Null while it is not known whether anybody has the address. */
+  /** Null while it is unknown whether the address has an account. */
   playerId: Schema.NullOr(PlayerId),
   purpose: MailPurpose,
   sealed: Schema.String,
   createdAt: Time,
-  /** Nobody wants it after this. */
+  /** Not sent after this time. */
   expiresAt: Time
 })
 
-/** A mail that this process is to send now; `attempts` counts this one. */
+/** A mail for this process to send now; `attempts` includes this one. */
 const ClaimedMail = Schema.Struct({
   ...NewMail.fields,
   attempts: Schema.Int,
@@ -33,7 +33,7 @@ const ClaimedMail = Schema.Struct({
 })
 export type ClaimedMail = typeof ClaimedMail.Type
 
-const KeptMail = Schema.Struct({ id: MailId, sealed: Schema.String, createdAt: Time })
+const StoredMail = Schema.Struct({ id: MailId, sealed: Schema.String, createdAt: Time })
 
 const Claim = Schema.Struct({ now: Time, until: Time, most: Schema.Int })
 
@@ -81,9 +81,9 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** For development: mails stay here. */
-const keeping = (sql: SqlClient.SqlClient) => ({
-  keep: SqlSchema.void({
+/** Development without a mail server: mails are stored instead of sent. */
+const storage = (sql: SqlClient.SqlClient) => ({
+  store: SqlSchema.void({
     Request: Schema.Struct({ id: MailId, playerId: PlayerId, sealed: Schema.String }),
     execute: ({ id, playerId, sealed }) => sql`
       update mails set due_at = null, player_id = ${playerId}, sealed = ${sealed}
@@ -95,36 +95,36 @@ const keeping = (sql: SqlClient.SqlClient) => ({
       delete from mails where due_at is null and id in (
         select id from mails where due_at is null order by id desc offset ${most})`
   }),
-  kept: SqlSchema.findAll({
+  stored: SqlSchema.findAll({
     Request: Schema.Int,
-    Result: KeptMail,
+    Result: StoredMail,
     execute: (most) => sql`
       select id, sealed, created_at from mails where due_at is null order by id desc limit ${most}`
   })
 })
 
-/** Rows in and out of `mails`. */
+/** Repository of the table `mails`. */
 export class MailRepository extends Context.Service<MailRepository>()("sql/mail/MailRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { claim, insert, nextDue, postpone, remove, sweep } = statements(sql)
-    const { forgetOld, keep, kept } = keeping(sql)
+    const { forgetOld, store, stored } = storage(sql)
     return {
-      /** False when so many wait already that there is no room. */
+      /** False if the outbox is full. */
       insert: (mail: Parameters<typeof insert>[0]) =>
         Effect.map(orDieWithTimeout(insert(mail)), Option.isSome),
-      /** Mails that are due, those that have waited longest first; nobody else gets them meanwhile. */
+      /** Claims due mails, oldest first. */
       claim: (request: typeof Claim.Type) => orDieWithTimeout(claim(request)),
-      /** When the next mail is due; null while none waits. */
+      /** When the next mail is due; null if there is none. */
       nextDue: Effect.map(orDieWithTimeout(nextDue(undefined)), ({ dueAt }) => dueAt),
       postpone: (request: Parameters<typeof postpone>[0]) => orDieWithTimeout(postpone(request)),
       remove: (id: MailId) => orDieWithTimeout(remove(id)),
-      /** Keeps a mail instead of sending it, and no more than the newest `most`. */
-      keep: (mail: Parameters<typeof keep>[0], most: number) =>
-        orDieWithTimeout(Effect.andThen(keep(mail), forgetOld(most))),
-      /** The mails that are kept, newest first. */
-      kept: (most: number) => orDieWithTimeout(kept(most)),
-      /** Forgets mails that nobody has sent in time. */
+      /** Stores a mail instead of sending it, and deletes all but the newest `most`. */
+      store: (mail: Parameters<typeof store>[0], most: number) =>
+        orDieWithTimeout(Effect.andThen(store(mail), forgetOld(most))),
+      /** The stored mails, newest first. */
+      stored: (most: number) => orDieWithTimeout(stored(most)),
+      /** Deletes mails that were not sent in time. */
       sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
     }
   })

@@ -1,4 +1,4 @@
-/** Codes that work once, each for one purpose (spec section 3). Only their hashes are remembered. */
+/** Single-use codes, each for one purpose. Only their hashes are stored. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
@@ -6,7 +6,7 @@ import { orDieWithTimeout } from "./database.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** What a code opens. */
+/** What a code is for. */
 export const CodePurpose = Schema.Literals(["verify", "reset", "transfer"])
 export type CodePurpose = typeof CodePurpose.Type
 
@@ -42,7 +42,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         and expires_at > ${now}
       returning player_id, data`
   }),
-  look: SqlSchema.findOneOption({
+  peek: SqlSchema.findOneOption({
     Request: Presented,
     Result: Found,
     execute: ({ environmentId, hash, now, purpose }) => sql`
@@ -50,7 +50,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
       where hash = ${hash} and environment_id = ${environmentId} and purpose = ${purpose}
         and expires_at > ${now}`
   }),
-  withdraw: SqlSchema.void({
+  revoke: SqlSchema.void({
     Request: Schema.Struct({
       environmentId: EnvironmentId,
       playerId: PlayerId,
@@ -66,20 +66,20 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `single_use_codes`. */
+/** Repository of the table `single_use_codes`. */
 export class CodeRepository extends Context.Service<CodeRepository>()(
   "sql/single-use-codes/CodeRows",
   {
     make: Effect.gen(function* () {
-      const { insert, look, spend, sweep, withdraw } = statements(yield* SqlClient.SqlClient)
+      const { insert, peek, spend, sweep, revoke } = statements(yield* SqlClient.SqlClient)
       return {
         insert: (row: typeof CodeRow.Type) => orDieWithTimeout(insert(row)),
-        /** Whose it is and what it carries; of many who present it at once one gets it. */
+        /** Deletes the code and returns its player and data; of concurrent callers only one gets them. */
         spend: (presented: typeof Presented.Type) => orDieWithTimeout(spend(presented)),
-        /** The same of one that can be spent; it stays. */
-        look: (presented: typeof Presented.Type) => orDieWithTimeout(look(presented)),
-        /** Forgets a player's codes of a purpose. */
-        withdraw: (request: Parameters<typeof withdraw>[0]) => orDieWithTimeout(withdraw(request)),
+        /** The same without deleting the code. */
+        peek: (presented: typeof Presented.Type) => orDieWithTimeout(peek(presented)),
+        /** Deletes a player's codes of a purpose. */
+        revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
         sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
       }
     })

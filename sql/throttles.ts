@@ -1,6 +1,6 @@
 /**
- * Token buckets that all nodes share. A bucket is one number: the time at which it will be full
- * again. Taking tokens moves that time on; how many there are follows from how far away it is.
+ * Token buckets that all nodes share. A bucket is one number: the time at which it will be full again.
+ * Taking tokens moves that time forward, and the tokens left follow from its distance.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -9,9 +9,9 @@ import { orDieWithTimeout } from "./database.ts"
 /** Times are Unix milliseconds. */
 const Take = Schema.Struct({
   key: Schema.String,
-  /** How many tokens are wanted at most. */
+  /** Most tokens to take. */
   wanted: Schema.Int,
-  /** How long an empty bucket takes to fill, and to gain one token. */
+  /** How long an empty bucket takes to fill, and how long to gain one token. */
   windowMillis: Schema.Number,
   intervalMillis: Schema.Number,
   now: Schema.Number
@@ -42,7 +42,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   })
 })
 
-/** Rows in and out of `throttles`. */
+/** Repository of the table `throttles`. */
 export class ThrottleRepository extends Context.Service<ThrottleRepository>()(
   "sql/throttles/ThrottleRows",
   {
@@ -50,7 +50,7 @@ export class ThrottleRepository extends Context.Service<ThrottleRepository>()(
       const { sweep, take } = statements(yield* SqlClient.SqlClient)
       return {
         take: (request: typeof Take.Type) => orDieWithTimeout(take(request)),
-        /** Forgets the buckets that are full: a missing one is full too. */
+        /** Deletes full buckets: a bucket without a row is full. */
         sweep: (now: number) => Effect.orDie(sweep(now))
       }
     })

@@ -117,7 +117,7 @@ layer(Node(inWords))("the log of a request", (it) => {
         lines.map((line) => [at(line, "level"), at(line, "message"), at(line, "status")]),
         [
           ["info", "Under way", undefined],
-          ["error", "A request failed", undefined],
+          ["error", "Failed to handle a request", undefined],
           ["warn", "Answered", 500],
           ["info", "Answered", 200]
         ]
@@ -138,7 +138,7 @@ layer(Node({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "warning" }))("a quiet log",
       const lines = yield* linesSoFar
       assert.deepStrictEqual(
         lines.map((line) => at(line, "message")),
-        ["A request failed", "Answered"]
+        ["Failed to handle a request", "Answered"]
       )
     })
   )

@@ -1,4 +1,4 @@
-/** What is noted of every request: how long its answer took, and a line in the log where that is wanted. */
+/** Access log: records the duration of every request, and logs failed requests, or all of them. */
 import { Clock, Effect, Metric } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Settings } from "#server/platform/settings/settings"
@@ -8,13 +8,13 @@ const nanosPerSecond = 1e9
 const nanosPerMilli = 1e6
 
 const name = "svc_http_request_duration_seconds"
-const description = "How long answers to requests took, by route and class of status."
+const description = "Duration of requests, by route and status class."
 const boundaries = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** Methods that make a series of their own. */
+/** Methods with their own time series. */
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
 
-/** One series for each method, route and class; paths that are no route share one. */
+/** One time series for each method, route and status class; unknown paths share one. */
 const makeSeries = () => {
   const series = new Map<string, Metric.Histogram<number>>()
   return (method: string, route: string, status: number): Metric.Histogram<number> => {
@@ -32,25 +32,25 @@ const makeSeries = () => {
 export const makeAccessLog = Effect.gen(function* () {
   const { logs } = yield* Settings
   const seriesOf = makeSeries()
-  /** Notes the answer to a request that came at `begun` (nanoseconds). */
-  const note = (
+  /** Records the response to a request that arrived at `startedAt` (nanoseconds). */
+  const record = (
     { method, url }: HttpServerRequest.HttpServerRequest,
     status: number,
-    { begun, requestId }: { readonly begun: bigint; readonly requestId: string }
+    { startedAt, requestId }: { readonly startedAt: bigint; readonly requestId: string }
   ): Effect.Effect<void> =>
     Effect.withFiber((fiber) => {
-      const nanos = Number(fiber.getRef(Clock.Clock).currentTimeNanosUnsafe() - begun)
+      const nanos = Number(fiber.getRef(Clock.Clock).currentTimeNanosUnsafe() - startedAt)
       const route = routeOf(method, url) ?? "none"
       seriesOf(methods.has(method) ? method : "other", route, status).updateUnsafe(
         nanos / nanosPerSecond,
         fiber.context
       )
-      // A node that is not ready has not failed: it says so.
+      // 503 from /readyz is a valid response, not a failure.
       const failed = status >= 500 && route !== "/readyz"
       if (!failed && logs.requests === "failed") return Effect.void
       const millis = Math.round(nanos / nanosPerMilli)
       const log = failed ? Effect.logWarning("Answered") : Effect.logInfo("Answered")
       return Effect.annotateLogs(log, { requestId, method, route, status, millis })
     })
-  return { note }
+  return { record }
 })

@@ -1,7 +1,7 @@
 /**
- * Who may call which endpoint (spec section 5), derived from the definitions. It is committed as
- * `rpc/authorization.md`, so that a change of who may do what is a diff; a test holds the running
- * service to it, endpoint by endpoint and caller by caller.
+ * Authorization matrix, derived from the API definitions. It is committed as `rpc/authorization.md`, so a
+ * change of permissions shows in a diff. A test checks the running service against it, for every
+ * endpoint and caller.
  */
 import { Context } from "effect"
 import { HttpApi, type HttpApiEndpoint } from "effect/http-api"
@@ -18,7 +18,7 @@ import {
   SecretKey
 } from "#rpc/auth"
 
-/** Whoever may call, with keys, tokens and sessions of the environment or project in question. */
+/** Kinds of callers; keys, tokens and sessions are those of the environment or project in question. */
 export const callers = {
   nobody: "nobody",
   publishable: "`pk_`",
@@ -38,9 +38,9 @@ export type Caller = keyof typeof callers
 export const isCaller = (name: string): name is Caller => name in callers
 
 interface Rule {
-  /** Let through, to the checks of the feature, the payload and what it is about. */
+  /** Passes on to the checks of feature, payload and ownership. */
   readonly allowed: ReadonlyArray<Caller>
-  /** Status and code for everybody else. */
+  /** Status and code for all other callers. */
   readonly otherwise: string
   readonly own?: Partial<Record<Caller, string>>
 }
@@ -51,7 +51,7 @@ const secretKeyRequired = "403 secret_key_required"
 const playerBanned = "403 player_banned"
 const tokenExpired = "401 token_expired"
 
-/** Whoever has a publishable key, with whatever else. */
+/** Callers with a publishable key. */
 const withKey = [
   "publishable",
   "player",
@@ -63,9 +63,9 @@ const withKey = [
 const rules = {
   anyone: { allowed: Object.keys(callers).filter(isCaller), otherwise: "" },
   publishable: { allowed: withKey, otherwise: invalidKey },
-  /** The key stands in the query, and none of these callers has it there. */
+  /** The key is in the query, where none of these callers has it. */
   link: { allowed: [], otherwise: invalidKey },
-  /** A player is let in as itself, or not at all. */
+  /** The player token is optional, but must be valid if present. */
   maybePlayer: {
     allowed: ["publishable", "player"],
     otherwise: invalidKey,
@@ -85,7 +85,7 @@ const rules = {
       expiredPlayer: tokenExpired
     }
   },
-  /** Reads, and appeals. */
+  /** Open to banned players: reads and appeals. */
   evenBanned: {
     allowed: ["player", "bannedPlayer"],
     otherwise: invalidKey,
@@ -114,7 +114,7 @@ const rules = {
   }
 } as const satisfies Record<string, Rule>
 
-/** Whom an endpoint is for, by the middleware that stands before it. */
+/** Access rule of an endpoint, from its middleware. */
 export type Access = keyof typeof rules
 
 const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
@@ -132,7 +132,7 @@ const accessOf = (endpoint: HttpApiEndpoint.Top): Access => {
   return behind(DeveloperSession) ? "developer" : "anyone"
 }
 
-/** An endpoint as the matrix has it. */
+/** An endpoint in the matrix. */
 export interface Endpoint {
   readonly method: string
   readonly path: string
@@ -149,10 +149,10 @@ const endpointsOfApi = (): ReadonlyArray<Endpoint> => {
   return found.toSorted((a, b) => a.path.localeCompare(b.path) || a.method.localeCompare(b.method))
 }
 
-/** Every endpoint of the interface, by path. */
+/** Every endpoint of the API, by path. */
 export const endpoints: ReadonlyArray<Endpoint> = endpointsOfApi()
 
-/** Status and code by which an endpoint refuses a caller; undefined: the caller may call it. */
+/** Status and code with which an endpoint refuses a caller; undefined if the caller is allowed. */
 export const refusal = ({ access }: Endpoint, caller: Caller): string | undefined => {
   const rule: Rule = rules[access]
   return rule.allowed.includes(caller) ? undefined : (rule.own?.[caller] ?? rule.otherwise)

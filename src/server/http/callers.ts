@@ -1,6 +1,7 @@
 /**
- * The callers' middleware (spec section 5): keys, origins, tokens, the feature gate. On a warm node
- * each is a look-up in memory. Their order is the interface's: key, origin, token, gate, payload.
+ * Middleware that authenticates callers: API keys, origins, player tokens, the feature gate. On a warm
+ * node each check is a look-up in memory. The order is part of the API: key, origin, token, feature,
+ * payload.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest } from "effect/http"
@@ -41,7 +42,7 @@ import { AccessTokens } from "#server/features/sessions/tokens"
 import { DeveloperAuthLive } from "./developer-auth.ts"
 import { Origins } from "./origins.ts"
 
-/** The environment of a publishable key, for a page that may use it. */
+/** The environment of a publishable key, if the page's origin is allowed. */
 const makeByPublishableKey = Effect.gen(function* () {
   const environments = yield* Environments
   const origins = yield* Origins
@@ -56,7 +57,7 @@ const makeByPublishableKey = Effect.gen(function* () {
   })
 })
 
-/** A publishable key, from a page that may use it. A secret key has no place in a page. */
+/** Requires a publishable key; a secret key is refused, since pages must not contain one. */
 const PublishableKeyLive = Layer.effect(
   PublishableKey,
   Effect.map(makeByPublishableKey, (byKey) =>
@@ -69,7 +70,7 @@ const PublishableKeyLive = Layer.effect(
   )
 )
 
-/** The same in the query of a plain link. */
+/** The same with the key in the query of a plain link. */
 const PublishableKeyInQueryLive = Layer.effect(
   PublishableKeyInQuery,
   Effect.map(makeByPublishableKey, (byKey) =>
@@ -88,7 +89,7 @@ const actorOf = ({ keyId, keyPrefix }: KeyCaller): Actor => ({
   name: keyPrefix
 })
 
-/** A secret key, within its pace. */
+/** Requires a secret key, and rate limits it. */
 const SecretKeyLive = Layer.effect(
   SecretKey,
   Effect.gen(function* () {
@@ -111,13 +112,13 @@ const SecretKeyLive = Layer.effect(
   })
 )
 
-/** What a banned player may still do: read, and what is meant for the banned. */
+/** Whether a banned player may call the endpoint: reads, and endpoints marked `OpenToBanned`. */
 const isOpenToBanned = (method: string, endpoint: HttpApiEndpoint.Top): boolean =>
   method === "GET" || method === "HEAD" || Context.get(endpoint.annotations, OpenToBanned)
 
-/** The player of an access token, within its pace; one who is banned changes nothing. */
+/** The player of an access token, rate limited. A banned player may not write. */
 const makeByPlayerToken = Effect.gen(function* () {
-  const standings = yield* PlayerStatusCache
+  const statuses = yield* PlayerStatusCache
   const tokens = yield* AccessTokens
   const throttles = yield* Throttles
   const usage = yield* Usage
@@ -128,7 +129,7 @@ const makeByPlayerToken = Effect.gen(function* () {
     yield* takeToken(throttles, limits.playerApi, `player:${player.playerId}`)
     const { method } = yield* HttpServerRequest.HttpServerRequest
     if (!isOpenToBanned(method, endpoint)) {
-      yield* standings.requireNotBanned(environmentId, player.playerId)
+      yield* statuses.requireNotBanned(environmentId, player.playerId)
     }
     yield* usage.playerSeen(environmentId, player.playerId)
     return player
@@ -165,7 +166,7 @@ const OptionalPlayerTokenLive = Layer.effect(
   )
 )
 
-/** Endpoints of a feature answer only while the environment has it turned on. */
+/** Refuses endpoints of a feature that the environment has not enabled. */
 const FeatureGateLive = Layer.effect(
   FeatureGate,
   Effect.gen(function* () {
@@ -188,7 +189,7 @@ const FeatureGateLive = Layer.effect(
   })
 )
 
-/** Everybody who may call. */
+/** All caller middleware. */
 export const CallersLive = Layer.mergeAll(
   PublishableKeyLive,
   PublishableKeyInQueryLive,

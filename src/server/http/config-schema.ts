@@ -1,5 +1,5 @@
 /**
- * `GET /v1/config/schema.json`: the JSON Schema of `svc.config.json`, for editors. Public, since it says
+ * `GET /v1/config/schema.json`: the JSON Schema of `svc.config.json`, for editors. Public: it contains
  * nothing of any environment.
  */
 import { HttpRouter, HttpServerResponse } from "effect/http"

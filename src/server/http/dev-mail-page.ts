@@ -1,7 +1,7 @@
 /**
- * `GET /dev/mail`: the mails of development that were not sent for want of an `SMTP_URL`. There is no
- * such page in production, nor where mails leave. It is for browsers on this machine: neither neighbours
- * in the network nor pages of other origins can read it.
+ * `GET /dev/mail`: the mails that development stores when there is no `SMTP_URL`. The page does not exist
+ * in production or with a mail server. Only browsers on this machine can read it, not other machines in
+ * the network and not pages of other origins.
  */
 import { DateTime, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -13,7 +13,7 @@ import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "./errors.ts"
 
-/** The mails bring their style in attributes; of anything else they bring nothing. */
+/** Mails use style attributes and nothing else. */
 const policy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
   "base-uri 'none'; form-action 'none'"
@@ -25,7 +25,7 @@ const style =
 
 const linkForm = /\b[a-z][a-z0-9+.-]*:\/\/\S+/i
 
-/** A text with its link, of which it has one. */
+/** The text as HTML, with its link as an anchor. */
 const linked = (text: string): string => {
   const [link = ""] = linkForm.exec(text) ?? []
   const at = link === "" ? text.length : text.indexOf(link)
@@ -50,31 +50,31 @@ const pageOf = (mails: ReadonlyArray<StoredMail>): string =>
   (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
   `</body></html>`
 
-/** This machine, as addresses of clients are told. */
+/** Loopback as client addresses. */
 const ownAddresses: ReadonlySet<string> = new Set(["127.0.0.1", "::/64"])
 
 const makeAnswer = Effect.gen(function* () {
-  const mails = yield* Mailer
+  const mailer = yield* Mailer
   const { baseUrl, trustedProxies } = yield* Settings
   const ownName = new URL(baseUrl).hostname
   const isOwn = (request: HttpServerRequest.HttpServerRequest): boolean => {
     const { host, origin } = request.headers
     const name = URL.parse(`http://${host}`)?.hostname ?? ""
-    // Whoever opens the page sends no origin; a script of another page does, or has brought its name here.
+    // A navigation sends no origin. A script of another page does, or reaches this host under a foreign name.
     const isOpened = origin === undefined && (isLoopback(name) || name === ownName)
     return isOpened && ownAddresses.has(clientAddress(request, trustedProxies))
   }
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     if (!isOwn(request)) return errorResponse(NotFound, new NotFound())
-    return HttpServerResponse.text(pageOf(yield* mails.stored), {
+    return HttpServerResponse.text(pageOf(yield* mailer.stored), {
       contentType: "text/html; charset=utf-8",
       headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
     })
   })
 })
 
-/** The page, where there is one. */
+/** The route, only in development without a mail server. */
 export const DevMailPage = Layer.unwrap(
   Effect.gen(function* () {
     const { mail, production } = yield* Settings

@@ -1,6 +1,6 @@
 /**
- * Developers as callers (spec section 5): the session behind a `kds_` token, and whether its developer
- * is a member of the project that the path names. What a developer may not see does not exist.
+ * Middleware for developers: verifies the session of a `kds_` token, and that the developer is a member
+ * of the project in the path. Other projects get 404, as if they did not exist.
  */
 import { Effect, Layer, Option, Redacted, Schema } from "effect"
 import { HttpRouter } from "effect/http"
@@ -33,7 +33,7 @@ const actorOf = ({ developerId, email, name }: DeveloperCaller): Actor => ({
   name: name ?? email
 })
 
-/** A developer's session, within the developer's pace. */
+/** Requires a developer session, and rate limits the developer. */
 const DeveloperSessionLive = Layer.effect(
   DeveloperSession,
   Effect.gen(function* () {
@@ -86,7 +86,7 @@ const EnvironmentMemberLive = Layer.effect(
   })
 )
 
-/** Developers, and what they are members of. */
+/** All developer middleware. */
 export const DeveloperAuthLive = Layer.mergeAll(
   DeveloperSessionLive,
   ProjectMemberLive,

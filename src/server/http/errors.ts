@@ -1,7 +1,7 @@
 /**
- * The one form of all errors (spec section 7): what goes wrong outside an endpoint's own errors (no
- * such path, a body that is too large, a fault, a lost database) becomes
- * `{ error: { code, message, details? } }` here. Of a fault, nothing but the request's id is told.
+ * Error format of every response: `{ error: { code, message, details? } }`. Covers what no endpoint
+ * declares: unknown paths, oversized bodies, defects, a lost database. The response to a defect reveals
+ * only the request id.
  */
 import { IncomingMessage } from "node:http"
 import { Cause, Effect, type Schema, SchemaAST } from "effect"
@@ -24,7 +24,7 @@ import { methodsOf, routeOf } from "./routes.ts"
 
 const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
 
-/** An error as an answer, with the status that stands on its class. */
+/** The response for an error, with the status that its class declares. */
 export const errorResponse = <E extends CodedError>(
   self: Schema.Top & { readonly Type: E },
   error: E,
@@ -42,9 +42,9 @@ const noSuchRoute = (url: string): HttpServerResponse.HttpServerResponse => {
     : errorResponse(MethodNotAllowed, new MethodNotAllowed(), { allow: methods.join(", ") })
 }
 
-/** What is wrong with the request itself; undefined when it is not the request's fault. */
+/** The response for a faulty request; undefined if the request is not at fault. */
 const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse | undefined => {
-  // Whoever asked for a WebSocket went away before it was open.
+  // The client went away before its WebSocket was open.
   if (Socket.isSocketError(failure) && failure.reason._tag === "SocketOpenError") {
     return upgradeRequired
   }
@@ -54,16 +54,16 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
   if (reason._tag !== "RequestParseError") return undefined
   if (reason.reason === "BodyTooLarge") {
     const error = new PayloadTooLarge({ details: { limit: limits.bodyMaxBytes } })
-    // What is left of the body is not read.
+    // The rest of the body is not read, so the connection cannot be reused.
     return errorResponse(PayloadTooLarge, error, { connection: "close" })
   }
-  // A plain request for a path whose handler upgrades.
+  // A plain request to a WebSocket path.
   if (reason.cause === undefined) return upgradeRequired
   const issues = [{ path: "body", message: "The body could not be read." }]
   return errorResponse(InvalidRequest, new InvalidRequest({ details: { issues } }))
 }
 
-/** The answer of a WebSocket path to a plain request. */
+/** The response of a WebSocket path to a plain request. */
 export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequired(), {
   connection: "Upgrade",
   upgrade: "websocket",
@@ -71,9 +71,9 @@ export const upgradeRequired = errorResponse(UpgradeRequired, new UpgradeRequire
 })
 
 /**
- * The answer to what Node reads as a request and RFC 9112 does not (sections 3.2 and 6.1): without a
- * host, or with several; in a coding that is not undone. Others on its way may read it differently, so
- * the connection ends with it.
+ * Rejects requests that Node accepts and RFC 9112 (3.2, 6.1) does not: no host or several, or an
+ * unsupported transfer coding. A proxy may parse them differently (request smuggling), so the connection
+ * closes.
  */
 export const rejectMalformed = ({
   headers,
@@ -97,8 +97,8 @@ const isClientAbort = <E>({ reasons }: Cause.Cause<E>): boolean =>
   reasons.some(({ annotations }) => annotations.has(HttpServerError.ClientAbort.key))
 
 /**
- * The answer to whatever a request failed with. A client that went away gets none: the interruption
- * goes on. A service that goes away says so. A fault is logged with its cause under the request's id.
+ * The response to a failed request. A disconnected client gets none: the interruption propagates. When
+ * the service stops, the response is 503. A defect is logged with its cause and the request id.
  */
 export const answerFailure = <E>(
   cause: Cause.Cause<E>,
@@ -117,8 +117,8 @@ export const answerFailure = <E>(
     ? errorResponse(Unavailable, new Unavailable())
     : errorResponse(InternalError, new InternalError({ details: { requestId } }))
   const log = unreachable
-    ? Effect.logWarning("The database is unreachable", String(failure))
-    : Effect.logError("A request failed", cause)
+    ? Effect.logWarning("Failed to reach the database", String(failure))
+    : Effect.logError("Failed to handle a request", cause)
   return log.pipe(
     Effect.annotateLogs({ method: request.method, route: routeOf(request.method, request.url) }),
     Effect.as(answer)

@@ -1,6 +1,6 @@
 /**
- * What every request passes first and every answer last: its id, CORS (decisions 3.1.12), the one
- * form of errors, and what is noted of it. One layer, since the order of global middleware is not the order of layers.
+ * Global HTTP middleware: request ids, CORS, the error format and the access log. It is one middleware,
+ * since the order of several global ones does not follow the order of their layers.
  */
 import { Clock, Context, Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -19,7 +19,7 @@ type Response = HttpServerResponse.HttpServerResponse
 
 const requestIdHeader = "x-request-id"
 
-/** Ids that a proxy or client gave a request, as far as a log can hold them. */
+/** Request ids of a proxy or client that are safe to log. */
 const requestIdForm = /^[A-Za-z0-9._:-]{1,64}$/
 
 const cors = HttpMiddleware.cors({
@@ -29,13 +29,13 @@ const cors = HttpMiddleware.cors({
   maxAge: limits.corsMaxAgeSeconds
 })
 
-/** The middleware around the whole router. */
+/** Wraps the whole router. */
 export const EdgeMiddleware = HttpRouter.middleware(
   Effect.gen(function* () {
     const random = yield* SecureRandom.SecureRandom
-    // Unlike everywhere by its first part, and cheap: a counter tells the requests of a process.
+    // A random prefix for the process and a counter: unique and cheap.
     const process = yield* random.uuidV7()
-    const { note } = yield* makeAccessLog
+    const { record } = yield* makeAccessLog
     let requests = 0
     const idOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
       const given = headers[requestIdHeader] ?? ""
@@ -47,12 +47,12 @@ export const EdgeMiddleware = HttpRouter.middleware(
       Effect.withFiber<Response, E, HttpServerRequest.HttpServerRequest>((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const requestId = idOf(request)
-        const begun = fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
+        const startedAt = fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_, response) =>
           Effect.as(
-            note(request, response.status, { begun, requestId }),
+            record(request, response.status, { startedAt, requestId }),
             HttpServerResponse.setHeaders(response, {
-              // Answers hold tokens and what changes at any time; pages may say otherwise.
+              // Responses contain tokens and volatile data; a route may set its own policy.
               "cache-control": response.headers["cache-control"] ?? "no-store",
               "x-content-type-options": "nosniff",
               [requestIdHeader]: requestId

@@ -1,4 +1,4 @@
-/** The OpenAPI document as it is committed, `rpc/openapi.json`: a change of the interface is a diff. */
+/** The OpenAPI document as committed in `rpc/openapi.json`, so an API change shows in a diff. */
 import { OpenApi } from "effect/http-api"
 import { Api } from "#rpc/api"
 

@@ -1,6 +1,6 @@
 /**
- * Which pages may call with an environment's key (spec section 1, rule 4). A request without an
- * `Origin` comes from no page and always may.
+ * Checks the `Origin` header against the environment's `web.allowedOrigins`. A request without one does
+ * not come from a page and is always allowed.
  */
 import { Context, Effect, Layer } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
@@ -10,13 +10,13 @@ import { OriginNotAllowed } from "#rpc/errors/codes"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "#server/features/config/service"
 
-/** Origins whose answer is remembered for one version of a config. */
-const rememberedMax = 1000
+/** Most cached origins for one version of a config. */
+const cachedMax = 1000
 
 export class Origins extends Context.Service<
   Origins,
   {
-    /** Whether a page of this origin may call with a key of the environment. */
+    /** Fails if a page of this origin may not use a key of the environment. */
     readonly check: (
       environment: EnvironmentCaller,
       origin: string | undefined
@@ -41,18 +41,18 @@ export class Origins extends Context.Service<
   )
 }
 
-/** Reading origins is work: the answers to a config's usual pages are remembered as long as it is. */
+/** Caches results for as long as a config is current, since parsing origins is expensive. */
 const makeIsAllowed = () => {
-  const remembered = new WeakMap<EnvironmentConfig, Map<string, boolean>>()
+  const cache = new WeakMap<EnvironmentConfig, Map<string, boolean>>()
   return (config: EnvironmentConfig, origin: string, development: boolean): boolean => {
     if (config.web.allowedOrigins.length === 0) return true
-    const answers = remembered.get(config) ?? new Map<string, boolean>()
-    const known = answers.get(origin)
+    const results = cache.get(config) ?? new Map<string, boolean>()
+    const known = results.get(origin)
     if (known !== undefined) return known
-    if (answers.size >= rememberedMax) answers.clear()
+    if (results.size >= cachedMax) results.clear()
     const allowed = originAllowed(config, origin, { development })
-    answers.set(origin, allowed)
-    remembered.set(config, answers)
+    results.set(origin, allowed)
+    cache.set(config, results)
     return allowed
   }
 }

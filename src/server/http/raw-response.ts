@@ -1,24 +1,23 @@
 /**
- * An answer where there is no request that the router could answer: bytes that are no HTTP, a request
- * that took too long, a WebSocket that finds no place. It has the one form of errors (spec section 7),
- * and the connection ends with it, whether the other side closes its half or not.
+ * Responses written to the socket directly, for what never reaches the router: invalid HTTP, a request
+ * that timed out, a WebSocket on a full node. They have the usual error format, and close the connection.
  */
 import { STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 
-/** How long the other side has to read the answer and to close. */
+/** How long the client has to read the response and close. */
 const lingerMillis = 2000
 
-/** Lets go of a connection on which nothing more is said, whether the other side closes its half or not. */
+/** Destroys a finished connection after a while, in case the client does not close its half. */
 export const closeWithLinger = (stream: Duplex): void => {
   const cut = setTimeout(() => stream.destroy(), lingerMillis)
   stream.once("close", () => clearTimeout(cut))
 }
 
-/** Answers, and lets go of the connection. */
+/** Sends an error response and closes the connection. */
 export const refuse = (stream: Duplex, status: number, code: string, message: string): void => {
   const body = JSON.stringify({ error: { code, message } })
-  // Whoever is refused may be gone already.
+  // The client may have disconnected already.
   stream.on("error", () => undefined)
   closeWithLinger(stream)
   stream.resume()

@@ -1,4 +1,4 @@
-/** The routes by path: what the router does not tell of one not found, or before it is. */
+/** Route table by path: the route and the allowed methods of a request, before or without routing. */
 import { FindMyWay } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { Api } from "#rpc/api"
@@ -6,10 +6,10 @@ import { paths } from "#rpc/paths"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
 
-/** How the routes are read, here and by the router: an id that is too long is refused in words. */
+/** Router options; with room for oversized ids, so that their endpoint can refuse them with a message. */
 export const routerConfig = { maxParamLength: 1024 }
 
-/** Each with its path as it was declared. */
+/** Maps each route to its declared path. */
 const routes = FindMyWay.make<string>(routerConfig)
 
 HttpApi.reflect(Api, {

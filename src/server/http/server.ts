@@ -1,7 +1,6 @@
 /**
- * Node's HTTP server with its bounds: what a client may take its time with, and how much it may send
- * before anybody listens. Paths that are WebSockets take their upgrades from here, before the HTTP
- * router sees them; what is no WebSocket handshake for one of them is an ordinary request.
+ * Node's HTTP server with limits on time and size. WebSocket paths take their upgrade requests here,
+ * before the HTTP router; anything but a valid handshake is an ordinary request.
  */
 import { IncomingMessage, Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -13,52 +12,52 @@ import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
 import { closeWithLinger, refuse } from "./raw-response.ts"
 
-/** Takes an upgrade request: the socket is the handler's from then on. */
+/** Handles an upgrade request; the handler owns the socket from then on. */
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** What a client may take its time with, in milliseconds. */
+/** Timeouts in milliseconds. */
 export const HttpBounds = Context.Reference("server/http/server/HttpBounds", {
   defaultValue: () => ({
     /** From the first byte, or the opening of the connection, to the end of the headers. */
     headersTimeout: 10_000,
     /** To the end of the body. */
     requestTimeout: 30_000,
-    /** How often these are looked at. */
+    /** How often the timeouts are checked. */
     connectionsCheckingInterval: 5000,
     /** To the next request. */
     keepAliveTimeout: 65_000,
-    /** Without a byte either way, an answer that nobody reads among them. */
+    /** Without a byte in either direction, including a response that the client does not read. */
     timeout: 60_000
   })
 })
 
-/** Bounds of a request, in bytes and headers. */
+/** Limits of a request, in bytes and headers. */
 const maxHeaderSize = 16 * 1024
 const maxHeadersCount = 100
 
-/** Bounds of a WebSocket, at either door. */
+/** Limits of a WebSocket on `/v1/realtime` and `/v1/rpc`. */
 export const webSocketBounds = {
   perMessageDeflate: false,
   maxPayload: socket.frameMaxBytes,
   maxFragments: socket.fragmentsMax,
   maxBufferedChunks: socket.bufferedChunksMax,
-  /** How long the other side has to answer a close, in milliseconds. */
+  /** How long the client has to answer a close frame, in milliseconds. */
   closeTimeout: 2000
 }
 
-/** How long requests under way may take to end when the process stops. */
+/** How long pending requests may take when the process stops. */
 const shutdownMillis = 5000
 
 const pathOf = (request: IncomingMessage): string => (request.url ?? "").split("?", 1)[0] ?? ""
 
-/** Distinct tokens by comma (RFC 6455 section 4.1, RFC 9110 section 5.6.2). */
+/** Distinct tokens, separated by commas (RFC 6455 section 4.1, RFC 9110 section 5.6.2). */
 const areProtocols = (list: string): boolean => {
   const protocols = list.split(",").map((protocol) => protocol.trim())
   const isToken = (text: string) => /^[\w!#$%&'*+.^`|~-]+$/.test(text)
   return protocols.every(isToken) && new Set(protocols).size === protocols.length
 }
 
-/** A WebSocket handshake as it has to be (RFC 6455 section 4.2.1). */
+/** Whether a request is a valid WebSocket handshake (RFC 6455 section 4.2.1). */
 const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
   method === "GET" &&
   headers.upgrade?.toLowerCase() === "websocket" &&
@@ -66,14 +65,14 @@ const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
   /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "") &&
   areProtocols(headers["sec-websocket-protocol"] ?? "none")
 
-/** What Node refuses before there is a request: its code, the status and our words for it. */
+/** Responses to what Node refuses before there is a request, by Node's error code. */
 const refusals: Readonly<Record<string, readonly [status: number, code: string, text: string]>> = {
   HPE_HEADER_OVERFLOW: [431, "payload_too_large", "The headers are too large."],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "payload_too_large", "The chunk extensions are too large."],
   ERR_HTTP_REQUEST_TIMEOUT: [408, "invalid_request", "The request took too long."]
 }
 
-/** Refuses what could not be read. */
+/** Refuses a request that could not be parsed. */
 const refuseUnread = (error: NodeJS.ErrnoException, connection: Duplex): void => {
   if (error.code === "ECONNRESET" || !connection.writable) return
   const [status, code, message] = refusals[error.code ?? ""] ?? [
@@ -84,12 +83,12 @@ const refuseUnread = (error: NodeJS.ErrnoException, connection: Duplex): void =>
   refuse(connection, status, code, message)
 }
 
-/** An upgrade of a registered path never reaches the listeners of the HTTP router. */
+/** An HTTP server that routes upgrades of registered paths past the HTTP router. */
 class UpgradingServer extends Server {
   readonly upgrades: ReadonlyMap<string, UpgradeHandler>
   readonly openSockets = new Set<Socket>()
   dropped = 0
-  /** The newest answer of each connection, given or not. */
+  /** The latest response of each connection, finished or not. */
   readonly #newest = new WeakMap<Duplex, ServerResponse>()
 
   constructor(
@@ -101,7 +100,7 @@ class UpgradingServer extends Server {
       ...bounds,
       maxHeaderSize,
       noDelay: true,
-      // The edge says what is wrong with such requests, in the one form of errors.
+      // The middleware refuses such requests in the usual error format.
       requireHostHeader: false,
       joinDuplicateHeaders: true,
       shouldUpgradeCallback: (request) =>
@@ -117,14 +116,14 @@ class UpgradingServer extends Server {
       if (newest === undefined || newest.writableFinished || !newest.req.complete) {
         return refuseUnread(error, connection)
       }
-      // What came before it is answered first.
+      // The response to the previous request comes first.
       connection.pause()
       newest.once("close", () => refuseUnread(error, connection))
     })
     this.on("connect", (_, tunnel) => {
       refuse(tunnel, 405, "method_not_allowed", "This path does not support this method.")
     })
-    // Nobody has to meet an expectation (RFC 9110 section 10.1.1).
+    // A server may ignore an expectation (RFC 9110 section 10.1.1).
     this.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
       this.emit("request", request, response)
     )
@@ -146,27 +145,27 @@ class UpgradingServer extends Server {
         handler(request, stream, head)
         return true
       }
-      // The router may answer without a WebSocket, and Node keeps no time of this connection any more.
+      // The router may respond without an upgrade, and Node no longer applies its timeouts to the connection.
       stream.once("finish", () => closeWithLinger(stream))
     }
     return super.emit(event, ...args)
   }
 }
 
-/** The server itself, for those who take upgrades. */
+/** Handle of the server, for upgrade handlers and metrics. */
 export class HttpServerHandle extends Context.Service<
   HttpServerHandle,
   {
     readonly server: Server
     /** Open connections, upgraded ones included. */
     readonly connections: () => number
-    /** Connections that were closed at once, there being as many as there may be. */
+    /** Connections closed at once because the limit was reached. */
     readonly dropped: () => number
     /** Whether one more connection may become a WebSocket. */
     readonly hasRoom: () => boolean
-    /** From now on upgrades of exactly this path are the handler's. */
+    /** Sets the handler for upgrades of exactly this path. */
     readonly onUpgrade: (path: string, handler: UpgradeHandler) => void
-    /** Ends every connection, upgraded ones included. */
+    /** Closes every connection, including upgraded ones. */
     readonly endConnections: Effect.Effect<void>
   }
 >()("server/http/server/HttpServerHandle") {
@@ -192,8 +191,8 @@ export class HttpServerHandle extends Context.Service<
 }
 
 /**
- * Listens where the settings say. When the process stops, requests under way may end within
- * {@link shutdownMillis}; what is still open then is cut.
+ * Listens on the address of the settings. When the process stops, pending requests may finish within
+ * {@link shutdownMillis}; then all connections are closed.
  */
 export const HttpServerLive = Layer.unwrap(
   Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /**
- * The network address that a request came from, as throttles count it: an IPv4 address, or the /64
- * of an IPv6 one, since a single customer of a provider has at least that many. `X-Forwarded-For` is
- * believed only as far as trusted proxies wrote it.
+ * Client address of a request, as throttles count it: an IPv4 address, or the /64 of an IPv6 address,
+ * since one customer of a provider has at least a /64. Entries of `X-Forwarded-For` count only as far
+ * as trusted proxies have written them.
  */
 import type { IncomingMessage } from "node:http"
 import { Option, Result } from "effect"
@@ -13,7 +13,7 @@ type TrustedProxies = ReadonlyArray<IpNetwork.IpNetwork>
 const unknown = "unknown"
 const sitePrefix = 64
 
-/** An address in whatever form it comes: `::ffff:1.2.3.4`, `[::1]:80`, `fe80::1%eth0`. */
+/** Parses any form of an address: `::ffff:1.2.3.4`, `[::1]:80`, `fe80::1%eth0`. */
 const parse = (text: string): NetAddress.IpAddress | undefined => {
   const ip = NetAddress.ipFromString(text.replace(/^\[(.*)\]$/, "$1").replace(/%.*$/, ""))
   if (Result.isSuccess(ip)) return NetAddress.toCanonical(ip.success)
@@ -21,7 +21,7 @@ const parse = (text: string): NetAddress.IpAddress | undefined => {
   return Result.isSuccess(inet) ? NetAddress.toCanonical(inet.success.address) : undefined
 }
 
-/** The client's address: the last hop that no trusted proxy stands for. */
+/** The last hop that is not a trusted proxy. */
 const clientOf = (
   peer: NetAddress.IpAddress,
   forwardedFor: string | undefined,
@@ -30,8 +30,8 @@ const clientOf = (
   let client = peer
   for (const hop of (forwardedFor ?? "").split(",").toReversed()) {
     const address = parse(hop.trim())
-    const believed = trusted.some((network) => IpNetwork.contains(network, client))
-    if (address === undefined || !believed) return client
+    const isTrusted = trusted.some((network) => IpNetwork.contains(network, client))
+    if (address === undefined || !isTrusted) return client
     client = address
   }
   return client
@@ -42,7 +42,7 @@ const keyOf = (address: NetAddress.IpAddress): string =>
     ? NetAddress.formatIp(address)
     : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, sitePrefix))
 
-/** The address of a peer and what it says of itself. */
+/** The client address, given the peer's address and its `X-Forwarded-For`. */
 export const resolveClientAddress = (
   peer: string | undefined,
   forwardedFor: string | undefined,
@@ -50,12 +50,12 @@ export const resolveClientAddress = (
 ): string => {
   const address = parse(peer ?? "")
   if (address === undefined) return unknown
-  // Most requests name no one else, and to parse nothing is dear: it makes an error with its stack.
-  const alone = forwardedFor === undefined || trusted.length === 0
-  return keyOf(alone ? address : clientOf(address, forwardedFor, trusted))
+  // Most requests have no such header, and parsing an empty one creates an error with its stack.
+  const isDirect = forwardedFor === undefined || trusted.length === 0
+  return keyOf(isDirect ? address : clientOf(address, forwardedFor, trusted))
 }
 
-/** The address of a request to Node's server, for instance an upgrade. */
+/** The client address of a request to Node's server, such as an upgrade. */
 export const addressOf = (request: IncomingMessage, trusted: TrustedProxies): string =>
   resolveClientAddress(
     request.socket.remoteAddress,
@@ -63,7 +63,7 @@ export const addressOf = (request: IncomingMessage, trusted: TrustedProxies): st
     trusted
   )
 
-/** The address of a request to the HTTP router. */
+/** The client address of a request to the HTTP router. */
 export const clientAddress = (
   request: HttpServerRequest.HttpServerRequest,
   trusted: TrustedProxies

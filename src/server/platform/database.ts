@@ -1,4 +1,4 @@
-/** The database that the settings name, or the embedded one of the data directory. */
+/** The database: the one of `DATABASE_URL`, or the embedded Postgres in the data directory. */
 import { NodeServices } from "@effect/platform-node"
 import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -6,7 +6,7 @@ import { databaseLayer } from "#sql/database"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings/settings.ts"
 
-/** A migrated database. The embedded one is left before the process ends. */
+/** A migrated database. The embedded Postgres is released when the layer closes. */
 export const DatabaseLive = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseConnections, databaseUrl } = yield* Settings
@@ -15,7 +15,7 @@ export const DatabaseLive = Layer.unwrap(
   })
 ).pipe(Layer.provide(NodeServices.layer))
 
-/** A transaction that fails for no reason of the database. */
+/** Runs work in a transaction; database errors become defects. */
 export const makeTransaction = Effect.map(
   SqlClient.SqlClient,
   (sql) =>
@@ -25,16 +25,16 @@ export const makeTransaction = Effect.map(
 
 type Sweep = (now: DateTime.Utc) => Effect.Effect<void>
 
-const sweeping = (period: Duration.Input) => (what: string, sweep: Sweep) =>
+const sweepEvery = (period: Duration.Input) => (what: string, sweep: Sweep) =>
   Effect.flatMap(DateTime.now, sweep).pipe(
-    Effect.tapDefect((defect) => Effect.logWarning(`${what} were not swept`, defect)),
+    Effect.tapDefect((defect) => Effect.logWarning(`Failed to sweep: ${what}`, defect)),
     Effect.exit,
     Effect.repeat(Schedule.spaced(period)),
     Effect.forkScoped
   )
 
-/** Runs a statement that forgets what is old, now and every hour. It fails without consequences. */
-export const sweepHourly = sweeping("1 hour")
+/** Deletes expired rows now and every hour; a failure is logged and the next run retries. */
+export const sweepHourly = sweepEvery("1 hour")
 
-/** The same, now and every day. */
-export const sweepDaily = sweeping("1 day")
+/** Deletes expired rows now and every day. */
+export const sweepDaily = sweepEvery("1 day")

@@ -1,8 +1,7 @@
 /**
- * Requests that are carried out once (spec section 1, rule 5; decisions 3.1.10): for 24 hours a caller
- * that repeats a request under its `Idempotency-Key` gets the first answer, and nothing happens again.
- * The answer is kept in the transaction of the effect, so there is never one without the other; a
- * request that failed changed nothing and may be repeated.
+ * Idempotent requests: for 24 hours a repeated request with the same `Idempotency-Key` gets the first
+ * response, and nothing happens again. The response is stored in the transaction of the effect, so
+ * both commit or neither does. A request that failed has changed nothing and may be repeated.
  */
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -17,10 +16,10 @@ import { IdempotencyRepository, type StoredResponse } from "#sql/idempotency"
 import { sweepHourly } from "./database.ts"
 import { sha256 } from "./secrets.ts"
 
-/** Who asks what, under which key. */
+/** A request with its `Idempotency-Key`. */
 export interface KeyedRequest {
   readonly environmentId: EnvironmentId
-  /** Whose keys these are: the id of a player, a key or a developer. */
+  /** Keys are scoped to the caller: the id of a player, an API key or a developer. */
   readonly caller: string
   /** Method and path. */
   readonly path: string
@@ -34,13 +33,13 @@ const keyForm = new RegExp(`^[A-Za-z0-9_.:-]{1,${http.idempotencyKeyMaxCharacter
 
 const oldest = (now: DateTime.Utc) => DateTime.subtract(now, { seconds: idempotency.keptSeconds })
 
-/** Carries requests out once. */
+/** Runs requests at most once. */
 export class Idempotency extends Context.Service<
   Idempotency,
   {
     /**
-     * The answer that is kept, or that of the effect. `prepare` may take its time (ask somebody):
-     * only the effect that it results in runs within the transaction.
+     * Returns the stored response, or that of the effect. `prepare` may be slow (call a webhook): only
+     * the effect that it returns runs within the transaction.
      */
     readonly once: <A, I, E, E2, R, R2>(
       request: KeyedRequest,
@@ -52,16 +51,16 @@ export class Idempotency extends Context.Service<
   static readonly layer = Layer.effect(
     Idempotency,
     Effect.gen(function* () {
-      const rows = yield* IdempotencyRepository
+      const repository = yield* IdempotencyRepository
       const sql = yield* SqlClient.SqlClient
-      yield* sweepHourly("Idempotency keys", (now) => rows.sweep(oldest(now)))
-      return Idempotency.of({ once: makeOnce(rows, sql) })
+      yield* sweepHourly("Idempotency keys", (now) => repository.sweep(oldest(now)))
+      return Idempotency.of({ once: makeOnce(repository, sql) })
     })
   )
 }
 
 const makeOnce = (
-  rows: IdempotencyRepository["Service"],
+  repository: IdempotencyRepository["Service"],
   sql: SqlClient.SqlClient
 ): Idempotency["Service"]["once"] =>
   Effect.fnUntraced(function* <A, I, E, E2, R, R2>(
@@ -73,23 +72,23 @@ const makeOnce = (
     const Answer = Schema.fromJsonString(answer)
     const fingerprint = sha256(JSON.stringify(body))
     const createdAt = yield* DateTime.now
-    const find = rows.find({ ...named, since: oldest(createdAt) })
-    const replay = Effect.fnUntraced(function* (kept: StoredResponse) {
-      if (kept.fingerprint !== fingerprint) return yield* new IdempotencyKeyReused()
-      return yield* Effect.orDie(Schema.decodeEffect(Answer)(kept.answer))
+    const find = repository.find({ ...named, since: oldest(createdAt) })
+    const replay = Effect.fnUntraced(function* (stored: StoredResponse) {
+      if (stored.fingerprint !== fingerprint) return yield* new IdempotencyKeyReused()
+      return yield* Effect.orDie(Schema.decodeEffect(Answer)(stored.answer))
     })
     const known = yield* find
     if (Option.isSome(known)) return yield* replay(known.value)
     const effect = yield* prepare
-    const carriedOut = Effect.gen(function* () {
-      if (!(yield* rows.lock(named))) return yield* new IdempotencyInProgress()
-      // Another request may have ended since.
-      const kept = yield* find
-      if (Option.isSome(kept)) return yield* replay(kept.value)
+    const attempt = Effect.gen(function* () {
+      if (!(yield* repository.lock(named))) return yield* new IdempotencyInProgress()
+      // Another request may have committed since the first look-up.
+      const stored = yield* find
+      if (Option.isSome(stored)) return yield* replay(stored.value)
       const value = yield* effect
       const text = yield* Effect.orDie(Schema.encodeEffect(Answer)(value))
-      yield* rows.keep({ ...named, environmentId, fingerprint, answer: text, createdAt })
+      yield* repository.store({ ...named, environmentId, fingerprint, answer: text, createdAt })
       return value
     })
-    return yield* Effect.catchIf(sql.withTransaction(carriedOut), SqlError.isSqlError, Effect.die)
+    return yield* Effect.catchIf(sql.withTransaction(attempt), SqlError.isSqlError, Effect.die)
   })

@@ -5,7 +5,7 @@ import { InvalidRequest } from "#rpc/errors/codes"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** A refusal with every issue; `slot` is where their paths begin. */
+/** The error with every issue; `slot` is the prefix of their paths. */
 export const invalidRequest = (
   issue: SchemaIssue.Issue,
   slot: ReadonlyArray<string> = []

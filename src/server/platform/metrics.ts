@@ -7,13 +7,13 @@ import { constVoid } from "effect/Function"
 
 type Labels = Readonly<Record<string, string>>
 
-/** Registers values that are read when they are asked for. */
+/** Registers values that are read on each scrape. */
 export const readings = Effect.map(Effect.context<never>(), (context) => ({
   gauge: (name: string, description: string, read: () => number, attributes: Labels = {}) => {
     const hooks = { get: () => ({ value: read() }), update: constVoid, modify: constVoid }
     Metric.registerUnsafe(Metric.gauge(name, { description, attributes }), context, hooks)
   },
-  /** `read` only grows. */
+  /** `read` must be monotonic. */
   counter: (name: string, description: string, read: () => number, attributes: Labels = {}) => {
     const get = () => ({ count: read(), incremental: true })
     const hooks = { get, update: constVoid, modify: constVoid }

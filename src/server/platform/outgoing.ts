@@ -1,9 +1,8 @@
 /**
- * Requests to other servers: to addresses that developers choose (webhooks), and to sign-in providers.
- * They are made so that nobody reaches through the
- * service what only the service can reach: an address must be public, is checked after it is resolved,
- * and is the one that is connected to, so it does not help to answer another one later. Redirects are
- * not followed. Only `https`, save for a server on the developer's own machine where that is allowed.
+ * Outgoing HTTP requests, protected against SSRF: to addresses that developers choose (webhooks), and to
+ * sign-in providers. A host must resolve to public addresses only, and the connection uses the address
+ * that was checked, so DNS rebinding does not help. Redirects are not followed. URLs must be `https`,
+ * except for a server on the developer's own machine where that is allowed.
  */
 import { lookup as resolveName, type LookupAddress } from "node:dns"
 import {
@@ -19,18 +18,18 @@ import { IpNetwork, NetAddress } from "effect/net"
 import { isLoopback } from "#rpc/config-document/origins"
 import { outgoing as limits } from "#rpc/limits"
 
-/** The request was not made, or not answered as it should; `message` is for the developer. */
+/** The request was not made or its response is not usable; `message` is for the developer. */
 export class OutgoingError extends Data.TaggedError("OutgoingError")<{
   readonly message: string
 }> {}
 
 /**
- * Where a request may go: to the internet by `https`; to the developer's own machine, too; or wherever
- * it is, since the operator of this service has written the address into its settings.
+ * Where a request may go. `public`: the internet, by `https`. `loopback`: also this machine.
+ * `anywhere`: any address, since the operator has set it.
  */
 export type Reach = "public" | "loopback" | "anywhere"
 
-/** A request, whatever it is answered. */
+/** A request whose response may have any status. */
 export interface OutgoingRequest {
   readonly url: string
   readonly method: "GET" | "POST"
@@ -41,24 +40,24 @@ export interface OutgoingRequest {
   readonly reach: Reach
 }
 
-/** An answer with its whole body. */
+/** A response with its whole body. */
 export interface OutgoingResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-/** A POST of JSON; `2xx` within time and size is an answer, anything else an error. */
+/** A POST of JSON; anything but `2xx` within the time and size limits is an error. */
 export interface OutgoingPost {
   readonly url: string
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutMillis: number
-  /** The developer's own machine may be asked too, also by `http`. */
+  /** Also allows a server on this machine, over `http` too. */
   readonly allowLoopback: boolean
 }
 
-/** Everything that the registries of special-purpose addresses (RFC 6890) keep from the internet. */
+/** Special-purpose addresses that are not part of the internet (RFC 6890). */
 const notPublic = [
   "0.0.0.0/8",
   "10.0.0.0/8",
@@ -85,7 +84,7 @@ const notPublic = [
   "3fff::/20"
 ].map((text) => Result.getOrThrow(IpNetwork.fromString(text)))
 
-/** All of IPv6 that is in the internet; what embeds an IPv4 address (NAT64, mapped) is not in it. */
+/** The public part of IPv6; it excludes addresses that embed an IPv4 one (NAT64, mapped). */
 const globalUnicast = Result.getOrThrow(IpNetwork.fromString("2000::/3"))
 
 const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
@@ -93,7 +92,7 @@ const parseAddress = (text: string): NetAddress.IpAddress | undefined => {
   return Result.isSuccess(ip) ? NetAddress.toCanonical(ip.success) : undefined
 }
 
-/** Whether an address may be connected to; a text that is no address may not. */
+/** Whether the service may connect to an address; false for a text that is not an address. */
 export const mayConnect = (text: string, allowLoopback: boolean): boolean => {
   const address = parseAddress(text)
   if (address === undefined) return false
@@ -102,7 +101,7 @@ export const mayConnect = (text: string, allowLoopback: boolean): boolean => {
   return !notPublic.some((network) => IpNetwork.contains(network, address))
 }
 
-/** A URL that may be asked, as far as it can be told without resolving its host. */
+/** Checks a URL as far as possible without resolving its host. */
 export const checkUrl = (
   text: string,
   allowLoopback: boolean
@@ -112,7 +111,7 @@ export const checkUrl = (
   if (url.username !== "" || url.password !== "") return refused("names a user")
   const own = allowLoopback && url.protocol === "http:" && isLoopback(url.hostname)
   if (url.protocol !== "https:" && !own) return refused("is not https")
-  // A host that is an address is never looked up.
+  // A host that is an address is never looked up, so check it here.
   const isAddress = parseAddress(url.hostname) !== undefined
   if (isAddress && !mayConnect(url.hostname, allowLoopback)) return refused("is not public")
   return Result.succeed(url)
@@ -129,7 +128,7 @@ export type Resolve = (
 const resolveBySystem: Resolve = (hostname, answer) =>
   resolveName(hostname, { all: true }, (error, addresses) => answer(error, addresses))
 
-/** The look-up of a connection: one resolution, whose addresses are checked and then used. */
+/** DNS look-up for a connection: resolves once, checks the addresses, and connects to those. */
 export const guardedLookup =
   (resolve: Resolve, allowLoopback: boolean): LookupFunction =>
   (hostname, options, answer) =>
@@ -138,7 +137,7 @@ export const guardedLookup =
       if (error !== null || first === undefined) {
         return answer(error ?? new Error(`${hostname} has no address`), "")
       }
-      // One private address among public ones is a trap, too.
+      // A private address among public ones may be an attack, so refuse all.
       if (!addresses.every(({ address }) => mayConnect(address, allowLoopback))) {
         return answer(new Error("The address is not public"), "")
       }
@@ -146,20 +145,20 @@ export const guardedLookup =
       else answer(null, first.address, first.family)
     })
 
-/** The URL of a request, if it may be made. */
+/** The parsed URL of a request, if the request is allowed. */
 const urlOf = ({ reach, url }: OutgoingRequest): Result.Result<URL, OutgoingError> => {
   const parsed = URL.parse(url)
   if (reach !== "anywhere") return checkUrl(url, reach === "loopback")
   return parsed === null ? refused("is not a URL") : Result.succeed(parsed)
 }
 
-/** Makes requests to servers of others. */
+/** HTTP client for servers outside the deployment. */
 export class Outgoing extends Context.Service<
   Outgoing,
   {
-    /** The body of the answer. */
+    /** Returns the body of a `2xx` response. */
     readonly post: (post: OutgoingPost) => Effect.Effect<string, OutgoingError>
-    /** The answer, whatever its status. */
+    /** Returns the response, whatever its status. */
     readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingResponse, OutgoingError>
   }
 >()("server/platform/outgoing/Outgoing") {
@@ -172,24 +171,24 @@ export class Outgoing extends Context.Service<
           loopback: yield* makeConnections(guardedLookup(resolve, true)),
           anywhere: yield* makeConnections(undefined)
         }
-        let underWay = 0
+        let inFlight = 0
         const begin = Effect.suspend(() => {
-          if (underWay >= limits.requestsMax) {
+          if (inFlight >= limits.requestsMax) {
             return Effect.fail(new OutgoingError({ message: "Too many requests are under way" }))
           }
-          underWay += 1
+          inFlight += 1
           return Effect.void
         })
         const end = Effect.sync(() => {
-          underWay -= 1
+          inFlight -= 1
         })
-        const request = Effect.fnUntraced(function* (asked: OutgoingRequest) {
-          const url = yield* Effect.fromResult(urlOf(asked))
-          const answer = Effect.timeoutOrElse(exchange(url, asked, connections[asked.reach]), {
-            duration: asked.timeoutMillis,
+        const request = Effect.fnUntraced(function* (options: OutgoingRequest) {
+          const url = yield* Effect.fromResult(urlOf(options))
+          const answer = Effect.timeoutOrElse(exchange(url, options, connections[options.reach]), {
+            duration: options.timeoutMillis,
             orElse: () =>
               Effect.fail(
-                new OutgoingError({ message: `No answer within ${asked.timeoutMillis} ms` })
+                new OutgoingError({ message: `No answer within ${options.timeoutMillis} ms` })
               )
           })
           return yield* Effect.acquireUseRelease(
@@ -198,14 +197,14 @@ export class Outgoing extends Context.Service<
             () => end
           )
         })
-        return Outgoing.of({ request, post: (asked) => postBy(request, asked) })
+        return Outgoing.of({ request, post: (options) => postBy(request, options) })
       })
     )
 
   static readonly layer = Outgoing.layerWith(resolveBySystem)
 }
 
-/** Idle connections go before servers close theirs, which is after five seconds at many. */
+/** Closes idle connections before the server does; many close after five seconds. */
 const idleMillis = 4000
 
 interface Connections {
@@ -231,7 +230,7 @@ const makeConnections = (lookup: LookupFunction | undefined) =>
       })
   )
 
-/** A POST of JSON that has to go well. */
+/** A POST of JSON that fails unless the status is `2xx`. */
 const postBy = Effect.fnUntraced(function* (
   request: Outgoing["Service"]["request"],
   { allowLoopback, body, headers, timeoutMillis, url }: OutgoingPost
@@ -250,7 +249,7 @@ const postBy = Effect.fnUntraced(function* (
   return yield* new OutgoingError({ message: `The answer was ${answer.status}` })
 })
 
-/** One request and its answer; an interruption ends the connection. */
+/** Sends one request and reads its response; an interruption closes the connection. */
 const exchange = (
   url: URL,
   { answerMaxBytes, body, headers, method }: OutgoingRequest,
@@ -260,14 +259,14 @@ const exchange = (
     const fail = (message: string) => resume(Effect.fail(new OutgoingError({ message })))
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
     const options = { method, headers: { ...headers, ...length } }
-    const answered = (response: IncomingMessage) => {
+    const onResponse = (response: IncomingMessage) => {
       const { headers: answerHeaders, statusCode: status = 0 } = response
       const chunks: Array<Buffer> = []
       let bytes = 0
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length
         if (bytes <= answerMaxBytes) return chunks.push(chunk)
-        // A socket that is through with its answer has nobody to hear of an error.
+        // Fail before destroying: a finished response emits no further error.
         fail(`The answer is over ${answerMaxBytes} bytes`)
         request.destroy()
       })
@@ -279,8 +278,8 @@ const exchange = (
     }
     const request =
       url.protocol === "https:"
-        ? httpsRequest(url, { ...options, agent: connections.https }, answered)
-        : httpRequest(url, { ...options, agent: connections.http }, answered)
+        ? httpsRequest(url, { ...options, agent: connections.https }, onResponse)
+        : httpRequest(url, { ...options, agent: connections.http }, onResponse)
     request.on("error", ({ message }) => fail(message))
     request.end(body)
     return Effect.sync(() => request.destroy())

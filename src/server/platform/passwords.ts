@@ -1,9 +1,10 @@
 /**
- * Passwords: kept as argon2id hashes in the PHC string format, its parameters in front; one word is one
- * password, however a keyboard composes its characters (NFKC). Hashing runs off the event loop, a few at
- * a time; whoever finds the queue full gets 503 `unavailable`. To check a password takes the same time
- * whether or not there is a hash to check it against, so that nobody learns from the time which accounts
- * exist (spec section 5, rule 3).
+ * Password hashing with argon2id, in the PHC string format. Passwords are normalized to NFKC, since
+ * keyboards compose characters differently. Hashing runs off the event loop, a few at a time; when the
+ * queue is full it fails with 503 `unavailable`.
+ *
+ * A check takes the same time with and without a hash, so response times do not reveal which accounts
+ * exist.
  */
 import { timingSafeEqual } from "node:crypto"
 import { NodeCrypto } from "@effect/platform-node"
@@ -12,13 +13,13 @@ import { Kdf, SecureRandom } from "effect/crypto"
 import { Unavailable } from "#rpc/errors/codes"
 import { passwords as limits } from "#rpc/limits"
 
-/** OWASP's least: 19 MiB, two passes, one lane. */
+/** OWASP's minimum: 19 MiB, two passes, one lane. */
 const parameters = { memory: 19_456, passes: 2, parallelism: 1 } as const
 
 const saltBytes = 16
 const hashBytes = 32
 
-/** What a hash was made with, and the hash. */
+/** A parsed hash with its parameters. */
 interface Phc {
   readonly memory: number
   readonly passes: number
@@ -27,8 +28,8 @@ interface Phc {
   readonly hash: Uint8Array
 }
 
-/** Checked where there is no hash, so that it takes as long; nothing matches it. */
-const nobody: Phc = {
+/** Stands in for a missing hash, so that the check takes as long; no password matches it. */
+const dummy: Phc = {
   ...parameters,
   salt: new Uint8Array(saltBytes),
   hash: new Uint8Array(hashBytes)
@@ -57,9 +58,9 @@ export class Passwords extends Context.Service<
   Passwords,
   {
     readonly hash: (password: string) => Effect.Effect<string, Unavailable>
-    /** Whether a password is the one of a hash; without a hash it is not, after as long. */
+    /** Whether the password matches the hash; false after the same time if there is no hash. */
     readonly verify: (password: string, hash: string | null) => Effect.Effect<boolean, Unavailable>
-    /** Whether a hash was made with less than what is used today. */
+    /** Whether a hash has weaker parameters than today's. */
     readonly isOutdated: (hash: string) => boolean
   }
 >()("server/platform/passwords/Passwords") {
@@ -90,14 +91,14 @@ export class Passwords extends Context.Service<
         }),
         verify: Effect.fn("Passwords.verify")(function* (password, hash) {
           const known = hash === null ? undefined : parse(hash)
-          const expected = known ?? nobody
+          const expected = known ?? dummy
           const actual = yield* derive(password, expected)
           const same =
             actual.length === expected.hash.length && timingSafeEqual(actual, expected.hash)
           return same && known !== undefined
         }),
         isOutdated: (hash) => {
-          const { memory, parallelism, passes } = parse(hash) ?? nobody
+          const { memory, parallelism, passes } = parse(hash) ?? dummy
           return (
             memory < parameters.memory ||
             passes < parameters.passes ||

@@ -1,29 +1,29 @@
 /**
- * Secrets: how they are made, remembered and kept. Keys and tokens that the service hands out are
- * 256 random bits and are remembered as their SHA-256; what it must read again (signing keys,
- * providers' credentials) is sealed in an envelope: each text with AES-256-GCM under a key of its own,
- * which is sealed under the master key, and the id of the master key stands before both. So the master
- * key can be replaced: the keys of before still open what they have sealed.
+ * Secrets. Keys and tokens that the service issues are 256 random bits, stored as their SHA-256.
  *
- * In development the master key is made once, in the data directory; in production it comes from
- * `SVC_MASTER_KEY` (design section 6).
+ * Secrets that the service must read again (signing keys, providers' credentials) use envelope encryption:
+ * AES-256-GCM under a data key, which is encrypted under the master key. The id of the master key comes
+ * first, so the master key can be replaced while older ones still decrypt.
+ *
+ * In production the master key is `SVC_MASTER_KEY`. In development the first start creates one in the
+ * data directory.
  */
 import { createHmac, hash, timingSafeEqual } from "node:crypto"
 import { Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
 import { Aead, SecureRandom } from "effect/crypto"
 import { Settings } from "./settings/settings.ts"
 
-/** A stored secret cannot be opened: it was sealed under another master key, or changed. */
+/** A stored secret cannot be decrypted: another master key encrypted it, or it was changed. */
 export class SecretError extends Schema.TaggedError<SecretError>()("SecretError", {
   message: Schema.String
 }) {}
 
-/** What is remembered of a secret: its SHA-256 in base64url. */
+/** SHA-256 in base64url, as secrets are stored. */
 export const sha256 = (text: string): string => hash("sha256", text, "base64url")
 
 const base64url = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64url")
 
-/** 256 random bits in 43 characters. */
+/** 256 random bits as 43 characters of base64url. */
 export const randomSecret: Effect.Effect<string, never, SecureRandom.SecureRandom> = Effect.flatMap(
   SecureRandom.SecureRandom,
   (random) => Effect.map(random.randomBytes(32), base64url)
@@ -34,7 +34,7 @@ const nonceBytes = 12
 const macBytes = 16
 const idCharacters = 8
 
-/** The key of development: made at the first start, then found again. */
+/** The development key: created at the first start, read at every later one. */
 const keyInDataDirectory = Effect.fnUntraced(function* (dataDir: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -44,7 +44,7 @@ const keyInDataDirectory = Effect.fnUntraced(function* (dataDir: string) {
   const made = Buffer.from(yield* random.randomBytes(32)).toString("base64")
   const draft = `${file}.${yield* random.uuidV4()}`
   yield* fs.writeFileString(draft, made, { mode: 0o600 })
-  // Two processes may start at once: whoever links the file first has chosen for both.
+  // Two processes may start at once: the first to link its file decides for both.
   yield* Effect.ignore(fs.link(draft, file))
   yield* fs.remove(draft)
   const bytes = Buffer.from(yield* fs.readFileString(file), "base64")
@@ -54,14 +54,14 @@ const keyInDataDirectory = Effect.fnUntraced(function* (dataDir: string) {
   })
 })
 
-/** What the master key can do. */
+/** Encryption and message authentication under the master key. */
 export class Secrets extends Context.Service<
   Secrets,
   {
-    /** Seals a text. `purpose` binds it to its place: it opens only under the same purpose. */
+    /** Encrypts a text. `purpose` is authenticated: decryption needs the same one. */
     readonly seal: (text: string, purpose: string) => Effect.Effect<string>
     readonly open: (sealed: string, purpose: string) => Effect.Effect<string, SecretError>
-    /** A keyed code of a text, 22 characters, by which the service knows its own. */
+    /** A keyed MAC of a text, 22 characters, by which the service recognizes its own values. */
     readonly mark: (text: string) => string
     readonly isMark: (text: string, mark: string) => boolean
   }
@@ -79,7 +79,7 @@ export class Secrets extends Context.Service<
   ).pipe(Layer.provide(Aead.layerWebCrypto))
 }
 
-/** A master key, named without telling it. */
+/** A master key with an id that does not reveal it. */
 const makeMaster = Effect.fnUntraced(function* (bytes: Uint8Array) {
   const macKey = createHmac("sha256", bytes).update("marks").digest()
   const mark = (text: string) =>
@@ -93,7 +93,7 @@ const makeMaster = Effect.fnUntraced(function* (bytes: Uint8Array) {
 
 const keyOf = (bytes: Uint8Array) => Effect.orDie(Aead.key(Aead.aes256Gcm, bytes))
 
-/** Seals bytes under a key and opens them; a random nonce goes before what is sealed. */
+/** Encrypts and decrypts bytes; a random nonce precedes the ciphertext. */
 const makeSealing = Effect.gen(function* () {
   const aead = yield* Aead.Aead
   const random = yield* SecureRandom.SecureRandom
@@ -113,7 +113,7 @@ const makeSealing = Effect.gen(function* () {
   }
 })
 
-/** The first of the master keys seals; all of them open. */
+/** The newest master key encrypts; all of them decrypt. */
 const makeSecrets = Effect.fnUntraced(function* (
   newest: Uint8Array,
   older: ReadonlyArray<Uint8Array>
@@ -124,7 +124,7 @@ const makeSecrets = Effect.fnUntraced(function* (
   const opened = Effect.fnUntraced(function* (sealed: string, purpose: string) {
     const [id, wrapped, body] = sealed.split(".")
     if (wrapped === undefined || body === undefined) {
-      // As it was before there were envelopes: under a master key itself.
+      // Older format without a data key: encrypted under a master key directly.
       return yield* Effect.firstSuccessOf(masters.map(({ key }) => openUnder(key, sealed, purpose)))
     }
     const sealer = masters.find((one) => one.id === id)
@@ -146,7 +146,7 @@ const makeSecrets = Effect.fnUntraced(function* (
           () =>
             new SecretError({
               message:
-                `A stored secret (${purpose}) was sealed under another master key. ` +
+                `A stored secret (${purpose}) was encrypted under another master key. ` +
                 "Set the SVC_MASTER_KEY of the service that made this database."
             })
         )

@@ -1,7 +1,4 @@
-/**
- * Codes that work once and for a while, each for one purpose: links in mails, the change to another
- * browser (spec sections 3 and 8).
- */
+/** Codes that work once and for a limited time: links in mails, and transfers to another browser. */
 import { Context, DateTime, Effect, Layer, type Option } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { EnvironmentId, PlayerId } from "#rpc/ids"
@@ -9,15 +6,15 @@ import { type CodePurpose, CodeRepository } from "#sql/single-use-codes"
 import { sweepDaily } from "./database.ts"
 import { randomSecret, sha256 } from "./secrets.ts"
 
-/** A code to be. */
+/** A code to issue. */
 interface Issue {
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
   readonly purpose: CodePurpose
   readonly seconds: number
-  /** What whoever spends it gets to know. */
+  /** Data that spending the code returns. */
   readonly data?: string
-  /** Its text, where 256 random bits are too long for people. */
+  /** The code itself, where 256 random bits are too long to type. */
   readonly code?: string
 }
 
@@ -31,21 +28,21 @@ interface Spent {
 export class SingleUseCodes extends Context.Service<
   SingleUseCodes,
   {
-    /** A new code; what the same player had of its purpose works until it ends. */
+    /** Issues a code; earlier codes of the player stay valid. */
     readonly issue: (issue: Issue) => Effect.Effect<string>
-    /** Whose code it is; none when it is unknown, spent, expired or for something else. */
+    /** Spends a code; none if it is unknown, spent, expired or has another purpose. */
     readonly spend: (
       environmentId: EnvironmentId,
       purpose: CodePurpose,
       code: string
     ) => Effect.Effect<Option.Option<Spent>>
-    /** Whose code it is, as long as it can be spent; it is not. */
+    /** Reads a code that could be spent, without spending it. */
     readonly peek: (
       environmentId: EnvironmentId,
       purpose: CodePurpose,
       code: string
     ) => Effect.Effect<Option.Option<Spent>>
-    /** Makes a player's codes of a purpose useless. */
+    /** Invalidates a player's codes of a purpose. */
     readonly revoke: (
       environmentId: EnvironmentId,
       playerId: PlayerId,
@@ -56,35 +53,35 @@ export class SingleUseCodes extends Context.Service<
   static readonly layer = Layer.effect(
     SingleUseCodes,
     Effect.gen(function* () {
-      const rows = yield* CodeRepository
+      const repository = yield* CodeRepository
       const random = yield* SecureRandom.SecureRandom
-      yield* sweepDaily("Single-use codes", rows.sweep)
+      yield* sweepDaily("Single-use codes", repository.sweep)
       return SingleUseCodes.of({
         issue: Effect.fn("SingleUseCodes.issue")(
-          function* ({ code, data = "", seconds, ...whose }) {
+          function* ({ code, data = "", seconds, ...owner }) {
             const text = code ?? (yield* randomSecret)
             const expiresAt = DateTime.add(yield* DateTime.now, { seconds })
-            yield* rows.insert({ ...whose, hash: hashOf(whose, text), data, expiresAt })
+            yield* repository.insert({ ...owner, hash: hashOf(owner, text), data, expiresAt })
             return text
           },
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
         spend: Effect.fn("SingleUseCodes.spend")(function* (environmentId, purpose, code) {
           const hash = hashOf({ environmentId, purpose }, code)
-          return yield* rows.spend({ hash, environmentId, purpose, now: yield* DateTime.now })
+          return yield* repository.spend({ hash, environmentId, purpose, now: yield* DateTime.now })
         }),
         peek: Effect.fnUntraced(function* (environmentId, purpose, code) {
           const hash = hashOf({ environmentId, purpose }, code)
-          return yield* rows.look({ hash, environmentId, purpose, now: yield* DateTime.now })
+          return yield* repository.peek({ hash, environmentId, purpose, now: yield* DateTime.now })
         }),
         revoke: (environmentId, playerId, purpose) =>
-          rows.withdraw({ environmentId, playerId, purpose })
+          repository.revoke({ environmentId, playerId, purpose })
       })
     })
   )
 }
 
-/** Two environments, or purposes, may have issued the same short code. */
+/** Two environments or purposes may issue the same short code, so both are part of the hash. */
 const hashOf = (
   { environmentId, purpose }: { readonly environmentId: string; readonly purpose: CodePurpose },
   code: string

@@ -1,7 +1,7 @@
 /**
- * What is worth knowing of who uses a project (spec section 4.9): when a key was last used, and how
- * many players were there on a day. Written behind, all of a node in one statement every few seconds:
- * a request pays an entry in a set. When the database is away the newest uses wait, up to a bound.
+ * Usage of a project: when each key was last used, and how many players were active on a day. Each node
+ * buffers usage in memory and writes it in batches every few seconds, so a request costs one set entry.
+ * While the database is unreachable the buffer grows up to a bound.
  */
 import { Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
@@ -9,54 +9,54 @@ import { projects as limits } from "#rpc/limits"
 import { UsageRepository } from "#sql/projects/usage"
 import { sweepDaily } from "./database.ts"
 
-/** How long a day may still be counted: clocks of nodes differ. */
+/** Days of per-player records; more than one, since the clocks of nodes differ. */
 const keptDays = 2
 
 export class Usage extends Context.Service<
   Usage,
   {
     readonly keyUsed: (keyId: KeyId) => Effect.Effect<void>
-    /** The player was there today. */
+    /** Counts the player as active today. */
     readonly playerSeen: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
-    /** Writes what is not written yet. */
+    /** Writes the buffer. */
     readonly flush: Effect.Effect<void>
   }
 >()("server/features/projects/usage/Usage") {
   static readonly layer = Layer.effect(
     Usage,
     Effect.gen(function* () {
-      const rows = yield* UsageRepository
-      const noted = new Noted()
+      const repository = yield* UsageRepository
+      const buffer = new UsageBuffer()
       const flush = Effect.gen(function* () {
         const now = yield* DateTime.now
         const today = DateTime.formatIsoDateUtc(now)
-        const taken = noted.take(today)
+        const taken = buffer.take(today)
         const { keys, visits } = taken
         yield* Effect.onError(
           Effect.andThen(
-            keys.length === 0 ? Effect.void : rows.useKeys(keys, now),
-            visits.length === 0 ? Effect.void : rows.countPlayers(visits, today)
+            keys.length === 0 ? Effect.void : repository.useKeys(keys, now),
+            visits.length === 0 ? Effect.void : repository.countPlayers(visits, today)
           ),
-          () => Effect.sync(() => noted.putBack(taken))
+          () => Effect.sync(() => buffer.putBack(taken))
         )
       })
-      const calmly = Effect.exit(
-        Effect.tapDefect(flush, (defect) => Effect.logWarning("Usage was not written", defect))
+      const tryFlush = Effect.exit(
+        Effect.tapDefect(flush, (defect) => Effect.logWarning("Failed to write usage", defect))
       )
-      yield* Effect.addFinalizer(() => calmly)
-      yield* noted.some.await.pipe(
+      yield* Effect.addFinalizer(() => tryFlush)
+      yield* buffer.nonEmpty.await.pipe(
         Effect.andThen(Effect.sleep(limits.usageMillis)),
-        Effect.andThen(calmly),
+        Effect.andThen(tryFlush),
         Effect.forever,
         Effect.forkScoped
       )
       yield* sweepDaily("Days of players", (now) =>
-        rows.sweep(DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: keptDays })))
+        repository.sweep(DateTime.formatIsoDateUtc(DateTime.subtract(now, { days: keptDays })))
       )
       return Usage.of({
-        keyUsed: (keyId) => Effect.sync(() => noted.keyUsed(keyId)),
+        keyUsed: (keyId) => Effect.sync(() => buffer.keyUsed(keyId)),
         playerSeen: (environmentId, playerId) =>
-          Effect.sync(() => noted.playerSeen(environmentId, playerId)),
+          Effect.sync(() => buffer.playerSeen(environmentId, playerId)),
         flush
       })
     })
@@ -68,10 +68,10 @@ interface Visit {
   readonly playerId: PlayerId
 }
 
-/** What a node has noted and not written, and whom it need not note again today. */
-class Noted {
+/** Usage that is not written yet, and the players already counted today. */
+class UsageBuffer {
   /** Open while there is something to write. */
-  readonly some = Latch.makeUnsafe(false)
+  readonly nonEmpty = Latch.makeUnsafe(false)
   #keys = new Set<KeyId>()
   #visits = new Map<PlayerId, Visit>()
   readonly #seen = new Set<PlayerId>()
@@ -79,7 +79,7 @@ class Noted {
 
   keyUsed(keyId: KeyId): void {
     this.#keys.add(keyId)
-    this.some.openUnsafe()
+    this.nonEmpty.openUnsafe()
   }
 
   playerSeen(environmentId: EnvironmentId, playerId: PlayerId): void {
@@ -87,12 +87,12 @@ class Noted {
     if (this.#seen.size >= limits.seenPlayersMax) this.#seen.clear()
     this.#seen.add(playerId)
     this.#visits.set(playerId, { environmentId, playerId })
-    this.some.openUnsafe()
+    this.nonEmpty.openUnsafe()
   }
 
-  /** Takes what is noted. On a new day everybody counts anew, from the next visit. */
+  /** Takes what is buffer. On a new day everybody counts again, from the next visit. */
   take(today: string) {
-    this.some.closeUnsafe()
+    this.nonEmpty.closeUnsafe()
     if (this.#day !== today) {
       this.#day = today
       this.#seen.clear()
@@ -103,10 +103,10 @@ class Noted {
     return taken
   }
 
-  /** What was taken could not be written. */
-  putBack(taken: ReturnType<Noted["take"]>): void {
+  /** Puts entries back that could not be written. */
+  putBack(taken: ReturnType<UsageBuffer["take"]>): void {
     for (const keyId of taken.keys) this.#keys.add(keyId)
     for (const visit of taken.visits) this.#visits.set(visit.playerId, visit)
-    this.some.openUnsafe()
+    this.nonEmpty.openUnsafe()
   }
 }

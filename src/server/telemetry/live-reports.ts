@@ -1,6 +1,6 @@
 /**
- * Says every few seconds what is alive on this node, for the live view of all nodes together: sockets,
- * and the queues and channels that live here. A node with nothing alive says nothing.
+ * Reports every few seconds the sockets, queues and channels of this node, for the live view over all
+ * nodes. An empty node reports nothing.
  */
 import { DateTime, Effect, HashMap, Layer, Schedule, Schema } from "effect"
 import { EnvironmentId } from "#rpc/ids"
@@ -14,7 +14,7 @@ import { Gateway } from "#server/gateway/gateway"
 
 type Document = LiveReport["document"]
 
-/** A report in the making. */
+/** A report under construction. */
 interface Draft {
   connections: number
   readonly queues: Array<Document["queues"][number]>
@@ -23,7 +23,7 @@ interface Draft {
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 
-/** Drafts by environment, made when there is something to say. */
+/** Drafts by environment, created on first use. */
 class Drafts {
   readonly #byId = new Map<string, Draft>()
 
@@ -45,8 +45,8 @@ class Drafts {
   }
 }
 
-/** What is alive here, by environment. */
-const makeLook = Effect.gen(function* () {
+/** Collects the reports of this node, one for each environment. */
+const makeCollect = Effect.gen(function* () {
   const { sockets } = yield* Gateway
   const { actors: channels } = yield* LocalChannels
   const { actors: queues } = yield* LocalQueues
@@ -71,22 +71,24 @@ const makeLook = Effect.gen(function* () {
 
 export const LiveReports = Layer.effectDiscard(
   Effect.gen(function* () {
-    const rows = yield* LiveRepository
+    const repository = yield* LiveRepository
     const { id: node } = yield* ThisNode
-    const look = yield* makeLook
-    let silent = true
+    const collect = yield* makeCollect
+    let wasEmpty = true
     const report = Effect.gen(function* () {
-      const reports = look()
-      if (silent && reports.length === 0) return
-      yield* rows.write({ node, reports, now: yield* DateTime.now })
-      silent = reports.length === 0
+      const reports = collect()
+      if (wasEmpty && reports.length === 0) return
+      yield* repository.write({ node, reports, now: yield* DateTime.now })
+      wasEmpty = reports.length === 0
     })
     yield* report.pipe(
-      Effect.tapDefect((defect) => Effect.logDebug("What is alive was not reported", defect)),
+      Effect.tapDefect((defect) => Effect.logDebug("Failed to write the live report", defect)),
       Effect.exit,
       Effect.repeat(Schedule.spaced(limits.liveReportMillis)),
       Effect.forkScoped
     )
-    yield* sweepDaily("Live reports", (now) => rows.sweep(DateTime.subtract(now, { hours: 1 })))
+    yield* sweepDaily("Live reports", (now) =>
+      repository.sweep(DateTime.subtract(now, { hours: 1 }))
+    )
   })
 )

@@ -1,15 +1,15 @@
 /**
- * What the service says of itself: in production one line of JSON an event, in development in colours.
+ * Log output: JSON, one line per event, in production; coloured text in development.
  *
  *     { "time", "level", "message", "detail"?, "cause"?, "requestId"?, "traceId"?, ... }
  *
- * Nothing secret is logged by intent; what a fault carries along (an URL with a password, a token in a
- * message) is blotted out of every line.
+ * The service logs no secrets on purpose. Secrets inside error messages (a URL with a password, a token)
+ * are redacted from every line.
  */
 import { Cause, Effect, Formatter, Layer, Logger, References } from "effect"
 import { Settings } from "#server/platform/settings/settings"
 
-/** Keys and tokens of ours, JWTs, what follows `Bearer` or `Basic`, and passwords of URLs. */
+/** The service's keys and tokens, JWTs, `Bearer` and `Basic` credentials, passwords in URLs. */
 const secrets = new RegExp(
   [
     /\b(?:pk|sk|kds|rt)_[\w.-]{16,}/,
@@ -22,14 +22,14 @@ const secrets = new RegExp(
   "gi"
 )
 
-/** The text without what only its owner may know. */
+/** Replaces every secret in the text by `<secret>`. */
 export const redactSecrets = (text: string): string => text.replace(secrets, "<secret>")
 
 const textOf = (part: unknown): unknown =>
   part instanceof Error ? Cause.pretty(Cause.die(part)) : part
 
 /** One event as an object. */
-const lineOf = Logger.make(({ cause, date, fiber, logLevel, message }) => {
+const eventOf = Logger.make(({ cause, date, fiber, logLevel, message }) => {
   const [first, ...rest] = Array.isArray(message) ? message : [message]
   const { span } = fiber.cache
   return {
@@ -44,10 +44,10 @@ const lineOf = Logger.make(({ cause, date, fiber, logLevel, message }) => {
 })
 
 const json = Logger.withConsoleLog(
-  Logger.map(lineOf, (line) => redactSecrets(Formatter.formatJson(line)))
+  Logger.map(eventOf, (event) => redactSecrets(Formatter.formatJson(event)))
 )
 
-/** The loggers as the settings want them. */
+/** Loggers in the format and level of the settings. */
 export const LogsLive = Layer.unwrap(
   Effect.map(Settings, ({ logs: { format, level } }) =>
     Layer.mergeAll(

@@ -1,10 +1,10 @@
 /**
- * Numbers for Prometheus. What changes with every frame is a plain number of whoever counts it, and is
- * read when somebody asks (a reading); only what is rare, a request or a statement, is a Metric that is
- * told. Labels have few values: never a player, a room or a project.
+ * Prometheus metrics. What changes with every frame is a plain number in its module, read on each scrape.
+ * Only rare events, such as a request or a statement, update an Effect Metric. Labels have few values:
+ * never a player, a room or a project.
  *
- * `GET /metrics` answers in the Prometheus text format: in development everybody, in production whoever
- * brings `SVC_METRICS_TOKEN`; without one it is not there.
+ * `GET /metrics` is open in development. In production it requires `SVC_METRICS_TOKEN`, and is 404 if
+ * that is not set.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Metric, Redacted } from "effect"
@@ -17,28 +17,28 @@ import { errorResponse } from "#server/http/errors"
 
 type Registry = Metric.MetricRegistry
 
-/** The metrics of this service alone: several may run in one process. */
+/** Metrics of this service only: several services may run in one process. */
 export const RegistryLive = Layer.sync(Metric.MetricRegistry, (): Registry => new Map())
 
-/** What the library says of the cluster, under our names. */
+/** Effect Cluster's metrics, renamed. */
 const ofCluster: Readonly<Record<string, readonly [name: string, description: string]>> = {
-  effect_cluster_entities: ["svc_cluster_entities", "Entities that live on this node, by type."],
+  effect_cluster_entities: ["svc_cluster_entities", "Entities on this node, by type."],
   effect_cluster_entity_mailbox_size_max: [
     "svc_cluster_mailbox_messages_max",
     "Messages in the fullest mailbox of an entity of the type."
   ],
   effect_cluster_runners_healthy: [
     "svc_cluster_healthy",
-    "1 while this runner is one of those that live, as far as it knows; else 0."
+    "1 while this runner considers itself healthy, else 0."
   ],
   effect_cluster_shards: ["svc_cluster_shards", "Shards that this node holds."],
   effect_cluster_shards_releasing: [
     "svc_cluster_shards_releasing",
-    "Shards that this node hands over right now."
+    "Shards that this node is releasing."
   ]
 }
 
-/** Ours, and those of the library that it keeps for the whole process, each with its description. */
+/** The service's own metrics, and Effect's process-wide ones that are renamed above. */
 const registryOf = (context: Context.Context<never>): Registry => {
   const own = Context.get(context, Metric.MetricRegistry)
   const shared = Context.get(Context.empty(), Metric.MetricRegistry)
@@ -49,14 +49,14 @@ const registryOf = (context: Context.Context<never>): Registry => {
   return new Map(entries)
 }
 
-/** All metrics as Prometheus reads them. */
+/** All metrics in the Prometheus text format. */
 export const exposition = Effect.map(Effect.context<never>(), (context) =>
   PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, registryOf(context)))
 )
 
 const hashOf = (text: string) => createHash("sha256").update(text).digest()
 
-/** Whether a request may read: compared by hash, in constant time. */
+/** Whether the token matches: compares hashes, in constant time. */
 const mayRead = (token: Redacted.Redacted, authorization: string | undefined): boolean =>
   timingSafeEqual(hashOf(`Bearer ${Redacted.value(token)}`), hashOf(authorization ?? ""))
 

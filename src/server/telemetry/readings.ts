@@ -1,4 +1,4 @@
-/** What is read of the parts of a running service, and what they tell. */
+/** Registers the metrics of sockets, frames, entities, snapshots and the database. */
 import { Clock, Effect, HashMap, Layer, Metric } from "effect"
 import { closeCodes } from "#rpc/realtime"
 import { statementSeconds, statementsUnderWay } from "#sql/database"
@@ -34,22 +34,22 @@ const readSockets = Effect.gen(function* () {
       if (admission === undefined) return kind === "waiting" ? 1 : 0
       return (admission.player === undefined ? "anonymous" : "player") === kind ? 1 : 0
     })
-  const open = "Open sockets: of players, anonymous ones, and those whose first frame is to come."
+  const open = "Open sockets: of players, anonymous, and waiting for their first frame."
   for (const kind of ["player", "anonymous", "waiting"]) {
     gauge("svc_sockets", open, withKind(kind), { kind })
   }
   counter("svc_sockets_accepted_total", "Sockets that were opened.", () => socketStats.accepted)
   counter(
     "svc_sockets_refused_total",
-    "Upgrades answered with 503, the node being full or on its way out.",
+    "Upgrades refused with 503 because the node was full or stopping.",
     () => socketStats.refused
   )
   counter(
     "svc_sockets_admitted_total",
-    "Sockets whose first frame was good.",
+    "Sockets whose first frame was accepted.",
     () => socketStats.admitted
   )
-  const closed = "Sockets that are over, by our reason; client: the other side ended them."
+  const closed = "Closed sockets, by reason; client: closed by the client."
   for (const [name, code] of Object.entries(closeCodes)) {
     const read = () => socketStats.closed.get(code) ?? 0
     counter("svc_sockets_closed_total", closed, read, { reason: snakeCase(name) })
@@ -61,9 +61,9 @@ const readSockets = Effect.gen(function* () {
 const readFrames = Effect.gen(function* () {
   const { counter } = yield* readings
   const { frameStats, writeStats } = yield* Gateway
-  counter("svc_frames_received_total", "Frames that sockets have sent.", () => frameStats.frames)
-  counter("svc_frames_invalid_total", "Frames that were not understood.", () => frameStats.invalid)
-  counter("svc_frames_limited_total", "Frames that came too fast.", () => frameStats.limited)
+  counter("svc_frames_received_total", "Frames received from sockets.", () => frameStats.frames)
+  counter("svc_frames_invalid_total", "Invalid frames.", () => frameStats.invalid)
+  counter("svc_frames_limited_total", "Frames that were rate limited.", () => frameStats.limited)
   counter(
     "svc_messages_sent_total",
     "Messages handed to sockets (fan-out).",
@@ -72,7 +72,7 @@ const readFrames = Effect.gen(function* () {
   counter("svc_sent_bytes_total", "Bytes written to sockets.", () => writeStats.bytes)
   counter(
     "svc_socket_writes_total",
-    "Writes to sockets; one carries a turn.",
+    "Writes to sockets; one for each flush.",
     () => writeStats.writes
   )
 })
@@ -83,23 +83,23 @@ const readEntities = Effect.gen(function* () {
   const channels = (yield* LocalChannels).actors
   const queues = (yield* LocalQueues).actors
   const sessions = (yield* LocalSessions).actors
-  gauge("svc_rooms", "Rooms that live on this node.", () =>
+  gauge("svc_rooms", "Rooms on this node.", () =>
     sum(rooms.values(), ({ state }) => (state?.closed === null ? 1 : 0))
   )
   gauge("svc_room_members", "Players in the rooms of this node.", () =>
     sum(rooms.values(), ({ state }) => state?.members.size ?? 0)
   )
-  gauge("svc_channels", "Channels that live on this node.", () =>
+  gauge("svc_channels", "Channels on this node.", () =>
     sum(channels.values(), ({ state }) => (state === undefined ? 0 : 1))
   )
   gauge("svc_channel_members", "Players in the channels of this node.", () =>
     sum(channels.values(), ({ state }) => (state === undefined ? 0 : HashMap.size(state.members)))
   )
-  gauge("svc_queues", "Matchmaking queues that live on this node.", () => queues.size)
-  gauge("svc_queue_tickets", "Tickets that wait in the queues of this node.", () =>
+  gauge("svc_queues", "Matchmaking queues on this node.", () => queues.size)
+  gauge("svc_queue_tickets", "Tickets waiting in the queues of this node.", () =>
     sum(queues.values(), ({ waiting }) => waiting)
   )
-  gauge("svc_player_sessions", "Sessions of players that live on this node.", () =>
+  gauge("svc_player_sessions", "Sessions of players on this node.", () =>
     sum(sessions.values(), ({ size }) => size)
   )
 })
@@ -113,27 +113,32 @@ const readSnapshots = Effect.gen(function* () {
     counter("svc_snapshots_written_total", "Snapshots written.", () => counts.written, of)
     counter(
       "svc_snapshot_failures_total",
-      "Statements with snapshots that failed; what they held is tried again.",
+      "Failed snapshot writes; their snapshots are retried.",
       () => counts.failures,
       of
     )
     counter(
       "svc_snapshots_fenced_total",
-      "Snapshots refused, since a newer activation has written: this one fell silent.",
+      "Snapshots refused because a newer activation has written; the older one is fenced.",
       () => counts.fenced,
       of
     )
-    gauge("svc_snapshots_waiting", "Entities whose newest state is not written.", waiting, of)
+    gauge("svc_snapshots_waiting", "Entities whose newest state is not written yet.", waiting, of)
     const failing = () => {
       const now = clock.currentTimeMillisUnsafe()
       return (now - (counts.failingSince ?? now)) / 1000
     }
-    gauge("svc_snapshots_failing_seconds", "How long no snapshot could be written.", failing, of)
+    gauge(
+      "svc_snapshots_failing_seconds",
+      "Time since snapshot writes began to fail; 0 while they succeed.",
+      failing,
+      of
+    )
   }
 })
 
-/** What nothing has been told of yet is there all the same, at zero. */
-const begin = Effect.all(
+/** Registers metrics that have no value yet, so that a scrape shows them at zero. */
+const registerZeros = Effect.all(
   [
     Metric.value(statementSeconds),
     Metric.value(statementsUnderWay),
@@ -146,26 +151,26 @@ const begin = Effect.all(
   { discard: true }
 )
 
-/** Everything that `GET /metrics` shows, save what requests and the cluster add. */
+/** All metrics of `GET /metrics` except those of requests and of the cluster. */
 export const ReadingsLive = Layer.effectDiscard(
   Effect.gen(function* () {
     const { databaseConnections } = yield* Settings
     const { connections, dropped } = yield* HttpServerHandle
     const { counter, gauge } = yield* readings
-    yield* begin
+    yield* registerZeros
     yield* readSockets
     yield* readFrames
     yield* readEntities
     yield* readSnapshots
-    gauge("svc_connections", "Open TCP connections, upgraded ones included.", connections)
+    gauge("svc_connections", "Open TCP connections, including upgraded ones.", connections)
     counter(
       "svc_connections_dropped_total",
-      "TCP connections closed at once, there being as many as there may be.",
+      "TCP connections closed at once because the limit was reached.",
       dropped
     )
     gauge(
       "svc_database_connections_max",
-      "Connections that statements share; more statements than that wait.",
+      "Size of the connection pool; further statements wait.",
       () => databaseConnections
     )
   })

@@ -1,8 +1,8 @@
-/** What operators see of the service: its logs, its traces, its metrics. */
+/** Logs, traces and metrics. */
 import { Layer } from "effect"
 import { LogsLive } from "./logs.ts"
 import { RegistryLive } from "./metrics.ts"
 import { TracesLive } from "./traces.ts"
 
-/** What everything else is built upon. */
+/** Provided to every other layer. */
 export const ObservabilityLive = Layer.mergeAll(LogsLive, RegistryLive, TracesLive)

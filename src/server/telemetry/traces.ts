@@ -1,10 +1,9 @@
 /**
- * Traces for OpenTelemetry, over OTLP/HTTP, when `OTEL_EXPORTER_OTLP_ENDPOINT` says where to; else there
- * are no spans, and nothing is paid for them. A trace begins with a request, or with a frame that moves
- * a player, or goes on where a `traceparent` header says; entities and statements are its parts. What the
- * service does by itself is not traced.
+ * OpenTelemetry traces over OTLP/HTTP, if `OTEL_EXPORTER_OTLP_ENDPOINT` is set; else there are no spans,
+ * at no cost. A trace begins with a request or with a frame that moves a player, or continues that of a
+ * `traceparent` header. Entity calls and statements are its child spans. Background work is not traced.
  *
- * Statements are told without their parameters, URLs without the values of their queries.
+ * Spans contain no statement parameters, and no query values of URLs.
  */
 import { ConfigProvider, Effect, Layer, Option, References, Tracer } from "effect"
 import { FetchHttpClient, HttpMiddleware, UrlParams } from "effect/http"
@@ -17,11 +16,11 @@ type Traces = NonNullable<Settings["Service"]["traces"]>
 
 const idShareDigits = 8
 
-/** Whether the id of a trace is in the share that is recorded: the same on every node. */
+/** Whether a trace is sampled: by its id, so every node decides the same. */
 const isChosen = (traceId: string, ratio: number): boolean =>
   Number.parseInt(traceId.slice(-idShareDigits), 16) < ratio * 16 ** idShareDigits
 
-/** Records the share of traces, whoever began them; one begins with what comes from outside. */
+/** Samples by ratio, also traces that a caller began. Only external requests begin a trace. */
 const sampled = (tracer: Tracer.Tracer, ratio: number): Tracer.Tracer =>
   Tracer.make({
     span: (options) => {
@@ -34,22 +33,22 @@ const sampled = (tracer: Tracer.Tracer, ratio: number): Tracer.Tracer =>
     }
   })
 
-/** The library reads the usual variables, and wants this one to begin. */
+/** Effect reads the standard variables; it exports only with this one. */
 const variables = ConfigProvider.layerAdd(
   ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp" } })
 )
 
-/** What watches the service would be most of the traces. */
-const watching: ReadonlySet<string | undefined> = new Set(["/healthz", "/readyz", paths.metrics])
+/** Probes and scrapes would be most of the traces. */
+const untraced: ReadonlySet<string | undefined> = new Set(["/healthz", "/readyz", paths.metrics])
 
-/** Requests by their route; whatever is in a query may be a secret. */
+/** Names spans by route, and redacts query values, which may be secrets. */
 const requestSpans = Layer.mergeAll(
   Layer.succeed(
     HttpMiddleware.SpanNameGenerator,
     ({ method, url }) => `${method} ${routeOf(method, url) ?? "(no route)"}`
   ),
   Layer.succeed(HttpMiddleware.TracerDisabledWhen, ({ method, url }) =>
-    watching.has(routeOf(method, url))
+    untraced.has(routeOf(method, url))
   ),
   Layer.succeed(UrlParams.CurrentRedactedNames, [/(?:)/])
 )
@@ -71,7 +70,7 @@ const on = ({ protocol, ratio, serviceName }: Traces) => {
 
 const off = Layer.succeed(References.TracerEnabled, false)
 
-/** Traces as the settings want them. */
+/** Tracing as the settings say. */
 export const TracesLive = Layer.unwrap(
   Effect.map(Settings, ({ traces }): Layer.Layer<never> =>
     traces === undefined ? off : on(traces)

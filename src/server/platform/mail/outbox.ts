@@ -1,12 +1,11 @@
 /**
- * The outbox of mails (decisions 3.2.5): an order is a row, written in the transaction of what it is
- * about, and it leaves when that is committed. Who has ordered does not wait, and a crash loses no
- * mail: each process sends what it has stored at once, and what others have left when it is due, when
- * the list of runners changes, and every few minutes. A mail that a process has claimed is left alone
- * by the others until the claim ends.
+ * Transactional outbox for mails. A request for a mail is a row, written in the caller's transaction and
+ * sent after its commit. The caller does not wait, and a crash loses no mail: each process sends its
+ * own mails at once. It polls for mails of other processes when they are due, when the list of runners
+ * changes, and every few minutes. A process claims a mail before it sends it.
  *
- * The code in a link is made when the mail is about to leave, by the sender: the outbox never holds a
- * link that works, and to order a reset link is the same work whether or not anybody has the address.
+ * The sender creates the code of a link just before it sends the mail. So the outbox never holds a
+ * working link, and a request for a reset link takes the same time whether or not the account exists.
  */
 import { Clock, Context, DateTime, Effect, Layer, Option, Queue, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -26,24 +25,24 @@ import { renderMail, linkSeconds } from "./templates.ts"
 import { type Mail, makeSmtp, MailDeliveryError } from "./transport.ts"
 
 /**
- * Where a link leads: to the caller's page, or to the service's own, which needs the environment's
- * publishable key to ask the API as any page does.
+ * Target of a link: the caller's page, or the service's own page, which calls the API with the
+ * environment's publishable key.
  */
 const Target = Schema.Struct({ redirectUrl: Schema.NullOr(Schema.String), key: Schema.String })
 
-/** A mail with a link, to be. */
+/** A request for a mail with a link. */
 export interface MailRequest extends Readonly<typeof Target.Type> {
   readonly environmentId: EnvironmentId
   readonly purpose: MailPurpose
-  /** Null where it is not known whether anybody has the address. */
+  /** Null if the caller does not know whether the address has an account. */
   readonly playerId: PlayerId | null
   readonly to: string
 }
 
-const Ordered = Schema.fromJsonString(Schema.Struct({ to: Schema.String, ...Target.fields }))
+const Payload = Schema.fromJsonString(Schema.Struct({ to: Schema.String, ...Target.fields }))
 
-/** A mail that stays here, as `/dev/mail` shows it. */
-const Kept = Schema.fromJsonString(
+/** A mail that is stored instead of sent, as `/dev/mail` shows it. */
+const Stored = Schema.fromJsonString(
   Schema.Struct({
     to: Schema.String,
     subject: Schema.String,
@@ -52,36 +51,36 @@ const Kept = Schema.fromJsonString(
   })
 )
 
-export interface StoredMail extends Readonly<typeof Kept.Type> {
+export interface StoredMail extends Readonly<typeof Stored.Type> {
   readonly createdAt: DateTime.Utc
 }
 
-const sealedFor = "mail"
+const sealPurpose = "mail"
 
-/** The page that shows the mails of development. */
+/** Path of the page that shows the stored mails of development. */
 export const devMailPath = "/dev/mail"
 
-/** Takes orders for mails. */
+/** Accepts mails and sends them in the background. */
 export class Mailer extends Context.Service<
   Mailer,
   {
-    /** Refuses where no mail can be sent. */
+    /** Fails if the service cannot send mails. */
     readonly available: Effect.Effect<void, MailUnavailable>
-    /** Takes one of the mails that an address may get. */
+    /** Counts a mail against the limits of its recipient. */
     readonly limitRecipient: (
       environmentId: EnvironmentId,
       to: string
     ) => Effect.Effect<void, RateLimited>
-    /** Stores a mail; it leaves at once, from within a transaction at its commit. */
+    /** Stores a mail to send; within a transaction, it is sent after the commit. */
     readonly enqueue: (order: MailRequest) => Effect.Effect<void, MailUnavailable>
-    /** Mails that were not sent for want of a server, newest first. */
+    /** Mails stored because there is no mail server, newest first. */
     readonly stored: Effect.Effect<ReadonlyArray<StoredMail>>
   }
 >()("server/platform/mail/outbox/Mails") {
   static readonly layer = Layer.effect(
     Mailer,
     Effect.gen(function* () {
-      const rows = yield* MailRepository
+      const repository = yield* MailRepository
       const sql = yield* SqlClient.SqlClient
       const secrets = yield* Secrets
       const invalidation = yield* Invalidation
@@ -90,34 +89,34 @@ export class Mailer extends Context.Service<
       const random = yield* SecureRandom.SecureRandom
       const wake = yield* Queue.sliding<void>(1)
       const wakeUp = Effect.asVoid(Queue.offer(wake, undefined))
-      // A runner that has gone may have left mails.
+      // A runner that has died may have left mails.
       yield* invalidation.subscribe(({ kind }) => (kind === "runners" ? wakeUp : Effect.void))
       const isAvailable = mail.smtpUrl !== undefined || !production
       if (isAvailable) yield* Effect.forkScoped(yield* makeSender(wake))
-      yield* sweepHourly("Mails", rows.sweep)
+      yield* sweepHourly("Mails", repository.sweep)
       return Mailer.of({
         available: isAvailable ? Effect.void : Effect.fail(new MailUnavailable()),
         limitRecipient: Effect.fnUntraced(function* (environmentId, to) {
-          const whose = sha256(`${environmentId}/${to}`)
-          yield* throttles.take(paces.mailsPerMinute, `mail-minute:${whose}`)
-          yield* throttles.take(paces.mailsPerHour, `mail-hour:${whose}`)
+          const recipient = sha256(`${environmentId}/${to}`)
+          yield* throttles.take(paces.mailsPerMinute, `mail-minute:${recipient}`)
+          yield* throttles.take(paces.mailsPerHour, `mail-hour:${recipient}`)
         }),
-        enqueue: Effect.fn("Mails.order")(
-          function* ({ environmentId, playerId, purpose, ...ordered }) {
+        enqueue: Effect.fn("Mailer.enqueue")(
+          function* ({ environmentId, playerId, purpose, ...payload }) {
             const createdAt = yield* DateTime.now
-            const text = yield* Effect.orDie(Schema.encodeEffect(Ordered)(ordered))
-            const stored = yield* rows.insert({
+            const text = yield* Effect.orDie(Schema.encodeEffect(Payload)(payload))
+            const stored = yield* repository.insert({
               id: yield* newId.mail,
               environmentId,
               playerId,
               purpose,
-              sealed: yield* secrets.seal(text, sealedFor),
+              sealed: yield* secrets.seal(text, sealPurpose),
               createdAt,
               expiresAt: DateTime.add(createdAt, { seconds: linkSeconds[purpose] }),
               most: limits.waitingMax
             })
             if (!stored) {
-              yield* Effect.logWarning("Too many mails wait to be sent")
+              yield* Effect.logWarning("Refused a mail: the outbox is full")
               return yield* new MailUnavailable()
             }
             yield* sql.afterCommit(wakeUp)
@@ -125,9 +124,9 @@ export class Mailer extends Context.Service<
           Effect.provideService(SecureRandom.SecureRandom, random)
         ),
         stored: Effect.flatMap(
-          rows.kept(limits.storedMax),
+          repository.stored(limits.storedMax),
           Effect.forEach(({ createdAt, sealed }) =>
-            Effect.map(openAs(secrets, Kept, sealed), (mail) => ({ ...mail, createdAt }))
+            Effect.map(openAs(secrets, Stored, sealed), (mail) => ({ ...mail, createdAt }))
           )
         )
       })
@@ -136,9 +135,9 @@ export class Mailer extends Context.Service<
 }
 
 const openAs = <A>(secrets: Secrets["Service"], codec: Schema.Codec<A, string>, sealed: string) =>
-  Effect.orDie(Effect.flatMap(secrets.open(sealed, sealedFor), Schema.decodeEffect(codec)))
+  Effect.orDie(Effect.flatMap(secrets.open(sealed, sealPurpose), Schema.decodeEffect(codec)))
 
-/** The address of a link, with the token where no server sees it. */
+/** The URL of a link; the token is in the fragment, which no server receives. */
 const makeLinkOf = Effect.map(
   Settings,
   ({ baseUrl }) =>
@@ -148,7 +147,7 @@ const makeLinkOf = Effect.map(
         : `${redirectUrl}#svc_${purpose}=${token}`
 )
 
-/** The mail of an order, with a new code; none when nobody, or somebody else by now, has the address. */
+/** Renders a mail with a new code; undefined if the address has no account, or another player's. */
 const makeCompose = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const secrets = yield* Secrets
@@ -156,7 +155,7 @@ const makeCompose = Effect.gen(function* () {
   const linkOf = yield* makeLinkOf
   return Effect.fnUntraced(function* (claimed: ClaimedMail) {
     const { environmentId, id, projectName, purpose, sealed } = claimed
-    const { to, ...target } = yield* openAs(secrets, Ordered, sealed)
+    const { to, ...target } = yield* openAs(secrets, Payload, sealed)
     const found = yield* identities.find({ environmentId, provider: "email", subject: to })
     if (Option.isNone(found)) return undefined
     const { emailVerified, playerId } = found.value
@@ -164,45 +163,47 @@ const makeCompose = Effect.gen(function* () {
     if (purpose === "verify" && isOver) return undefined
     const seconds = linkSeconds[purpose]
     const token = yield* codes.issue({ environmentId, playerId, purpose, seconds, data: to })
-    const letter = renderMail(purpose, projectName, linkOf(purpose, target, token))
-    return { playerId, mail: { ...letter, id, to, fromName: projectName } }
+    const content = renderMail(purpose, projectName, linkOf(purpose, target, token))
+    return { playerId, mail: { ...content, id, to, fromName: projectName } }
   })
 })
 
-/** Keeps mails instead of sending them, and says so once. */
-const makeKeep = Effect.gen(function* () {
-  const rows = yield* MailRepository
+/** Stores mails instead of sending them; logs that once. */
+const makeStore = Effect.gen(function* () {
+  const repository = yield* MailRepository
   const secrets = yield* Secrets
   const { baseUrl } = yield* Settings
-  let told = false
+  let hasLogged = false
   return Effect.fnUntraced(function* (playerId: PlayerId, { html, id, subject, text, to }: Mail) {
-    const kept = yield* Effect.orDie(Schema.encodeEffect(Kept)({ to, subject, text, html }))
-    const sealed = yield* secrets.seal(kept, sealedFor)
-    yield* rows.keep({ id, playerId, sealed }, limits.storedMax)
-    if (told) return
-    told = true
-    yield* Effect.logInfo(`Without SMTP_URL mails stay here: ${baseUrl}${devMailPath}`)
+    const encoded = yield* Effect.orDie(Schema.encodeEffect(Stored)({ to, subject, text, html }))
+    const sealed = yield* secrets.seal(encoded, sealPurpose)
+    yield* repository.store({ id, playerId, sealed }, limits.storedMax)
+    if (hasLogged) return
+    hasLogged = true
+    yield* Effect.logInfo(
+      `Without SMTP_URL mails are not sent; read them at ${baseUrl}${devMailPath}`
+    )
   })
 })
 
 const retryAfter = (attempts: number): number =>
   Math.min(limits.retrySeconds * 2 ** (attempts - 1), limits.retrySecondsMax)
 
-/** One attempt at a mail: it leaves, or it is known when to try again. */
+/** Attempts to send a mail once, and schedules a retry if that fails. */
 const makeDeliver = Effect.gen(function* () {
-  const rows = yield* MailRepository
+  const repository = yield* MailRepository
   const compose = yield* makeCompose
-  const keep = yield* makeKeep
+  const store = yield* makeStore
   const { mail: settings } = yield* Settings
   const { from, smtpUrl } = settings
   const smtp = smtpUrl === undefined ? undefined : yield* makeSmtp(smtpUrl, from)
 
   const attempt = Effect.fnUntraced(function* (claimed: ClaimedMail) {
     const composed = yield* compose(claimed)
-    if (composed === undefined) return yield* rows.remove(claimed.id)
-    if (smtp === undefined) return yield* keep(composed.playerId, composed.mail)
+    if (composed === undefined) return yield* repository.remove(claimed.id)
+    if (smtp === undefined) return yield* store(composed.playerId, composed.mail)
     yield* smtp(composed.mail)
-    yield* rows.remove(claimed.id)
+    yield* repository.remove(claimed.id)
   })
 
   const failed = Effect.fnUntraced(function* (claimed: ClaimedMail, failure: MailDeliveryError) {
@@ -212,69 +213,69 @@ const makeDeliver = Effect.gen(function* () {
       failure.final ||
       attempts >= limits.attemptsMax ||
       DateTime.isGreaterThanOrEqualTo(dueAt, expiresAt)
-    const then = isLast ? "given up" : "tried again"
-    yield* Effect.logWarning(`A mail was not sent and is ${then}`, { id, reason: failure.reason })
-    yield* isLast ? rows.remove(id) : rows.postpone({ id, dueAt })
+    const next = isLast ? "gave it up" : "will retry"
+    yield* Effect.logWarning(`Failed to send a mail; ${next}`, { id, reason: failure.reason })
+    yield* isLast ? repository.remove(id) : repository.postpone({ id, dueAt })
   })
 
   return (claimed: ClaimedMail): Effect.Effect<void> =>
     attempt(claimed).pipe(
-      // Of a fault the log has the cause; the mail is tried again as if the server had refused it.
+      // The log has the cause of a defect; the mail is retried as if the server had refused it.
       Effect.catchDefect((defect) =>
         Effect.andThen(
-          Effect.logError("A mail could not be sent", defect),
+          Effect.logError("Failed to send a mail", defect),
           Effect.fail(new MailDeliveryError({ reason: "a fault", final: false }))
         )
       ),
       Effect.catchTag("MailDeliveryError", (failure) => failed(claimed, failure)),
-      // Then it is tried again when the claim ends.
-      Effect.catchDefect((defect) => Effect.logWarning("A mail was not put back", defect)),
-      // A process that stops leaves it to the others at once.
+      // Then another attempt follows when the claim expires.
+      Effect.catchDefect((defect) => Effect.logWarning("Failed to reschedule a mail", defect)),
+      // A process that stops releases its claim at once.
       Effect.onInterrupt(() =>
-        Effect.flatMap(DateTime.now, (dueAt) => rows.postpone({ id: claimed.id, dueAt }))
+        Effect.flatMap(DateTime.now, (dueAt) => repository.postpone({ id: claimed.id, dueAt }))
       )
     )
 })
 
-const lookMillis = limits.pollSeconds * 1000
+const pollMillis = limits.pollSeconds * 1000
 const retryMillis = limits.retrySeconds * 1000
-/** Another process may be claiming what is due. */
+/** A mail that is due may be claimed by another process: do not poll in a tight loop. */
 const shortestMillis = 100
 
 /**
- * Sends whatever is due, for ever, a few at a time, so that a mail whose server does not answer holds
- * nobody up. `wake` says that there is something to do: a mail was stored, or one is through.
+ * Sends due mails, several at a time, so that a slow server delays only its own mail. `wake` signals that
+ * a mail was stored or that an attempt has ended.
  */
 const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
-  const rows = yield* MailRepository
+  const repository = yield* MailRepository
   const deliver = yield* makeDeliver
-  let underWay = 0
+  let inFlight = 0
   const delivered = (claimed: ClaimedMail) =>
     Effect.ensuring(
       deliver(claimed),
       Effect.suspend(() => {
-        underWay -= 1
+        inFlight -= 1
         return Queue.offer(wake, undefined)
       })
     )
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* rows.claim({ now, until, most: limits.concurrency - underWay })
-    underWay += claimed.length
+    const claimed = yield* repository.claim({ now, until, most: limits.concurrency - inFlight })
+    inFlight += claimed.length
     yield* Effect.forEach(claimed, (mail) => Effect.forkChild(delivered(mail)), { discard: true })
   })
-  /** Until the next mail is due, of those that nobody tries right now. */
-  const restMillis = Effect.gen(function* () {
-    if (underWay >= limits.concurrency) return lookMillis
-    const next = yield* rows.nextDue
-    if (next === null) return lookMillis
+  /** Time until the next unclaimed mail is due. */
+  const idleMillis = Effect.gen(function* () {
+    if (inFlight >= limits.concurrency) return pollMillis
+    const next = yield* repository.nextDue
+    if (next === null) return pollMillis
     const millis = next.epochMilliseconds - (yield* Clock.currentTimeMillis)
-    return Math.min(Math.max(millis, shortestMillis), lookMillis)
+    return Math.min(Math.max(millis, shortestMillis), pollMillis)
   })
-  return Effect.andThen(round, restMillis).pipe(
+  return Effect.andThen(round, idleMillis).pipe(
     Effect.catchDefect((defect) =>
-      Effect.as(Effect.logWarning("Mails were not looked for", defect), retryMillis)
+      Effect.as(Effect.logWarning("Failed to poll the mail outbox", defect), retryMillis)
     ),
     Effect.flatMap((millis) => Effect.timeoutOption(Queue.take(wake), millis)),
     Effect.forever

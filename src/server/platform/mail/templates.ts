@@ -1,7 +1,4 @@
-/**
- * What mails say (spec section 5, rule 8; decisions 3.2.5), in the name of the project: a text and the
- * same as HTML, with one link.
- */
+/** Mail templates: plain text and HTML with one link, in the project's name. */
 import { sessions as limits } from "#rpc/limits"
 import type { MailPurpose } from "#sql/mail"
 
@@ -12,7 +9,7 @@ export interface MailContent {
   readonly html: string
 }
 
-/** How long a link works. */
+/** Lifetime of a link in seconds. */
 export const linkSeconds: Readonly<Record<MailPurpose, number>> = {
   verify: limits.verificationLinkSeconds,
   reset: limits.resetLinkSeconds
@@ -41,7 +38,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;"
 }
 
-/** A text as HTML shows it, in an attribute too. */
+/** Escapes a text for HTML, including attributes. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign)
 
@@ -49,7 +46,7 @@ export const escapeHtml = (text: string): string =>
 const lengthOf = (seconds: number): string =>
   seconds < 7200 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
 
-/** The mail of a purpose. */
+/** Renders the mail for a purpose. */
 export const renderMail = (
   purpose: MailPurpose,
   projectName: string,

@@ -1,6 +1,6 @@
 /**
- * The way out for mails: an SMTP server (`SMTP_URL`), over connections that are kept for a while. The
- * URL's scheme and query say what of TLS there is, as nodemailer reads them.
+ * Sends mails to the SMTP server of `SMTP_URL` over pooled connections. Nodemailer reads the TLS options
+ * from the scheme and query of the URL.
  */
 import { Data, Effect, Predicate, Redacted } from "effect"
 import { createTransport } from "nodemailer"
@@ -12,18 +12,18 @@ import type { MailContent } from "./templates.ts"
 export interface Mail extends MailContent {
   readonly id: MailId
   readonly to: string
-  /** What stands beside our address. */
+  /** Display name of the sender. */
   readonly fromName: string
 }
 
-/** The server has not taken a mail; `reason` names nobody. */
+/** The server did not accept a mail; `reason` contains no address. */
 export class MailDeliveryError extends Data.TaggedError("MailDeliveryError")<{
   readonly reason: string
-  /** It never will. */
+  /** A retry would fail too. */
   readonly final: boolean
 }> {}
 
-/** Inactivity of a connection, and how long one may take to be made. */
+/** Milliseconds. */
 const timeouts = {
   dnsTimeout: 10_000,
   connectionTimeout: 10_000,
@@ -31,8 +31,8 @@ const timeouts = {
   socketTimeout: 30_000
 } as const
 
-/** What the server said or the network did, without the text, in which addresses may stand. */
-const notSent = (error: unknown): MailDeliveryError => {
+/** Code and status of the error; its text may contain addresses. */
+const deliveryError = (error: unknown): MailDeliveryError => {
   const code = Predicate.hasProperty(error, "code") ? String(error.code) : "unknown"
   const status = Predicate.hasProperty(error, "responseCode") ? Number(error.responseCode) : 0
   const aboutTheMail = code === "EENVELOPE" || code === "EMESSAGE"
@@ -70,17 +70,17 @@ export const makeSmtp = Effect.fnUntraced(function* (url: Redacted.Redacted, fro
       try: (signal) =>
         pool.sendMail({
           from: { name: fromName, address: from },
-          // Not as text, in which several may stand.
+          // As an object: a text could list several recipients.
           to: { name: "", address: to },
           subject,
           text,
           html,
-          // The same at every attempt, so that a mail that came twice is known for one.
+          // The same for every attempt, so that clients recognize a duplicate.
           messageId: `<${id}@${from.slice(from.lastIndexOf("@") + 1)}>`,
           headers: { "Auto-Submitted": "auto-generated" },
           signal
         }),
-      catch: notSent
+      catch: deliveryError
     }).pipe(
       Effect.asVoid,
       Effect.timeoutOrElse({

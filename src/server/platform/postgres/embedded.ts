@@ -5,7 +5,7 @@
  * find it running, the last to leave stops it. The server is a detached process: it outlives a
  * service that is killed, and the next one finds it again. What decides is never remembered but
  * asked: Postgres' own `postmaster.pid` names the port, a session proves that it answers, and
- * `pg_stat_activity` tells who else is there. Creating, starting, stopping and these questions
+ * `pg_stat_activity` lists the other processes. Creating, starting, stopping and these questions
  * happen under one lock (see `lock.ts`).
  *
  * The server listens on 127.0.0.1 only, on a port that the system chooses at each start.

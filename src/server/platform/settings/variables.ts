@@ -1,18 +1,18 @@
-/** Every environment variable that the service reads, as the README lists it (design section 7). */
+/** Every environment variable that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
 import { saves, turn } from "#rpc/limits"
 
-/** As many cannot be guessed. */
+/** Long enough that it cannot be guessed. */
 export const metricsTokenMinCharacters = 16
 
-/** An environment variable as the README lists it; without a default it may be absent. */
+/** An environment variable; without a default it is optional. */
 export interface Variable {
   readonly description: string
   readonly default?: string
 }
 
-const elsewhere = (provider: string): string =>
-  `Where sign-in with ${provider} is, with its paths, instead of at ${provider}: for tests.`
+const oauthOverride = (provider: string): string =>
+  `Overrides ${provider}'s OAuth base URL (tests only).`
 
 /** Every environment variable that the service reads. */
 export const variables = {
@@ -21,99 +21,102 @@ export const variables = {
   SVC_MAX_CONNECTIONS: {
     default: "60000",
     description:
-      "The most connections that the process takes; one more is closed at once. The last sixth is " +
-      "for requests: a WebSocket that asks for it is answered 503."
+      "The most connections that the process accepts; further ones are closed at once. The last sixth is " +
+      "reserved for requests: a WebSocket upgrade then gets 503."
   },
   DATABASE_URL: {
     description:
-      "A Postgres of your own (14 or newer): postgres://user:password@host/database. " +
-      "Absent, the service runs one in the data directory."
+      "Your own Postgres (14 or newer): postgres://user:password@host/database. " +
+      "Without it the service runs one in the data directory."
   },
   SVC_DATABASE_CONNECTIONS: {
     default: "10",
-    description: "The most connections that the process opens to Postgres for statements."
+    description: "The size of the connection pool to Postgres."
   },
   SVC_DATA_DIR: {
     default: ".svc",
-    description: "Where the embedded Postgres and the keys of development are kept."
+    description: "The directory of the embedded Postgres and of the development keys."
   },
   SVC_BASE_URL: {
     description:
-      "The address that players reach the service at, also the issuer of access tokens. " +
-      "Absent, http://localhost:<PORT>."
+      "The public URL of the service, also the issuer of access tokens. " +
+      "Default: http://localhost:<PORT>."
   },
   SVC_MASTER_KEY: {
     description:
-      "32 random bytes in base64 (openssl rand -base64 32), the same for all runners: they " +
-      "encrypt stored secrets. Required in production; in development one is made in the data " +
-      "directory."
+      "32 random bytes in base64 (openssl rand -base64 32) that encrypt stored secrets, the same " +
+      "for all runners. Required in production; in development the first start creates one in the " +
+      "data directory."
   },
   SVC_OLDER_MASTER_KEYS: {
     default: "",
     description:
-      "Master keys of before, by comma, for when SVC_MASTER_KEY is replaced: they open what they " +
-      "have sealed, and nothing new is sealed under them."
+      "Replaced master keys, separated by commas. They decrypt what they have encrypted; new secrets " +
+      "use SVC_MASTER_KEY."
   },
   SVC_RUNNER_HOST: {
-    description: "The address at which other runners reach this one; joins a cluster."
+    description: "The address at which other runners reach this one; setting it joins the cluster."
   },
   SVC_RUNNER_PORT: { description: "The port at which other runners reach this one." },
   SVC_SHARD_GROUPS: {
     default: "",
-    description: "The shard groups that this runner takes, by comma; empty takes the default one."
+    description:
+      "The shard groups of this runner, separated by commas; empty means the default group."
   },
   SMTP_URL: {
     description:
       "The mail server: smtps://user:password@host:465, or smtp://user:password@host:587 " +
-      "(?requireTLS=true insists on STARTTLS). Absent, mails of development are shown at /dev/mail " +
+      "(?requireTLS=true requires STARTTLS). Without it, development shows mails at /dev/mail " +
       "and production sends none."
   },
   SVC_MAIL_FROM: {
     description:
-      "The address that mails come from; the name beside it is the project's. Absent, no-reply at " +
-      "the host of SVC_BASE_URL."
+      "The sender address of mails; the display name is the project's. Default: no-reply at the host " +
+      "of SVC_BASE_URL."
   },
   SVC_THROTTLES: {
     default: "on",
-    description: "off lifts the request throttles, for benchmarks and tests."
+    description: "off disables the request throttles, for benchmarks and tests."
   },
   SVC_SIGNUPS: {
     default: "closed",
     description:
       "Who may sign up as a developer: closed (the first one only), invite (with a code of " +
-      "SVC_INVITE_CODES), open (anybody)."
+      "SVC_INVITE_CODES) or open (anybody)."
   },
   SVC_INVITE_CODES: {
     default: "",
-    description: "Codes that developers sign up with, by comma, each good for one account."
+    description: "Codes for developer sign-up, separated by commas, each valid for one account."
   },
   SVC_TRUSTED_PROXIES: {
     default: "",
     description:
-      "Addresses and networks (10.0.0.0/8), by comma, whose X-Forwarded-For names the client."
+      "Addresses and networks (10.0.0.0/8) of trusted proxies, separated by commas: their " +
+      "X-Forwarded-For names the client."
   },
   SVC_TURN_URLS: {
     default: "",
     description:
-      "STUN and TURN servers for peer-to-peer rooms, by comma: turn:turn.example.com:3478, " +
+      "STUN and TURN servers for peer-to-peer rooms, separated by commas: turn:turn.example.com:3478, " +
       "turns:turn.example.com:5349?transport=tcp, stun:stun.example.com:3478."
   },
   SVC_TURN_SECRET: {
     description:
       "The secret shared with the TURN servers (static-auth-secret of coturn), " +
-      `${turn.secretMinCharacters} characters or more; players get credentials made from it.`
+      `${turn.secretMinCharacters} characters or more. Players get credentials derived from it.`
   },
-  SVC_OAUTH_GOOGLE_URL: { description: elsewhere("Google") },
-  SVC_OAUTH_DISCORD_URL: { description: elsewhere("Discord") },
-  SVC_OAUTH_APPLE_URL: { description: elsewhere("Apple") },
-  SVC_OAUTH_X_URL: { description: elsewhere("X") },
+  SVC_OAUTH_GOOGLE_URL: { description: oauthOverride("Google") },
+  SVC_OAUTH_DISCORD_URL: { description: oauthOverride("Discord") },
+  SVC_OAUTH_APPLE_URL: { description: oauthOverride("Apple") },
+  SVC_OAUTH_X_URL: { description: oauthOverride("X") },
   SVC_FEATURES: {
     default: Object.keys(featureTable).join(","),
-    description: "The features that this deployment offers, by comma; others cannot be turned on."
+    description:
+      "The features that this deployment offers, separated by commas; others cannot be enabled."
   },
   SVC_SAVE_MAX_BYTES: {
     default: String(saves.dataMaxBytes),
-    description: "The most bytes of JSON that a cloud save may hold."
+    description: "The largest cloud save, in bytes of JSON."
   },
   SVC_SAVES_PER_PLAYER: {
     default: String(saves.perPlayer),
@@ -121,27 +124,29 @@ export const variables = {
   },
   SVC_METRICS_TOKEN: {
     description:
-      `What Prometheus brings to GET /metrics as a bearer token, ${metricsTokenMinCharacters} ` +
-      "characters or more. Absent, anybody may read in development, nobody in production."
+      `The bearer token for GET /metrics, ${metricsTokenMinCharacters} characters or more. ` +
+      "Without it, anybody may read in development and nobody in production."
   },
   SVC_LOG_LEVEL: {
     default: "info",
-    description: "The least of what is logged: debug, info, warning, error."
+    description: "The lowest level that is logged: debug, info, warning or error."
   },
   SVC_LOG_FORMAT: {
-    description: "json (one line an event; in production), or pretty (in development)."
+    description:
+      "json (one line per event; default in production) or pretty (default in development)."
   },
   SVC_LOG_REQUESTS: {
     default: "failed",
-    description: "The requests that are logged: failed (answered with 5xx), or all."
+    description: "The requests that are logged: failed (status 5xx) or all."
   },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     description:
-      "Where traces go: the OTLP/HTTP collector, http://localhost:4318. Absent, nothing is traced."
+      "The OTLP/HTTP collector for traces, such as http://localhost:4318. Without it there is no " +
+      "tracing."
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     default: "http/protobuf",
-    description: "How traces are written: http/protobuf or http/json."
+    description: "The encoding of traces: http/protobuf or http/json."
   },
   OTEL_SERVICE_NAME: {
     default: "player-backend",
@@ -149,7 +154,10 @@ export const variables = {
   },
   OTEL_TRACES_SAMPLER_ARG: {
     default: "1",
-    description: "The share of traces that is recorded, from 0 to 1."
+    description: "The share of traces to record, from 0 to 1."
   },
-  NODE_ENV: { default: "development", description: "production seeds nothing." }
+  NODE_ENV: {
+    default: "development",
+    description: "production requires SVC_MASTER_KEY and creates no demo project."
+  }
 } as const satisfies Record<string, Variable>
