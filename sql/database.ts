@@ -39,7 +39,7 @@ const startAttempts = 30
 const stateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
   Predicate.isObject(cause) && "code" in cause ? `${cause.code}` : ""
 
-/** SQLSTATEs of a server that stops, has crashed, starts, or is out of connections or disk. */
+/** SQLSTATEs of a server that stops, has crashed, starts, or lacks connections or disk. */
 const awayForm = /^(?:57P0[123]|53)/
 
 /** Whether the database could not be reached, rather than refused the statement. */

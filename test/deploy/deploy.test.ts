@@ -165,7 +165,7 @@ describe("the Kubernetes manifests", () => {
     assert.strictEqual(path("readinessProbe"), "/readyz")
     const [command, seconds] = list(at(container, "lifecycle", "preStop", "exec", "command"))
     assert.strictEqual(command, "sleep")
-    // `src/main.ts` gives up after 20 seconds.
+    // `src/server/main.ts` gives up after 20 seconds.
     assert.isAbove(Number(at(pod, "terminationGracePeriodSeconds")), 20 + Number(seconds))
   })
 

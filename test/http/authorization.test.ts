@@ -1,5 +1,5 @@
 /**
- * Who may call what (spec section 5): the committed matrix is up to date, and the running service
+ * Who may call what: the committed matrix is up to date, and the running service
  * keeps to it, endpoint by endpoint and caller by caller.
  */
 import { readFileSync } from "node:fs"
@@ -150,7 +150,7 @@ const bodies: Readonly<Record<string, unknown>> = {
 const everyCaller = Object.keys(callers).filter(isCaller)
 
 /** As the matrix says it: `401 invalid_key`. */
-const told = ({ body, status }: Answer): string =>
+const outcomeOf = ({ body, status }: Answer): string =>
   [status, at(body, "error", "code")].filter((it) => it !== undefined).join(" ")
 
 /** What says that a caller may not call, rather than what is wrong with a call. */
@@ -183,7 +183,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
   "authorization",
   (it) => {
     it.effect(
-      "is as the matrix says, for every endpoint and every caller",
+      "admits and refuses every caller of every endpoint as the matrix says",
       () =>
         Effect.gen(function* () {
           const { url } = yield* TestApp
@@ -198,7 +198,8 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
             })
           const wrong: Array<string> = []
           const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, right: boolean) => {
-            if (!right) wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${told(answer)}`)
+            if (!right)
+              wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${outcomeOf(answer)}`)
           }
           const before = yield* rowCounts
           const cells = endpoints.flatMap((endpoint) =>
@@ -212,7 +213,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
             cells,
             Effect.fnUntraced(function* ({ caller, endpoint, own, refused }) {
               const answer = yield* ask(endpoint, own)
-              expect(endpoint, caller, answer, told(answer) === refused)
+              expect(endpoint, caller, answer, outcomeOf(answer) === refused)
             }),
             { concurrency: 8 }
           )
@@ -223,9 +224,9 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
               if (refusal(endpoint, caller) !== undefined) continue
               for (const own of headers[caller]) {
                 const answer = yield* ask(endpoint, own)
-                const through = answer.status < 500 && !refusals.has(told(answer))
+                const through = answer.status < 500 && !refusals.has(outcomeOf(answer))
                 // Where a stranger gets 404, its members may not.
-                const found = endpoint.access !== "member" || told(answer) !== "404 not_found"
+                const found = endpoint.access !== "member" || outcomeOf(answer) !== "404 not_found"
                 expect(endpoint, caller, answer, through && found)
               }
             }
@@ -236,7 +237,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
     )
 
     it.effect(
-      "nothing in the query opens anything but the start of a sign-in by a plain link",
+      "accepts credentials in the query only to start a sign-in by a plain link",
       () =>
         Effect.gen(function* () {
           const { url } = yield* TestApp
@@ -258,7 +259,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
               if (access === "anyone" || access === "link") continue
               const options = method === "GET" ? { method } : { method, body: {} }
               const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
-              if (told(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
+              if (outcomeOf(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
             }
           }
           const { body } = yield* request(
@@ -299,7 +300,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
               `${url}${fill(endpoint.path, { ...samples, version: "2", ...params })}`,
               { method: endpoint.method, headers, ...(body === undefined ? {} : { body }) }
             )
-            if (answer.status !== 404) wrong.push(`${nameOf(endpoint)}: ${told(answer)}`)
+            if (answer.status !== 404) wrong.push(`${nameOf(endpoint)}: ${outcomeOf(answer)}`)
           }
         }
         assert.deepStrictEqual(wrong, [])

@@ -1,4 +1,4 @@
-/** Who may call what, and in which order that is checked (spec sections 1 and 5, decisions 3.5.6). */
+/** Who may call what, and in which order that is checked. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"

@@ -1,4 +1,4 @@
-/** A lost or frozen database, and the end of the process: nothing hangs (design section 8). */
+/** A lost or frozen database, and the end of the process: nothing hangs. */
 import { connect, type Socket } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
@@ -43,7 +43,7 @@ const assertUnavailable = (answer: Answer) => {
 }
 
 layer(SharedDatabase.layer)("faults", (it) => {
-  it.effect("a lost database is unavailable at once; what needs none goes on", () =>
+  it.effect("answers 503 at once without a database, and still serves what needs none", () =>
     Effect.gen(function* () {
       const { guest, proxy, url } = yield* startNode
       yield* proxy.cut
@@ -56,7 +56,7 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("a frozen database is unavailable after a bounded time", () =>
+  it.effect("answers 503 after a bounded time when the database is frozen", () =>
     Effect.gen(function* () {
       const { guest, proxy } = yield* startNode
       yield* proxy.freeze
@@ -67,7 +67,7 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("what is under way when the process ends is told that the service goes", () =>
+  it.effect("answers 503 to requests that are pending when the process stops", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
       const Endless = HttpRouter.add(
@@ -85,7 +85,7 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("the process ends although a socket stays open", () =>
+  it.effect("stops although a socket stays open", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith()), scope)

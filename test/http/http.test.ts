@@ -185,7 +185,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("a fault tells its request's id and nothing else", () =>
+  it.effect("reveals only the request id of a defect", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const answer = yield* request(`${url}/boom`, { headers: { "x-request-id": "find-me" } })

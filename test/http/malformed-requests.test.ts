@@ -116,7 +116,7 @@ const cases: Readonly<Record<string, Case>> = {
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken requests", (it) => {
   it.effect(
-    "are answered in the one form of errors, and let go of",
+    "get an error in the usual format, and are disconnected",
     () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* TestApp
@@ -133,7 +133,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
   )
 
   it.effect(
-    "that are slow, or never end, are told so, and let go of",
+    "get 408 when they are too slow or never end, and are disconnected",
     () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* TestApp
@@ -179,7 +179,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
   )
 
   it.effect(
-    "whose answers nobody reads are let go of",
+    "are disconnected when they do not read their responses",
     () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp

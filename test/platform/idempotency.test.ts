@@ -1,4 +1,4 @@
-/** Requests with an `Idempotency-Key` (spec section 1, rule 5; decisions 3.1.10), as stats honour it. */
+/** Requests with an `Idempotency-Key`, tested with stat reports. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,7 +23,7 @@ const coins = (ask: Ask) =>
   Effect.map(ask("GET", "/v1/stats"), ({ body }) => at(body, "stats", "coins"))
 
 layer(Node)("an Idempotency-Key", (it) => {
-  it.effect("gets the first answer again, and nothing is counted twice", () =>
+  it.effect("returns the first response again and counts nothing twice", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(game)
       const stats = { coins: 5, best: 11 }
@@ -38,7 +38,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("is for one body only", () =>
+  it.effect("is refused with another body", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(game)
       yield* report(player.ask, "k")
@@ -64,7 +64,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("is the caller's own", () =>
+  it.effect("is scoped to its caller", () =>
     Effect.gen(function* () {
       const { newPlayer, player } = yield* newGame(game)
       const other = yield* newPlayer
@@ -74,7 +74,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("is carried out once, of 32 at once on two nodes", () =>
+  it.effect("runs once for 32 concurrent requests on two nodes", () =>
     Effect.gen(function* () {
       const { player, url } = yield* newGame(game)
       const other = yield* Layer.build(Layer.fresh(nodeWith()))
@@ -98,7 +98,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("of a request that failed may be used again", () =>
+  it.effect("may be used again after the request failed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)

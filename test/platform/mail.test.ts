@@ -1,6 +1,6 @@
 /**
  * Mails: what was accepted is sent, once in the usual case, through failures, stops and restarts; what
- * they say; and where they stay in development (decisions 3.2.5).
+ * they say; and where they stay in development.
  */
 import { get } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -33,7 +33,7 @@ const onwards = Effect.forever(Effect.andThen(pause(20), TestClock.adjust("100 m
 const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(effect, Effect.forever(Effect.andThen(pause(20), TestClock.adjust("5 seconds"))))
 
-/** A node of its own that ends when it is told to. */
+/** A separate node that the test stops. */
 const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, string>> = {}) {
   const scope = yield* Scope.make()
   const context = yield* Layer.buildWithScope(Layer.fresh(nodeWithInbox(env)), scope)

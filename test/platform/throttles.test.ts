@@ -1,4 +1,4 @@
-/** Throttles: buckets that all nodes share, spent from leases (decisions 3.1.14). */
+/** Throttles: token buckets that all nodes share and spend from local allowances. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -60,7 +60,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("spend a lease without asking the database", () =>
+  it.effect("spend an allowance without a statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const throttle = { burst: 6000, seconds: 60 }
@@ -74,7 +74,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("remember a refusal, so that insisting costs nothing", () =>
+  it.effect("remember a refusal, so that retries cost no statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const throttle = { burst: 2, seconds: 60 }
@@ -87,7 +87,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("forget buckets that are full again", () =>
+  it.effect("delete buckets that are full again", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* attempt({ burst: 10, seconds: 10 }, "swept", 1)
@@ -97,7 +97,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("guests are 30 a minute for an address, and 429 says when to come again", () =>
+  it.effect("limit guests to 30 a minute for each address, with Retry-After", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
@@ -119,7 +119,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("players are limited by player, refreshes by session, servers by key", () =>
+  it.effect("limit requests by player, refreshes by session, servers by key", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development } = yield* makeTenants

@@ -1,4 +1,4 @@
-/** Look-ups that arrive together are one statement, and everybody gets an answer. */
+/** Batched look-ups: concurrent calls share a statement, and every caller gets its rows. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { batchReads } from "#sql/batching"
@@ -16,8 +16,8 @@ const makeTable = Effect.gen(function* () {
 
 const turns = Effect.repeat(Effect.yieldNow, { times: 20 })
 
-describe("gathered look-ups", () => {
-  it.effect("are one statement when they come together, one an environment", () =>
+describe("batched look-ups", () => {
+  it.effect("share one statement for each environment when they are concurrent", () =>
     Effect.gen(function* () {
       const { find, open, statements } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -33,7 +33,7 @@ describe("gathered look-ups", () => {
     })
   )
 
-  it.effect("gather while two are under way", () =>
+  it.effect("collect in one batch while two statements are in flight", () =>
     Effect.gen(function* () {
       const { find, open, statements } = yield* makeTable
       const asking: Array<Fiber.Fiber<unknown>> = []
@@ -48,7 +48,7 @@ describe("gathered look-ups", () => {
     })
   )
 
-  it.effect("are of bounded size", () =>
+  it.effect("have at most 500 ids in a statement", () =>
     Effect.gen(function* () {
       const { find, open, statements } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -61,7 +61,7 @@ describe("gathered look-ups", () => {
     })
   )
 
-  it.effect("fail together, and the next are asked anew", () =>
+  it.effect("fail together, and the next ones read again", () =>
     Effect.gen(function* () {
       let fails = true
       const find = yield* batchReads((_, ids) =>

@@ -1,4 +1,4 @@
-/** Writes that arrive together are one statement, an owner is in it once, and everybody is answered. */
+/** Batched writes: concurrent calls share a statement, at most one per owner. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { batchWrites } from "#sql/batching"
@@ -41,19 +41,21 @@ const makeTable = Effect.gen(function* () {
 
 const all = { concurrency: "unbounded" } as const
 
-describe("gathered writes", () => {
-  it.effect("are one statement when they come together; one by itself is the plain one", () =>
-    Effect.gen(function* () {
-      const { open, statements, write } = yield* makeTable
-      yield* Deferred.succeed(open, undefined)
-      const writes = [1, 2, 3].map((value) => write({ owner: `o${value}`, value }))
-      assert.deepStrictEqual(yield* Effect.all(writes, all), [1, 2, 3])
-      assert.strictEqual(yield* write({ owner: "o1", value: 5 }), 6)
-      assert.deepStrictEqual(statements, [[1, 2, 3], [5]])
-    })
+describe("batched writes", () => {
+  it.effect(
+    "share one statement when they are concurrent; a single write uses the plain statement",
+    () =>
+      Effect.gen(function* () {
+        const { open, statements, write } = yield* makeTable
+        yield* Deferred.succeed(open, undefined)
+        const writes = [1, 2, 3].map((value) => write({ owner: `o${value}`, value }))
+        assert.deepStrictEqual(yield* Effect.all(writes, all), [1, 2, 3])
+        assert.strictEqual(yield* write({ owner: "o1", value: 5 }), 6)
+        assert.deepStrictEqual(statements, [[1, 2, 3], [5]])
+      })
   )
 
-  it.effect("of one owner are in statements of their own, in their order", () =>
+  it.effect("of one owner run in separate statements, in order", () =>
     Effect.gen(function* () {
       const { open, statements, write } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -67,7 +69,7 @@ describe("gathered writes", () => {
     })
   )
 
-  it.effect("that are refused are tried one by one: nobody fails for another", () =>
+  it.effect("are retried one by one after a refusal, so only the faulty one fails", () =>
     Effect.gen(function* () {
       const { open, write } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -76,7 +78,7 @@ describe("gathered writes", () => {
     })
   )
 
-  it.effect("gather while two statements are under way, in statements of bounded size", () =>
+  it.effect("collect while two statements are in flight, in batches of bounded size", () =>
     Effect.gen(function* () {
       const { open, statements, write } = yield* makeTable
       const writing: Array<Fiber.Fiber<unknown>> = []
@@ -101,7 +103,7 @@ describe("gathered writes", () => {
     })
   )
 
-  it.effect("fail together when nobody knows what was done, and are not tried again", () =>
+  it.effect("fail together without a retry when the outcome is unknown", () =>
     Effect.gen(function* () {
       let statements = 0
       const write = yield* batchWrites<Write, number>({

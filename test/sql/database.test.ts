@@ -1,4 +1,4 @@
-/** Migrations: each runs once, however many processes start together (design sections 6 and 9). */
+/** Migrations: each runs once, however many processes start together. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ describe("migrations", () => {
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it("have numbers of their own", () => {
+  it("have unique numbers", () => {
     const numbers = files.map((file) => file.slice(0, 4))
     assert.lengthOf(new Set(numbers), files.length)
   })

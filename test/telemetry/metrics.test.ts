@@ -139,7 +139,7 @@ layer(AppLive)("metrics", (it) => {
         )
       assert.isAbove(count("POST", "/v1/auth/guest", "2xx") ?? 0, 0)
       assert.strictEqual(count("GET", "none", "4xx"), 4)
-      for (const told of ["nowhere", ".env", "slot-1", "rm_1"]) assert.notInclude(text, told)
+      for (const label of ["nowhere", ".env", "slot-1", "rm_1"]) assert.notInclude(text, label)
       assert.isAbove(samples.get("svc_database_statement_duration_seconds_count") ?? 0, 0)
     })
   )
@@ -197,7 +197,7 @@ layer(
     Layer.provideMerge(SharedDatabase.layer)
   )
 )("metrics with a token", (it) => {
-  it.effect("are for whoever brings it", () =>
+  it.effect("are open to requests with that token only", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* statusOf(`Bearer ${token}`), [200, true])
       for (const wrong of [undefined, "", "Bearer ", `Bearer ${token}x`, token, `Basic ${token}`]) {
@@ -210,7 +210,7 @@ layer(
 layer(nodeWith(production, MetricsRoute).pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "metrics without a token in production",
   (it) => {
-    it.effect("are not there", () =>
+    it.effect("answer 404", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* statusOf(), [404, false])
         assert.deepStrictEqual(yield* statusOf("Bearer "), [404, false])

@@ -135,8 +135,8 @@ describe("traces", () => {
         ["Sessions.createGuest", "POST /v1/auth/guest"]
       )
       const { app, player } = played
-      const told = ["Ada Lovelace", "Grace Hopper", player.accessToken, player.refreshToken]
-      for (const secret of told.concat(app.publishableKey, app.secretKey)) {
+      const secrets = ["Ada Lovelace", "Grace Hopper", player.accessToken, player.refreshToken]
+      for (const secret of secrets.concat(app.publishableKey, app.secretKey)) {
         assert.notInclude(text, secret)
       }
       assert.include(paths, "/v1/traces for game")
