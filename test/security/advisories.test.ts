@@ -1,6 +1,6 @@
 /**
- * What went wrong at our peers, tried here (the advisory is named at each test). Those that need more
- * than this have files of their own; the table in this folder's README names them all.
+ * Attacks from advisories of comparable servers and libraries, repeated against this service and its client.
+ * Each test name cites its advisory. The README of this folder lists all advisories with their tests.
  */
 import { createServer } from "node:http"
 import { gzipSync } from "node:zlib"
@@ -22,7 +22,7 @@ import { sendRaw } from "../support/http/raw.ts"
 import { makeWorld } from "../support/operator-harness.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
-/** Options by which other servers were made to show what they keep. */
+/** Query options by which other servers returned protected fields. */
 const options = new URLSearchParams({
   include: "sessions,identities,keys",
   fields: "*",
@@ -38,8 +38,8 @@ const options = new URLSearchParams({
   format: "raw"
 })
 
-/** Ids that would lead a careless client to another endpoint. */
-const wayward = [
+/** Ids by which a client that does not encode them reaches another endpoint. */
+const traversalIds = [
   "..",
   ".",
   "../players/me",
@@ -59,10 +59,10 @@ const wayward = [
   ""
 ]
 
-/** Bytes of a frame that takes a thousandth of it on the wire. */
-const unpacked = 144 * 1024 * 1024
+/** Size in bytes of a frame that compresses to a thousandth of it. */
+const unpackedBytes = 144 * 1024 * 1024
 
-/** The same in a request that no client would normalize. */
+/** The same traversals in request targets that no client normalizes. */
 const rawPaths = [
   "/v1/saves/../players/me",
   "/v1/saves/%2e%2e/players/me",
@@ -76,20 +76,20 @@ const rawPaths = [
   "/healthz/../v1/players/me"
 ]
 
-layer(SecurityAppLive(), live)("what is secret", (it) => {
+layer(SecurityAppLive(), live)("the service", (it) => {
   it.effect(
-    "is in no answer to a read, whatever the query asks for (parse-server CVE-2026-30965)",
+    "returns no secret to a read, whatever options its query has (parse-server CVE-2026-30965)",
     () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const sql = yield* SqlClient.SqlClient
-        const world = yield* makeWorld("readers")
-        const { developer, development, player, production, projectId } = world
+        const tenants = yield* makeWorld("readers")
+        const { developer, development, player, production, projectId } = tenants
         const session = (developer.headers["authorization"] ?? "").replace("Bearer ", "")
-        const plain = [
+        const plainSecrets = [
           player.accessToken,
           player.refreshToken,
-          world.bannedPlayer.refreshToken,
+          tenants.bannedPlayer.refreshToken,
           development.secretKey,
           production.secretKey,
           session
@@ -97,7 +97,12 @@ layer(SecurityAppLive(), live)("what is secret", (it) => {
         const [row] = yield* sql<{ readonly hash: string; readonly jwk: string }>`
         select password_hash as hash, (select private_jwk_sealed from signing_keys) as jwk
         from developers where id = ${developer.id}`
-        const secrets = [...plain, ...plain.map(sha256), String(row?.hash), String(row?.jwk)]
+        const secrets = [
+          ...plainSecrets,
+          ...plainSecrets.map(sha256),
+          String(row?.hash),
+          String(row?.jwk)
+        ]
         const own = {
           "x-svc-key": development.publishableKey,
           authorization: `Bearer ${player.accessToken}`
@@ -125,16 +130,16 @@ layer(SecurityAppLive(), live)("what is secret", (it) => {
             headers: headersFor[access] ?? {}
           })
           const text = JSON.stringify(body)
-          for (const one of secrets) assert.notInclude(text, one, path)
+          for (const value of secrets) assert.notInclude(text, value, path)
           assert.notMatch(text, /password_?hash|token_?hash|sealed|\$argon2/i, path)
         }
       })
   )
 
-  it.effect("is reached by no detour in a path (supabase CVE-2025-48370, at the service)", () =>
+  it.effect("routes no path with a traversal to another endpoint (supabase CVE-2025-48370)", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
-      const { development, player } = yield* makeWorld("detours")
+      const { development, player } = yield* makeWorld("traversal")
       for (const path of rawPaths) {
         const answer = yield* sendRaw(
           url,
@@ -148,10 +153,10 @@ layer(SecurityAppLive(), live)("what is secret", (it) => {
     })
   )
 
-  it.effect("is not worth compressing: no socket agrees to it (undici CVE-2026-1526)", () =>
+  it.effect("negotiates no compression on a socket (undici CVE-2026-1526)", () =>
     Effect.gen(function* () {
       const { socketUrl } = yield* TestApp
-      const agreed = yield* Effect.callback<string>((resume) => {
+      const extensions = yield* Effect.callback<string>((resume) => {
         const socket = new Socket(socketUrl, { perMessageDeflate: true })
         socket.on("open", () => {
           resume(Effect.succeed(socket.extensions))
@@ -159,13 +164,13 @@ layer(SecurityAppLive(), live)("what is secret", (it) => {
         })
         return Effect.sync(() => socket.terminate())
       })
-      assert.strictEqual(agreed, "")
+      assert.strictEqual(extensions, "")
     })
   )
 })
 
 describe("the client", () => {
-  it.live("is led to no other endpoint by an id (supabase CVE-2025-48370)", () =>
+  it.live("sends no request to another endpoint, whatever the id (supabase CVE-2025-48370)", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = createClient({
@@ -177,7 +182,7 @@ describe("the client", () => {
       const { id } = yield* Effect.promise(() => client.players.me())
       assert.match(id, /^pl_/)
       const before = auth.requests.length
-      for (const text of wayward) {
+      for (const text of traversalIds) {
         const provider: Method = JSON.parse(JSON.stringify(text))
         for (const call of [
           () => client.saves.get(text),
@@ -188,7 +193,7 @@ describe("the client", () => {
           yield* rejection(call)
         }
       }
-      // A save's key is checked before it is sent; a provider's name is one segment, whatever it is.
+      // The client checks the key of a save before it sends it, and encodes a provider as one segment.
       for (const route of auth.requests.slice(before)) {
         assert.match(route, /^DELETE \/v1\/players\/me\/identities\/[^/]*$/)
       }
@@ -197,43 +202,43 @@ describe("the client", () => {
   )
 
   it.live(
-    "outlives a frame that unpacks to 144 MiB (undici CVE-2026-1526, -12151, -9675)",
+    "closes on a frame that decompresses to 144 MiB (undici CVE-2026-1526, -12151, -9675)",
     () =>
       Effect.gen(function* () {
-        const bomb = Buffer.alloc(unpacked, "a")
+        const payload = Buffer.alloc(unpackedBytes, "a")
         const server = yield* Effect.acquireRelease(
           Effect.sync(() => new WebSocketServer({ port: 0, perMessageDeflate: true })),
           (open) => Effect.sync(() => open.close())
         )
         server.on("connection", (socket) => {
           socket.on("error", () => undefined)
-          socket.send(bomb, { binary: false, compress: true })
+          socket.send(payload, { binary: false, compress: true })
         })
         const address = server.address()
         const port = typeof address === "object" && address !== null ? address.port : 0
-        const heard: Array<string> = []
+        const received: Array<string> = []
         const closed = yield* runSocket({
           WebSocket,
           url: `ws://127.0.0.1:${port}`,
           opened: () => undefined,
-          received: (text) => heard.push(text)
+          received: (text) => received.push(text)
         })
         assert.notStrictEqual(closed.code, 1000)
-        assert.deepStrictEqual(heard, [])
+        assert.deepStrictEqual(received, [])
       }),
     60_000
   )
 })
 
 describe("a request to a developer's server", () => {
-  it.live("takes 64 KiB of the answer as it is sent, and unpacks nothing", () =>
+  it.live("reads a compressed response of at most 64 KiB and does not decompress it", () =>
     Effect.gen(function* () {
-      const packed = gzipSync(Buffer.alloc(16 * 1024 * 1024))
-      assert.isBelow(packed.length, 65_536)
+      const compressed = gzipSync(Buffer.alloc(16 * 1024 * 1024))
+      assert.isBelow(compressed.length, 65_536)
       const server = yield* Effect.acquireRelease(
         Effect.callback<ReturnType<typeof createServer>>((resume) => {
           const listening = createServer((_, response) => {
-            response.writeHead(200, { "content-encoding": "gzip" }).end(packed)
+            response.writeHead(200, { "content-encoding": "gzip" }).end(compressed)
           })
           listening.listen(0, "127.0.0.1", () => resume(Effect.succeed(listening)))
         }),
@@ -245,7 +250,7 @@ describe("a request to a developer's server", () => {
       const body = yield* Effect.flatMap(Outgoing, (outgoing) =>
         outgoing.post({ url, body: "{}", headers: {}, timeoutMillis: 2000, allowLoopback: true })
       ).pipe(Effect.provide(Outgoing.layer, { local: true }))
-      assert.isAtMost(body.length, packed.length)
+      assert.isAtMost(body.length, compressed.length)
     })
   )
 })

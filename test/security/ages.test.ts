@@ -86,7 +86,7 @@ const signal = (target: TestTarget, player: TestPlayer, upperBound: number) =>
   })
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", (it) => {
-  it.effect("only gets stricter in every sequence of declarations and signals", () =>
+  it.effect("never relaxes in any sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { id } = yield* guest(app)
@@ -119,7 +119,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", 
     })
   )
 
-  it.effect("is the strictest of concurrent declarations and signals", () =>
+  it.effect("ends as the strictest of concurrent declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       for (let round = 0; round < 20; round++) {

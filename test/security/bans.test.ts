@@ -1,6 +1,6 @@
 /**
- * Threats to bans (spec sections 3 and 5, rule 7): a player who writes, refreshes, comes back and
- * appeals on two runner processes at the very moment of its ban.
+ * Races against a ban: on two runners, a player writes, refreshes its session, connects and appeals while the
+ * ban commits.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Redacted } from "effect"
@@ -20,31 +20,30 @@ import { startCluster } from "#testing/runners"
 import { ban, codeOf, lastSanction, play, refresh } from "../support/moderation-calls.ts"
 import { DatabaseLive } from "../support/service.ts"
 
-/** Of the 500 of a long run. */
 const races = 50
 const writersPerNode = 1
 
-/** What became of the writes of a race. */
+/** Outcomes of the writes in one race. */
 interface Journal {
-  /** The ban has been answered. */
-  answered: boolean
+  /** The operator has received the response to the ban. */
+  banned: boolean
   acknowledged: number
-  /** Writes that began after the answer and went through. */
+  /** Successful writes that started after that response. */
   readonly late: Array<string>
 }
 
-/** Writes until it is refused. */
-const writeOn = (
+/** Writes a save again and again until the service refuses it. */
+const writeUntilRefused = (
   target: TestTarget,
   player: { readonly accessToken: string },
   journal: Journal,
   key: string
 ) =>
   Effect.gen(function* () {
-    const begun = journal.answered
-    const answer = yield* play(target, player, "PUT", `saves/${key}`, { data: begun })
+    const afterBan = journal.banned
+    const answer = yield* play(target, player, "PUT", `saves/${key}`, { data: afterBan })
     if (answer.status === 200) journal.acknowledged += 1
-    if (answer.status === 200 && begun) journal.late.push(`${key} at ${target.url}`)
+    if (answer.status === 200 && afterBan) journal.late.push(`${key} at ${target.url}`)
     return codeOf(answer)
   }).pipe(Effect.repeat({ until: (code) => code !== "ok" }))
 
@@ -52,16 +51,16 @@ const race = Effect.fnUntraced(function* (here: TestTarget, there: TestTarget) {
   const sql = yield* SqlClient.SqlClient
   const player = yield* guest(here)
   const online = yield* goOnline(there, player)
-  const journal: Journal = { answered: false, acknowledged: 0, late: [] }
+  const journal: Journal = { banned: false, acknowledged: 0, late: [] }
   const writers = yield* Effect.forEach(
     [here, there].flatMap((target) => Array.from({ length: writersPerNode }, () => target)),
-    (target, index) => Effect.forkChild(writeOn(target, player, journal, `k${index}`))
+    (target, index) => Effect.forkChild(writeUntilRefused(target, player, journal, `k${index}`))
   )
   const written = sql`select 1 from saves where player_id = ${player.id}`
   yield* Effect.repeat(written, { until: (rows) => rows.length > 0 })
-  const [, refreshed, coming] = yield* Effect.all(
+  const [, refreshed, connecting] = yield* Effect.all(
     [
-      Effect.tap(ban(here, player.id), () => Effect.sync(() => (journal.answered = true))),
+      Effect.tap(ban(here, player.id), () => Effect.sync(() => (journal.banned = true))),
       refresh(there, player.refreshToken),
       authenticate(there, player)
     ],
@@ -71,7 +70,7 @@ const race = Effect.fnUntraced(function* (here: TestTarget, there: TestTarget) {
   assert.deepStrictEqual(new Set(codes), new Set(["player_banned"]))
   assert.deepStrictEqual(journal.late, [])
   assert.include([4003, 4004], (yield* online.socket.closed).code)
-  assert.strictEqual((yield* coming.socket.closed).code, 4003)
+  assert.strictEqual((yield* connecting.socket.closed).code, 4003)
   const token = String(at(refreshed.body, "refreshToken") ?? player.refreshToken)
   assert.strictEqual(codeOf(yield* refresh(here, token)), "player_banned")
   const [saved] = yield* sql`
@@ -83,11 +82,11 @@ const race = Effect.fnUntraced(function* (here: TestTarget, there: TestTarget) {
       (select count(*)::int from audit
         where target_id = ${player.id} and action = 'player.ban') as entries`
   assert.deepStrictEqual(rows, { bans: 1, entries: 1 })
-  yield* appealAtOnce(here, there, player)
+  yield* appealConcurrently(here, there, player)
 })
 
-/** Of appeals at once on both nodes there is one. */
-const appealAtOnce = Effect.fnUntraced(function* (
+/** Sends four concurrent appeals to both nodes; the service accepts one. */
+const appealConcurrently = Effect.fnUntraced(function* (
   here: TestTarget,
   there: TestTarget,
   player: TestPlayer
@@ -98,8 +97,8 @@ const appealAtOnce = Effect.fnUntraced(function* (
     (target) => play(target, player, "POST", path, { message: "Please." }),
     { concurrency: "unbounded" }
   )
-  const told = answers.map((answer) => (answer.status === 201 ? "ok" : codeOf(answer)))
-  assert.deepStrictEqual(told.toSorted(), [
+  const outcomes = answers.map((answer) => (answer.status === 201 ? "ok" : codeOf(answer)))
+  assert.deepStrictEqual(outcomes.toSorted(), [
     "already_appealed",
     "already_appealed",
     "already_appealed",
@@ -108,7 +107,7 @@ const appealAtOnce = Effect.fnUntraced(function* (
 })
 
 describe("a ban on two nodes", { timeout: 180_000 }, () => {
-  it.live("is followed by no write, no session and no socket of the player's, in 50 races", () =>
+  it.live("allows the player no later write, session or socket, in 50 races", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
       const { runners, target } = yield* startCluster({ databaseUrl: url, size: 2 })

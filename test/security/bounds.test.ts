@@ -1,6 +1,6 @@
 /**
- * Queues, caches and memories stay within their named bounds, whatever comes: those that no other test
- * fills. Beside them: outboxes, lines, mails, tickets and lists in the tests of their own features.
+ * Memory bounds that no other test reaches: outgoing requests, player sessions per bucket and rejected stats.
+ * The tests of each feature cover its own queues and caches.
  */
 import { createServer } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -15,8 +15,8 @@ import { Outgoing } from "#server/platform/outgoing"
 import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { newGame } from "../support/players.ts"
 
-/** A server that takes requests and answers none. */
-const silent = Effect.acquireRelease(
+/** A server that accepts requests and never responds. */
+const unresponsiveServer = Effect.acquireRelease(
   Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
     const server = createServer(() => undefined)
     server.listen(0, "127.0.0.1", () => {
@@ -32,12 +32,12 @@ const silent = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
-describe("requests to others' servers", { timeout: 30_000 }, () => {
-  it.live("are 1,024 under way; one more is refused at once, and room is made again", () =>
+describe("outgoing requests", { timeout: 30_000 }, () => {
+  it.live("refuse the 1,025th concurrent request at once, and accept one when another ends", () =>
     Effect.gen(function* () {
-      const { port } = yield* silent
+      const { port } = yield* unresponsiveServer
       const service = yield* Outgoing
-      const ask = service.request({
+      const send = service.request({
         url: `http://127.0.0.1:${port}/`,
         method: "GET",
         headers: {},
@@ -46,26 +46,31 @@ describe("requests to others' servers", { timeout: 30_000 }, () => {
         reach: "loopback"
       })
       const waiting = yield* Effect.forEach(Array.from({ length: outgoing.requestsMax }), () =>
-        Effect.forkChild(ask, { startImmediately: true })
+        Effect.forkChild(send, { startImmediately: true })
       )
-      const refused = yield* Effect.flip(ask)
+      const refused = yield* Effect.flip(send)
       assert.include(refused.message, "Too many requests")
       yield* Fiber.interruptAll(waiting)
-      const again = yield* Effect.forkChild(ask, { startImmediately: true })
+      const again = yield* Effect.forkChild(send, { startImmediately: true })
       assert.isUndefined(again.pollUnsafe())
       yield* Fiber.interrupt(again)
     }).pipe(Effect.provide(Outgoing.layer), Effect.scoped)
   )
 })
 
-describe("a bucket of sessions", () => {
-  it("knows 100,000; nobody else comes in until one of them has gone", () => {
+describe("a bucket of player sessions", () => {
+  it("refuses a player beyond 100,000 until another one disconnects", () => {
     const loads: Array<ReadonlyArray<string>> = []
-    const port = { now: () => 0, hasLease: () => true, wakeAt: () => undefined }
-    const actor = new SessionsActor(1, { ...port, load: (players) => void loads.push(players) })
-    const told: Array<SessionOutput> = []
-    actor.attach("n1", 1, { send: (items) => void told.push(...items), end: () => undefined }, [])
-    const come = (seq: number) => ({
+    const runtime = { now: () => 0, hasLease: () => true, wakeAt: () => undefined }
+    const actor = new SessionsActor(1, { ...runtime, load: (players) => void loads.push(players) })
+    const outputs: Array<SessionOutput> = []
+    actor.attach(
+      "n1",
+      1,
+      { send: (items) => void outputs.push(...items), end: () => undefined },
+      []
+    )
+    const attach = (seq: number) => ({
       seq,
       command: {
         t: "attach",
@@ -81,15 +86,15 @@ describe("a bucket of sessions", () => {
     const full = playerSessions.perBucket
     const step = 10_000
     for (let from = 1; from <= full; from += step) {
-      submit(...Array.from({ length: step }, (_, index) => come(from + index)))
+      submit(...Array.from({ length: step }, (_, index) => attach(from + index)))
     }
     assert.strictEqual(actor.size, full)
-    submit(come(full + 1))
-    assert.deepInclude(told.at(-1), { kind: "refused", seq: full + 1 })
+    submit(attach(full + 1))
+    assert.deepInclude(outputs.at(-1), { kind: "refused", seq: full + 1 })
     assert.strictEqual(actor.size, full)
     submit({ seq: full + 2, command: { t: "detach", playerId: "p1", connectionId: "c1" } })
-    submit(come(full + 3))
-    assert.deepInclude(told.at(-1), { kind: "done", seq: full + 3 })
+    submit(attach(full + 3))
+    assert.deepInclude(outputs.at(-1), { kind: "done", seq: full + 3 })
     assert.strictEqual(actor.size, full)
   })
 })
@@ -99,11 +104,11 @@ const Node = StatRepository.layer.pipe(
   Layer.provideMerge(SharedDatabase.layer)
 )
 
-layer(Node)("rejected values", (it) => {
-  it.effect("are 10,000 an environment, the newest, and no other environment's fewer", () =>
+layer(Node)("rejected stats", (it) => {
+  it.effect("keep the newest 10,000 of each environment", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const rows = yield* StatRepository
+      const repository = yield* StatRepository
       const reject = Effect.fnUntraced(function* (count: number) {
         const { environmentId, player } = yield* newGame({})
         yield* sql`
@@ -116,9 +121,9 @@ layer(Node)("rejected values", (it) => {
       })
       const many = yield* reject(stats.signalsPerEnvironment + 50)
       const few = yield* reject(10)
-      yield* rows.sweep(DateTime.makeUnsafe(0))
-      const most = stats.signalsPerEnvironment
-      assert.deepStrictEqual(yield* many, [{ count: most, oldest: 51 }])
+      yield* repository.sweep(DateTime.makeUnsafe(0))
+      const max = stats.signalsPerEnvironment
+      assert.deepStrictEqual(yield* many, [{ count: max, oldest: 51 }])
       assert.deepStrictEqual(yield* few, [{ count: 10, oldest: 1 }])
     })
   )

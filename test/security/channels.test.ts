@@ -1,6 +1,6 @@
 /**
- * Threats to channels (spec section 4.5): every act of moderation from every role, acts on oneself, and
- * those who are put out and come back at the same moment.
+ * Attacks on channel moderation: every operation by every role, operations on oneself, and removed players
+ * who rejoin at the same moment.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -23,8 +23,8 @@ const ops = [
 ] as const
 type Op = (typeof ops)[number]
 
-/** Where an act shows in the server's report, and whether it puts the player there or takes it away. */
-const traces: Readonly<Record<Op, readonly [list: string, present: boolean]>> = {
+/** The list that an operation changes, and whether it adds the player to it or removes it. */
+const effects: Readonly<Record<Op, readonly [list: string, present: boolean]>> = {
   invite: ["allow", true],
   uninvite: ["allow", false],
   allowSend: ["speakers", true],
@@ -36,16 +36,16 @@ const traces: Readonly<Record<Op, readonly [list: string, present: boolean]>> = 
   unban: ["banned", false]
 }
 
-/** What undoes an act, so that it has something to do. */
-const before: Readonly<Partial<Record<Op, Op>>> = {
+/** The operation to run first, so that the tested one changes something. */
+const preparations: Readonly<Partial<Record<Op, Op>>> = {
   uninvite: "invite",
   disallowSend: "allowSend",
   unmute: "mute",
   unban: "ban"
 }
 
-/** What takes back an act, done or refused. */
-const after: Readonly<Partial<Record<Op, Op>>> = {
+/** The operation that restores the previous state. */
+const reversals: Readonly<Partial<Record<Op, Op>>> = {
   invite: "uninvite",
   uninvite: "uninvite",
   allowSend: "disallowSend",
@@ -63,7 +63,7 @@ const isListed = (shown: unknown, list: string, id: string) => {
   const entries = at(shown, list)
   return (
     Array.isArray(entries) &&
-    entries.some((one) => one === id || at(one, "playerId") === id || at(one, "id") === id)
+    entries.some((entry) => [entry, at(entry, "playerId"), at(entry, "id")].includes(id))
   )
 }
 
@@ -76,8 +76,8 @@ const byServer = (app: TestTarget, key: string, channel: string, op: string, pla
 const join = ({ socket }: { readonly socket: SocketClient }, channel: string) =>
   socket.ask({ t: "channelJoin", channel })
 
-/** A channel of a player's, and everybody who may try. */
-const club = Effect.gen(function* () {
+/** A player's channel with its owner, a member and a banned player. */
+const makeChannel = Effect.gen(function* () {
   const app = yield* TestApp
   const owner = yield* newPlayer(app, "Owner")
   const made = yield* owner.socket.ask({ t: "channelCreate" })
@@ -89,14 +89,14 @@ const club = Effect.gen(function* () {
   return { app, channel, owner, member, banned }
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation", (it) => {
+layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel moderation", (it) => {
   it.effect(
-    "is the owner's and the server's: 9 acts by 7 roles",
+    "accepts its 9 operations from the owner and the server only, of 7 roles",
     () =>
       Effect.gen(function* () {
-        const { app, banned, channel, member, owner } = yield* club
+        const { app, banned, channel, member, owner } = yield* makeChannel
         const outsider = yield* newPlayer(app, "Outsider")
-        const nobody = { socket: yield* anonymous(app) }
+        const listener = { socket: yield* anonymous(app) }
         const by =
           ({ socket }: { readonly socket: SocketClient }) =>
           (op: Op, playerId: string) =>
@@ -112,7 +112,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
           ["member", by(member), "owner_only"],
           ["outsider", by(outsider), "owner_only"],
           ["banned", by(banned), "owner_only"],
-          ["anonymous", by(nobody), "player_required"],
+          ["anonymous", by(listener), "player_required"],
           ["a publishable key", server(app.publishableKey), "secret_key_required"],
           ["owner", by(owner), "ok"],
           ["the server", server(app.secretKey), "ok"]
@@ -120,20 +120,20 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
         const target = yield* newPlayer(app, "Target")
         const wrong: Array<string> = []
         for (const op of ops) {
-          const [list, present] = traces[op]
+          const [list, present] = effects[op]
           for (const [role, act, expected] of roles) {
-            const first = before[op]
+            const first = preparations[op]
             if (first !== undefined) yield* by(owner)(first, target.id)
             if (op === "kick") yield* join(target, channel)
             const earlier = yield* report(app, channel)
-            const told = yield* act(op, target.id)
+            const outcome = yield* act(op, target.id)
             const later = yield* report(app, channel)
             const done = isListed(later, list, target.id) === present
             const right =
               expected === "ok" ? done : JSON.stringify(earlier) === JSON.stringify(later)
-            if (told !== expected || !right)
-              wrong.push(`${op} by ${role}: ${String(told)}, ${done}`)
-            const undo = after[op]
+            if (outcome !== expected || !right)
+              wrong.push(`${op} by ${role}: ${String(outcome)}, ${done}`)
+            const undo = reversals[op]
             if (undo !== undefined) yield* by(owner)(undo, target.id)
           }
         }
@@ -142,40 +142,42 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
     60_000
   )
 
-  it.effect("is undone by nobody for himself, not even from a channel of his own", () =>
-    Effect.gen(function* () {
-      const { app, banned, channel, member, owner } = yield* club
-      yield* owner.socket.ask({ t: "channelModerate", channel, op: "mute", playerId: member.id })
-      yield* banned.socket.ask({ t: "channelCreate" })
-      const cases: ReadonlyArray<readonly [OnlinePlayer, Op]> = [
-        [banned, "unban"],
-        [banned, "invite"],
-        [member, "unmute"],
-        [member, "allowSend"]
-      ]
-      for (const [player, op] of cases) {
-        const act = { t: "channelModerate", channel, op, playerId: player.id }
-        assert.strictEqual(code(yield* player.socket.ask(act)), "owner_only", op)
-      }
-      assert.strictEqual(code(yield* join(banned, channel)), "channel_banned")
-      const send = { t: "channelSend", channel, type: "x" }
-      assert.strictEqual(code(yield* member.socket.ask(send)), "muted")
-      const shown = yield* report(app, channel)
-      assert.isTrue(isListed(shown, "banned", banned.id))
-    })
+  it.effect(
+    "refuses a banned or muted player who lifts the restriction, even as owner elsewhere",
+    () =>
+      Effect.gen(function* () {
+        const { app, banned, channel, member, owner } = yield* makeChannel
+        yield* owner.socket.ask({ t: "channelModerate", channel, op: "mute", playerId: member.id })
+        yield* banned.socket.ask({ t: "channelCreate" })
+        const cases: ReadonlyArray<readonly [OnlinePlayer, Op]> = [
+          [banned, "unban"],
+          [banned, "invite"],
+          [member, "unmute"],
+          [member, "allowSend"]
+        ]
+        for (const [player, op] of cases) {
+          const act = { t: "channelModerate", channel, op, playerId: player.id }
+          assert.strictEqual(code(yield* player.socket.ask(act)), "owner_only", op)
+        }
+        assert.strictEqual(code(yield* join(banned, channel)), "channel_banned")
+        const send = { t: "channelSend", channel, type: "x" }
+        assert.strictEqual(code(yield* member.socket.ask(send)), "muted")
+        const shown = yield* report(app, channel)
+        assert.isTrue(isListed(shown, "banned", banned.id))
+      })
   )
 
   it.effect(
-    "outruns those who come back: 25 bans and 25 kicks against joins and messages",
+    "keeps banned members out in 25 races of kicks and bans with joins and messages",
     () =>
       Effect.gen(function* () {
-        const { app, channel, member, owner } = yield* club
+        const { app, channel, member, owner } = yield* makeChannel
         const act = (op: Op) =>
           owner.socket.ask({ t: "channelModerate", channel, op, playerId: member.id })
         for (let round = 0; round < 25; round++) {
           for (const op of ["kick", "ban"] as const) {
             yield* join(member, channel)
-            const [told] = yield* Effect.all(
+            const [reply] = yield* Effect.all(
               [
                 act(op),
                 join(member, channel),
@@ -184,7 +186,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
               ],
               { concurrency: "unbounded" }
             )
-            assert.isUndefined(code(told))
+            assert.isUndefined(code(reply))
           }
           assert.isFalse(isListed(yield* report(app, channel), "members", member.id))
           assert.strictEqual(code(yield* join(member, channel)), "channel_banned")
@@ -195,9 +197,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
     60_000
   )
 
-  it.effect("of an anonymous listener's: a channel that is not open takes none", () =>
+  it.effect("refuses an anonymous listener in a channel that is not open", () =>
     Effect.gen(function* () {
-      const { app, channel } = yield* club
+      const { app, channel } = yield* makeChannel
       const managed = yield* uniqueName
       yield* manage(app, "PUT", managed, {})
       const listener = yield* anonymous(app)
@@ -208,9 +210,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("moderation
     })
   )
 
-  it.effect("names: a client takes none that is the server's", () =>
+  it.effect("refuses a client that creates a channel under a name of the server", () =>
     Effect.gen(function* () {
-      const { app, owner } = yield* club
+      const { app, owner } = yield* makeChannel
       const managed = `@${(yield* uniqueName).toLowerCase()}`
       yield* manage(app, "PUT", managed, { send: "server" })
       const cases = [

@@ -120,7 +120,7 @@ layer(Node)("account enumeration (API2, ASVS 6)", (it) => {
 })
 
 layer(Node)("foreign resources (API1)", (it) => {
-  it.effect("cost the same work as missing resources", () =>
+  it.effect("foreign resources cost the same work as missing ones", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const developer = yield* makeDeveloper

@@ -1,4 +1,4 @@
-/** Threats to sockets (spec sections 4.4, 4.5 and 8): every limit of a frame at n - 1, n and n + 1. */
+/** Limits of realtime frames: each is tested at n - 1, n and n + 1. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { channels, rooms, socket as sockets } from "#rpc/limits"
@@ -6,11 +6,11 @@ import { TestApp } from "#testing/app"
 import { at, configure, newPlayer } from "#testing/players"
 import { AppLive } from "../support/service.ts"
 
-/** JSON of so many bytes, of one and of two bytes a character. */
+/** A string whose JSON has `bytes` bytes: one byte per character, or two in UTF-8. */
 const ascii = (bytes: number) => "x".repeat(bytes - 2)
-const wide = (bytes: number) => `${"é".repeat((bytes - 2) >> 1)}${"x".repeat(bytes % 2)}`
+const twoByte = (bytes: number) => `${"é".repeat((bytes - 2) >> 1)}${"x".repeat(bytes % 2)}`
 
-/** An object whose JSON has so many bytes. */
+/** An object whose JSON has `bytes` bytes. */
 const object = (bytes: number) => ({ a: "x".repeat(bytes - '{"a":""}'.length) })
 
 const members = (count: number) =>
@@ -29,10 +29,10 @@ interface Context {
 }
 
 const invalid = "invalid_frame"
-const large = "payload_too_large"
-const full = "state_too_large"
+const tooLarge = "payload_too_large"
+const stateFull = "state_too_large"
 
-/** What a member of a peer-to-peer room, who owns a channel, may say. */
+/** The limits for a member of a peer-to-peer room who owns a channel. */
 const limits: ReadonlyArray<Limit> = [
   {
     name: "the type of send",
@@ -43,14 +43,14 @@ const limits: ReadonlyArray<Limit> = [
   {
     name: "the data of send",
     n: 16 * 1024,
-    code: large,
+    code: tooLarge,
     frame: (size) => ({ t: "send", type: "x", data: ascii(size) })
   },
   {
     name: "the data of send in UTF-8",
     n: 16 * 1024,
-    code: large,
-    frame: (size) => ({ t: "send", type: "x", data: wide(size) })
+    code: tooLarge,
+    frame: (size) => ({ t: "send", type: "x", data: twoByte(size) })
   },
   {
     name: "the receivers of send",
@@ -65,14 +65,14 @@ const limits: ReadonlyArray<Limit> = [
   {
     name: "the data of signal",
     n: 8 * 1024,
-    code: large,
+    code: tooLarge,
     frame: (size, { other }) => ({ t: "signal", to: other, kind: "offer", data: ascii(size) })
   },
   {
     name: "the data of signal in UTF-8",
     n: 8 * 1024,
-    code: large,
-    frame: (size, { other }) => ({ t: "signal", to: other, kind: "offer", data: wide(size) })
+    code: tooLarge,
+    frame: (size, { other }) => ({ t: "signal", to: other, kind: "offer", data: twoByte(size) })
   },
   {
     name: "the type of channelSend",
@@ -83,25 +83,25 @@ const limits: ReadonlyArray<Limit> = [
   {
     name: "the data of channelSend",
     n: 16 * 1024,
-    code: large,
+    code: tooLarge,
     frame: (size, { channel }) => ({ t: "channelSend", channel, type: "x", data: ascii(size) })
   },
   {
     name: "the bytes of a player's state",
     n: rooms.playerStateMaxBytes,
-    code: full,
+    code: stateFull,
     frame: (size) => ({ t: "setMyState", patch: object(size) })
   },
   {
     name: "the keys of a patch's outcome",
     n: rooms.stateKeysMax - 1,
-    code: full,
+    code: stateFull,
     frame: (size) => ({ t: "setMyState", patch: { ...members(size), a: 1 } })
   },
   {
     name: "the characters of a key",
     n: rooms.stateKeyMaxCharacters,
-    code: full,
+    code: stateFull,
     frame: (size) => ({ t: "setMyState", patch: { ["k".repeat(size)]: null } })
   },
   {
@@ -132,7 +132,7 @@ const limits: ReadonlyArray<Limit> = [
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", (it) => {
   it.effect(
-    "is taken up to each of its limits, and not one beyond",
+    "is accepted up to each of its limits and refused beyond",
     () =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -142,27 +142,29 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", 
         const other = yield* newPlayer(app)
         const made = yield* other.socket.ask({ t: "create", mode: "mesh" })
         const wrong: Array<string> = []
-        const reach = Effect.fnUntraced(function* ({ code, frame, n, name }: Limit) {
+        const test = Effect.fnUntraced(function* ({ code, frame, n, name }: Limit) {
           const { socket } = yield* newPlayer(app)
           yield* socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
           const created = yield* socket.ask({ t: "channelCreate" })
           const context = { other: other.id, channel: String(at(created, "data", "channel")) }
           for (const size of [n - 1, n, n + 1]) {
             const reply = yield* socket.ask(frame(size, context))
-            const told = at(reply, "error", "code")
-            if (told !== (size > n ? code : undefined)) wrong.push(`${name}, ${size}: ${told}`)
+            const refusal = at(reply, "error", "code")
+            if (refusal !== (size > n ? code : undefined)) {
+              wrong.push(`${name}, ${size}: ${refusal}`)
+            }
           }
           yield* socket.ask({ t: "leave" })
         })
-        // As many as find a seat beside the other.
-        yield* Effect.forEach(limits, (limit) => Effect.scoped(reach(limit)), { concurrency: 3 })
+        // No more players at once than the room has seats for.
+        yield* Effect.forEach(limits, (limit) => Effect.scoped(test(limit)), { concurrency: 3 })
         assert.deepStrictEqual(wrong, [])
         assert.strictEqual((yield* other.socket.ask({ t: "ping" }))["ok"], true)
       }),
     60_000
   )
 
-  it.effect("has a rid of at most 64 characters, and 64 KiB in all", () =>
+  it.effect("may have a rid of 64 characters and 64 KiB in total, and no more", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       for (const size of [-1, 0, 1]) {

@@ -261,7 +261,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
 })
 
 layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("room codes (API6)", (it) => {
-  it.effect("share one bucket of wrong guesses per address across players", () =>
+  it.effect("wrong room codes from one address share one bucket across players", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, { version: 1, features: { multiplayer: true } })

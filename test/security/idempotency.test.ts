@@ -1,6 +1,6 @@
 /**
- * Threats to requests that are carried out once (spec section 1, rule 5): the same key from everywhere
- * at the same moment, with the same body and with others, after failures, on two nodes.
+ * Attacks on idempotency keys: concurrent requests with one key on two nodes, with equal and different bodies,
+ * by other callers and after failures.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
@@ -19,7 +19,6 @@ const game = {
   integrity: { stats: { maxSubmitsPerMinute: 600 } }
 }
 
-/** Of the 500 of a long run; 32 requests each. */
 const rounds = 50
 const parallel = 32
 
@@ -29,20 +28,20 @@ const report = (ask: Ask, key: string, coins: unknown) =>
 const total = (ask: Ask) =>
   Effect.map(ask("GET", "/v1/stats"), ({ body }) => at(body, "stats", "coins") ?? 0)
 
-layer(Node, { timeout: "60 seconds" })("32 requests with one key at once, 50 times", (it) => {
+layer(Node, { timeout: "60 seconds" })("32 concurrent requests with one idempotency key", (it) => {
   it.effect(
-    "have one effect and one answer, whatever else comes under the key",
+    "have one effect and one response in each of 50 rounds, whatever their bodies",
     () =>
       Effect.gen(function* () {
         const { newPlayer, player, url } = yield* newGame(game)
         const stranger = yield* newPlayer
         const other = yield* Layer.build(Layer.fresh(nodeWith()))
-        const asks = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
+        const senders = [url, yield* Effect.provideContext(addressOfNode, other)].map(player.askAt)
         let sum = 0
         for (let round = 0; round < rounds; round++) {
           yield* TestClock.adjust("5 seconds")
           const key = `round:${round}`
-          // One of the bodies wins: most ask for 7, some for 8, some for what cannot be.
+          // One body wins: most report 7, some 8, and some an invalid value.
           const bodies = Array.from({ length: parallel }, (_, index) =>
             index % 8 === 5 ? "broken" : index % 8 === 3 ? 8 : 7
           )
@@ -51,7 +50,7 @@ layer(Node, { timeout: "60 seconds" })("32 requests with one key at once, 50 tim
               Effect.forEach(
                 bodies,
                 (coins, index) =>
-                  Effect.map(report(asks[index % 2] ?? player.ask, key, coins), (answer) => ({
+                  Effect.map(report(senders[index % 2] ?? player.ask, key, coins), (answer) => ({
                     ...answer,
                     coins
                   })),
@@ -67,7 +66,7 @@ layer(Node, { timeout: "60 seconds" })("32 requests with one key at once, 50 tim
           assert.include([7, 8], winner?.coins)
           sum += Number(winner?.coins)
           for (const { body, coins } of done) {
-            assert.strictEqual(coins, winner?.coins, "another body is not answered")
+            assert.strictEqual(coins, winner?.coins, "only the winning body gets a response")
             assert.deepStrictEqual(body, winner?.body)
           }
           for (const answer of answers) {
@@ -98,13 +97,13 @@ const Once = Idempotency.layer.pipe(
   Layer.provideMerge(Node)
 )
 
-layer(Once, { timeout: "30 seconds" })("a key", (it) => {
-  it.effect("is of one caller and one endpoint, and free again after a failure", () =>
+layer(Once, { timeout: "30 seconds" })("an idempotency key", (it) => {
+  it.effect("belongs to one caller and one endpoint, and is free again after a failure", () =>
     Effect.gen(function* () {
       const { once } = yield* Idempotency
       const { environmentId } = yield* newGame(game)
-      let carriedOut = 0
-      const count = Effect.sync(() => (carriedOut += 1))
+      let executions = 0
+      const count = Effect.sync(() => (executions += 1))
       const named = { environmentId, caller: "ann", path: "POST /a", key: "k", body: {} }
       const ask = (request: Partial<typeof named>) =>
         once({ ...named, ...request }, Schema.Int, Effect.succeed(count))
@@ -122,7 +121,7 @@ layer(Once, { timeout: "30 seconds" })("a key", (it) => {
       for (const key of ["x".repeat(129), "", "a b", "é", "a\n"]) {
         assert.strictEqual((yield* Effect.flip(ask({ key })))._tag, "invalid_idempotency_key")
       }
-      assert.strictEqual(carriedOut, 4)
+      assert.strictEqual(executions, 4)
     })
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Nothing leaks: after a crowd that came, played, broke off and went, everything that the service counts
- * is where it was before, and so are the timers and handles of the process.
+ * Resource leaks: after players connect, play and disconnect in several ways, every gauge of the service and
+ * every timer and handle of the process returns to its earlier value.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
@@ -20,8 +20,8 @@ const App = Layer.merge(
   )
 ).pipe(Layer.provide(DatabaseLive))
 
-/** What a node holds at a time. */
-const kinds = [
+/** Gauges of the resources that a node holds. */
+const gauges = [
   "sockets",
   "rooms",
   "room_members",
@@ -33,24 +33,24 @@ const kinds = [
   "snapshots_waiting",
   "cluster_entities"
 ]
-const held = new RegExp(`^(svc_(?:${kinds.join("|")})(?:\\{.*\\})?) (\\S+)$`, "gm")
+const gaugeLine = new RegExp(`^(svc_(?:${gauges.join("|")})(?:\\{.*\\})?) (\\S+)$`, "gm")
 
 const readings = Effect.gen(function* () {
   const { url } = yield* TestApp
   const { body } = yield* request(`${url}/metrics`)
   return Object.fromEntries(
-    Array.from(String(body).matchAll(held), ([, name = "", value]) => [name, Number(value)])
+    Array.from(String(body).matchAll(gaugeLine), ([, name = "", value]) => [name, Number(value)])
   )
 })
 
-/** Timers, sockets and other handles of this process, by kind. */
+/** Counts of the timers, sockets and other handles of this process, by kind. */
 const handles = () => {
   const counts: Record<string, number> = {}
   for (const kind of process.getActiveResourcesInfo()) counts[kind] = (counts[kind] ?? 0) + 1
   return counts
 }
 
-/** Sessions of Postgres that wait for news. */
+/** Number of Postgres sessions in LISTEN. */
 const listeners = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql`
@@ -59,8 +59,8 @@ const listeners = Effect.gen(function* () {
   return at(rows, 0, "count")
 })
 
-/** Players who do everything there is to do, and leave in every way there is. */
-const crowd = Effect.fnUntraced(function* (index: number) {
+/** Three players and a listener use rooms, matchmaking and channels, and disconnect in four ways. */
+const playAndLeave = Effect.fnUntraced(function* (index: number) {
   const app = yield* TestApp
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
@@ -72,7 +72,7 @@ const crowd = Effect.fnUntraced(function* (index: number) {
   yield* eve.socket.say({ t: "quickMatch", mode: "duel" })
   const created = yield* ada.socket.ask({ t: "channelCreate" })
   yield* bob.socket.ask({ t: "channelJoin", channel: at(created, "data", "channel") })
-  yield* listener.ask({ t: "channelJoin", channel: "nowhere" })
+  yield* listener.ask({ t: "channelJoin", channel: "missing" })
   yield* bob.socket.sayText("{")
   if (index % 3 === 0) yield* ban(app, ada.id)
   if (index % 3 === 1) yield* ada.socket.ask({ t: "leave" })
@@ -82,28 +82,31 @@ const crowd = Effect.fnUntraced(function* (index: number) {
   yield* listener.close()
 })
 
-const crowds = (count: number) =>
+const playRounds = (count: number) =>
   Effect.forEach(
     Array.from({ length: count }, (_, index) => index),
-    (index) => Effect.scoped(crowd(index)),
+    (index) => Effect.scoped(playAndLeave(index)),
     { concurrency: 5, discard: true }
   )
 
-/** Waits, on the service's time, until it holds what it held. */
-const until = Effect.fnUntraced(function* (before: Readonly<Record<string, number>>) {
+/** Advances the test clock until no gauge exceeds its earlier value. */
+const awaitReleased = Effect.fnUntraced(function* (before: Readonly<Record<string, number>>) {
   const app = yield* TestApp
-  const same = Effect.gen(function* () {
+  const released = Effect.gen(function* () {
     yield* TestClock.adjust("10 seconds")
     const now = yield* readings
-    const more = Object.entries(now).filter(([name, value]) => value > (before[name] ?? 0))
-    return more.length === 0 ? true : yield* Effect.fail(JSON.stringify(more))
+    const excess = Object.entries(now).filter(([name, value]) => value > (before[name] ?? 0))
+    return excess.length === 0 ? true : yield* Effect.fail(JSON.stringify(excess))
   })
-  yield* app.eventually(Effect.provideService(same, TestApp, app), "the service holds no more")
+  yield* app.eventually(
+    Effect.provideService(released, TestApp, app),
+    "the service has released everything"
+  )
 })
 
-layer(App, { timeout: "60 seconds" })("a service that a crowd has left", (it) => {
+layer(App, { timeout: "60 seconds" })("the service", (it) => {
   it.effect(
-    "holds no more than before: sockets, rooms, tickets, sessions, timers, listeners",
+    "releases sockets, rooms, tickets, sessions, timers and listeners when players leave",
     () =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -112,15 +115,15 @@ layer(App, { timeout: "60 seconds" })("a service that a crowd has left", (it) =>
         yield* configure(app, { features, multiplayer: { modes } })
         const empty = yield* readings
         assert.isAtLeast(Object.keys(empty).length, 10)
-        yield* crowds(5)
-        yield* until(empty)
+        yield* playRounds(5)
+        yield* awaitReleased(empty)
         const before = {
           readings: yield* readings,
           handles: handles(),
           listeners: yield* listeners
         }
-        yield* crowds(30)
-        yield* until(before.readings)
+        yield* playRounds(30)
+        yield* awaitReleased(before.readings)
         assert.strictEqual(yield* listeners, before.listeners)
         const after = handles()
         for (const kind of ["Timeout", "Immediate", "TCPServerWrap", "PipeWrap", "FSReqCallback"]) {

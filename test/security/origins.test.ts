@@ -1,6 +1,6 @@
 /**
- * Pages that may not use a key (spec section 1, rule 4; ASVS 3): their `Origin` is refused over HTTP
- * and at the socket, however much it looks like an allowed one.
+ * Origin checks (ASVS 3): HTTP and sockets refuse every `Origin` that the config does not allow, however
+ * much it resembles an allowed one.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -17,7 +17,7 @@ const allowed = [
   "https://a.port.example:8443",
   "https://xn--bcher-kva.example",
   "capacitor://localhost",
-  // A browser never writes it so; it is the same origin.
+  // Browsers never send these two forms, but they are the same origin.
   "HTTPS://A.COM",
   "https://a.com:443"
 ]
@@ -120,7 +120,7 @@ const setUp = Effect.gen(function* () {
   })
   const key = { "x-svc-key": app.production.publishableKey }
   const own = { ...key, authorization: `Bearer ${player.accessToken}` }
-  const knock = (origin: string) =>
+  const connect = (origin: string) =>
     Effect.scoped(
       Effect.gen(function* () {
         const socket = yield* connectSocket(app.socketUrl, { origin })
@@ -132,8 +132,8 @@ const setUp = Effect.gen(function* () {
         )
       })
     )
-  /** Asks the native door for its events, as a page that claims to be another's. */
-  const claim = (origin: string, claimed: string) =>
+  /** Calls `events` over /v1/rpc from one origin, with another origin in the headers of the call. */
+  const callAs = (origin: string, claimed: string) =>
     Effect.callback<string>((resume) => {
       const socket = new WebSocket(`${app.url.replace("http", "ws")}/v1/rpc`, { origin })
       const headers = Object.entries({ ...own, origin: claimed })
@@ -142,29 +142,33 @@ const setUp = Effect.gen(function* () {
       socket.on("message", (data) => resume(Effect.succeed(String(data))))
       return Effect.sync(() => socket.terminate())
     })
-  return { app, claim, key, knock, own }
+  return { app, callAs, connect, key, own }
 })
 
 layer(SecurityAppLive(), live)("origins (ASVS 3 and 4.4)", (it) => {
   it.effect(
-    "that only look allowed are 403 over HTTP, in words that the page can read",
+    "HTTP refuses origins that resemble an allowed one with a 403 that the page can read",
     () =>
       Effect.gen(function* () {
         const { app, key, own } = yield* setUp
         assert.isAtLeast(new Set(hostile).size, 60)
         const secret = { "x-svc-key": app.production.secretKey }
-        const asks = [
+        const requests = [
           { path: "/v1/players/me", headers: own },
           { path: "/v1/gamedata/definitions", headers: key },
           { path: "/v1/config", headers: secret }
         ]
-        for (const { headers, path } of asks) {
+        for (const { headers, path } of requests) {
           const ask = (origin: string) =>
             request(`${app.url}${path}`, { headers: { ...headers, origin } })
           const refused = yield* Effect.forEach(hostile, ask, { concurrency: 8 })
           for (const [index, answer] of refused.entries()) {
-            const told = [answer.status, at(answer.body, "error", "code")]
-            assert.deepStrictEqual(told, [403, "origin_not_allowed"], `${path} ${hostile[index]}`)
+            const outcome = [answer.status, at(answer.body, "error", "code")]
+            assert.deepStrictEqual(
+              outcome,
+              [403, "origin_not_allowed"],
+              `${path} ${hostile[index]}`
+            )
             assert.strictEqual(answer.headers.get("access-control-allow-origin"), "*")
             assert.isNull(answer.headers.get("access-control-allow-credentials"))
           }
@@ -178,28 +182,30 @@ layer(SecurityAppLive(), live)("origins (ASVS 3 and 4.4)", (it) => {
     60_000
   )
 
-  it.effect("that only look allowed are closed 4003 at the socket", () =>
+  it.effect("the JSON socket closes with 4003 for origins that resemble an allowed one", () =>
     Effect.gen(function* () {
-      const { knock } = yield* setUp
+      const { connect } = yield* setUp
       const all = [...hostile, ...allowed]
-      const told = yield* Effect.forEach(all, knock, { concurrency: 4 })
-      // The allowed ones are one player's: whoever comes later replaces who was there.
+      const outcomes = yield* Effect.forEach(all, connect, { concurrency: 4 })
+      // One player uses all allowed origins, so each connection replaces the one before it.
       for (const [index, origin] of all.entries()) {
         const expected = index < hostile.length ? ["4003 origin_not_allowed"] : ["welcome"]
-        assert.include(expected, told[index], origin)
+        assert.include(expected, outcomes[index], origin)
       }
     })
   )
 
-  it.effect("are those of the page that opened a native socket, whatever its calls say", () =>
-    Effect.gen(function* () {
-      const { claim } = yield* setUp
-      assert.include(yield* claim("https://evil.example", "https://a.com"), "origin_not_allowed")
-      assert.include(yield* claim("https://a.com", "https://evil.example"), "welcome")
-    })
+  it.effect(
+    "the RPC socket checks the origin of its upgrade, not one in the headers of a call",
+    () =>
+      Effect.gen(function* () {
+        const { callAs } = yield* setUp
+        assert.include(yield* callAs("https://evil.example", "https://a.com"), "origin_not_allowed")
+        assert.include(yield* callAs("https://a.com", "https://evil.example"), "welcome")
+      })
   )
 
-  it.effect("an answer that a cache may keep is kept for its key and its origin alone", () =>
+  it.effect("a cacheable response varies by key and origin, and a refusal is not cacheable", () =>
     Effect.gen(function* () {
       const { app, key } = yield* setUp
       const answer = yield* request(`${app.url}/v1/gamedata/definitions`, {

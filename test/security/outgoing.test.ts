@@ -1,6 +1,6 @@
 /**
- * Requests that developers would have the service make into its own network (API7): however a private
- * address is written or resolved, not one connection is tried. A server on this machine counts them.
+ * Server-side request forgery (API7): the service opens no connection to a private address, however a URL
+ * writes it or a name resolves to it. A server on this machine counts connections.
  */
 import { createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
@@ -8,27 +8,29 @@ import { Effect, Result } from "effect"
 import { decodeConfig } from "#rpc/config-document/document"
 import { checkUrl, Outgoing, type Resolve } from "#server/platform/outgoing"
 
-/** A server on every address of this machine; how many have knocked. */
+/** A server on every IPv4 address of this machine that counts its connections. */
 const canary = Effect.acquireRelease(
-  Effect.callback<{ readonly port: number; readonly knocks: () => number; close: () => void }>(
+  Effect.callback<{ readonly port: number; readonly connections: () => number; close: () => void }>(
     (resume) => {
-      let knocks = 0
+      let connections = 0
       const server = createServer((socket) => {
-        knocks += 1
+        connections += 1
         socket.on("error", () => undefined)
         socket.end("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue")
       })
       server.listen(0, "0.0.0.0", () => {
         const address = server.address()
         const port = typeof address === "object" && address !== null ? address.port : 0
-        resume(Effect.succeed({ port, knocks: () => knocks, close: () => void server.close() }))
+        resume(
+          Effect.succeed({ port, connections: () => connections, close: () => void server.close() })
+        )
       })
     }
   ),
   ({ close }) => Effect.sync(close)
 )
 
-/** Ways to write an address of this machine, of its network or of a cloud's metadata. */
+/** Spellings of addresses of this machine, of its network and of a cloud's metadata service. */
 const hosts = [
   "127.0.0.1",
   "127.0.0.2",
@@ -110,8 +112,8 @@ const hosts = [
   "[5f00::1]"
 ]
 
-/** Everything around a host that could hide it. */
-const tricks = (port: number) => [
+/** URLs that hide a private host or its scheme. */
+const misleadingUrls = (port: number) => [
   `https://example.com@127.0.0.1:${port}/`,
   `https://example.com:443@127.0.0.1:${port}/`,
   `https://127.0.0.1:${port}@example.com/`,
@@ -134,8 +136,8 @@ const tricks = (port: number) => [
   `blob:https://127.0.0.1:${port}/`
 ]
 
-/** What names may resolve to. */
-const answers = [
+/** Resolutions with at least one private address. */
+const resolutions = [
   ["127.0.0.1"],
   ["::1"],
   ["0.0.0.0"],
@@ -150,7 +152,7 @@ const answers = [
   ["2606:4700::1", "::1"]
 ]
 
-const posting = (url: string, resolve: Resolve) =>
+const post = (url: string, resolve: Resolve) =>
   Effect.flatMap(Outgoing, (outgoing) =>
     outgoing.post({ url, body: "{}", headers: {}, timeoutMillis: 1000, allowLoopback: false })
   ).pipe(Effect.provide(Outgoing.layerWith(resolve), { local: true }), Effect.exit)
@@ -158,42 +160,44 @@ const posting = (url: string, resolve: Resolve) =>
 const toThisMachine: Resolve = (_, answer) => answer(null, [{ address: "127.0.0.1", family: 4 }])
 
 describe("outgoing requests (API7)", () => {
-  it.live("to a private address, however it is written, are not begun", () =>
+  it.live("never connect to a private address, however the URL writes it", () =>
     Effect.gen(function* () {
-      const { knocks, port } = yield* canary
-      const urls = [...hosts.map((host) => `https://${host}:${port}/`), ...tricks(port)]
+      const { connections, port } = yield* canary
+      const urls = [...hosts.map((host) => `https://${host}:${port}/`), ...misleadingUrls(port)]
       assert.isAtLeast(new Set(urls).size, 80)
       for (const url of urls) {
-        const exit = yield* posting(url, toThisMachine)
+        const exit = yield* post(url, toThisMachine)
         assert.strictEqual(exit._tag, "Failure", url)
       }
-      assert.strictEqual(knocks(), 0)
+      assert.strictEqual(connections(), 0)
     })
   )
 
-  it.live("to a name that leads to a private address, alone or among others, are not begun", () =>
-    Effect.gen(function* () {
-      const { knocks, port } = yield* canary
-      for (const addresses of answers) {
-        const resolve: Resolve = (_, answer) =>
-          answer(
-            null,
-            addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
-          )
-        const exit = yield* posting(`https://hook.example:${port}/`, resolve)
-        assert.strictEqual(exit._tag, "Failure", addresses.join())
-      }
-      assert.strictEqual(knocks(), 0)
-    })
+  it.live(
+    "never connect to a name that resolves to a private address, also among public ones",
+    () =>
+      Effect.gen(function* () {
+        const { connections, port } = yield* canary
+        for (const addresses of resolutions) {
+          const resolve: Resolve = (_, answer) =>
+            answer(
+              null,
+              addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
+            )
+          const exit = yield* post(`https://hook.example:${port}/`, resolve)
+          assert.strictEqual(exit._tag, "Failure", addresses.join())
+        }
+        assert.strictEqual(connections(), 0)
+      })
   )
 
-  it.effect("are not taken into a config as the address of a webhook either", () =>
+  it.effect("never go to a misleading webhook URL: the config or the request refuses it", () =>
     Effect.sync(() => {
-      for (const url of tricks(80)) {
+      for (const url of misleadingUrls(80)) {
         const document = { integrity: { stats: { webhook: { url } } } }
-        const taken = Result.isSuccess(decodeConfig(document))
-        // What the config lets pass, the request refuses.
-        assert.isFalse(taken && Result.isSuccess(checkUrl(url, false)), url)
+        const accepted = Result.isSuccess(decodeConfig(document))
+        // The request checks the URL again, so either refusal suffices.
+        assert.isFalse(accepted && Result.isSuccess(checkUrl(url, false)), url)
       }
     })
   )

@@ -1,6 +1,6 @@
 /**
- * Threats that come with packages: what the lock file and `package.json` can promise without a network.
- * Signatures are checked where there is one: `npm audit signatures`.
+ * Supply chain: what `package.json` and the lock files guarantee without a network. With a network,
+ * `npm audit signatures` also checks signatures.
  */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
@@ -16,11 +16,11 @@ const manifest = read("package.json")
 const registry = "https://registry.npmjs.org/"
 const locks = ["package-lock.json", "test/bench/peers/package-lock.json"]
 
-/** Packages of a lock file but for the project itself. */
+/** Packages of a lock file without the project itself. */
 const locked = (path: string) => entries(at(read(path), "packages")).filter(([name]) => name !== "")
 
-/** What the service runs with. Another one wants a reason. */
-const running = [
+/** Run-time dependencies of the service. A new one needs a reason. */
+const allowedDependencies = [
   "@effect/platform-node",
   "@effect/sql-pg",
   "@humanwhocodes/momoa",
@@ -34,12 +34,12 @@ const running = [
 ]
 
 describe("packages", () => {
-  it.each(locks)("of %s come from the registry, each with the hash of its content", (path) => {
+  it.each(locks)("of %s come from the npm registry and have a SHA-512 hash", (path) => {
     const wrong = locked(path).filter(
-      ([, one]) =>
-        !/^sha512-[\w+/]{86}==$/.test(String(at(one, "integrity"))) ||
-        !String(at(one, "resolved") ?? registry).startsWith(registry) ||
-        at(one, "link") === true
+      ([, entry]) =>
+        !/^sha512-[\w+/]{86}==$/.test(String(at(entry, "integrity"))) ||
+        !String(at(entry, "resolved") ?? registry).startsWith(registry) ||
+        at(entry, "link") === true
     )
     assert.isNotEmpty(locked(path))
     assert.deepStrictEqual(
@@ -48,7 +48,7 @@ describe("packages", () => {
     )
   })
 
-  it("are asked for in one exact version, the one that is locked", () => {
+  it("have an exact version in package.json, equal to the locked one", () => {
     const lock = read("package-lock.json")
     for (const group of ["dependencies", "devDependencies"]) {
       for (const [name, version] of entries(at(manifest, group))) {
@@ -59,28 +59,28 @@ describe("packages", () => {
     }
   })
 
-  it("that run with the service are few", () => {
+  it("of the running service are 10 direct and at most 40 in total", () => {
     assert.deepStrictEqual(
       entries(at(manifest, "dependencies")).map(([name]) => name),
-      running
+      allowedDependencies
     )
     const shipped = locked("package-lock.json").filter(
-      ([, one]) => at(one, "dev") !== true && at(one, "optional") !== true
+      ([, entry]) => at(entry, "dev") !== true && at(entry, "optional") !== true
     )
     assert.isAtMost(shipped.length, 40)
   })
 
-  it("run scripts when they are installed only where that is allowed by name", () => {
+  it("run an install script only if package.json allows it by name", () => {
     const allowed = entries(at(manifest, "allowScripts")).map(([name]) => name)
-    const scripted = locked("package-lock.json").flatMap(([path, one]) =>
-      at(one, "hasInstallScript") === true && at(one, "dev") !== true
+    const scripted = locked("package-lock.json").flatMap(([path, entry]) =>
+      at(entry, "hasInstallScript") === true && at(entry, "dev") !== true
         ? [path.replace(/^.*node_modules\//, "")]
         : []
     )
     for (const name of scripted) assert.include(allowed, name)
   })
 
-  it("are not those of the advisories that this service would be hit by", () => {
+  it("include a ws release without the advisories that affect a server", () => {
     const version = String(at(manifest, "dependencies", "ws"))
     const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number)
     assert.isTrue(major > 8 || (major === 8 && (minor > 21 || (minor === 21 && patch >= 1))))

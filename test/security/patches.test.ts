@@ -1,6 +1,6 @@
 /**
- * Threats to values that players write (spec section 4.4): patches that reach for a prototype, that
- * explode in keys, depth or size, or that delete what they do not name.
+ * Attacks by patches of room and player state: prototype pollution, excessive keys, depth or size, and deletion
+ * of keys that the patch does not name.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
@@ -12,8 +12,8 @@ import { at, newPlayer, type OnlinePlayer } from "#testing/players"
 import { hostilePatch } from "../support/generators.ts"
 import { AppLive } from "../support/service.ts"
 
-/** What every object stands on: the names and values of the built-in prototypes. */
-const builtIns = () =>
+/** The property descriptors of the built-in prototypes. */
+const builtInPrototypes = () =>
   [Object, Array, Function, String, Number, Map].map(({ prototype }) =>
     Reflect.ownKeys(prototype).map((key) => [key, Reflect.getOwnPropertyDescriptor(prototype, key)])
   )
@@ -26,7 +26,7 @@ const keys = (count: number) =>
 const invalid = "invalid_frame"
 const tooLarge = "state_too_large"
 
-/** Patches as text, with the code of the refusal, or undefined where every key is a plain name. */
+/** Patches as JSON text, with the code of the refusal, or undefined if the service accepts the patch. */
 const payloads: ReadonlyArray<readonly [patch: string, code?: string]> = [
   ['{"__proto__":{"polluted":1}}', invalid],
   ['{"__proto__":null}', invalid],
@@ -81,7 +81,7 @@ const payloads: ReadonlyArray<readonly [patch: string, code?: string]> = [
   ['{"a":-0,"b":9007199254740993,"c":1e-400}']
 ]
 
-/** The members that a patch leaves behind on `base`, by the rule: merged, null deletes. */
+/** `base` after a shallow merge of the patch, in which null deletes a key. */
 const expected = (base: object, patch: string): object => {
   const entries = new Map<string, unknown>(Object.entries(base))
   for (const [key, value] of Object.entries(Object(JSON.parse(patch)))) {
@@ -93,28 +93,28 @@ const expected = (base: object, patch: string): object => {
 
 const base = { keep: { a: 1 }, also: 2 }
 
-/** What a frame with a patch, as text, is answered. */
-const patched = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, t: string, patch: string) {
+/** Sends a patch as JSON text and returns the reply. */
+const sendPatch = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, t: string, patch: string) {
   const rid = `${t}-${socket.heard.length}`
   yield* socket.sayText(`{"t":"${t}","rid":"${rid}","patch":${patch}}`)
   return yield* socket.next("reply", (frame) => frame["rid"] === rid)
 })
 
-/** The room's state and the player's own, as a snapshot shows them. */
-const seen = Effect.fnUntraced(function* ({ id, socket }: OnlinePlayer, roomId: unknown) {
+/** The state of the room and of the player, as a snapshot contains them. */
+const readState = Effect.fnUntraced(function* ({ id, socket }: OnlinePlayer, roomId: unknown) {
   yield* socket.ask({ t: "join", roomId })
   const snapshot = yield* socket.next("room_joined")
   const players = at(snapshot, "room", "players")
-  const self = Array.isArray(players) ? players.find((one) => at(one, "id") === id) : undefined
+  const self = Array.isArray(players) ? players.find((entry) => at(entry, "id") === id) : undefined
   return { setState: at(snapshot, "room", "state"), setMyState: at(self, "state") }
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of state", (it) => {
   it.effect.each(["setState", "setMyState"] as const)(
-    "%s: none of 50 hostile ones reaches a prototype or another key",
+    "%s applies 51 hostile patches without changing a prototype or an unnamed key",
     Effect.fnUntraced(function* (t) {
       const app = yield* TestApp
-      const before = builtIns()
+      const before = builtInPrototypes()
       assert.isAtLeast(payloads.length, 50)
       const witness = yield* newPlayer(app)
       const attempt = Effect.fnUntraced(function* ([patch, code]: (typeof payloads)[number]) {
@@ -123,9 +123,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of
         const made = yield* player.socket.ask({ t: "create", mode: "default" })
         yield* player.socket.next("room_joined")
         yield* player.socket.ask({ t, patch: base })
-        const reply = yield* patched(player, t, patch)
+        const reply = yield* sendPatch(player, t, patch)
         assert.strictEqual(at(reply, "error", "code"), code, name)
-        const { [t]: state } = yield* seen(player, at(made, "data", "roomId"))
+        const { [t]: state } = yield* readState(player, at(made, "data", "roomId"))
         const wanted = code === undefined ? expected(base, patch) : base
         assert.deepStrictEqual(state, wanted, name)
         assert.strictEqual(at(yield* witness.socket.ask({ t: "ping" }), "ok"), true)
@@ -134,15 +134,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of
         concurrency: 8,
         discard: true
       })
-      assert.deepStrictEqual(builtIns(), before)
+      assert.deepStrictEqual(builtInPrototypes(), before)
     }),
     60_000
   )
 })
 
-describe("patches of state, one after the other", () => {
-  it("null removes exactly its key, nothing outgrows the bound, no prototype changes", () => {
-    const before = builtIns()
+describe("1,000 random sequences of patches", () => {
+  it("delete only keys set to null, stay within the size limit and change no prototype", () => {
+    const before = builtInPrototypes()
     const max = 200
     fc.assert(
       fc.property(fc.array(hostilePatch, { maxLength: 20 }), (patches) => {
@@ -166,6 +166,6 @@ describe("patches of state, one after the other", () => {
       }),
       { numRuns: 1000 }
     )
-    assert.deepStrictEqual(builtIns(), before)
+    assert.deepStrictEqual(builtInPrototypes(), before)
   })
 })

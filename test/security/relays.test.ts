@@ -76,7 +76,7 @@ layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
       const publicPeers = ["9.9.9.9", ...(hasIPv6 ? ["2606:4700::1111"] : [])]
       for (const [index, peer] of publicPeers.entries()) {
         for (const by of ["permission", "channel"] as const) {
-          const outcome = yield* relayTo(peer, yield* issue(`env.world${index}`), by)
+          const outcome = yield* relayTo(peer, yield* issue(`env.public${index}`), by)
           assert.strictEqual(outcome, "granted", `${peer} by ${by}`)
         }
       }

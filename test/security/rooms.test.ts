@@ -1,6 +1,6 @@
 /**
- * Threats to rooms (spec section 4.4): every act of a room from every role, over real sockets; frames
- * that pretend to come from elsewhere; floods; and random sequences against the rules in a few lines.
+ * Attacks on rooms: every command by every role over real sockets, frames with a forged sender, floods, and
+ * random command sequences against a small model of the rules.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -16,13 +16,13 @@ import { AppLive } from "../support/service.ts"
 
 const modes = [{ key: "mesh", transport: "p2p", maxPlayers: 4, p2p: { relayOnly: false } }]
 
-interface Scene {
+interface RoomTarget {
   readonly roomId: string
   readonly host: string
 }
 
-/** What may be done to a locked peer-to-peer room whose state is its host's. */
-const acts: Readonly<Record<string, (scene: Scene) => object>> = {
+/** The commands, sent to a locked peer-to-peer room whose state only the host may set. */
+const commands: Readonly<Record<string, (target: RoomTarget) => object>> = {
   send: () => ({ t: "send", type: "x" }),
   sendTo: ({ host }) => ({ t: "send", type: "x", to: [host] }),
   setState: () => ({ t: "setState", patch: { a: 1 } }),
@@ -35,23 +35,23 @@ const acts: Readonly<Record<string, (scene: Scene) => object>> = {
   leave: () => ({ t: "leave" })
 }
 
-const outside = Object.fromEntries(Object.keys(acts).map((act) => [act, "not_in_room"]))
+const notInRoom = Object.fromEntries(Object.keys(commands).map((act) => [act, "not_in_room"]))
 
-/** How each role is refused; undefined: it is let through. */
+/** The code by which the room refuses each role; undefined if it accepts the command. */
 const refusals: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   host: {},
   member: { setState: "host_only", lock: "host_only" },
-  "one who left": { ...outside, resume: "resume_expired", join: "room_locked" },
-  "a stranger": { ...outside, resume: "resume_expired", join: "room_locked" },
+  "a player who left": { ...notInRoom, resume: "resume_expired", join: "room_locked" },
+  "a stranger": { ...notInRoom, resume: "resume_expired", join: "room_locked" },
   "a player of the other environment": {
-    ...outside,
+    ...notInRoom,
     resume: "resume_expired",
     join: "room_not_found"
   },
-  anonymous: Object.fromEntries(Object.keys(acts).map((act) => [act, "player_required"]))
+  anonymous: Object.fromEntries(Object.keys(commands).map((act) => [act, "player_required"]))
 }
 
-const scene = Effect.gen(function* () {
+const makeRoom = Effect.gen(function* () {
   const app = yield* TestApp
   for (const target of [app, app.production]) {
     yield* configure(target, { features: { multiplayer: true }, multiplayer: { modes } })
@@ -71,7 +71,7 @@ const scene = Effect.gen(function* () {
     anonymous: yield* anonymous(app),
     "a player of the other environment": foreigner.socket,
     "a stranger": stranger.socket,
-    "one who left": left.socket,
+    "a player who left": left.socket,
     member: member.socket,
     host: host.socket
   }
@@ -81,35 +81,35 @@ const scene = Effect.gen(function* () {
 const types = ({ heard }: SocketClient) => heard.map(({ t }) => t)
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
-  it.effect("let each role do what is its own, and nothing else", () =>
+  it.effect("accept each of 10 commands only from the roles that may send it", () =>
     Effect.gen(function* () {
-      const { host, roomId, sockets } = yield* scene
+      const { host, roomId, sockets } = yield* makeRoom
       const wrong: Array<string> = []
       for (const [role, socket] of Object.entries(sockets)) {
-        const quiet = types(host.socket).length
-        for (const [act, frame] of Object.entries(acts)) {
-          const told = code(yield* socket.ask(frame({ roomId, host: host.id })))
-          if (told !== refusals[role]?.[act]) wrong.push(`${role}, ${act}: ${String(told)}`)
+        const before = types(host.socket).length
+        for (const [act, frame] of Object.entries(commands)) {
+          const refusal = code(yield* socket.ask(frame({ roomId, host: host.id })))
+          if (refusal !== refusals[role]?.[act]) wrong.push(`${role}, ${act}: ${String(refusal)}`)
         }
         if (role === "member" || role === "host") continue
         yield* host.socket.ask({ t: "ping" })
-        assert.deepStrictEqual(types(host.socket).slice(quiet), ["reply"], role)
+        assert.deepStrictEqual(types(host.socket).slice(before), ["reply"], role)
       }
       assert.deepStrictEqual(wrong, [])
     })
   )
 
-  it.effect("tell who says something by the socket, whatever its frame pretends", () =>
+  it.effect("name the player of the socket as sender, whatever the frame claims", () =>
     Effect.gen(function* () {
-      const { app, host, member, roomId } = yield* scene
+      const { app, host, member, roomId } = yield* makeRoom
       const stranger = yield* newPlayer(app, "Stranger")
       yield* stranger.socket.ask({ t: "create", mode: "mesh" })
-      const elsewhere = { roomId, room: roomId, code: "x", environmentId: "env_1" }
-      const as = { from: host.id, playerId: host.id, hostId: host.id, at: 1, ...elsewhere }
+      const otherRoom = { roomId, room: roomId, code: "x", environmentId: "env_1" }
+      const forged = { from: host.id, playerId: host.id, hostId: host.id, at: 1, ...otherRoom }
       const frames = [
-        { t: "send", type: "forged", ...as },
-        { t: "setMyState", patch: { forged: true }, ...as },
-        { t: "signal", kind: "offer", to: host.id, ...as }
+        { t: "send", type: "forged", ...forged },
+        { t: "setMyState", patch: { forged: true }, ...forged },
+        { t: "signal", kind: "offer", to: host.id, ...forged }
       ]
       for (const frame of frames) {
         yield* stranger.socket.ask(frame)
@@ -125,15 +125,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("take nothing from a player who is banned, and do not take it in again", () =>
+  it.effect("remove a banned player and refuse it when it joins again", () =>
     Effect.gen(function* () {
-      const { app, host, member, roomId } = yield* scene
+      const { app, host, member, roomId } = yield* makeRoom
       yield* host.socket.ask({ t: "lock", locked: false })
       yield* ban(app, member.id)
       assert.strictEqual((yield* member.socket.closed).code, 4003)
       assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "left")
-      const gone = yield* host.socket.next("player_left")
-      assert.deepInclude(gone, { playerId: member.id, reason: "banned" })
+      const removal = yield* host.socket.next("player_left")
+      assert.deepInclude(removal, { playerId: member.id, reason: "banned" })
       const again = yield* app.online(member)
       yield* again.socket.say({ t: "join", roomId, rid: "j" })
       assert.strictEqual((yield* again.socket.closed).code, 4003)
@@ -142,9 +142,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("close 4029 on a flood of signals, and the others go on", () =>
+  it.effect("close the socket of a player who floods signals with 4029 and serve the others", () =>
     Effect.gen(function* () {
-      const { host, member, sockets } = yield* scene
+      const { host, member, sockets } = yield* makeRoom
       const signal = { t: "signal", to: host.id, kind: "candidate", data: "x" }
       for (let sent = 0; sent < 1000; sent++) yield* member.socket.say(signal)
       assert.strictEqual((yield* member.socket.closed).code, 4029)
@@ -169,7 +169,7 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** What a step asks of the room. */
+/** The room command of a step. */
 const commandOf = (room: RoomWorld, { act, other, player: playerId }: Step): RoomCommand => {
   switch (act) {
     case "join":
@@ -199,8 +199,8 @@ const commandOf = (room: RoomWorld, { act, other, player: playerId }: Step): Roo
   }
 }
 
-/** The rules: who may do what, by who has a seat and who is host. */
-const ruling = (
+/** The outcome that the rules demand, given who has a seat and who is host. */
+const expectedOutcome = (
   { hostId, locked, settings }: RoomState,
   seats: ReadonlySet<string>,
   { act, other, player: actor }: Step
@@ -230,34 +230,45 @@ const settings: fc.Arbitrary<Partial<RoomSettings>> = fc.record({
   p2p: fc.constantFrom(null, { relayOnly: true, maxPlayers: 4 })
 })
 
-describe("a room's roles", () => {
-  it("are kept in 1,000 random sequences of acts by members and strangers", () => {
+describe("a room", () => {
+  it("follows the rules of its roles in 1,000 random sequences of commands", () => {
     fc.assert(
-      fc.property(settings, fc.array(step, { minLength: 10, maxLength: 40 }), (terms, steps) => {
-        const room = new RoomWorld(terms)
-        const seats = new Set<string>()
-        for (const one of steps) {
-          const before = room.state
-          const told = room.refusal(commandOf(room, one))
-          assert.strictEqual(told, ruling(before, seats, one), JSON.stringify(one))
-          if (told === "granted" && one.act === "join") seats.add(one.player)
-          if (one.act === "leave" || one.act === "banned") seats.delete(one.player)
-          assert.strictEqual(Array.from(room.state.members.keys()).join(), Array.from(seats).join())
-          for (const [id, { playerState: values }] of room.state.members) {
-            const mine = one.act === "setMyState" && id === one.player
-            const earlier = before.members.get(id)
-            if (!mine && earlier !== undefined) assert.strictEqual(values, earlier.playerState)
-          }
-          for (const id of ["ann", "ben", "cat", "dan", "eve"]) {
-            for (const event of room.heard(id)) {
-              assert.isTrue(seats.has(id), `${id} hears ${event.t} without a seat`)
-              if ("from" in event) assert.strictEqual(event.from, one.player)
+      fc.property(
+        settings,
+        fc.array(step, { minLength: 10, maxLength: 40 }),
+        (overrides, steps) => {
+          const room = new RoomWorld(overrides)
+          const seats = new Set<string>()
+          for (const current of steps) {
+            const before = room.state
+            const outcome = room.refusal(commandOf(room, current))
+            assert.strictEqual(
+              outcome,
+              expectedOutcome(before, seats, current),
+              JSON.stringify(current)
+            )
+            if (outcome === "granted" && current.act === "join") seats.add(current.player)
+            if (current.act === "leave" || current.act === "banned") seats.delete(current.player)
+            assert.strictEqual(
+              Array.from(room.state.members.keys()).join(),
+              Array.from(seats).join()
+            )
+            for (const [id, { playerState: values }] of room.state.members) {
+              const own = current.act === "setMyState" && id === current.player
+              const earlier = before.members.get(id)
+              if (!own && earlier !== undefined) assert.strictEqual(values, earlier.playerState)
             }
+            for (const id of ["ann", "ben", "cat", "dan", "eve"]) {
+              for (const event of room.heard(id)) {
+                assert.isTrue(seats.has(id), `${id} receives ${event.t} without a seat`)
+                if ("from" in event) assert.strictEqual(event.from, current.player)
+              }
+            }
+            if (room.state.closed !== null) return
+            room.wait(1)
           }
-          if (room.state.closed !== null) return
-          room.wait(1)
         }
-      }),
+      ),
       { numRuns: 1000 }
     )
   })

@@ -1,6 +1,6 @@
 /**
- * Threats to stored secrets and to defaults (design section 7): what a stolen database tells, a master
- * key that is replaced, production that starts without a key or with something in it.
+ * Stored secrets: encryption at rest, replacement of the master key, and a production process without a
+ * master key.
  */
 import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -12,9 +12,9 @@ import { NodeServices } from "@effect/platform-node"
 import { Secrets } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 
-const newKey = () => randomBytes(32).toString("base64")
+const makeMasterKey = () => randomBytes(32).toString("base64")
 
-/** The secrets of a process with these master keys, the newest first. */
+/** The secrets service of a process with these master keys, the newest first. */
 const secretsWith = (key: string, ...older: ReadonlyArray<string>) =>
   Effect.service(Secrets).pipe(
     Effect.provide(
@@ -36,10 +36,10 @@ const purpose = "the client of google"
 const text = "GOCSPX-the-secret-of-a-client"
 
 describe("a sealed secret", () => {
-  it.effect("names its master key, has a key of its own, and never looks the same twice", () =>
+  it.effect("names its master key and has a data key and ciphertext of its own each time", () =>
     Effect.gen(function* () {
-      const secrets = yield* secretsWith(newKey())
-      const other = yield* secretsWith(newKey())
+      const secrets = yield* secretsWith(makeMasterKey())
+      const other = yield* secretsWith(makeMasterKey())
       const sealed = yield* Effect.all(
         Array.from({ length: 100 }, () => secrets.seal(text, purpose))
       )
@@ -60,11 +60,11 @@ describe("a sealed secret", () => {
     })
   )
 
-  it.effect("opens for its purpose only, whole, and under its own master key", () =>
+  it.effect("opens only unchanged, for its purpose and under its master key", () =>
     Effect.gen(function* () {
-      const key = newKey()
+      const key = makeMasterKey()
       const secrets = yield* secretsWith(key)
-      const stranger = yield* secretsWith(newKey())
+      const stranger = yield* secretsWith(makeMasterKey())
       const sealed = yield* secrets.seal(text, purpose)
       const another = yield* secrets.seal(text, purpose)
       const [id = "", wrapped = "", body = ""] = sealed.split(".")
@@ -96,30 +96,28 @@ describe("a sealed secret", () => {
     })
   )
 
-  it.effect(
-    "of before opens when the master key was replaced, and is sealed under the new one",
-    () =>
-      Effect.gen(function* () {
-        const [old, fresh] = [newKey(), newKey()]
-        const before = yield* secretsWith(old)
-        const after = yield* secretsWith(fresh, newKey(), old)
-        const sealed = yield* before.seal(text, purpose)
-        assert.strictEqual(yield* after.open(sealed, purpose), text)
-        const again = yield* after.seal(text, purpose)
-        assert.strictEqual(yield* (yield* secretsWith(fresh)).open(again, purpose), text)
-        yield* Effect.flip(before.open(again, purpose))
-        const mark = before.mark("token")
-        assert.isTrue(after.isMark("token", mark))
-        assert.isFalse(after.isMark("tokens", mark))
-        assert.notStrictEqual(after.mark("token"), mark)
-      })
+  it.effect("still opens after the master key is replaced, and new secrets use the new key", () =>
+    Effect.gen(function* () {
+      const [old, fresh] = [makeMasterKey(), makeMasterKey()]
+      const before = yield* secretsWith(old)
+      const after = yield* secretsWith(fresh, makeMasterKey(), old)
+      const sealed = yield* before.seal(text, purpose)
+      assert.strictEqual(yield* after.open(sealed, purpose), text)
+      const again = yield* after.seal(text, purpose)
+      assert.strictEqual(yield* (yield* secretsWith(fresh)).open(again, purpose), text)
+      yield* Effect.flip(before.open(again, purpose))
+      const mark = before.mark("token")
+      assert.isTrue(after.isMark("token", mark))
+      assert.isFalse(after.isMark("tokens", mark))
+      assert.notStrictEqual(after.mark("token"), mark)
+    })
   )
 })
 
 const main = fileURLToPath(new URL("../../src/server/main.ts", import.meta.url))
 
 describe("a process in production without a master key", () => {
-  it.live("does not start, says why, and tells nothing else", () =>
+  it.live("fails to start, names the missing setting and prints no password", () =>
     Effect.gen(function* () {
       const { code, output } = yield* Effect.callback<{ code: number | null; output: string }>(
         (resume) => {
@@ -131,9 +129,9 @@ describe("a process in production without a master key", () => {
               DATABASE_URL: "postgres://svc:hunter2@127.0.0.1:1/none"
             }
           })
-          const hear = (chunk: Buffer) => (output += chunk.toString())
-          child.stdout.on("data", hear)
-          child.stderr.on("data", hear)
+          const append = (chunk: Buffer) => (output += chunk.toString())
+          child.stdout.on("data", append)
+          child.stderr.on("data", append)
           child.once("close", (code) => resume(Effect.succeed({ code, output })))
         }
       )

@@ -1,6 +1,6 @@
 /**
- * What HTTP refuses, the socket refuses too, and what is protected there is protected here (several
- * servers had the rules of their REST interface, and a socket beside it that knew none of them).
+ * Equal protection over HTTP and at the JSON socket. In several servers the socket ignored the access rules of
+ * the REST interface.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -11,10 +11,10 @@ import { everything, makeWorld, text } from "../support/operator-harness.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
-type First = Readonly<Record<string, unknown>>
+type Credentials = Readonly<Record<string, unknown>>
 
-/** The same caller at both doors: what its requests carry, what its first frame does. */
-interface Visitor {
+/** A caller with the same credentials over HTTP and at the socket. */
+interface Caller {
   readonly who: string
   readonly key?: string | undefined
   readonly token?: string | undefined
@@ -23,55 +23,55 @@ interface Visitor {
   readonly socket: string
 }
 
-const visitors = Effect.gen(function* () {
-  const world = yield* makeWorld("doors")
-  const { development, developer, production } = world
+const makeCallers = Effect.gen(function* () {
+  const tenants = yield* makeWorld("sockets")
+  const { development, developer, production } = tenants
   const { publishableKey: key, secretKey } = development
-  const [beside, foreign] = world.otherPlayers
-  const { accessToken: token, refreshToken } = world.player
+  const [sibling, foreign] = tenants.otherPlayers
+  const { accessToken: token, refreshToken } = tenants.player
   const { claims } = partsOf(token)
   const exp = Number(claims["iat"]) - 1
-  const ended = misissue(yield* signingKey, { ...claims, iat: exp - 900, exp })
-  const gone = yield* guest(development)
-  yield* request(`${development.url}/v1/admin/players/${gone.id}/delete`, {
+  const expired = misissue(yield* signingKey, { ...claims, iat: exp - 900, exp })
+  const deleted = yield* guest(development)
+  yield* request(`${development.url}/v1/admin/players/${deleted.id}/delete`, {
     method: "POST",
     headers: { "x-svc-key": secretKey }
   })
   const session = (developer.headers["authorization"] ?? "").replace("Bearer ", "")
-  const revoked = String(world.revoked[0]?.["x-svc-key"])
+  const revoked = String(tenants.revoked[0]?.["x-svc-key"])
   const badKey = { http: "401 invalid_key", socket: "4001 invalid_key" }
-  const nobody = { http: "401 unauthorized", socket: "4001 unauthorized" }
-  const all: ReadonlyArray<Visitor> = [
-    { who: "nobody", ...badKey },
+  const unauthorized = { http: "401 unauthorized", socket: "4001 unauthorized" }
+  const all: ReadonlyArray<Caller> = [
+    { who: "a caller without credentials", ...badKey },
     { who: "a player without a key", token, ...badKey },
     { who: "an unknown key", key: `pk_${"A".repeat(43)}`, token, ...badKey },
     { who: "a revoked key", key: revoked, token, ...badKey },
     { who: "a secret key", key: secretKey, token, ...badKey },
     { who: "a developer's session as the key", key: session, token, ...badKey },
-    { who: "a key alone", key, ...nobody },
-    { who: "a developer's session as the token", key, token: session, ...nobody },
-    { who: "a refresh token as the token", key, token: refreshToken, ...nobody },
-    { who: "a player of the other environment", key, token: beside?.accessToken, ...nobody },
-    { who: "a player of another project", key, token: foreign?.accessToken, ...nobody },
-    { who: "a player with the other key", key: production.publishableKey, token, ...nobody },
+    { who: "a key alone", key, ...unauthorized },
+    { who: "a developer's session as the token", key, token: session, ...unauthorized },
+    { who: "a refresh token as the token", key, token: refreshToken, ...unauthorized },
+    { who: "a player of the other environment", key, token: sibling?.accessToken, ...unauthorized },
+    { who: "a player of another project", key, token: foreign?.accessToken, ...unauthorized },
+    { who: "a player with the other key", key: production.publishableKey, token, ...unauthorized },
     {
-      who: "a token that has ended",
+      who: "an expired token",
       key,
-      token: ended,
+      token: expired,
       http: "401 token_expired",
       socket: "4002 token_expired"
     },
     {
       who: "a banned player",
       key,
-      token: world.bannedPlayer.accessToken,
+      token: tenants.bannedPlayer.accessToken,
       http: "403 player_banned",
       socket: "4003 player_banned"
     },
     {
-      who: "a player who is gone",
+      who: "a deleted player",
       key,
-      token: gone.accessToken,
+      token: deleted.accessToken,
       http: "404 not_found",
       socket: "4001 unauthorized"
     },
@@ -80,11 +80,11 @@ const visitors = Effect.gen(function* () {
   return { all, development }
 })
 
-const knock = (socketUrl: string, first: First) =>
+const authenticateAs = (socketUrl: string, credentials: Credentials) =>
   Effect.scoped(
     Effect.gen(function* () {
       const socket = yield* connectSocket(socketUrl)
-      yield* socket.say({ t: "auth", ...first })
+      yield* socket.say({ t: "auth", ...credentials })
       return yield* Effect.raceFirst(
         Effect.map(socket.next("welcome"), () => "welcome"),
         Effect.map(socket.closed, ({ code, reason }) => `${code} ${reason}`)
@@ -92,7 +92,7 @@ const knock = (socketUrl: string, first: First) =>
     })
   )
 
-const rename = ({ url }: TestTarget, { key, token }: Visitor) =>
+const rename = ({ url }: TestTarget, { key, token }: Caller) =>
   Effect.map(
     request(`${url}/v1/players/me`, {
       method: "PATCH",
@@ -105,20 +105,20 @@ const rename = ({ url }: TestTarget, { key, token }: Visitor) =>
     ({ body, status }) => `${status} ${String(at(body, "error", "code") ?? "ok")}`
   )
 
-layer(SecurityAppLive(), live)("both doors", (it) => {
-  it.effect("refuse the same callers, each in its own words", () =>
+layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
+  it.effect("refuse the same 15 of 16 callers, each with its own code", () =>
     Effect.gen(function* () {
       const { socketUrl } = yield* TestApp
-      const { all, development } = yield* visitors
-      for (const visitor of all) {
-        const { http, key, socket, token, who } = visitor
-        assert.strictEqual(yield* rename(development, visitor), http, who)
-        assert.strictEqual(yield* knock(socketUrl, { key, token }), socket, who)
+      const { all, development } = yield* makeCallers
+      for (const caller of all) {
+        const { http, key, socket, token, who } = caller
+        assert.strictEqual(yield* rename(development, caller), http, who)
+        assert.strictEqual(yield* authenticateAs(socketUrl, { key, token }), socket, who)
       }
     })
   )
 
-  it.effect("let nobody be somebody else by saying so", () =>
+  it.effect("ignore a player id that a caller claims in a frame", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, everything)
@@ -139,13 +139,13 @@ layer(SecurityAppLive(), live)("both doors", (it) => {
       yield* socket.ask({ t: "create", mode: "duel", hostId: victim.id, playerId: victim.id })
       const joined = yield* socket.next("room_joined")
       assert.strictEqual(at(joined, "room", "hostId"), id)
-      // Renewing in band as another player ends the socket.
+      // Renewing the token of the socket as another player closes it.
       yield* socket.say({ t: "auth", token: victim.accessToken })
       assert.strictEqual((yield* socket.closed).code, 4001)
     })
   )
 
-  it.effect("show of other players their id, their name and what they say, and nothing else", () =>
+  it.effect("show other players an id, a name and messages, but no email, session or token", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, everything)
@@ -173,11 +173,11 @@ layer(SecurityAppLive(), live)("both doors", (it) => {
       yield* bob.socket.next("channel_message")
       yield* online.socket.ask({ t: "leave" })
       yield* bob.socket.next("player_left")
-      const heard = JSON.stringify(bob.socket.heard)
-      assert.include(heard, ada.id)
+      const received = JSON.stringify(bob.socket.heard)
+      assert.include(received, ada.id)
       const secrets = [email, ada.accessToken, ada.refreshToken, claims["sid"], environmentId]
-      for (const secret of secrets.map(String)) assert.notInclude(heard, secret)
-      assert.notMatch(heard, /email|identities|isGuest|createdAt":"[^"]*","displayName|session/i)
+      for (const secret of secrets.map(String)) assert.notInclude(received, secret)
+      assert.notMatch(received, /email|identities|isGuest|createdAt":"[^"]*","displayName|session/i)
     })
   )
 })

@@ -1,7 +1,6 @@
 /**
- * Threats in what the service says: a walk over every endpoint by everybody, with bodies that fit and
- * that do not, on a database that works and on one that lacks tables. No answer, no line of the log and
- * no row tells a stack, a statement, a hash or a secret.
+ * Information disclosure. Every caller calls every endpoint, with valid and invalid bodies and with missing
+ * tables. No response, log line or row contains a stack trace, a statement, a hash or a secret.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -31,9 +30,9 @@ type Headers = Readonly<Record<string, string>>
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
-/** What the inside of a service looks like when it leaks. */
-const inside: Readonly<Record<string, RegExp>> = {
-  "a stack": /\n\s+at |\bat (?:async )?[\w.<>$]+ \(|file:\/\/|node_modules|\.[cm]?[jt]s:\d+/,
+/** Internals of the service that a response or the log may not contain. */
+const internals: Readonly<Record<string, RegExp>> = {
+  "a stack trace": /\n\s+at |\bat (?:async )?[\w.<>$]+ \(|file:\/\/|node_modules|\.[cm]?[jt]s:\d+/,
   "a statement": /\bselect\b.{1,80}\bfrom\b|\binsert into\b|\bupdate\b.{1,40}\bset\b|\bpg_\w+\(/i,
   "the database": /SqlError|PgError|relation \\?"|violates|duplicate key|syntax error at|SQLSTATE/i,
   "a fault": /FiberFailure|"_tag"|\bCause\b|Defect|ECONN|ENOENT/,
@@ -41,7 +40,7 @@ const inside: Readonly<Record<string, RegExp>> = {
   "a sealed text": /\b[\w-]{8}\.[\w-]{80}\.[\w-]{20,}/
 }
 
-/** What only its owner may have. */
+/** Secrets that only their owner may receive. */
 const secrets: Readonly<Record<string, RegExp>> = {
   "secret key": /\bsk_[\w-]{43}/,
   "developer session": /\bkds_[\w-]{43}/,
@@ -50,11 +49,11 @@ const secrets: Readonly<Record<string, RegExp>> = {
   "webhook secret": /\bwhsec_[\w+/=-]{20,}/
 }
 
-const found = (forms: Readonly<Record<string, RegExp>>, text: string): ReadonlyArray<string> =>
+const matching = (forms: Readonly<Record<string, RegExp>>, text: string): ReadonlyArray<string> =>
   Object.entries(forms).flatMap(([name, form]) => (form.test(text) ? [name] : []))
 
-/** Endpoints that hand out what is its caller's own. */
-const handsOut: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** Endpoints that issue secrets to their caller. */
+const issues: Readonly<Record<string, ReadonlyArray<string>>> = {
   "POST /v1/auth/guest": ["access token", "refresh token"],
   "POST /v1/auth/email/signup": ["access token", "refresh token"],
   "POST /v1/auth/email/login": ["access token", "refresh token"],
@@ -73,7 +72,7 @@ const password = "correct horse battery"
 const clientSecret = "GOCSPX-sesame-of-a-client"
 const diary = "the diary of a player"
 
-/** Fields of all endpoints: what an endpoint does not know it ignores. */
+/** Valid fields of all endpoints in one body; an endpoint ignores those that it does not define. */
 const fields = (
   own: { readonly refreshToken: string; readonly accessToken: string },
   id: string
@@ -86,12 +85,12 @@ const fields = (
   code: "ABCDEFGH",
   currentPassword: password,
   data: { diary },
-  displayName: "Walk",
+  displayName: "Ada",
   email: `${id.toLowerCase()}@example.com`,
   idToken: "eyJhbGciOiJub25lIn0.e30.",
   kind: "secret",
   message: "Please.",
-  name: "Walk",
+  name: "Ada",
   newPassword: password,
   nonce: "n",
   op: "mute",
@@ -99,7 +98,7 @@ const fields = (
   password,
   platform: "ios",
   playerId: id,
-  reason: "walk",
+  reason: "test",
   redirectUrl: "http://localhost:3000/",
   refreshToken: own.refreshToken,
   stats: { score: 1 },
@@ -111,21 +110,21 @@ const fields = (
 
 type Fields = ReturnType<typeof fields>
 
-const each = (body: Fields, value: unknown) =>
+const withEvery = (body: Fields, value: unknown) =>
   Object.fromEntries(Object.keys(body).map((key) => [key, value]))
 
-const bodiesOf = (body: Fields, least: object): ReadonlyArray<unknown> => [
+const bodiesOf = (body: Fields, minimal: object): ReadonlyArray<unknown> => [
   body,
-  least,
+  minimal,
   "{ broken",
-  each(body, { a: [1] }),
-  each(body, "'; select * from players; -- \u0000")
+  withEvery(body, { a: [1] }),
+  withEvery(body, "'; select * from players; -- \u0000")
 ]
 
-/** These end what the others stand on, and say nothing but that. */
-const endings = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
+/** Endpoints left out, because the other calls need what they delete. */
+const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
 
-interface Heard {
+interface Exchange {
   readonly endpoint: string
   readonly answer: Answer
   readonly text: string
@@ -134,13 +133,13 @@ interface Heard {
 const textOf = ({ body, headers }: Answer): string =>
   `${JSON.stringify(Array.from(headers))} ${typeof body === "string" ? body : JSON.stringify(body)}`
 
-/** Asks every endpoint as everybody who may, and as nobody; hands on all that was answered. */
-const walk = Effect.gen(function* () {
+/** Calls every endpoint as withEvery permitted caller and without credentials; returns every response. */
+const callEveryEndpoint = Effect.gen(function* () {
   const { url } = yield* TestApp
-  const developer = yield* signUp("walker")
+  const developer = yield* signUp("caller")
   const { development, projectId } = yield* makeProject(developer)
   const { appealId, sanctionId } = yield* makeAppeal(development)
-  const heard: Array<Heard> = []
+  const exchanges: Array<Exchange> = []
   const ask = Effect.fnUntraced(function* (endpoint: Endpoint, headers: Headers, body: unknown) {
     const about = (name: string) => endpoint.path.includes(`:${name}`)
     const { id: playerId } = about("playerId") ? yield* guest(development) : { id: "" }
@@ -165,10 +164,10 @@ const walk = Effect.gen(function* () {
       headers,
       ...(endpoint.method === "GET" ? {} : { body })
     })
-    heard.push({ endpoint: nameOf(endpoint), answer, text: textOf(answer) })
+    exchanges.push({ endpoint: nameOf(endpoint), answer, text: textOf(answer) })
   })
   const publishable = { "x-svc-key": development.publishableKey }
-  const visit = Effect.fnUntraced(function* (endpoint: Endpoint) {
+  const callAsEveryone = Effect.fnUntraced(function* (endpoint: Endpoint) {
     const player = yield* guest(development)
     const token = { authorization: `Bearer ${player.accessToken}` }
     const own: Partial<Record<Endpoint["access"], Headers>> = {
@@ -177,9 +176,9 @@ const walk = Effect.gen(function* () {
       developer: developer.headers,
       publishable
     }
-    // An empty config is one, too: it would turn everything off.
-    const least = endpoint.path.endsWith("/config") ? everything : {}
-    const bodies = endpoint.method === "GET" ? [{}] : bodiesOf(fields(player, player.id), least)
+    // An empty config is valid and would disable every feature.
+    const minimal = endpoint.path.endsWith("/config") ? everything : {}
+    const bodies = endpoint.method === "GET" ? [{}] : bodiesOf(fields(player, player.id), minimal)
     for (const body of bodies) {
       yield* ask(endpoint, own[endpoint.access] ?? { ...publishable, ...token }, body)
     }
@@ -187,12 +186,11 @@ const walk = Effect.gen(function* () {
       yield* ask(endpoint, headers, {})
     }
   })
-  const lasting = endpoints.filter((endpoint) => !endings.includes(nameOf(endpoint)))
-  yield* Effect.forEach(lasting, visit, { concurrency: 8, discard: true })
-  return { heard, development, developer }
+  const repeatable = endpoints.filter((endpoint) => !destructive.includes(nameOf(endpoint)))
+  yield* Effect.forEach(repeatable, callAsEveryone, { concurrency: 8, discard: true })
+  return { exchanges, development, developer }
 })
 
-/** The names of all tables. */
 const tables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ name: string }>`
@@ -203,8 +201,8 @@ const tables = Effect.gen(function* () {
 
 const logged = Effect.map(TestConsole.logLines, (lines) => lines.map(String).join("\n"))
 
-/** Requests that meet a database without the table that they need: a fault, and nothing told of it. */
-const faults = Effect.fnUntraced(function* (target: TestTarget, developer: Headers) {
+/** Sends requests whose table is missing: withEvery gets a 500 response that reveals nothing about the fault. */
+const callWithoutTables = Effect.fnUntraced(function* (target: TestTarget, developer: Headers) {
   const sql = yield* SqlClient.SqlClient
   const player = yield* guest(target)
   const publishable = { "x-svc-key": target.publishableKey }
@@ -222,12 +220,12 @@ const faults = Effect.fnUntraced(function* (target: TestTarget, developer: Heade
     ["project_members", "projects", developer]
   ]
   for (const [table, path, headers, body] of cases) {
-    yield* sql`alter table ${sql(table)} rename to away`
+    yield* sql`alter table ${sql(table)} rename to hidden_table`
     const answer = yield* request(`${target.url}/v1/${path}`, {
       headers,
       ...(body === undefined ? {} : { body })
     })
-    yield* sql`alter table away rename to ${sql(table)}`
+    yield* sql`alter table hidden_table rename to ${sql(table)}`
     const id = answer.headers.get("x-request-id")
     assert.strictEqual(answer.status, 500, path)
     assert.deepStrictEqual(
@@ -241,50 +239,51 @@ const faults = Effect.fnUntraced(function* (target: TestTarget, developer: Heade
       },
       path
     )
-    assert.deepStrictEqual(found({ ...inside, ...secrets }, textOf(answer)), [], path)
+    assert.deepStrictEqual(matching({ ...internals, ...secrets }, textOf(answer)), [], path)
   }
-  assert.deepStrictEqual(found(secrets, yield* logged), [])
+  assert.deepStrictEqual(matching(secrets, yield* logged), [])
 })
 
 layer(App, { timeout: "120 seconds" })("the service", (it) => {
   it.effect(
-    "tells nothing of its inside and nobody's secret: in answers, in the log, in rows",
+    "reveals no internals and no secret in any response, log line or row",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { developer, development, heard } = yield* walk
-        const leaks = heard.flatMap(({ answer, endpoint, text }) => {
+        const { developer, development, exchanges } = yield* callEveryEndpoint
+        const leaks = exchanges.flatMap(({ answer, endpoint, text }) => {
           const fault = answer.status >= 500 ? [`status ${answer.status}`] : []
-          const told = [...fault, ...found(inside, text)]
-          const given = found(secrets, text).filter((one) => !handsOut[endpoint]?.includes(one))
-          return told.length + given.length === 0
+          const exposed = [...fault, ...matching(internals, text)]
+          const issued = matching(secrets, text).filter((name) => !issues[endpoint]?.includes(name))
+          return exposed.length + issued.length === 0
             ? []
-            : [`${endpoint}: ${[...told, ...given].join()} in ${text.slice(0, 300)}`]
+            : [`${endpoint}: ${[...exposed, ...issued].join()} in ${text.slice(0, 300)}`]
         })
-        assert.isAbove(heard.length, endpoints.length * 4)
+        assert.isAbove(exchanges.length, endpoints.length * 4)
         assert.deepStrictEqual(Array.from(new Set(leaks)), [])
 
-        const answers = heard.map(({ text }) => text).join("\n")
-        const used = [
+        const answers = exchanges.map(({ text }) => text).join("\n")
+        const received = [
           development.secretKey,
           ...Object.values(secrets).flatMap(({ source }) =>
-            Array.from(answers.matchAll(new RegExp(source, "g")), ([one]) => one)
+            Array.from(answers.matchAll(new RegExp(source, "g")), ([secret]) => secret)
           )
         ]
         const log = yield* logged
-        assert.isAbove(used.length, 20)
-        assert.deepStrictEqual(found({ ...inside, ...secrets }, log), [])
-        for (const secret of used) assert.notInclude(answers, sha256(secret))
-        for (const word of [...used.map(sha256), password, clientSecret, diary]) {
+        assert.isAbove(received.length, 20)
+        assert.deepStrictEqual(matching({ ...internals, ...secrets }, log), [])
+        for (const secret of received) assert.notInclude(answers, sha256(secret))
+        for (const word of [...received.map(sha256), password, clientSecret, diary]) {
           assert.notInclude(log, word)
         }
         for (const name of yield* tables) {
           const rows = yield* sql`select string_agg(t::text, ' ') as text from ${sql(name)} t`
           const text = JSON.stringify(rows)
-          assert.deepStrictEqual(found(secrets, text), [], name)
-          for (const word of [...used, password, clientSecret]) assert.notInclude(text, word, name)
+          assert.deepStrictEqual(matching(secrets, text), [], name)
+          for (const word of [...received, password, clientSecret])
+            assert.notInclude(text, word, name)
         }
-        yield* faults(development, developer.headers)
+        yield* callWithoutTables(development, developer.headers)
       }),
     120_000
   )

@@ -1,7 +1,6 @@
 /**
- * Fields that are not the caller's to set (API3): in the body of every endpoint that changes something
- * they are dropped. Nothing of them is stored, nobody else is touched, and no session comes about but
- * by signing in.
+ * Mass assignment (API3): every endpoint that writes drops fields that its caller may not set. None of them
+ * is stored, no other player changes, and only a sign-in opens a session.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -17,12 +16,12 @@ import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 const password = "correct horse battery"
 
-/** What is planted: found anywhere in the database, it was taken. */
-const planted = "planted-by-nobody"
-const plantedNumber = 987_654_321
+/** Values of the extra fields; in the database they prove that the service stored one. */
+const forgedText = "forged-by-caller"
+const forgedNumber = 987_654_321
 
-/** Names that a careless handler would take from a body. */
-const plantedFor = (victim: string, environmentId: string) => ({
+/** Fields that a handler without a schema would read from a body. */
+const extraFieldsFor = (victim: string, environmentId: string) => ({
   ...Object.fromEntries(
     ["id", "playerId", "player_id", "userId", "user_id", "sub", "accountId", "owner"].map(
       (name) => [name, victim]
@@ -36,7 +35,7 @@ const plantedFor = (victim: string, environmentId: string) => ({
   ),
   ...Object.fromEntries(
     ["passwordHash", "password_hash", "tokenHash", "sessionId", "role", "subject", "slug"].map(
-      (name) => [name, planted]
+      (name) => [name, forgedText]
     )
   ),
   isGuest: false,
@@ -45,20 +44,20 @@ const plantedFor = (victim: string, environmentId: string) => ({
   email_verified: true,
   banned: false,
   isAdmin: true,
-  balance: plantedNumber,
-  owed: -plantedNumber,
+  balance: forgedNumber,
+  owed: -forgedNumber,
   createdAt: "1999-09-09T09:09:09.999Z",
   created_at: "1999-09-09T09:09:09.999Z",
-  identities: [{ provider: planted, subject: planted }],
-  permissions: [planted],
-  actor: { kind: planted, id: planted, name: planted },
+  identities: [{ provider: forgedText, subject: forgedText }],
+  permissions: [forgedText],
+  actor: { kind: forgedText, id: forgedText, name: forgedText },
   ageBand: "adult",
   declaredAgeBand: "adult",
-  audience: planted,
-  keys: [{ kind: "secret", plain: planted }]
+  audience: forgedText,
+  keys: [{ kind: "secret", plain: forgedText }]
 })
 
-/** Everything in the database, a text for each table. */
+/** The content of the whole database, one JSON text per table. */
 const dump = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ readonly name: string }>`
@@ -73,7 +72,7 @@ const dump = Effect.gen(function* () {
   )
 })
 
-/** Everything that is stored about a player. */
+/** The rows of a player in all tables, as JSON text. */
 const rowsOf = (playerId: string) =>
   Effect.map(
     Effect.flatMap(SqlClient.SqlClient, (sql) =>
@@ -97,25 +96,25 @@ const sessionCount = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   )
 )
 
-const makeCast = Effect.gen(function* () {
+const makeFixture = Effect.gen(function* () {
   const { url } = yield* TestApp
   const developer = yield* signUp("assigner")
   const { development, production, projectId } = yield* makeProject(developer)
   const document = { ...everything, ...inAppBrowser }
   yield* configure(development, document)
   const victim = yield* guest(development)
-  const elsewhere = yield* guest(production)
+  const productionPlayer = yield* guest(production)
   const [environment] = yield* Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql<{ readonly id: string }>`
-      select environment_id as id from players where id = ${elsewhere.id}`
+      select environment_id as id from players where id = ${productionPlayer.id}`
   )
-  const extras = plantedFor(victim.id, String(environment?.id))
+  const extras = extraFieldsFor(victim.id, String(environment?.id))
   return { developer, development, document, extras, projectId, url, victim }
 })
-type Cast = Effect.Success<typeof makeCast>
+type Fixture = Effect.Success<typeof makeFixture>
 
-/** A call that is in order; how its path is filled, and who makes it. */
+/** A valid request. */
 interface Call {
   readonly path: string
   readonly body: object
@@ -127,47 +126,47 @@ const asPlayer = ({ publishableKey }: TestTarget, accessToken: string) => ({
   authorization: `Bearer ${accessToken}`
 })
 
-const publicly =
+const byAnyone =
   (path: string, body: object) =>
-  ({ development: { publishableKey } }: Cast): Effect.Effect<Call> =>
+  ({ development: { publishableKey } }: Fixture): Effect.Effect<Call> =>
     Effect.succeed({ path, body, headers: { "x-svc-key": publishableKey } })
 
-const newly =
+const byNewPlayer =
   (path: string, body: object) =>
-  ({ development }: Cast) =>
+  ({ development }: Fixture) =>
     Effect.map(guest(development), ({ accessToken }): Call => ({
       path,
       body,
       headers: asPlayer(development, accessToken)
     }))
 
-const operating =
+const byServer =
   (path: string, body: object) =>
-  ({ development }: Cast) =>
+  ({ development }: Fixture) =>
     Effect.map(guest(development), ({ id }): Call => ({
       path: path.replace(":playerId", id),
       body,
       headers: { "x-svc-key": development.secretKey }
     }))
 
-const developing =
+const byDeveloper =
   (path: string, body: object) =>
-  ({ developer, projectId }: Cast) =>
+  ({ developer, projectId }: Fixture) =>
     Effect.succeed<Call>({
       path: path.replace(":projectId", projectId).replace(":env", "development"),
       body,
       headers: developer.headers
     })
 
-type Make = (cast: Cast) => Effect.Effect<Call>
+type Make = (fixture: Fixture) => Effect.Effect<Call>
 
 const calls: Readonly<Record<string, Make>> = {
-  "POST /v1/auth/guest": publicly("/v1/auth/guest", { displayName: "Ada" }),
-  "POST /v1/auth/email/signup": publicly("/v1/auth/email/signup", {
+  "POST /v1/auth/guest": byAnyone("/v1/auth/guest", { displayName: "Ada" }),
+  "POST /v1/auth/email/signup": byAnyone("/v1/auth/email/signup", {
     email: "new@example.com",
     password
   }),
-  "POST /v1/auth/email/login": publicly("/v1/auth/email/login", {
+  "POST /v1/auth/email/login": byAnyone("/v1/auth/email/login", {
     email: "new@example.com",
     password
   }),
@@ -183,8 +182,11 @@ const calls: Readonly<Record<string, Make>> = {
       body: { refreshToken },
       headers: { "x-svc-key": development.publishableKey }
     })),
-  "POST /v1/auth/link/email": newly("/v1/auth/link/email", { email: "own@example.com", password }),
-  "POST /v1/auth/transfer": newly("/v1/auth/transfer", {}),
+  "POST /v1/auth/link/email": byNewPlayer("/v1/auth/link/email", {
+    email: "own@example.com",
+    password
+  }),
+  "POST /v1/auth/transfer": byNewPlayer("/v1/auth/transfer", {}),
   "POST /v1/auth/transfer/redeem": ({ development, url }) =>
     Effect.gen(function* () {
       const { accessToken } = yield* guest(development)
@@ -194,16 +196,16 @@ const calls: Readonly<Record<string, Make>> = {
       const { publishableKey } = development
       return { path: "/v1/auth/transfer/redeem", body, headers: { "x-svc-key": publishableKey } }
     }),
-  "PATCH /v1/players/me": newly("/v1/players/me", { displayName: "Bea" }),
-  "POST /v1/players/me/age-signal": newly("/v1/players/me/age-signal", {
+  "PATCH /v1/players/me": byNewPlayer("/v1/players/me", { displayName: "Bea" }),
+  "POST /v1/players/me/age-signal": byNewPlayer("/v1/players/me/age-signal", {
     platform: "ios",
     status: "verified",
     upperBound: 15
   }),
-  "PUT /v1/social/age": newly("/v1/social/age", { band: "teen" }),
-  "PUT /v1/news/opt-in": newly("/v1/news/opt-in", { optIn: true }),
-  "PUT /v1/saves/:key": newly("/v1/saves/slot", { data: { gold: 1 } }),
-  "POST /v1/stats": newly("/v1/stats", { stats: { score: 1 } }),
+  "PUT /v1/social/age": byNewPlayer("/v1/social/age", { band: "teen" }),
+  "PUT /v1/news/opt-in": byNewPlayer("/v1/news/opt-in", { optIn: true }),
+  "PUT /v1/saves/:key": byNewPlayer("/v1/saves/slot", { data: { gold: 1 } }),
+  "POST /v1/stats": byNewPlayer("/v1/stats", { stats: { score: 1 } }),
   "POST /v1/auth/appeal": ({ development }) =>
     Effect.gen(function* () {
       const { id, refreshToken } = yield* guest(development)
@@ -219,22 +221,22 @@ const calls: Readonly<Record<string, Make>> = {
       body: { accept: true },
       headers: { "x-svc-key": development.secretKey }
     })),
-  "POST /v1/admin/players/:playerId/ban": operating("/v1/admin/players/:playerId/ban", {
+  "POST /v1/admin/players/:playerId/ban": byServer("/v1/admin/players/:playerId/ban", {
     reason: "test"
   }),
-  "POST /v1/admin/players/:playerId/unban": operating("/v1/admin/players/:playerId/unban", {}),
-  "PUT /v1/admin/players/:playerId/age": operating("/v1/admin/players/:playerId/age", {
+  "POST /v1/admin/players/:playerId/unban": byServer("/v1/admin/players/:playerId/unban", {}),
+  "PUT /v1/admin/players/:playerId/age": byServer("/v1/admin/players/:playerId/age", {
     band: "teen"
   }),
-  "PUT /v1/admin/auth/providers/:provider": operating("/v1/admin/auth/providers/google", {
+  "PUT /v1/admin/auth/providers/:provider": byServer("/v1/admin/auth/providers/google", {
     clientId: "c",
     clientSecret: "s"
   }),
-  "PUT /v1/realtime/channels/:name": operating("/v1/realtime/channels/lobby", { open: true }),
-  "POST /v1/realtime/channels/:name/messages": operating("/v1/realtime/channels/lobby/messages", {
+  "PUT /v1/realtime/channels/:name": byServer("/v1/realtime/channels/lobby", { open: true }),
+  "POST /v1/realtime/channels/:name/messages": byServer("/v1/realtime/channels/lobby/messages", {
     type: "news"
   }),
-  "POST /v1/realtime/channels/:name/moderate": operating("/v1/realtime/channels/lobby/moderate", {
+  "POST /v1/realtime/channels/:name/moderate": byServer("/v1/realtime/channels/lobby/moderate", {
     op: "mute",
     playerId: "pl_1",
     seconds: 60
@@ -251,19 +253,19 @@ const calls: Readonly<Record<string, Make>> = {
       body: { email: "another@example.com", password },
       headers: {}
     }),
-  "POST /v1/developers/me/password": developing("/v1/developers/me/password", {
+  "POST /v1/developers/me/password": byDeveloper("/v1/developers/me/password", {
     currentPassword: password,
     newPassword: password
   }),
-  "POST /v1/projects": developing("/v1/projects", { name: "Second" }),
-  "PATCH /v1/projects/:projectId": developing("/v1/projects/:projectId", { name: "Third" }),
-  "POST /v1/projects/:projectId/environments/:env/keys": developing(
+  "POST /v1/projects": byDeveloper("/v1/projects", { name: "Second" }),
+  "PATCH /v1/projects/:projectId": byDeveloper("/v1/projects/:projectId", { name: "Third" }),
+  "POST /v1/projects/:projectId/environments/:env/keys": byDeveloper(
     "/v1/projects/:projectId/environments/:env/keys",
     { kind: "publishable" }
   )
 }
 
-/** Those of which a session is to come. */
+/** Endpoints that open a session. */
 const signIns = new Set([
   "POST /v1/auth/guest",
   "POST /v1/auth/email/signup",
@@ -273,40 +275,43 @@ const signIns = new Set([
   "POST /v1/developers/login"
 ])
 
-/** What else changes something: the same handler behind another mount, or why it is not called. */
+/** The other endpoints that write, each with the reason why `calls` lacks it. */
 const others: ReadonlyArray<readonly [RegExp, why: string]> = [
-  [/^\w+ \/v1\/projects\/:projectId\/environments\/:env\//, "handlers of both mounts are one"],
-  [/^DELETE /, "what is removed has no fields"],
-  [/\/config$/, "unknown fields of the document are refused by their path"],
-  [/\/(?:export|delete|webhook-secret|verify-token|logout)$/, "no field of the body is stored"],
-  [/\/oauth\/|\/auth\/providers\/apple$/, "only by its definition, below"],
-  [/\/email\/(?:verify|resend)$|\/password\//, "only by its definition, below"],
-  [/\/sanctions\//, "the handler of /v1/auth/appeal"]
+  [/^\w+ \/v1\/projects\/:projectId\/environments\/:env\//, "both mounts share their handlers"],
+  [/^DELETE /, "a deletion has no fields"],
+  [/\/config$/, "the config refuses unknown fields"],
+  [
+    /\/(?:export|delete|webhook-secret|verify-token|logout)$/,
+    "the service stores no field of the body"
+  ],
+  [/\/oauth\/|\/auth\/providers\/apple$/, "the test of body definitions covers it"],
+  [/\/email\/(?:verify|resend)$|\/password\//, "the test of body definitions covers it"],
+  [/\/sanctions\//, "it shares the handler of /v1/auth/appeal"]
 ]
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
 layer(SecurityAppLive(), live)("mass assignment (API3)", (it) => {
   it.effect(
-    "is of no use at any endpoint that changes something, and opens no session",
+    "every endpoint that writes drops fields that its caller may not set",
     () =>
       Effect.gen(function* () {
-        const cast = yield* makeCast
-        const before = yield* rowsOf(cast.victim.id)
-        assert.isAtLeast(Object.keys(cast.extras).length, 30)
+        const fixture = yield* makeFixture
+        const before = yield* rowsOf(fixture.victim.id)
+        assert.isAtLeast(Object.keys(fixture.extras).length, 30)
         const opened: Array<string> = []
         for (const [name, make] of Object.entries(calls)) {
-          const { body, headers, path } = yield* make(cast)
+          const { body, headers, path } = yield* make(fixture)
           const sessions = yield* sessionCount
           const [method] = name.split(" ")
-          const answer = yield* request(`${cast.url}${path}`, {
+          const answer = yield* request(`${fixture.url}${path}`, {
             method: method ?? "POST",
             headers,
-            body: { ...cast.extras, ...body }
+            body: { ...fixture.extras, ...body }
           })
           assert.isBelow(answer.status, 300, `${name}: ${JSON.stringify(answer.body)}`)
-          assert.notInclude(JSON.stringify(answer.body), planted, name)
-          assert.notInclude(JSON.stringify(answer.body), `"${cast.victim.id}"`, name)
+          assert.notInclude(JSON.stringify(answer.body), forgedText, name)
+          assert.notInclude(JSON.stringify(answer.body), `"${fixture.victim.id}"`, name)
           if ((yield* sessionCount) !== sessions) opened.push(name)
           const player = at(answer.body, "player")
           if (/guest|refresh|PATCH \/v1\/players|redeem/.test(name)) {
@@ -317,48 +322,46 @@ layer(SecurityAppLive(), live)("mass assignment (API3)", (it) => {
         }
         assert.sameMembers(opened, [...signIns])
         for (const { name, rows } of yield* dump) {
-          for (const trace of [planted, String(plantedNumber), "1999-09-09"]) {
+          for (const trace of [forgedText, String(forgedNumber), "1999-09-09"]) {
             assert.notInclude(rows, trace, name)
           }
         }
-        assert.strictEqual(yield* rowsOf(cast.victim.id), before)
+        assert.strictEqual(yield* rowsOf(fixture.victim.id), before)
       }),
     60_000
   )
 
-  it.effect("is tried at every endpoint, or it is said why not", () =>
+  it.effect("every endpoint that writes is called, or has a reason why not", () =>
     Effect.sync(() => {
-      const changing = endpoints.filter(({ method }) => method !== "GET").map(nameOf)
-      const untold = changing.filter(
+      const writing = endpoints.filter(({ method }) => method !== "GET").map(nameOf)
+      const uncovered = writing.filter(
         (name) => calls[name] === undefined && !others.some(([form]) => form.test(name))
       )
-      assert.deepStrictEqual(untold, [])
-      assert.includeMembers(changing, Object.keys(calls))
+      assert.deepStrictEqual(uncovered, [])
+      assert.includeMembers(writing, Object.keys(calls))
     })
   )
 
-  it.effect(
-    "no definition of a body names what is not the caller's, or takes what it does not name",
-    () =>
-      Effect.sync(() => {
-        const extras = plantedFor(planted, planted)
-        let schemas = 0
-        HttpApi.reflect(Api, {
-          onGroup: () => undefined,
-          onEndpoint: ({ endpoint }) => {
-            for (const { schemas: payloads } of endpoint.payload.values()) {
-              for (const schema of payloads) {
-                const document = Schema.toJsonSchemaDocument(schema)
-                const named = Object.keys(Object(at(document, "schema", "properties")))
-                const own = new Set(["playerId"])
-                const wrong = named.filter((name) => name in extras && !own.has(name))
-                assert.deepStrictEqual(wrong, [], `${endpoint.method} ${endpoint.path}`)
-                schemas += 1
-              }
+  it.effect("no body definition names a field that its caller may not set", () =>
+    Effect.sync(() => {
+      const extras = extraFieldsFor(forgedText, forgedText)
+      let schemas = 0
+      HttpApi.reflect(Api, {
+        onGroup: () => undefined,
+        onEndpoint: ({ endpoint }) => {
+          for (const { schemas: payloads } of endpoint.payload.values()) {
+            for (const schema of payloads) {
+              const document = Schema.toJsonSchemaDocument(schema)
+              const named = Object.keys(Object(at(document, "schema", "properties")))
+              const own = new Set(["playerId"])
+              const wrong = named.filter((name) => name in extras && !own.has(name))
+              assert.deepStrictEqual(wrong, [], `${endpoint.method} ${endpoint.path}`)
+              schemas += 1
             }
           }
-        })
-        assert.isAtLeast(schemas, 40)
+        }
       })
+      assert.isAtLeast(schemas, 40)
+    })
   )
 })
