@@ -133,7 +133,7 @@ interface Exchange {
 const textOf = ({ body, headers }: Answer): string =>
   `${JSON.stringify(Array.from(headers))} ${typeof body === "string" ? body : JSON.stringify(body)}`
 
-/** Calls every endpoint as withEvery permitted caller and without credentials; returns every response. */
+/** Calls every endpoint as each permitted caller and without credentials; returns every response. */
 const callEveryEndpoint = Effect.gen(function* () {
   const { url } = yield* TestApp
   const developer = yield* signUp("caller")
@@ -201,7 +201,7 @@ const tables = Effect.gen(function* () {
 
 const logged = Effect.map(TestConsole.logLines, (lines) => lines.map(String).join("\n"))
 
-/** Sends requests whose table is missing: withEvery gets a 500 response that reveals nothing about the fault. */
+/** Sends requests whose table is missing: each gets a 500 response that reveals nothing about the fault. */
 const callWithoutTables = Effect.fnUntraced(function* (target: TestTarget, developer: Headers) {
   const sql = yield* SqlClient.SqlClient
   const player = yield* guest(target)

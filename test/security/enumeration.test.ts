@@ -33,7 +33,7 @@ const visibleParts = ({ body, headers, status }: Answer) => ({
   headers: Array.from(headers).filter(([name]) => name !== "date" && name !== "x-request-id")
 })
 
-const makeWorld = Effect.gen(function* () {
+const makeFixture = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development, production } = yield* makeTenants
   for (const tenant of [development, production]) yield* configure(tenant, emailConfig)
@@ -48,7 +48,7 @@ layer(Node)("account enumeration (API2, ASVS 6)", (it) => {
     "a failed login of a known and an unknown address get the same response after the same work",
     () =>
       Effect.gen(function* () {
-        const { production, signUp, traced } = yield* makeWorld
+        const { production, signUp, traced } = yield* makeFixture
         yield* signUp("ada@example.com")
         yield* production.signUp("elsewhere@example.com")
         const password = "another password"
@@ -68,7 +68,7 @@ layer(Node)("account enumeration (API2, ASVS 6)", (it) => {
     "a reset link for a known and an unknown address get the same response after the same work",
     () =>
       Effect.gen(function* () {
-        const { signUp, traced } = yield* makeWorld
+        const { signUp, traced } = yield* makeFixture
         const inbox = yield* Inbox
         yield* signUp("bea@example.com")
         yield* inbox.next("bea@example.com")
@@ -83,7 +83,7 @@ layer(Node)("account enumeration (API2, ASVS 6)", (it) => {
 
   it.effect("a sign-up reveals an account only by its throttled response, not by its work", () =>
     Effect.gen(function* () {
-      const { signUp, traced } = yield* makeWorld
+      const { signUp, traced } = yield* makeFixture
       yield* signUp("cara@example.com")
       const password = "correct horse battery"
       const taken = yield* traced("email/signup", { email: "cara@example.com", password })

@@ -29,7 +29,7 @@ const Node = nodeWith({
   SVC_TRUSTED_PROXIES: "127.0.0.0/8"
 }).pipe(Layer.provideMerge(SharedDatabase.layer))
 
-const makeWorld = Effect.gen(function* () {
+const makeFixture = Effect.gen(function* () {
   const url = yield* addressOfNode
   const { development } = yield* makeTenants
   yield* put(development, { ...emailConfig, ...inAppBrowser })
@@ -95,7 +95,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
     "a password from one address gets ten tries, and the owner stays signed in",
     () =>
       Effect.gen(function* () {
-        const { post, me, signUp, target } = yield* makeWorld
+        const { post, me, signUp, target } = yield* makeFixture
         const owner = yield* signUp("ada@example.com")
         const times = yield* sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
@@ -129,7 +129,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
     "one account from thousands of addresses gets a hundred tries",
     () =>
       Effect.gen(function* () {
-        const { post, me, signUp, target } = yield* makeWorld
+        const { post, me, signUp, target } = yield* makeFixture
         const owner = yield* signUp("bea@example.com")
         const times = yield* sampleSize(10_000)
         const counts = yield* guessing(times, (index) =>
@@ -178,7 +178,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
 
   it.effect("many accounts from one address get sixty tries", () =>
     Effect.gen(function* () {
-      const { post, signUp } = yield* makeWorld
+      const { post, signUp } = yield* makeFixture
       const { burst } = throttles.loginPerAddress
       const victims = Array.from({ length: 7 }, (_, index) => `victim-${index}@example.com`)
       yield* Effect.forEach(victims, signUp, { concurrency: 2 })
@@ -198,7 +198,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
     "a transfer code gets ten tries per minute out of billions of codes",
     () =>
       Effect.gen(function* () {
-        const { post } = yield* makeWorld
+        const { post } = yield* makeFixture
         assert.isAtLeast(alphabetSize ** transfer.codeCharacters, 25e9)
         const { burst } = throttles.redeemPerAddress
         const times = yield* sampleSize(10_000)
@@ -216,7 +216,7 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
 
   it.effect("ten spellings of one IPv6 network share one bucket", () =>
     Effect.gen(function* () {
-      const { target } = yield* makeWorld
+      const { target } = yield* makeFixture
       const { burst } = throttles.guestPerAddress
       assert.lengthOf(new Set(ipv6Spellings), 10)
       const signUpFrom = (address: string) =>
