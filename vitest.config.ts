@@ -34,6 +34,8 @@ export const configOf = (form: "short" | "long") =>
             name: "service",
             include: ["test/**/*.test.ts"],
             exclude: [house, simulation, chaos, fuzz, "test/bench/peers/**"],
+            // Files share a worker and its modules: importing Effect for each took a quarter of the time.
+            isolate: false,
             globalSetup
           }
         },

@@ -57,23 +57,27 @@ const open = (port: number, { credential, username }: Credentials, transport: "u
 const release = (client: Socket) =>
   ask(client, () => void Reflect.apply(client.refresh, client, [0]))
 
+/** "Allocation mismatch": the client's port is still that of an allocation which coturn is ending. */
+const allocationMismatch = 437
+
 /** Allocates a relay until the scope closes. */
-export const allocate = Effect.fnUntraced(function* (
-  port: number,
-  credentials: Credentials,
-  { family = 4, relayed = "udp" }: Allocation
-) {
-  const client = yield* open(port, credentials, relayed)
-  const outcome = yield* ask(client, () =>
-    client.allocate({
-      transport: protocols[relayed],
-      ...(family === 4 ? {} : { requestedAddressFamily: families[family] })
-    })
-  )
-  if (outcome !== "granted") return { refused: outcome }
-  yield* Effect.addFinalizer(() => release(client))
-  return { client }
-})
+export const allocate = Effect.fnUntraced(
+  function* (port: number, credentials: Credentials, { family = 4, relayed = "udp" }: Allocation) {
+    const client = yield* open(port, credentials, relayed)
+    const outcome = yield* ask(client, () =>
+      client.allocate({
+        transport: protocols[relayed],
+        ...(family === 4 ? {} : { requestedAddressFamily: families[family] })
+      })
+    )
+    if (outcome !== "granted") return { refused: outcome }
+    yield* Effect.addFinalizer(() => release(client))
+    return { client }
+  },
+  Effect.repeat({
+    until: (relay) => !("refused" in relay) || relay.refused !== allocationMismatch
+  })
+)
 
 /** Asks a relay for a peer; returns `granted` or the code of the refusal. */
 export const grantPeer = (client: Socket, ip: string, by: "permission" | "channel") => {

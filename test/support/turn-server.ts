@@ -17,6 +17,12 @@ export const turnSecret = "shared-with-the-turn-server"
 const host = "127.0.0.1"
 const realm = "test"
 
+/**
+ * Where relays are. They reach only each other, so no peer bypasses its own relay, as libjuice may try
+ * when everything is at one address. Only Linux has more than one loopback address by default.
+ */
+const relayHost = process.platform === "linux" ? "127.0.0.2" : host
+
 /** The configuration that operators deploy. */
 const shipped = fileURLToPath(new URL("../../deploy/turnserver.conf", import.meta.url))
 
@@ -64,6 +70,7 @@ const coturnOptions: Readonly<Record<Peers, ReadonlyArray<string>>> = {
     "--no-cli",
     "--no-tcp-relay",
     "--allow-loopback-peers",
+    ...(relayHost === host ? [] : [`--denied-peer-ip=${host}`]),
     "--log-file=stdout",
     "--verbose"
   ],
@@ -80,7 +87,7 @@ const startCoturn = Effect.fnUntraced(function* (port: number, peers: Peers) {
         `--static-auth-secret=${turnSecret}`,
         `--listening-ip=${host}`,
         `--listening-port=${port}`,
-        `--relay-ip=${host}`,
+        `--relay-ip=${relayHost}`,
         "--no-tls",
         "--no-dtls",
         "--pidfile=/dev/null"
@@ -111,7 +118,7 @@ const shippedDenials = () => {
 }
 
 const reachable: Readonly<Record<Peers, () => (address: string) => boolean>> = {
-  loopback: () => (address) => address === host,
+  loopback: () => (address) => address === relayHost,
   shipped: () => {
     const denied = shippedDenials()
     return (address) => {
@@ -147,7 +154,7 @@ const startEmbedded = (port: number, peers: Peers) =>
     const users: Array<string> = []
     const server = createServer({
       auth: { mechanism: "long-term", realm, secret: turnSecret },
-      relay: { ip: host, externalIp: host },
+      relay: { ip: relayHost, externalIp: relayHost },
       allowLoopback: peers === "loopback"
     })
     const decide = ({ peer }: PeerRequest, grant: (granted: boolean) => void) =>
