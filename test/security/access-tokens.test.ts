@@ -24,11 +24,11 @@ const forgedTokens = Effect.gen(function* () {
   const { accessToken } = yield* guest(app)
   const { claims } = partsOf(accessToken)
   const foreign = yield* guest(app.production)
-  const { aud: elsewhere } = partsOf(foreign.accessToken).claims
+  const { aud: otherEnvironment } = partsOf(foreign.accessToken).claims
   const forged: ReadonlyArray<Forged> = [
     ...forgedWithoutKey(key, claims),
     ...tampered(accessToken),
-    ...misissuedTokens(key, claims, [String(elsewhere), "env_00000000000000000000000000"]),
+    ...misissuedTokens(key, claims, [String(otherEnvironment), "env_00000000000000000000000000"]),
     ["a token of the other environment", foreign.accessToken],
     ["a refresh token", foreign.refreshToken],
     ["a publishable key", app.publishableKey],

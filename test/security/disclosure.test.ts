@@ -37,7 +37,7 @@ const internals: Readonly<Record<string, RegExp>> = {
   "the database": /SqlError|PgError|relation \\?"|violates|duplicate key|syntax error at|SQLSTATE/i,
   "a fault": /FiberFailure|"_tag"|\bCause\b|Defect|ECONN|ENOENT/,
   "a hash": /\$argon2|\$2[aby]\$\d\d\$/,
-  "a sealed text": /\b[\w-]{8}\.[\w-]{80}\.[\w-]{20,}/
+  "an encrypted secret": /\b[\w-]{8}\.[\w-]{80}\.[\w-]{20,}/
 }
 
 /** Secrets that only their owner may receive. */
@@ -121,7 +121,7 @@ const bodiesOf = (body: Fields, minimal: object): ReadonlyArray<unknown> => [
   withEvery(body, "'; select * from players; -- \u0000")
 ]
 
-/** Endpoints left out, because the other calls need what they delete. */
+/** Endpoints that the test skips, because they would delete the project or session of the other calls. */
 const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
 
 interface Exchange {

@@ -127,10 +127,10 @@ layer(Node)("foreign resources (API1)", (it) => {
       const stranger = yield* makeDeveloper
       const { development, production, projectId } = yield* makeTenantsOf(developer.developerId)
       const foreign = yield* makeTenantsOf(stranger.developerId)
-      const beside = yield* guest({ url, ...production })
-      const away = yield* guest({ url, ...foreign.development })
+      const inProduction = yield* guest({ url, ...production })
+      const inForeignProject = yield* guest({ url, ...foreign.development })
       const unknownSuffix = "0".repeat(26)
-      const players = [`pl_${unknownSuffix}`, beside.id, away.id]
+      const players = [`pl_${unknownSuffix}`, inProduction.id, inForeignProject.id]
       const projects = [`prj_${unknownSuffix}`, foreign.projectId]
       const server = (path: string, body: unknown) => (headers: object) =>
         request(`${url}/v1/admin/players/${path}`, {

@@ -51,21 +51,21 @@ const makeResources = Effect.fnUntraced(function* (
 })
 
 /** Creates resources of the caller, of others and deleted ones. */
-const makeNeighbours = Effect.fnUntraced(function* (name: string) {
+const makeAllResources = Effect.fnUntraced(function* (name: string) {
   const owner = yield* signUp(`owner-${name}`)
-  const stranger = yield* signUp(`neighbour-${name}`)
+  const stranger = yield* signUp(`stranger-${name}`)
   const { development, production, projectId } = yield* makeProject(owner)
-  const elsewhere = yield* makeProject(stranger)
+  const otherProject = yield* makeProject(stranger)
   const deletedProject = yield* makeProject(owner)
   const own = yield* makeResources(development, owner, projectId, "own")
   const foreign = yield* makeResources(
-    elsewhere.development,
+    otherProject.development,
     stranger,
-    elsewhere.projectId,
+    otherProject.projectId,
     "foreign"
   )
-  const beside = yield* makeResources(production, owner, projectId, "beside")
-  const neighbour = yield* makeResources(development, owner, projectId, "neighbour")
+  const inProduction = yield* makeResources(production, owner, projectId, "production")
+  const otherPlayer = yield* makeResources(development, owner, projectId, "another")
   const deleted = yield* makeResources(development, owner, projectId, "deleted")
   const { url } = development
   const server = { "x-svc-key": development.secretKey }
@@ -77,19 +77,19 @@ const makeNeighbours = Effect.fnUntraced(function* (name: string) {
   yield* remove(`/v1/projects/${deletedProject.projectId}`, owner.headers)
   for (const resetTimeZone of ["Asia/Tokyo", "Europe/Rome", "UTC"]) {
     yield* configure(production, { ...everything, resetTimeZone })
-    yield* configure(elsewhere.development, { ...everything, resetTimeZone })
+    yield* configure(otherProject.development, { ...everything, resetTimeZone })
   }
   const none = "0".repeat(26)
   const kinds: Readonly<Record<string, Ids>> = {
     foreign: { ...foreign.ids, version: "4" },
     // An operator may use the resources of another player; to a player they are missing.
-    neighbour: { sanctionId: neighbour.ids.sanctionId, key: "neighbour" },
-    beside: {
-      playerId: beside.player.id,
-      appealId: beside.ids.appealId,
-      sanctionId: beside.ids.sanctionId,
-      name: "beside",
-      key: "beside",
+    otherPlayer: { sanctionId: otherPlayer.ids.sanctionId, key: "another" },
+    otherEnvironment: {
+      playerId: inProduction.player.id,
+      appealId: inProduction.ids.appealId,
+      sanctionId: inProduction.ids.sanctionId,
+      name: "production",
+      key: "production",
       version: "4"
     },
     deleted: {
@@ -153,7 +153,7 @@ layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
     "foreign, deleted, random and malformed ids in a path get the same response",
     () =>
       Effect.gen(function* () {
-        const { development, kinds, own, owner, url } = yield* makeNeighbours("paths")
+        const { development, kinds, own, owner, url } = yield* makeAllResources("paths")
         const callers: Partial<Record<Endpoint["access"], Headers>> = {
           secret: { "x-svc-key": development.secretKey },
           member: owner.headers,
@@ -200,7 +200,7 @@ layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
     "foreign, deleted, random and malformed ids in a body get the same response",
     () =>
       Effect.gen(function* () {
-        const { development, kinds, own, url } = yield* makeNeighbours("bodies")
+        const { development, kinds, own, url } = yield* makeAllResources("bodies")
         const appeal = (sanctionId: string | undefined) =>
           request(`${url}/v1/auth/appeal`, {
             headers: { "x-svc-key": development.publishableKey },

@@ -118,17 +118,17 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const password = "correct horse battery"
-        const email = "kept@example.com"
+        const email = "existing@example.com"
         const tables = {
           player: {
             read: sql<{ hash: string }>`
-            select password_hash as hash from identities where subject like 'kept%' order by 1`,
+            select password_hash as hash from identities where subject like 'existing%' order by 1`,
             weaken: sql`update identities set password_hash = ${weakHash(password)}
             where subject = ${email}`
           },
           developer: {
             read: sql<{ hash: string }>`
-            select password_hash as hash from developers where email like 'kept%' order by 1`,
+            select password_hash as hash from developers where email like 'existing%' order by 1`,
             weaken: sql`update developers set password_hash = ${weakHash(password)}
             where email = ${email}`
           }
@@ -136,7 +136,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
         for (const { logIn, signUp, who } of yield* makeAccountKinds) {
           const { read, weaken } = who === "player" ? tables.player : tables.developer
           yield* signUp(email, password)
-          yield* signUp("kept-2@example.com", password)
+          yield* signUp("existing-2@example.com", password)
           const hashes = (yield* read).map(({ hash }) => hash)
           assert.lengthOf(new Set(hashes), 2, who)
           for (const hash of hashes) {

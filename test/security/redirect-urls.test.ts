@@ -169,8 +169,8 @@ layer(SecurityAppLive(), live)("redirect URLs (ASVS 10)", (it) => {
           for (const [index, answer] of refused.entries()) {
             assert.deepStrictEqual(answer, { status: 400, path: "redirectUrl" }, hostile[index])
           }
-          const taken = yield* Effect.forEach(allowed, ask, concurrently)
-          for (const answer of taken) assert.notStrictEqual(answer.path, "redirectUrl", path)
+          const accepted = yield* Effect.forEach(allowed, ask, concurrently)
+          for (const answer of accepted) assert.notStrictEqual(answer.path, "redirectUrl", path)
         }
       }),
     60_000

@@ -1,5 +1,5 @@
 /**
- * Threats to TURN relays: who may use one, and which peers it reaches. coturn runs the shipped
+ * Attacks on TURN relays: wrong credentials and internal peers. coturn runs the shipped
  * configuration; without coturn, the embedded server applies the peers that it denies.
  */
 import { isIPv6 } from "node:net"
