@@ -28,6 +28,7 @@ import {
   type Decision,
   type Emission,
   memberOf,
+  nodesOf,
   reached,
   reportOf
 } from "./model.ts"
@@ -36,7 +37,7 @@ import { Presence } from "./presence.ts"
 import type { ChannelRuntime } from "./runtime.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { close, decide, nextDeadline, publish, put, removePlayer, withNode } from "./state.ts"
-import { ChannelView, type Entry, rejectedOutputs } from "./view.ts"
+import { ChannelView, type Entry, entryOf, rejectedOutputs } from "./view.ts"
 
 const never = Number.POSITIVE_INFINITY
 
@@ -216,15 +217,11 @@ export class ChannelActor {
     const result = this.#isElsewhere(node, command)
       ? Result.fail(new NotInChannel())
       : this.#decide(withNode(node, command), now)
-    if (Result.isFailure(result)) {
-      const player = "playerId" in command ? command.playerId : null
-      this.#reply(node, enters, { kind: "refuse", seq, player, error: toWire(result.failure) })
-    } else if (seq > 0) {
-      this.#reply(node, enters, { kind: "reply", seq })
-    }
-  }
-
-  #reply(node: string, enters: boolean, output: ChannelOutput): void {
+    if (Result.isSuccess(result) && seq === 0) return
+    const player = "playerId" in command ? command.playerId : null
+    const output: ChannelOutput = Result.isFailure(result)
+      ? { kind: "refuse", seq, player, error: toWire(result.failure) }
+      : { kind: "reply", seq }
     if (enters) this.#replies.push({ node, output })
     else this.watchers.push(node, output)
   }
@@ -232,7 +229,7 @@ export class ChannelActor {
   /** Whether the member has moved to another node: commands from this one come too late. */
   #isElsewhere(node: string, command: GatewayCommand): boolean {
     if (command.t !== "send" && command.t !== "moderate") return false
-    const member = this.state === undefined ? undefined : memberOf(this.state, command.playerId)
+    const member = this.state && memberOf(this.state, command.playerId)
     return member !== undefined && member.attachment?.node !== node
   }
 
@@ -312,24 +309,19 @@ export class ChannelActor {
         return this.#broadcast(emission.event)
       case "to":
         return this.#sendTo(before, emission.to, emission.event)
-      case "listeners": {
-        const frame = JSON.stringify(emission.event)
-        return this.watchers.broadcast({ kind: "event", to: [], listeners: true, frame })
-      }
+      case "listeners":
+        return this.#broadcast(emission.event, [])
       case "joined":
       case "left":
         return this.#emitPresence(emission)
       case "enter": {
-        const { playerId } = emission
-        const member = this.state === undefined ? undefined : memberOf(this.state, playerId)
-        if (member?.attachment) this.#entries.push({ ...member.attachment, playerId })
+        const attachment = this.state && memberOf(this.state, emission.playerId)?.attachment
+        if (attachment) this.#entries.push(entryOf(attachment, emission.playerId))
         return
       }
-      case "listen": {
-        const { connectionId, node } = emission
-        this.#entries.push({ node, connectionId, playerId: null })
+      case "listen":
+        this.#entries.push(entryOf(emission, null))
         return
-      }
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
         this.#enterAll(now)
@@ -344,17 +336,16 @@ export class ChannelActor {
     }
   }
 
-  #broadcast(event: ChannelEvent): void {
+  /** Sends an event to all listeners, and to these members; null means all of them. */
+  #broadcast(event: ChannelEvent, to: ReadonlyArray<string> | null = null): void {
     const frame = JSON.stringify(event)
-    this.watchers.broadcast({ kind: "event", to: null, listeners: true, frame })
+    this.watchers.broadcast({ kind: "event", to, listeners: true, frame })
   }
 
   #sendTo(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
     const frame = JSON.stringify(event)
-    const nodes = new Set(to.map((player) => memberOf(before, player)?.attachment?.node))
-    for (const node of nodes) {
-      if (node !== undefined)
-        this.watchers.push(node, { kind: "event", to, listeners: false, frame })
+    for (const node of nodesOf(before, to)) {
+      this.watchers.push(node, { kind: "event", to, listeners: false, frame })
     }
   }
 

@@ -202,6 +202,10 @@ export const isoOrNull = (millis: number | null): string | null =>
 export const memberOf = ({ members }: ChannelState, playerId: string): Member | undefined =>
   Option.getOrUndefined(HashMap.get(members, playerId))
 
+/** The nodes of those of the players who are connected. */
+export const nodesOf = (state: ChannelState, players: ReadonlyArray<string>): ReadonlySet<string> =>
+  new Set(players.flatMap((player) => memberOf(state, player)?.attachment?.node ?? []))
+
 /** Members in the order of joining. */
 export const membersOf = ({ members }: ChannelState): ReadonlyArray<Member> =>
   HashMap.toValues(members).toSorted(

@@ -30,6 +30,13 @@ export interface Entry extends Attachment {
   readonly playerId: string | null
 }
 
+/** The entry of a connection; a null player is an anonymous listener. */
+export const entryOf = ({ connectionId, node }: Attachment, playerId: string | null): Entry => ({
+  node,
+  connectionId,
+  playerId
+})
+
 interface Group {
   readonly frame: string
   readonly members: Array<Member>

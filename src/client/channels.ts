@@ -24,8 +24,8 @@ export interface Channels {
   readonly current: ReadonlyArray<Channel>
 
   /**
-   * Joins a channel and returns it with its members. Rejects with `channel_not_found`, `channel_forbidden`, `channel_banned`,
-   * `channel_full` or `too_many_channels`.
+   * Joins a channel and returns it with its members. Rejects with `channel_not_found`,
+   * `channel_forbidden`, `channel_banned`, `channel_full` or `too_many_channels`.
    *
    * @example
    * const lobby = await client.channels.join("lobby")

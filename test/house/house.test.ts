@@ -266,6 +266,12 @@ describe("language", () => {
 })
 
 describe("prose", () => {
+  // The rules themselves name what they forbid.
+  const readable = files.filter(
+    ({ path }) => !path.startsWith("test/house/") && !path.startsWith("test/bench/peers/")
+  )
+  const paths = new Set(files.map(({ path }) => path))
+
   it("has no word of a private language", () => {
     refuses(
       wordings(file("docs/rooms.md", "Rooms.\nThe player is told so.")),
@@ -273,6 +279,7 @@ describe("prose", () => {
     )
     refuses(wordings(file("src/a.ts", "// Begins anew")), `src/a.ts:1 do not write "anew": again`)
     refuses(wordings(file("docs/rooms.md", "The room sends its state to the player again.")))
+    holds(readable.flatMap(wordings))
   })
 
   it("cites only what is in the repository", () => {
@@ -287,5 +294,6 @@ describe("prose", () => {
     refuses(cites("See `links/nub.ts`."), `${path}:1 links/nub.ts does not exist`)
     refuses(cites("See [this](../saves.md#top)."), `${path}:1 ../saves.md does not exist`)
     refuses(cites("See `links/hub.ts`, [this](../architecture.md) and [that](https://a.b/c.md)."))
+    holds(readable.flatMap((it) => citations(it, paths)))
   })
 })

@@ -27,8 +27,8 @@ const pathForms = [
 /** A relative link of a Markdown document. */
 const linkForm = /\]\((?!\w+:|#)([^)\s#]+)(?:#[^)\s]*)?\)/
 
-/** Files that a running service or a benchmark makes. */
-const made = /^(?:\.svc|dist|results\/tmp)\//
+/** Files that an installation, a running service or a benchmark makes. */
+const made = /^(?:\.svc|dist|node_modules|results\/tmp)\//
 
 /** Folders that a path may start from, beside the root and the folder of the file that names it. */
 const bases = ["src/server", "src", "test", "test/support", "docs"]
