@@ -72,7 +72,7 @@ export class TestApp extends Context.Service<
 }
 
 const attempts = 600
-const betweenMillis = 20
+const pollMillis = 20
 
 const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
   effect.pipe(
@@ -81,9 +81,9 @@ const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
         ? Effect.fail("not yet")
         : Effect.succeed(value)
     ),
-    Effect.tapError(() => pause(betweenMillis)),
+    Effect.tapError(() => pause(pollMillis)),
     Effect.retry({ times: attempts }),
-    Effect.mapError((last) => new Error(`It never came about that ${what}: ${String(last)}`)),
+    Effect.mapError((last) => new Error(`Timed out waiting until ${what}: ${String(last)}`)),
     Effect.orDie
   )
 
@@ -92,8 +92,8 @@ const stopWith = (scope: Scope.Closeable, exit: Exit.Exit<unknown, unknown>) =>
   Effect.flatMap(Clock.Clock, (clock) => {
     const stop = Scope.close(scope, exit)
     if (!("adjust" in clock)) return stop
-    const onwards = Effect.andThen(pause(betweenMillis), TestClock.adjust("100 millis"))
-    return Effect.raceFirst(stop, Effect.forever(onwards))
+    const advance = Effect.andThen(pause(pollMillis), TestClock.adjust("100 millis"))
+    return Effect.raceFirst(stop, Effect.forever(advance))
   })
 
 const startApp = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {

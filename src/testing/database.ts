@@ -12,14 +12,14 @@ import { embeddedPostgres } from "#server/platform/postgres/embedded"
 const template = "svc_template"
 
 /** The URL of another database on the same server. */
-const inDatabase = (url: Redacted.Redacted, database: string): Redacted.Redacted => {
+const urlOf = (url: Redacted.Redacted, database: string): Redacted.Redacted => {
   const address = new URL(Redacted.value(url))
   address.pathname = `/${database}`
   return Redacted.make(address.href)
 }
 
-/** Runs statements that Postgres refuses in a transaction, one after the other in one session. */
-const administer = Effect.fnUntraced(function* (
+/** Runs statements in sequence without a transaction, which `create database` forbids. */
+const runStatements = Effect.fnUntraced(function* (
   url: Redacted.Redacted,
   ...statements: ReadonlyArray<string>
 ) {
@@ -36,7 +36,7 @@ export const testServer = Effect.gen(function* () {
   const dataDir = yield* fs.makeTempDirectoryScoped({ prefix: "svc-test-" })
   yield* fs.chmod(dataDir, 0o755)
   const url = yield* embeddedPostgres({ dataDir })
-  yield* administer(
+  yield* runStatements(
     url,
     "alter system set fsync = off",
     "alter system set synchronous_commit = off",
@@ -44,7 +44,7 @@ export const testServer = Effect.gen(function* () {
     "select pg_reload_conf()",
     `create database ${template}`
   )
-  yield* Effect.provide(migrate, poolLayer({ url: inDatabase(url, template), connections: 2 }))
+  yield* Effect.provide(migrate, poolLayer({ url: urlOf(url, template), connections: 2 }))
   return url
 }).pipe(Effect.provide(NodeServices.layer))
 
@@ -53,8 +53,8 @@ export const cloneDatabase = Effect.fnUntraced(function* (server: Redacted.Redac
   const random = yield* SecureRandom.SecureRandom
   const name = `svc_${(yield* random.uuidV4()).replaceAll("-", "")}`
   yield* Effect.acquireRelease(
-    administer(server, `create database ${name} template ${template}`),
-    () => Effect.ignore(administer(server, `drop database ${name} with (force)`))
+    runStatements(server, `create database ${name} template ${template}`),
+    () => Effect.ignore(runStatements(server, `drop database ${name} with (force)`))
   )
-  return inDatabase(server, name)
+  return urlOf(server, name)
 }, Effect.provide(SecureRandom.layerWebCrypto))

@@ -14,6 +14,7 @@ import type { TestTarget } from "./players.ts"
 /** A runner failed to start or stop. The message ends with its output. */
 export class RunnerError extends Data.TaggedError("RunnerError")<{ readonly message: string }> {}
 
+/** A running process of the service. */
 export interface Runner {
   readonly url: string
   readonly socketUrl: string
@@ -31,7 +32,7 @@ export interface Runner {
 
 const main = fileURLToPath(new URL("../server/main.ts", import.meta.url))
 const outputMax = 64 * 1024
-const startPatience = { times: 400, schedule: Schedule.spaced(50) } as const
+const startRetries = { times: 400, schedule: Schedule.spaced(50) } as const
 
 /** Returns a port that is probably free. */
 export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
@@ -49,7 +50,8 @@ const exited = (child: ChildProcess): Effect.Effect<void> =>
     child.once("exit", () => resume(Effect.void))
   })
 
-const signalled = (child: ChildProcess, signal: NodeJS.Signals): Effect.Effect<void> =>
+/** Sends a signal and waits for the exit. */
+const endWith = (child: ChildProcess, signal: NodeJS.Signals): Effect.Effect<void> =>
   Effect.suspend(() => {
     child.kill(signal)
     return exited(child)
@@ -81,7 +83,7 @@ export const startRunner = (options: {
     const port = yield* freePort
     const runnerPort = yield* freePort
     const url = `http://127.0.0.1:${port}`
-    let printed = ""
+    let output = ""
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const process = spawn("node", [main], {
@@ -99,19 +101,19 @@ export const startRunner = (options: {
             ...options.env
           }
         })
-        const keep = (chunk: Buffer): void => {
-          printed = (printed + chunk.toString()).slice(-outputMax)
+        const append = (chunk: Buffer): void => {
+          output = (output + chunk.toString()).slice(-outputMax)
         }
-        process.stdout.on("data", keep)
-        process.stderr.on("data", keep)
+        process.stdout.on("data", append)
+        process.stderr.on("data", append)
         return process
       }),
-      (process) => signalled(process, "SIGKILL")
+      (process) => endWith(process, "SIGKILL")
     )
     const { node } = yield* readiness(url).pipe(
-      Effect.retry(startPatience),
+      Effect.retry(startRetries),
       Effect.mapError(
-        (error) => new RunnerError({ message: `The runner is ${error.message}:\n${printed}` })
+        (error) => new RunnerError({ message: `The runner is ${error.message}:\n${output}` })
       )
     )
     return {
@@ -119,10 +121,10 @@ export const startRunner = (options: {
       socketUrl: url.replace("http", "ws"),
       node,
       pid: child.pid ?? 0,
-      stop: signalled(child, "SIGTERM"),
-      kill: signalled(child, "SIGKILL"),
+      stop: endWith(child, "SIGTERM"),
+      kill: endWith(child, "SIGKILL"),
       signal: (signal) => Effect.sync(() => void child.kill(signal)),
-      output: () => printed
+      output: () => output
     }
   })
 

@@ -17,6 +17,7 @@ export interface Closed {
   readonly reason: string
 }
 
+/** A connected socket. */
 export interface SocketClient {
   readonly ws: WebSocket
   /** All frames received so far, in order. */
@@ -36,7 +37,7 @@ export interface SocketClient {
   readonly terminate: Effect.Effect<void>
 }
 
-const patienceMillis = 15_000
+const timeoutMillis = 15_000
 
 const textOf = (data: RawData): string =>
   Array.isArray(data)
@@ -45,31 +46,31 @@ const textOf = (data: RawData): string =>
       ? data.toString()
       : Buffer.from(data).toString()
 
-interface Wait {
+interface Waiter {
   readonly matches: (frame: HeardFrame) => boolean
-  readonly found: (frame: HeardFrame) => void
+  readonly onFrame: (frame: HeardFrame) => void
 }
 
-/** Received frames, untaken frames, and waiting takers. */
+/** All received frames, those not taken yet, and the callers that wait for one. */
 class Transcript {
   readonly heard: Array<HeardFrame> = []
-  readonly #fresh: Array<HeardFrame> = []
-  readonly #waits: Array<Wait> = []
+  readonly #untaken: Array<HeardFrame> = []
+  readonly #waiters: Array<Waiter> = []
 
-  hear(frame: HeardFrame): void {
+  add(frame: HeardFrame): void {
     this.heard.push(frame)
-    const index = this.#waits.findIndex((wait) => wait.matches(frame))
-    const [wait] = index < 0 ? [] : this.#waits.splice(index, 1)
-    if (wait === undefined) this.#fresh.push(frame)
-    else wait.found(frame)
+    const index = this.#waiters.findIndex((waiter) => waiter.matches(frame))
+    const [waiter] = index < 0 ? [] : this.#waiters.splice(index, 1)
+    if (waiter === undefined) this.#untaken.push(frame)
+    else waiter.onFrame(frame)
   }
 
   take(matches: (frame: HeardFrame) => boolean): Effect.Effect<HeardFrame> {
     return Effect.callback<HeardFrame>((resume) => {
-      const index = this.#fresh.findIndex(matches)
-      const [known] = index < 0 ? [] : this.#fresh.splice(index, 1)
-      if (known !== undefined) return resume(Effect.succeed(known))
-      this.#waits.push({ matches, found: (frame) => resume(Effect.succeed(frame)) })
+      const index = this.#untaken.findIndex(matches)
+      const [received] = index < 0 ? [] : this.#untaken.splice(index, 1)
+      if (received !== undefined) return resume(Effect.succeed(received))
+      this.#waiters.push({ matches, onFrame: (frame) => resume(Effect.succeed(frame)) })
     })
   }
 
@@ -78,13 +79,13 @@ class Transcript {
   }
 }
 
-/** Fails after a timeout in real time, even on a test clock. */
-const impatient = <A>(effect: Effect.Effect<A>, complaint: () => string): Effect.Effect<A> =>
+/** Dies after a timeout in real time, even on a test clock. */
+const withTimeout = <A>(effect: Effect.Effect<A>, message: () => string): Effect.Effect<A> =>
   Effect.raceFirst(
     effect,
     Effect.andThen(
-      pause(patienceMillis),
-      Effect.suspend(() => Effect.die(new Error(complaint())))
+      pause(timeoutMillis),
+      Effect.suspend(() => Effect.die(new Error(message())))
     )
   )
 
@@ -98,15 +99,15 @@ export const pause = (millis: number): Effect.Effect<void> =>
 const open = (
   url: string,
   origin: { readonly origin?: string },
-  heard: (frame: HeardFrame) => void,
-  closed: (end: Closed) => void
+  onFrame: (frame: HeardFrame) => void,
+  onClosed: (closed: Closed) => void
 ): Effect.Effect<WebSocket, Error> =>
   Effect.callback((resume) => {
     const socket = new WebSocket(url, { ...origin, perMessageDeflate: false })
-    socket.on("message", (data) => heard(JSON.parse(textOf(data))))
+    socket.on("message", (data) => onFrame(JSON.parse(textOf(data))))
     socket.once("open", () => resume(Effect.succeed(socket)))
     socket.on("error", (error) => resume(Effect.fail(error)))
-    socket.once("close", (code, reason) => closed({ code, reason: reason.toString() }))
+    socket.once("close", (code, reason) => onClosed({ code, reason: reason.toString() }))
   })
 
 /** Connects to a URL. The scope closes the socket. */
@@ -122,17 +123,17 @@ export const connectSocket = (
       open(
         url,
         options,
-        (frame) => transcript.hear(frame),
-        (end) => Deferred.doneUnsafe(closed, Effect.succeed(end))
+        (frame) => transcript.add(frame),
+        (reason) => Deferred.doneUnsafe(closed, Effect.succeed(reason))
       ),
       (socket) => Effect.sync(() => socket.terminate())
     )
     const sayText = (text: string) => Effect.sync(() => ws.send(text))
     const say = (frame: object) => sayText(JSON.stringify(frame))
     const next: SocketClient["next"] = (t, matches = () => true) =>
-      impatient(
+      withTimeout(
         transcript.take((frame) => frame.t === t && matches(frame)),
-        () => `No frame "${t}" came. The client heard:\n${transcript}`
+        () => `Received no "${t}" frame. Received:\n${transcript}`
       )
     return {
       ws,
@@ -146,9 +147,9 @@ export const connectSocket = (
           const reply = next("reply", (candidate) => candidate["rid"] === id)
           return Effect.andThen(say({ ...frame, rid: id }), reply)
         }),
-      closed: impatient(
+      closed: withTimeout(
         Deferred.await(closed),
-        () => `The socket did not close. It heard:\n${transcript}`
+        () => `The socket did not close. Received:\n${transcript}`
       ),
       close: (code = 1000) => Effect.sync(() => ws.close(code)),
       terminate: Effect.sync(() => ws.terminate())

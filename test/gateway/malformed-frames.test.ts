@@ -13,8 +13,18 @@ import { goOnline, guest, request } from "#testing/players"
 import { pause } from "#testing/socket-client"
 import { FaultProxy } from "../chaos/fault-proxy.ts"
 import { closeCodeIn, frame, opcodes, text } from "../support/malformed/frames.ts"
-import { crowd, endures, patienceMillis, serviceWith } from "../support/malformed/neighbours.ts"
-import { answersIn, openWire, openWires, type Wire } from "../support/malformed/wire.ts"
+import {
+  clientCount,
+  assertSurvives,
+  testTimeoutMillis,
+  serviceWith
+} from "../support/malformed/malformed-harness.ts"
+import {
+  responsesIn,
+  openRawConnection,
+  openRawConnections,
+  type RawConnection
+} from "../support/malformed/raw-connection.ts"
 
 const upgrade = (path: string) =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
@@ -23,7 +33,7 @@ const upgrade = (path: string) =>
 const realtime = upgrade("/v1/realtime")
 const native = upgrade("/v1/rpc")
 
-/** Lets time pass, in steps between which everybody has their say. */
+/** Advances the test clock second by second, with real time in between for sockets to react. */
 const pass = (seconds: number) =>
   Effect.andThen(TestClock.adjust("1 second"), pause(20)).pipe(
     Effect.repeat({ times: seconds - 1 })
@@ -37,10 +47,10 @@ const open = { fin: false }
 const large = "x".repeat(40_000)
 const bomb = deflateRawSync(Buffer.alloc(10_000_000))
 
-/** What is sent, and the code that it is closed with. */
+/** The bytes a client sends, and the code of the close frame it gets. */
 const cases: Readonly<Record<string, readonly [bytes: Buffer, code: number]>> = {
   "a frame of a terabyte": [frame(opcodes.text, "x", { size: 2 ** 40 }), 1009],
-  "a frame beyond numbers": [frame(opcodes.text, "x", { size: 2 ** 60 }), 1009],
+  "a frame whose length is no safe integer": [frame(opcodes.text, "x", { size: 2 ** 60 }), 1009],
   "a frame that is a byte too large": [
     frame(opcodes.text, "x".repeat(limits.frameMaxBytes + 1)),
     1009
@@ -57,132 +67,138 @@ const cases: Readonly<Record<string, readonly [bytes: Buffer, code: number]>> = 
   "the second reserved bit": [frame(opcodes.text, "{}", { reserved: 2 }), 1002],
   "the third reserved bit": [frame(opcodes.text, "{}", { reserved: 1 }), 1002],
   "a frame without a mask": [frame(opcodes.text, "{}", { masked: false }), 1002],
-  "a data frame nobody knows": [frame(3, "x"), 1002],
-  "a control frame nobody knows": [frame(11, "x"), 1002],
+  "a data frame of a reserved opcode": [frame(3, "x"), 1002],
+  "a control frame of a reserved opcode": [frame(11, "x"), 1002],
   "a ping that is too large": [frame(ping, "x".repeat(126)), 1002],
   "a ping in fragments": [frame(ping, "x", open), 1002],
-  "a continuation of nothing": [frame(continuation, "x"), 1002],
-  "a message within a message": [
+  "a continuation without a first fragment": [frame(continuation, "x"), 1002],
+  "a new message between fragments": [
     Buffer.concat([frame(opcodes.text, "x", open), frame(opcodes.text, "x")]),
     1002
   ],
   "half a close code": [frame(close, "x"), 1002],
-  "a close code that nobody may send": [frame(close, Buffer.of(0x03, 0xed)), 1002],
-  "text that is no UTF-8": [frame(opcodes.text, Buffer.of(0xc3, 0x28)), 1007],
+  "a reserved close code": [frame(close, Buffer.of(0x03, 0xed)), 1002],
+  "text that is not valid UTF-8": [frame(opcodes.text, Buffer.of(0xc3, 0x28)), 1007],
   binary: [frame(opcodes.binary, "x"), 1003],
-  "a close, and nothing after it": [frame(close, Buffer.of(0x03, 0xe8)), 1000],
+  "a close frame without an end of the connection": [frame(close, Buffer.of(0x03, 0xe8)), 1000],
   "a flood of pongs": [many(5000, frame(pong, "x")), 4029]
 }
 
-/** Waits for something in what was heard. */
-const until = (wire: Wire, heard: (heard: Buffer) => boolean, what: string) =>
+/** Waits until the received bytes match. */
+const until = (connection: RawConnection, matches: (received: Buffer) => boolean, what: string) =>
   Effect.flatMap(TestApp, (app) =>
     app.eventually(
-      Effect.sync(() => heard(wire.heard)),
+      Effect.sync(() => matches(connection.received)),
       what
     )
   )
 
-const shaken = (wire: Wire) =>
-  until(wire, (heard) => answersIn(heard)[0]?.[0] === 101, "the hands are shaken")
+const upgraded = (connection: RawConnection) =>
+  until(connection, (received) => responsesIn(received)[0]?.[0] === 101, "the upgrade is accepted")
 
-const closed = (wire: Wire, code: number, name: string) =>
-  until(wire, (heard) => closeCodeIn(heard) !== undefined, `${name} is closed`).pipe(
-    Effect.andThen(Effect.sync(() => assert.strictEqual(closeCodeIn(wire.heard), code, name)))
+const closed = (connection: RawConnection, code: number, name: string) =>
+  until(connection, (received) => closeCodeIn(received) !== undefined, `${name} is closed`).pipe(
+    Effect.andThen(
+      Effect.sync(() => assert.strictEqual(closeCodeIn(connection.received), code, name))
+    )
   )
 
-/** A raw socket that is let in. */
+/** Opens a socket that the service has admitted. */
 const admitted = Effect.gen(function* () {
   const app = yield* TestApp
   const { accessToken } = yield* guest(app)
-  const wire = yield* openWire(app.url)
-  wire.say(realtime)
-  wire.say(text({ t: "auth", key: app.publishableKey, token: accessToken }))
-  yield* until(wire, (heard) => heard.includes('"t":"welcome"'), "the socket is let in")
-  return wire
+  const connection = yield* openRawConnection(app.url)
+  connection.send(realtime)
+  connection.send(text({ t: "auth", key: app.publishableKey, token: accessToken }))
+  yield* until(
+    connection,
+    (received) => received.includes('"t":"welcome"'),
+    "the socket is admitted"
+  )
+  return connection
 })
 
 layer(serviceWith())("misbehaving sockets", (it) => {
   it.effect(
     "are closed with the code of their violation, before admission and after",
     () =>
-      endures(
+      assertSurvives(
         Effect.forEach(
           Object.entries(cases),
           ([name, [bytes, code]]) =>
             Effect.gen(function* () {
               const { url } = yield* TestApp
-              const stranger = yield* openWire(url)
-              stranger.say(realtime)
-              stranger.say(bytes)
+              const unadmitted = yield* openRawConnection(url)
+              unadmitted.send(realtime)
+              unadmitted.send(bytes)
               const player = yield* admitted
-              player.say(bytes)
-              yield* closed(stranger, code, `${name}, before`)
+              player.send(bytes)
+              yield* closed(unadmitted, code, `${name}, before`)
               yield* closed(player, code, `${name}, after`)
-              assert.notInclude(stranger.heard.toString("latin1"), "permessage-deflate")
+              assert.notInclude(unadmitted.received.toString("latin1"), "permessage-deflate")
             }),
           { concurrency: 5 }
         ).pipe(Effect.andThen(pass(4)))
       ),
-    patienceMillis
+    testTimeoutMillis
   )
 
   it.effect(
     "that send nothing are closed in time, however many",
     () =>
-      endures(
+      assertSurvives(
         Effect.gen(function* () {
           const { url } = yield* TestApp
-          const wires = yield* openWires(url, yield* crowd, realtime)
-          yield* Effect.forEach(wires, shaken)
+          const connections = yield* openRawConnections(url, yield* clientCount, realtime)
+          yield* Effect.forEach(connections, upgraded)
           yield* pass(6)
-          yield* Effect.forEach(wires, (wire) => closed(wire, 4001, "silence"))
+          yield* Effect.forEach(connections, (connection) => closed(connection, 4001, "silence"))
           yield* pass(3)
         })
       ),
-    patienceMillis
+    testTimeoutMillis
   )
 
   it.effect(
     "that send frames byte by byte, or too much before admission, are closed",
     () =>
-      endures(
+      assertSurvives(
         Effect.gen(function* () {
           const app = yield* TestApp
           const { publishableKey, url } = app
           const { accessToken } = yield* guest(app)
-          const slow = yield* openWire(url)
-          slow.say(realtime)
-          yield* shaken(slow)
+          const slow = yield* openRawConnection(url)
+          slow.send(realtime)
+          yield* upgraded(slow)
           yield* slow.trickle(frame(opcodes.text, "x".repeat(2 * limits.bufferedChunksMax)), 1)
           yield* closed(slow, 1008, "a byte at a time")
-          const eager = yield* openWire(url)
-          eager.say(realtime)
-          yield* eager.trickle(many(5000, frame(ping)), 100)
-          yield* closed(eager, 4029, "a flood of pings")
-          const hasty = yield* openWire(url)
-          hasty.say(realtime)
-          hasty.say(text({ t: "auth", key: publishableKey, token: accessToken }))
-          hasty.say(many(limits.earlyFramesMax + 1, text({ t: "ping" })))
-          yield* closed(hasty, 4029, "haste")
-          const deaf = yield* admitted
-          deaf.deafen()
-          deaf.say(many(50_000, frame(ping, "x".repeat(125))))
+          const flooding = yield* openRawConnection(url)
+          flooding.send(realtime)
+          yield* flooding.trickle(many(5000, frame(ping)), 100)
+          yield* closed(flooding, 4029, "a flood of pings")
+          const early = yield* openRawConnection(url)
+          early.send(realtime)
+          early.send(text({ t: "auth", key: publishableKey, token: accessToken }))
+          early.send(many(limits.earlyFramesMax + 1, text({ t: "ping" })))
+          yield* closed(early, 4029, "frames before admission")
+          const notReading = yield* admitted
+          notReading.stopReading()
+          notReading.send(many(50_000, frame(ping, "x".repeat(125))))
           yield* pass(4)
         })
       ),
-    patienceMillis
+    testTimeoutMillis
   )
 
   it.effect(
     "whose clients vanished are closed after the idle timeout",
     () =>
-      endures(
+      assertSurvives(
         Effect.gen(function* () {
           const app = yield* TestApp
           const proxy = yield* Effect.acquireRelease(
             Effect.promise(() => FaultProxy.open(Number(new URL(app.url).port))),
-            (way) => Effect.sync(() => way.close())
+            (opened) => Effect.sync(() => opened.close())
           )
           const url = `http://127.0.0.1:${proxy.port}`
           const players = yield* Effect.all(
@@ -194,81 +210,93 @@ layer(serviceWith())("misbehaving sockets", (it) => {
           yield* pass(limits.idleSeconds + 4)
         })
       ),
-    patienceMillis
+    testTimeoutMillis
   )
 
   it.effect(
-    "of native RPC are closed, too",
+    "of native RPC are closed",
     () =>
-      endures(
+      assertSurvives(
         Effect.gen(function* () {
           const app = yield* TestApp
           const { url } = app
-          const silent = yield* openWires(url, Math.ceil((yield* crowd) / 10), native)
-          yield* Effect.forEach(silent, shaken)
+          const silent = yield* openRawConnections(
+            url,
+            Math.ceil((yield* clientCount) / 10),
+            native
+          )
+          yield* Effect.forEach(silent, upgraded)
           for (const [bytes] of Object.values(cases)) {
-            const wire = yield* openWire(url)
-            wire.say(native)
-            yield* shaken(wire)
-            wire.say(bytes)
+            const connection = yield* openRawConnection(url)
+            connection.send(native)
+            yield* upgraded(connection)
+            connection.send(bytes)
           }
           const malformed = native.replace("Host: a", "Host: a\r\nHost: b")
-          for (const wire of yield* openWires(url, 5, malformed)) {
-            yield* until(wire, (heard) => answersIn(heard).length > 0, "it is answered")
-            assert.deepStrictEqual(answersIn(wire.heard), [[400, "invalid_request"]])
+          for (const connection of yield* openRawConnections(url, 5, malformed)) {
+            yield* until(
+              connection,
+              (received) => responsesIn(received).length > 0,
+              "a response arrives"
+            )
+            assert.deepStrictEqual(responsesIn(connection.received), [[400, "invalid_request"]])
           }
           const { accessToken } = yield* guest(app)
-          const player = yield* openWire(url)
+          const player = yield* openRawConnection(url)
           const headers = [
             ["x-svc-key", app.publishableKey],
             ["authorization", `Bearer ${accessToken}`]
           ]
-          player.say(native)
-          player.say(text({ _tag: "Request", id: "0", tag: "events", payload: null, headers }))
-          yield* until(player, (heard) => heard.includes("welcome"), "the events are open")
+          player.send(native)
+          player.send(text({ _tag: "Request", id: "0", tag: "events", payload: null, headers }))
+          yield* until(
+            player,
+            (received) => received.includes("welcome"),
+            "the event stream is open"
+          )
           yield* pass(limits.admitSeconds + 2)
-          player.say(text({ _tag: "Ping" }))
-          yield* until(player, (heard) => heard.includes("Pong"), "the player is still there")
+          player.send(text({ _tag: "Ping" }))
+          yield* until(player, (received) => received.includes("Pong"), "the player is still there")
           yield* pass(limits.idleSeconds + 2)
         })
       ),
-    patienceMillis
+    testTimeoutMillis
   )
 })
 
-const most = 60
+const maxConnections = 60
 
-layer(serviceWith({ SVC_MAX_CONNECTIONS: `${most}` }))("too many connections", (it) => {
+layer(serviceWith({ SVC_MAX_CONNECTIONS: `${maxConnections}` }))("too many connections", (it) => {
   it.effect(
     "are refused, and open connections continue",
     () =>
-      endures(
+      assertSurvives(
         Effect.gen(function* () {
           const { url } = yield* TestApp
-          const wires = yield* openWires(url, most - 10, realtime)
-          yield* Effect.forEach(wires, (wire) =>
-            until(wire, (heard) => answersIn(heard).length > 0, "it is answered")
+          const connections = yield* openRawConnections(url, maxConnections - 10, realtime)
+          yield* Effect.forEach(connections, (connection) =>
+            until(connection, (received) => responsesIn(received).length > 0, "a response arrives")
           )
-          const refused = wires
-            .flatMap(({ heard }) => answersIn(heard))
+          const refused = connections
+            .flatMap(({ received }) => responsesIn(received))
             .filter(([status]) => status !== 101)
           assert.isNotEmpty(refused)
-          for (const answer of refused) assert.deepStrictEqual(answer, [503, "unavailable"])
+          for (const response of refused) assert.deepStrictEqual(response, [503, "unavailable"])
           for (let i = 0; i < 20; i++) {
-            const hasty = yield* openWire(url)
-            hasty.say(realtime)
-            hasty.reset()
+            const early = yield* openRawConnection(url)
+            early.send(realtime)
+            early.reset()
           }
-          const beyond = yield* openWires(url, 2 * most, "")
-          yield* Effect.forEach(beyond, (wire) => wire.ended)
-          const unanswered = beyond.filter(({ heard }) => heard.length === 0)
-          assert.isAtLeast(unanswered.length, most)
+          const excess = yield* openRawConnections(url, 2 * maxConnections, "")
+          yield* Effect.forEach(excess, (connection) => connection.ended)
+          const withoutResponse = excess.filter(({ received }) => received.length === 0)
+          assert.isAtLeast(withoutResponse.length, maxConnections)
           const { body } = yield* request(`${url}/metrics`)
           const [, dropped] = /^svc_connections_dropped_total (\d+)$/m.exec(String(body)) ?? []
-          assert.isAtLeast(Number(dropped), most)
+          assert.isAtLeast(Number(dropped), maxConnections)
           yield* pass(8)
         })
       ),
-    patienceMillis
+    testTimeoutMillis
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Who may call what: the committed matrix is up to date, and the running service
- * keeps to it, endpoint by endpoint and caller by caller.
+ * The authorization matrix: the committed file is up to date, and the running service enforces it for
+ * each endpoint and each kind of caller.
  */
 import { readFileSync } from "node:fs"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -22,9 +22,9 @@ import {
   makeAppeal,
   makeKey,
   makeProject,
-  makeWorld,
+  makeTenantFixtures,
   signUp,
-  type World
+  type TenantFixtures
 } from "../support/operator-harness.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive } from "../support/security/security-harness.ts"
@@ -32,28 +32,28 @@ import { SecurityAppLive } from "../support/security/security-harness.ts"
 const committed = readFileSync(new URL("../../rpc/authorization.md", import.meta.url), "utf8")
 
 describe("rpc/authorization.md", () => {
-  it("is what the definitions say (otherwise: npm run generate)", () => {
+  it("matches the definitions (otherwise: npm run generate)", () => {
     assert.strictEqual(committed, authorizationText())
   })
 })
 
 type Headers = Readonly<Record<string, string>>
 
-/** A player's token as it is a second after its end. */
-const ended = Effect.fnUntraced(function* (token: string) {
+/** An access token of the player that expired a second ago. */
+const expired = Effect.fnUntraced(function* (token: string) {
   const { claims } = partsOf(token)
   const exp = Number(claims["iat"]) - 1
   return misissue(yield* signingKey, { ...claims, iat: exp - 900, exp })
 })
 
-/** Ends a developer's session, as thirty days without use would. */
-const endSessions = Effect.fnUntraced(function* ({ id }: World["developer"]) {
+/** Expires the sessions of a developer, as 30 days without use do. */
+const expireSessions = Effect.fnUntraced(function* ({ id }: TenantFixtures["developer"]) {
   const sql = yield* SqlClient.SqlClient
   yield* sql`update developer_sessions set expires_at = now() where developer_id = ${id}`
 })
 
-/** What opens something, where it opens nothing. */
-const misplaced = ({ developer, development, player }: World): ReadonlyArray<Headers> => {
+/** Valid credentials in headers that do not accept them. */
+const misplaced = ({ developer, development, player }: TenantFixtures): ReadonlyArray<Headers> => {
   const session = developer.headers["authorization"] ?? ""
   const { publishableKey, secretKey } = development
   const keys = [session, session.replace("Bearer ", ""), player.accessToken, player.refreshToken]
@@ -67,41 +67,41 @@ const misplaced = ({ developer, development, player }: World): ReadonlyArray<Hea
   ]
 }
 
-/** How each caller calls; a caller that is several calls several times. */
-const headersOf = Effect.fnUntraced(function* (world: World) {
-  const { development } = world
-  yield* endSessions(world.idleDeveloper)
+/** The headers of each kind of caller. A kind with several entries calls once with each. */
+const headersOf = Effect.fnUntraced(function* (fixtures: TenantFixtures) {
+  const { development } = fixtures
+  yield* expireSessions(fixtures.idleDeveloper)
   const publishable = { "x-svc-key": development.publishableKey }
   const secret = { "x-svc-key": development.secretKey }
   const withToken = (key: Headers, token: string) => ({ ...key, authorization: `Bearer ${token}` })
   const headers: Readonly<Record<Caller, ReadonlyArray<Headers>>> = {
     nobody: [{}],
     publishable: [publishable],
-    player: [withToken(publishable, world.player.accessToken)],
-    bannedPlayer: [withToken(publishable, world.bannedPlayer.accessToken)],
-    otherPlayer: world.otherPlayers.map((it) => withToken(publishable, it.accessToken)),
-    expiredPlayer: [withToken(publishable, yield* ended(world.player.accessToken))],
-    secret: [secret, withToken(secret, world.player.accessToken)],
+    player: [withToken(publishable, fixtures.player.accessToken)],
+    bannedPlayer: [withToken(publishable, fixtures.bannedPlayer.accessToken)],
+    otherPlayer: fixtures.otherPlayers.map((it) => withToken(publishable, it.accessToken)),
+    expiredPlayer: [withToken(publishable, yield* expired(fixtures.player.accessToken))],
+    secret: [secret, withToken(secret, fixtures.player.accessToken)],
     revoked: [
-      ...world.revoked,
-      ...world.revoked.map((it) => withToken(it, world.player.accessToken))
+      ...fixtures.revoked,
+      ...fixtures.revoked.map((it) => withToken(it, fixtures.player.accessToken))
     ],
-    developer: [world.developer.headers],
-    otherDeveloper: [world.otherDeveloper.headers],
-    signedOut: [world.signedOut, world.idleDeveloper.headers],
-    misplaced: misplaced(world)
+    developer: [fixtures.developer.headers],
+    otherDeveloper: [fixtures.otherDeveloper.headers],
+    signedOut: [fixtures.signedOut, fixtures.idleDeveloper.headers],
+    misplaced: misplaced(fixtures)
   }
   return headers
 })
 
 type Samples = Readonly<Record<string, string>>
 
-/** Real values for the parameters of paths, so that nothing is refused for what it is about. */
+/** Path parameters that exist, so that no request fails because its target is missing. */
 const makeSamples = Effect.fnUntraced(function* ({
   developer,
   development,
   projectId
-}: Pick<World, "developer" | "development" | "projectId">) {
+}: Pick<TenantFixtures, "developer" | "development" | "projectId">) {
   const { appealId, sanctionId } = yield* makeAppeal(development)
   const { keyId } = yield* makeKey(developer, projectId, "secret")
   const { id: playerId } = yield* guest(development)
@@ -127,18 +127,18 @@ const fill = (path: string, samples: Samples): string =>
     return value
   })
 
-/** These end what the others stand on. */
-const endings = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
+/** Endpoints that invalidate the credentials or targets of the others: called last. */
+const destructive = ["DELETE /v1/projects/:projectId", "POST /v1/developers/logout"]
 
 const nameOf = ({ method, path }: Endpoint): string => `${method} ${path}`
 
-/** Paths that name something of one environment or project. */
+/** Paths whose target belongs to one environment or project. */
 const owned = /:(?:playerId|appealId|keyId|version|name)\b/
 
-/** What makes the thing where it is not there yet. */
-const makes = new Set(["PUT /v1/realtime/channels/:name"])
+/** Endpoints that create a missing target instead of answering 404. */
+const creating = new Set(["PUT /v1/realtime/channels/:name"])
 
-/** Bodies that are in order, by the end of the path. */
+/** Valid bodies, by the last segment of the path. */
 const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
   ban: {},
@@ -149,11 +149,11 @@ const bodies: Readonly<Record<string, unknown>> = {
 
 const everyCaller = Object.keys(callers).filter(isCaller)
 
-/** As the matrix says it: `401 invalid_key`. */
+/** A response in the form of the matrix: `401 invalid_key`. */
 const outcomeOf = ({ body, status }: Answer): string =>
   [status, at(body, "error", "code")].filter((it) => it !== undefined).join(" ")
 
-/** What says that a caller may not call, rather than what is wrong with a call. */
+/** Outcomes that refuse the caller, not the content of the request. */
 const refusals = new Set([
   "401 invalid_key",
   "401 unauthorized",
@@ -161,7 +161,7 @@ const refusals = new Set([
   "403 secret_key_required"
 ])
 
-/** How much there is of everything that requests leave behind. */
+/** The number of rows in each table that a request can write to. */
 const rowCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql`
@@ -183,13 +183,13 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
   "authorization",
   (it) => {
     it.effect(
-      "admits and refuses every caller of every endpoint as the matrix says",
+      "admits or refuses each caller of each endpoint as the matrix states",
       () =>
         Effect.gen(function* () {
           const { url } = yield* TestApp
-          const world = yield* makeWorld("cells")
-          const samples = yield* makeSamples(world)
-          const headers = yield* headersOf(world)
+          const fixtures = yield* makeTenantFixtures("cells")
+          const samples = yield* makeSamples(fixtures)
+          const headers = yield* headersOf(fixtures)
           const ask = ({ method, path }: Endpoint, own: Headers) =>
             request(`${url}${fill(path, samples)}`, {
               method,
@@ -197,8 +197,8 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
               ...(method === "GET" ? {} : { body: {} })
             })
           const wrong: Array<string> = []
-          const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, right: boolean) => {
-            if (!right)
+          const expect = (endpoint: Endpoint, caller: Caller, answer: Answer, passes: boolean) => {
+            if (!passes)
               wrong.push(`${nameOf(endpoint)}: ${callers[caller]} got ${outcomeOf(answer)}`)
           }
           const before = yield* rowCounts
@@ -218,16 +218,17 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
             { concurrency: 8 }
           )
           assert.deepStrictEqual(yield* rowCounts, before)
-          const rank = (endpoint: Endpoint) => endings.indexOf(nameOf(endpoint))
+          const rank = (endpoint: Endpoint) => destructive.indexOf(nameOf(endpoint))
           for (const endpoint of endpoints.toSorted((a, b) => rank(a) - rank(b))) {
             for (const caller of everyCaller) {
               if (refusal(endpoint, caller) !== undefined) continue
               for (const own of headers[caller]) {
                 const answer = yield* ask(endpoint, own)
-                const through = answer.status < 500 && !refusals.has(outcomeOf(answer))
-                // Where a stranger gets 404, its members may not.
-                const found = endpoint.access !== "member" || outcomeOf(answer) !== "404 not_found"
-                expect(endpoint, caller, answer, through && found)
+                const isAdmitted = answer.status < 500 && !refusals.has(outcomeOf(answer))
+                // A developer of another project gets 404, so 404 refuses a member, too.
+                const isFound =
+                  endpoint.access !== "member" || outcomeOf(answer) !== "404 not_found"
+                expect(endpoint, caller, answer, isAdmitted && isFound)
               }
             }
           }
@@ -241,9 +242,9 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
       () =>
         Effect.gen(function* () {
           const { url } = yield* TestApp
-          const world = yield* makeWorld("query")
-          const { developer, development, player } = world
-          const samples = yield* makeSamples(world)
+          const fixtures = yield* makeTenantFixtures("query")
+          const { developer, development, player } = fixtures
+          const samples = yield* makeSamples(fixtures)
           const session = developer.headers["authorization"] ?? ""
           const wrong: Array<string> = []
           for (const key of [development.secretKey, development.publishableKey]) {
@@ -271,14 +272,14 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
       60_000
     )
 
-    it.effect("lets nobody reach into another environment or project by its own way in", () =>
+    it.effect("answers 404 to valid credentials of another environment or project", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const owner = yield* signUp("owner")
         const { development, production, projectId } = yield* makeProject(owner)
         const stranger = yield* signUp("neighbour")
         const { projectId: strangersProject } = yield* makeProject(stranger)
-        // The second version of the config is the development environment's alone.
+        // Version 2 of the config exists in the development environment only.
         yield* configure(development, { ...everything, resetTimeZone: "Asia/Tokyo" })
         const samples = { ...(yield* makeSamples({ developer: owner, development, projectId })) }
         const elsewhere = [
@@ -294,7 +295,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
         for (const endpoint of endpoints.filter(({ path }) => owned.test(path))) {
           for (const { access, headers, params } of elsewhere) {
             const inProject = /:keyId/.test(endpoint.path) && "env" in params
-            if (endpoint.access !== access || makes.has(nameOf(endpoint)) || inProject) continue
+            if (endpoint.access !== access || creating.has(nameOf(endpoint)) || inProject) continue
             const body = bodies[endpoint.path.split("/").at(-1) ?? ""]
             const answer = yield* request(
               `${url}${fill(endpoint.path, { ...samples, version: "2", ...params })}`,
@@ -307,7 +308,7 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
-    it.effect("a publishable key never bans, not even beside a player or a secret key's body", () =>
+    it.effect("refuses a ban with a publishable key, with or without a player's token", () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const owner = yield* signUp("judge")

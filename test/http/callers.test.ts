@@ -1,4 +1,4 @@
-/** Who may call what, and in which order that is checked. */
+/** Checks of the caller of a request, their order, and the resolution of client addresses. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { IpNetwork } from "effect/net"
@@ -66,7 +66,7 @@ layer(Node)("callers", (it) => {
     })
   )
 
-  it.effect("a feature that is off says where it is turned on", () =>
+  it.effect("names the config path of a disabled feature", () =>
     Effect.gen(function* () {
       const { development, url } = yield* setUp
       const answer = yield* request(`${url}/v1/rooms`, {
@@ -80,7 +80,7 @@ layer(Node)("callers", (it) => {
     })
   )
 
-  it.effect("a feature that is not offered is unavailable, on or off", () =>
+  it.effect("answers feature_unavailable for a feature that the service does not offer", () =>
     Effect.gen(function* () {
       const { development } = yield* makeTenants
       const other = yield* Layer.build(Layer.fresh(nodeWith({ SVC_FEATURES: "saves" })))
@@ -94,7 +94,7 @@ layer(Node)("callers", (it) => {
     })
   )
 
-  it.effect("each endpoint takes its own kind of key only", () =>
+  it.effect("accepts only the kind of key that an endpoint requires", () =>
     Effect.gen(function* () {
       const { development, signIn, url } = yield* setUp
       const { publishableKey, secretKey } = development
@@ -144,7 +144,7 @@ layer(Node)("callers", (it) => {
     })
   )
 
-  it.effect("pages of other origins are refused, in words that they can read", () =>
+  it.effect("refuses pages of other origins with an error that they can read", () =>
     Effect.gen(function* () {
       const { development, production, url } = yield* setUp
       const allowed = {
@@ -164,7 +164,7 @@ layer(Node)("callers", (it) => {
         undefined,
         "https://game.example",
         "https://eu.games.example",
-        // The service's own pages.
+        // The origin of the service itself.
         "https://play.example.com"
       ]) {
         assert.strictEqual(codeOf(yield* from(prod, origin)), "ok", origin)
@@ -198,7 +198,7 @@ describe("client addresses", () => {
     Result.getOrThrow(IpNetwork.fromString(network))
   )
 
-  it("are one for each IPv4 address and each /64 of IPv6", () => {
+  it("are the IPv4 address or the /64 network of the IPv6 address", () => {
     const keyOf = (remote: string, forwardedFor?: string) =>
       resolveClientAddress(remote, forwardedFor, [])
     assert.strictEqual(keyOf("192.0.2.1"), "192.0.2.1")
@@ -209,7 +209,7 @@ describe("client addresses", () => {
     assert.strictEqual(keyOf("not an address"), "unknown")
   })
 
-  it("believe X-Forwarded-For as far as trusted proxies wrote it", () => {
+  it("use the entries of X-Forwarded-For that trusted proxies wrote", () => {
     const keyOf = (remote: string, forwardedFor?: string) =>
       resolveClientAddress(remote, forwardedFor, trusted)
     assert.strictEqual(keyOf("10.0.0.1"), "10.0.0.1")

@@ -1,4 +1,4 @@
-/** A lost or frozen database, and the end of the process: nothing hangs. */
+/** Requests end in a bounded time when the database is lost or frozen and when the process stops. */
 import { connect, type Socket } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Redacted, Scope } from "effect"
@@ -9,24 +9,24 @@ import { type Answer, at, request } from "#testing/players"
 import { proxyTo } from "../support/http/raw.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
-/** Lets time pass until a fiber has ended. */
+/** Advances the test clock until a fiber has ended. */
 const untilEnded = <A, E>(fiber: Fiber.Fiber<A, E>) =>
   TestClock.adjust("1 second").pipe(
     Effect.repeat({ until: () => fiber.pollUnsafe() !== undefined }),
     Effect.andThen(Fiber.join(fiber))
   )
 
-/** A node says goodbye to its database, too, and waits for that no longer than it has to. */
-const endInTime = (scope: Scope.Closeable) =>
+/** Stops a node on the test clock. A node waits for its database only until a timeout. */
+const stopNode = (scope: Scope.Closeable) =>
   Effect.flatMap(Effect.forkChild(Scope.close(scope, Exit.void)), untilEnded)
 
-/** A node whose way to the database can be cut. */
+/** A node that reaches its database through a proxy. */
 const startNode = Effect.gen(function* () {
   const direct = new URL(Redacted.value(yield* SharedDatabase))
   const proxy = yield* proxyTo(Number(direct.port))
   direct.port = `${proxy.port}`
   const throughProxy = Layer.succeed(SharedDatabase, Redacted.make(direct.href))
-  const scope = yield* Effect.acquireRelease(Scope.make(), endInTime)
+  const scope = yield* Effect.acquireRelease(Scope.make(), stopNode)
   const fresh = Layer.fresh(nodeWith().pipe(Layer.provide(throughProxy)))
   const node = yield* Layer.buildWithScope(fresh, scope)
   const url = yield* Effect.provideContext(addressOfNode, node)
@@ -43,7 +43,7 @@ const assertUnavailable = (answer: Answer) => {
 }
 
 layer(SharedDatabase.layer)("faults", (it) => {
-  it.effect("answers 503 at once without a database, and still serves what needs none", () =>
+  it.effect("answers 503 at once without a database, and serves endpoints that need none", () =>
     Effect.gen(function* () {
       const { guest, proxy, url } = yield* startNode
       yield* proxy.cut
@@ -56,12 +56,12 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("answers 503 after a bounded time when the database is frozen", () =>
+  it.effect("answers 503 after 5 seconds when the database is frozen", () =>
     Effect.gen(function* () {
       const { guest, proxy } = yield* startNode
       yield* proxy.freeze
       const answer = yield* Effect.forkChild(guest)
-      yield* Effect.repeat(proxy.heldBack, { until: (held) => held })
+      yield* Effect.repeat(proxy.hasDropped, { until: (dropped) => dropped })
       yield* TestClock.adjust("5 seconds")
       assertUnavailable(yield* Fiber.join(answer))
     })
@@ -85,13 +85,13 @@ layer(SharedDatabase.layer)("faults", (it) => {
     })
   )
 
-  it.effect("stops although a socket stays open", () =>
+  it.effect("stops while a socket stays open", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const node = yield* Layer.buildWithScope(Layer.fresh(nodeWith()), scope)
       const url = new URL(yield* Effect.provideContext(addressOfNode, node))
       const { onUpgrade } = yield* Effect.provideContext(HttpServerHandle, node)
-      const held = yield* Effect.callback<Socket>((resume) => {
+      const upgraded = yield* Effect.callback<Socket>((resume) => {
         const socket = connect(Number(url.port), url.hostname)
         socket.on("error", () => undefined)
         onUpgrade("/held", () => resume(Effect.succeed(socket)))
@@ -100,7 +100,7 @@ layer(SharedDatabase.layer)("faults", (it) => {
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
       })
-      assert.isFalse(held.closed)
+      assert.isFalse(upgraded.closed)
       yield* untilEnded(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
     })
   )

@@ -1,25 +1,25 @@
-/** A NUL, which no text of the database holds: refused in words wherever it comes in. */
+/** NUL characters in requests, which Postgres cannot store: a client error, never a server error. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
 import { guest, request } from "#testing/players"
-import { makeWorld } from "../support/operator-harness.ts"
+import { makeTenantFixtures } from "../support/operator-harness.ts"
 import { DatabaseLive } from "../support/service.ts"
 
 const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(Layer.provide(DatabaseLive))
 
-layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL", (it) => {
-  it.effect("in a path, a query or a body is the request's fault, never the service's", () =>
+layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL character", (it) => {
+  it.effect("in a path, a query or a body never causes a server error", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
-      const { developer, development, player, projectId } = yield* makeWorld("nul")
+      const { developer, development, player, projectId } = yield* makeTenantFixtures("nul")
       const banned = yield* guest(development)
       const { headers } = developer
       const project = `/v1/projects/${projectId}`
       const environment = `${project}/environments/development`
       const nul = "a\u0000b"
       const ban = `${environment}/players/${player.id}/ban`
-      const asked = [
+      const requests = [
         ...["action", "actor", "target", "before"].map((it) => `${project}/audit?${it}=%00`),
         [`${environment}/appeals/a%00b/resolve`, { accept: false }],
         [ban, { reason: nul }],
@@ -30,7 +30,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL", (it) =
         `${environment}/config/versions?cursor=%00`
       ] as const
       const faults: Array<string> = []
-      for (const it of asked) {
+      for (const it of requests) {
         const [path, body] = typeof it === "string" ? [it] : it
         const options = body === undefined ? { headers } : { headers, body }
         const { status } = yield* request(`${url}${path}`, options)

@@ -1,4 +1,4 @@
-/** What every request meets: ids, CORS, methods, bodies, faults and the one form of errors. */
+/** Behavior common to all requests: ids, CORS, methods, bodies, defects and the error format. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -23,7 +23,7 @@ const setUp = Effect.gen(function* () {
 })
 
 layer(Node)("requests", (it) => {
-  it.effect("every answer has an id; a sane one of the client's is kept", () =>
+  it.effect("return a request id: the client's if it is valid, otherwise a new one", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const idOf = (path: string, given?: string) =>
@@ -46,7 +46,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("an unknown path is not_found, a known one names its methods", () =>
+  it.effect("get 404 for an unknown path, and 405 with the allowed methods for a known one", () =>
     Effect.gen(function* () {
       const { key, url } = yield* setUp
       for (const path of ["/", "/v1", "/v1/nowhere", "/v1/config/more", "/v1/%zz"]) {
@@ -71,7 +71,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("HEAD answers like GET, without a body", () =>
+  it.effect("with HEAD get the response of GET without its body", () =>
     Effect.gen(function* () {
       const { secret, url } = yield* setUp
       const head = yield* request(`${url}/v1/config`, { method: "HEAD", headers: secret })
@@ -82,7 +82,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("any page may ask, on any path, and read the answer", () =>
+  it.effect("from any origin get CORS headers on every path", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const origin = { origin: "https://game.example" }
@@ -111,7 +111,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("a body that is no JSON is invalid_json", () =>
+  it.effect("get invalid_json for a body that is not JSON", () =>
     Effect.gen(function* () {
       const { guest } = yield* setUp
       for (const body of ["{", "{'a':1}", "{} {}", "undefined", "\u0000", "[", "nul"]) {
@@ -122,7 +122,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("a body of the wrong shape is invalid_request, with a path for every issue", () =>
+  it.effect("get invalid_request with the path of each issue for a body of the wrong shape", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp
       const issuesOf = ({ body }: Answer) => at(body, "error", "details", "issues")
@@ -138,7 +138,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("a body that does not call itself JSON is unsupported_media_type", () =>
+  it.effect("get unsupported_media_type for another content type than JSON", () =>
     Effect.gen(function* () {
       const { guest } = yield* setUp
       for (const type of [
@@ -155,7 +155,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("a body over 1.5 MiB is payload_too_large, announced or chunked", () =>
+  it.effect("get payload_too_large for a body over 1.5 MiB, with a length or chunked", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp
       const limit = 1.5 * 1024 * 1024
@@ -175,7 +175,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("a plain request for a WebSocket is upgrade_required", () =>
+  it.effect("get upgrade_required at a WebSocket path without an upgrade", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const answer = yield* request(`${url}/v1/realtime`)
@@ -185,7 +185,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("reveals only the request id of a defect", () =>
+  it.effect("get only a request id when the handler has a defect", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const answer = yield* request(`${url}/boom`, { headers: { "x-request-id": "find-me" } })
@@ -197,7 +197,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("bytes that are no request, or too many headers, get the same form", () =>
+  it.effect("get the usual error format for invalid HTTP and for too large headers", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const garbage = yield* sendRaw(url, "\u0016\u0003\u0001 hello\r\n\r\n")
@@ -212,7 +212,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("an upgrade goes to the handler of its path, any other to the router", () =>
+  it.effect("with an upgrade go to the upgrade handler of their path, or to the router", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const { onUpgrade } = yield* HttpServerHandle
@@ -229,7 +229,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("the reference page needs nothing from elsewhere", () =>
+  it.effect("for the API reference get a page that loads no external resource", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const { body, headers, status } = yield* request(`${url}/docs`)
@@ -241,7 +241,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("says that it is up and ready, and publishes its keys, without any key", () =>
+  it.effect("for health, readiness and public keys need no API key", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const health = yield* request(`${url}/healthz`)

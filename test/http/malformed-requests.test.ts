@@ -1,14 +1,23 @@
 /**
- * Clients whose HTTP is slow, broken or meant to confuse, on real connections that they never close:
- * each gets the answer that it can get, in the one form of errors, nobody else notices, and the service
- * lets go of them all.
+ * Clients that send slow, broken or ambiguous HTTP over connections that they never close. Each gets an
+ * error in the usual format, the service disconnects it, and no other client notices.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestConsole } from "effect/testing"
 import { TestApp } from "#testing/app"
-import { crowd, endures, patienceMillis, serviceWith } from "../support/malformed/neighbours.ts"
-import { answersIn, type Heard, openWire, openWires } from "../support/malformed/wire.ts"
+import {
+  clientCount,
+  assertSurvives,
+  testTimeoutMillis,
+  serviceWith
+} from "../support/malformed/malformed-harness.ts"
+import {
+  responsesIn,
+  type ResponseSummary,
+  openRawConnection,
+  openRawConnections
+} from "../support/malformed/raw-connection.ts"
 
 const AppLive = Layer.provideMerge(serviceWith(), TestConsole.layer)
 
@@ -28,38 +37,38 @@ const post = (headers: string, body = "", path = "/v1/auth/guest") =>
   `${headers}\r\n${body}`
 const chunked = "Transfer-Encoding: chunked\r\n"
 
-const ok: Heard = [200]
-const bad: Heard = [400, "invalid_request"]
-const tooLarge: Heard = [431, "payload_too_large"]
-const notHere: Heard = [404, "not_found"]
-const notSo: Heard = [405, "method_not_allowed"]
-const socketsOnly: Heard = [426, "upgrade_required"]
+const ok: ResponseSummary = [200]
+const bad: ResponseSummary = [400, "invalid_request"]
+const tooLarge: ResponseSummary = [431, "payload_too_large"]
+const notFound: ResponseSummary = [404, "not_found"]
+const wrongMethod: ResponseSummary = [405, "method_not_allowed"]
+const upgradeRequired: ResponseSummary = [426, "upgrade_required"]
 
-type Case = readonly [bytes: string, ...answers: ReadonlyArray<Heard>]
+type Case = readonly [bytes: string, ...responses: ReadonlyArray<ResponseSummary>]
 
-/** What is sent, and what is answered. */
+/** The bytes a client sends, and the responses it gets. */
 const cases: Readonly<Record<string, Case>> = {
   "TLS on the plain port": ["\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003", bad],
-  "HTTP/2 without asking": ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", bad],
+  "HTTP/2 without an upgrade": ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", bad],
   "HTTP/0.9": ["GET /healthz\r\n\r\n", ok],
   "HTTP/1.0 without a host": ["GET /healthz HTTP/1.0\r\n\r\n", ok],
   "HTTP/1.1 without a host": ["GET /healthz HTTP/1.1\r\n\r\n", bad],
   "two hosts": [get("/healthz", "Host: b\r\n"), bad],
   "bare line feeds": ["GET /healthz HTTP/1.1\nHost: a\n\n", bad],
   "a folded header": [get("/healthz", "X-Pad: a\r\n b\r\n"), bad],
-  "a blank before the colon": [get("/healthz", "X-Pad : a\r\n"), bad],
+  "a space before the colon": [get("/healthz", "X-Pad : a\r\n"), bad],
   "a NUL in a header": [get("/healthz", "X-Pad: a\u0000b\r\n"), bad],
   "an unknown method": [`BREW /healthz HTTP/1.1\r\n${host}\r\n`, bad],
-  CONNECT: [`CONNECT a:443 HTTP/1.1\r\n${host}\r\n`, notSo],
-  TRACE: [`TRACE /healthz HTTP/1.1\r\n${host}\r\n`, notSo],
+  CONNECT: [`CONNECT a:443 HTTP/1.1\r\n${host}\r\n`, wrongMethod],
+  TRACE: [`TRACE /healthz HTTP/1.1\r\n${host}\r\n`, wrongMethod],
   "an absolute target": [get("http://a/healthz"), ok],
-  "a target of another scheme": [get("ftp://a/healthz"), notHere],
+  "a target of another scheme": [get("ftp://a/healthz"), notFound],
   "a target without a slash": [get("healthz"), bad],
-  "a target of two slashes": [get("//a/healthz"), notHere],
-  "an expectation nobody knows": [get("/healthz", "Expect: tea\r\n"), ok],
-  "Expect: 100-continue for nothing": [
+  "a target of two slashes": [get("//a/healthz"), notFound],
+  "an unknown expectation": [get("/healthz", "Expect: tea\r\n"), ok],
+  "Expect: 100-continue for an unknown path": [
     post("Expect: 100-continue\r\nContent-Length: 2\r\n", "", "/nowhere"),
-    notHere
+    notFound
   ],
   "one huge header": [get("/healthz", `X-Pad: ${"x".repeat(20_000)}\r\n`), tooLarge],
   "a huge target": [get(`/${"x".repeat(20_000)}`), tooLarge],
@@ -75,37 +84,44 @@ const cases: Readonly<Record<string, Case>> = {
   "a length and chunks": [post(`Content-Length: 5\r\n${chunked}`, "0\r\n\r\n"), bad],
   "two lengths": [post("Content-Length: 2\r\nContent-Length: 3\r\n", "{} "), bad],
   "a negative length": [post("Content-Length: -2\r\n", "{}"), bad],
-  "a length beyond numbers": [post("Content-Length: 99999999999999999999\r\n", "{}"), bad],
+  "a length that is no safe integer": [post("Content-Length: 99999999999999999999\r\n", "{}"), bad],
   "a coding before the chunks": [post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), bad],
   "a coding after the chunks": [post("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n"), bad],
-  "chunks of no size": [post(chunked, "zz\r\n{}\r\n"), bad],
-  "chunks beyond numbers": [post(chunked, "fffffffffffffffff\r\n"), bad],
-  "chunks that are longer than they say": [post(chunked, "2\r\n{}{}\r\n0\r\n\r\n"), bad],
-  "a body that is longer than it says": [post("Content-Length: 2\r\n", "{}{}{}\r\n\r\n"), ok, bad],
+  "chunks without a valid size": [post(chunked, "zz\r\n{}\r\n"), bad],
+  "a chunk size that is no safe integer": [post(chunked, "fffffffffffffffff\r\n"), bad],
+  "chunks that are longer than their size": [post(chunked, "2\r\n{}{}\r\n0\r\n\r\n"), bad],
+  "a body that is longer than its length": [
+    post("Content-Length: 2\r\n", "{}{}{}\r\n\r\n"),
+    ok,
+    bad
+  ],
   "a compressed body": [
     post("Content-Encoding: gzip\r\nContent-Length: 4\r\n", "\u001f\u008b\b\u0000"),
     [400, "invalid_json"]
   ],
-  "requests and then garbage": [
+  "garbage after pipelined requests": [
     `${health}${get("/v1/config")}${get("/nowhere")}\u0000\u0001garbage\r\n\r\n`,
     ok,
     [401, "invalid_key"],
-    notHere,
+    notFound,
     bad
   ],
-  "a WebSocket of another version": [get("/v1/realtime", upgrade("7")), socketsOnly],
-  "a WebSocket with a bad key": [get("/v1/realtime", upgrade("13", "x")), socketsOnly],
-  "a WebSocket that is none": [get("/v1/realtime", upgrade("13", key, "h2c")), socketsOnly],
+  "a WebSocket of another version": [get("/v1/realtime", upgrade("7")), upgradeRequired],
+  "a WebSocket with a bad key": [get("/v1/realtime", upgrade("13", "x")), upgradeRequired],
+  "an upgrade to another protocol": [
+    get("/v1/realtime", upgrade("13", key, "h2c")),
+    upgradeRequired
+  ],
   "a WebSocket with bad protocols": [
     get("/v1/realtime", `${upgrade()}Sec-WebSocket-Protocol: ,\r\n`),
-    socketsOnly
+    upgradeRequired
   ],
-  "a WebSocket at no path": [get("/nowhere", upgrade()), notHere],
-  "a WebSocket by POST": [post(upgrade(), "", "/v1/realtime"), notSo],
-  "a native WebSocket of another version": [get("/v1/rpc", upgrade("7")), socketsOnly],
+  "a WebSocket at an unknown path": [get("/nowhere", upgrade()), notFound],
+  "a WebSocket by POST": [post(upgrade(), "", "/v1/realtime"), wrongMethod],
+  "a native WebSocket of another version": [get("/v1/rpc", upgrade("7")), upgradeRequired],
   "a native WebSocket with a protocol twice": [
     get("/v1/rpc", `${upgrade()}Sec-WebSocket-Protocol: a, a\r\n`),
-    socketsOnly
+    upgradeRequired
   ],
   "HTTP/2 by upgrade": [get("/healthz", upgrade("13", key, "h2c")), ok],
   "HTTP/2 by upgrade, with a body": [
@@ -120,16 +136,18 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
     () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* TestApp
-        const answered = ([name, [bytes, ...answers]]: readonly [string, Case]) =>
+        const assertResponses = ([name, [bytes, ...responses]]: readonly [string, Case]) =>
           Effect.gen(function* () {
-            const wire = yield* openWire(url)
-            wire.say(bytes.replace("<key>", publishableKey))
-            yield* wire.ended
-            assert.deepStrictEqual(answersIn(wire.heard), answers, name)
+            const connection = yield* openRawConnection(url)
+            connection.send(bytes.replace("<key>", publishableKey))
+            yield* connection.ended
+            assert.deepStrictEqual(responsesIn(connection.received), responses, name)
           })
-        yield* endures(Effect.forEach(Object.entries(cases), answered, { concurrency: 20 }))
+        yield* assertSurvives(
+          Effect.forEach(Object.entries(cases), assertResponses, { concurrency: 20 })
+        )
       }),
-    patienceMillis
+    testTimeoutMillis
   )
 
   it.effect(
@@ -137,13 +155,16 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
     () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* TestApp
-        const each = Math.ceil((yield* crowd) / 10)
-        const late: Heard = [408, "invalid_request"]
+        const perCase = Math.ceil((yield* clientCount) / 10)
+        const late: ResponseSummary = [408, "invalid_request"]
         const body = post("Content-Length: 100000\r\n", "{").replace("<key>", publishableKey)
-        const slowly: Readonly<
-          Record<string, readonly [says: string, drips: string, answer: ReadonlyArray<Heard>]>
+        const slowClients: Readonly<
+          Record<
+            string,
+            readonly [sent: string, dripped: string, responses: ReadonlyArray<ResponseSummary>]
+          >
         > = {
-          "not a byte": ["", "", [late]],
+          "no bytes": ["", "", [late]],
           "half a header": ["GET /healthz HTTP/1.1\r\nHo", "", [late]],
           "headers a byte at a time": ["", `GET /healthz HTTP/1.1\r\nX-Pad: x`, [late]],
           "headers that never end": ["GET /healthz HTTP/1.1\r\nX-Pad: ", "x", [late]],
@@ -157,25 +178,25 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
           "no second request": [health, "", [ok]],
           "half a second request": [`${health}GET /he`, "", [ok, late]]
         }
-        yield* endures(
+        yield* assertSurvives(
           Effect.forEach(
-            Object.entries(slowly),
-            ([name, [says, drips, answers]]) =>
+            Object.entries(slowClients),
+            ([name, [sent, dripped, responses]]) =>
               Effect.gen(function* () {
-                const wires = yield* openWires(url, each, says)
-                for (const wire of drips === "" ? [] : wires) {
-                  yield* Effect.forkScoped(wire.drip(drips, 200))
+                const connections = yield* openRawConnections(url, perCase, sent)
+                for (const connection of dripped === "" ? [] : connections) {
+                  yield* Effect.forkScoped(connection.drip(dripped, 200))
                 }
-                for (const wire of wires) {
-                  yield* wire.ended
-                  assert.deepStrictEqual(answersIn(wire.heard), answers, name)
+                for (const connection of connections) {
+                  yield* connection.ended
+                  assert.deepStrictEqual(responsesIn(connection.received), responses, name)
                 }
               }),
             { concurrency: "unbounded" }
           )
         )
       }),
-    patienceMillis
+    testTimeoutMillis
   )
 
   it.effect(
@@ -183,14 +204,14 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
     () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp
-        const each = Math.ceil((yield* crowd) / 20)
-        yield* endures(
+        const perCase = Math.ceil((yield* clientCount) / 20)
+        yield* assertSurvives(
           Effect.gen(function* () {
-            const wires = yield* openWires(url, each, get("/docs").repeat(20))
-            for (const wire of wires) wire.deafen()
+            const connections = yield* openRawConnections(url, perCase, get("/docs").repeat(20))
+            for (const connection of connections) connection.stopReading()
           })
         )
       }),
-    patienceMillis
+    testTimeoutMillis
   )
 })

@@ -102,7 +102,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
         )
       )
       yield* next.stop
-      assert.strictEqual(inbox.countAsked("ada@example.com"), 2)
+      assert.strictEqual(inbox.countAttempts("ada@example.com"), 2)
     }).pipe(apart)
   )
 
@@ -127,7 +127,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       const next = yield* startNode()
       yield* inTime(inbox.next("bea@example.com"))
       assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)
-      assert.strictEqual(inbox.countAsked("bea@example.com"), 2)
+      assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
       yield* next.stop
     }).pipe(apart)
   )
@@ -146,7 +146,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       for (const address of addresses) yield* inbox.next(address)
       yield* TestClock.adjust("1 minute")
       yield* TestClock.adjust("5 minutes")
-      for (const address of addresses) assert.strictEqual(inbox.countAsked(address), 1)
+      for (const address of addresses) assert.strictEqual(inbox.countAttempts(address), 1)
     }).pipe(apart)
   )
 
@@ -173,7 +173,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       yield* inbox.attempted("dora@example.com")
       yield* eventually(Effect.provide(waitingMails, first.context), (rows) => rows.length === 0)
       yield* inbox.policy("accept")
-      assert.strictEqual(inbox.countAsked("dora@example.com"), 1)
+      assert.strictEqual(inbox.countAttempts("dora@example.com"), 1)
     }).pipe(apart)
   )
 
@@ -190,7 +190,7 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
         Effect.andThen(TestClock.adjust("1 minute"), waiting),
         (rows) => rows.length === 0
       )
-      assert.isBelow(inbox.countAsked("eve@example.com"), limits.attemptsMax)
+      assert.isBelow(inbox.countAttempts("eve@example.com"), limits.attemptsMax)
       yield* inbox.policy("accept")
     }).pipe(apart)
   )

@@ -19,7 +19,7 @@ import { request } from "#testing/players"
 import { FakeAuth } from "../support/client/fake-auth.ts"
 import { rejection } from "../support/client/waits.ts"
 import { sendRaw } from "../support/http/raw.ts"
-import { makeWorld } from "../support/operator-harness.ts"
+import { makeTenantFixtures } from "../support/operator-harness.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
 /** Query options by which other servers returned protected fields. */
@@ -83,7 +83,7 @@ layer(SecurityAppLive(), live)("the service", (it) => {
       Effect.gen(function* () {
         const { url } = yield* TestApp
         const sql = yield* SqlClient.SqlClient
-        const tenants = yield* makeWorld("readers")
+        const tenants = yield* makeTenantFixtures("readers")
         const { developer, development, player, production, projectId } = tenants
         const session = (developer.headers["authorization"] ?? "").replace("Bearer ", "")
         const plainSecrets = [
@@ -139,7 +139,7 @@ layer(SecurityAppLive(), live)("the service", (it) => {
   it.effect("routes no path with a traversal to another endpoint (supabase CVE-2025-48370)", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
-      const { development, player } = yield* makeWorld("traversal")
+      const { development, player } = yield* makeTenantFixtures("traversal")
       for (const path of rawPaths) {
         const answer = yield* sendRaw(
           url,

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { TestApp } from "#testing/app"
 import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
-import { everything, makeWorld, text } from "../support/operator-harness.ts"
+import { everything, makeTenantFixtures, text } from "../support/operator-harness.ts"
 import { misissue, partsOf, signingKey } from "../support/security/forger.ts"
 import { SecurityAppLive, live } from "../support/security/security-harness.ts"
 
@@ -24,7 +24,7 @@ interface Caller {
 }
 
 const makeCallers = Effect.gen(function* () {
-  const tenants = yield* makeWorld("sockets")
+  const tenants = yield* makeTenantFixtures("sockets")
   const { development, developer, production } = tenants
   const { publishableKey: key, secretKey } = development
   const [sibling, foreign] = tenants.otherPlayers

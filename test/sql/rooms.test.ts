@@ -39,7 +39,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
       yield* rows.insert(row)
       yield* proxy.freeze
       const late = yield* Effect.forkChild(Effect.exit(rows.save([snapshot])))
-      yield* Effect.repeat(proxy.heldBack, { until: (held) => held })
+      yield* Effect.repeat(proxy.hasDropped, { until: (dropped) => dropped })
       yield* TestClock.adjust("5 seconds")
       const failed = yield* Fiber.join(late)
       assert.isTrue(Exit.isFailure(failed) && !Exit.hasDies(failed))

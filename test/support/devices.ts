@@ -28,7 +28,7 @@ export const inAppBrowser = { share: { inAppBrowser: { enabled: true } } }
 
 export const password = "correct horse"
 
-const hashed = Effect.flatMap(Passwords, (passwords) => passwords.hash(password)).pipe(
+const passwordHash = Effect.flatMap(Passwords, (passwords) => passwords.hash(password)).pipe(
   Effect.provide(Passwords.layer.pipe(Layer.provide(SecureRandom.layerWebCrypto))),
   Effect.orDie
 )
@@ -41,7 +41,7 @@ export const link = Effect.fnUntraced(function* (
 ) {
   const sql = yield* SqlClient.SqlClient
   const subject = provider === "email" ? `${id.toLowerCase()}@example.com` : `${provider}-${id}`
-  const hash = provider === "email" ? yield* hashed : null
+  const hash = provider === "email" ? yield* passwordHash : null
   yield* sql`
     insert into identities (environment_id, provider, subject, player_id, email, email_verified,
       username, password_hash, grant_sealed, linked_at)
@@ -53,6 +53,7 @@ export const link = Effect.fnUntraced(function* (
   yield* sql`update players set is_guest = false where id = ${id}`
 })
 
+/** Creates a transfer code. Requires `share.inAppBrowser`. */
 export const transferCode = Effect.fnUntraced(function* (target: TestTarget, player: TestPlayer) {
   const answer = yield* play(target, player, "POST", "auth/transfer")
   assert.strictEqual(answer.status, 201, JSON.stringify(answer.body))

@@ -134,8 +134,8 @@ export const makeAppeal = Effect.fnUntraced(function* (target: TestTarget) {
   return { player, sanctionId, appealId: text(own, "id") }
 })
 
-/** Creates all targets and callers under unique names. */
-export const makeWorld = Effect.fnUntraced(function* (name: string) {
+/** Creates two projects with players, keys and developers. `name` makes their names unique. */
+export const makeTenantFixtures = Effect.fnUntraced(function* (name: string) {
   const { url } = yield* TestApp
   const nameOf = (who: string) => `${who}-${name}`
   const developer = yield* signUp(nameOf("member"))
@@ -167,4 +167,4 @@ export const makeWorld = Effect.fnUntraced(function* (name: string) {
     otherPlayers
   }
 })
-export type World = Effect.Success<ReturnType<typeof makeWorld>>
+export type TenantFixtures = Effect.Success<ReturnType<typeof makeTenantFixtures>>

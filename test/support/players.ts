@@ -20,7 +20,7 @@ export interface GamePlayer extends TestPlayer {
   readonly askAt: (url: string) => Ask
 }
 
-const askerOf =
+const requestsOf =
   (url: string, key: string, accessToken: string): Ask =>
   (method, path, body, headers = {}) =>
     request(`${url}${path}`, {
@@ -33,7 +33,7 @@ const askerOf =
 export const newGamePlayer = (target: TestTarget): Effect.Effect<GamePlayer> =>
   Effect.map(guest(target), (player) => ({
     ...player,
-    ask: askerOf(target.url, target.publishableKey, player.accessToken),
+    ask: requestsOf(target.url, target.publishableKey, player.accessToken),
     askText: (path) =>
       Effect.promise(async () => {
         const headers = {
@@ -42,7 +42,7 @@ export const newGamePlayer = (target: TestTarget): Effect.Effect<GamePlayer> =>
         }
         return (await fetch(`${target.url}${path}`, { headers })).text()
       }),
-    askAt: (url) => askerOf(url, target.publishableKey, player.accessToken)
+    askAt: (url) => requestsOf(url, target.publishableKey, player.accessToken)
   }))
 
 /** Creates an environment with a config and a player; also returns requests with the secret key. */

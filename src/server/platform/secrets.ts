@@ -62,8 +62,8 @@ export class Secrets extends Context.Service<
     readonly seal: (text: string, purpose: string) => Effect.Effect<string>
     readonly open: (sealed: string, purpose: string) => Effect.Effect<string, SecretError>
     /** A keyed MAC of a text, 22 characters, by which the service recognizes its own values. */
-    readonly mark: (text: string) => string
-    readonly isMark: (text: string, mark: string) => boolean
+    readonly mac: (text: string) => string
+    readonly hasValidMac: (text: string, mac: string) => boolean
   }
 >()("server/platform/secrets/Secrets") {
   static readonly layer = Layer.effect(
@@ -81,13 +81,14 @@ export class Secrets extends Context.Service<
 
 /** A master key with an id that does not reveal it. */
 const makeMaster = Effect.fnUntraced(function* (bytes: Uint8Array) {
+  // A constant of the key derivation. Another value would invalidate every refresh token.
   const macKey = createHmac("sha256", bytes).update("marks").digest()
-  const mark = (text: string) =>
+  const mac = (text: string) =>
     base64url(createHmac("sha256", macKey).update(text).digest().subarray(0, macBytes))
   return {
     id: hash("sha256", bytes, "base64url").slice(0, idCharacters),
     key: yield* keyOf(bytes),
-    mark
+    mac
   }
 })
 
@@ -151,11 +152,11 @@ const makeSecrets = Effect.fnUntraced(function* (
             })
         )
       ),
-    mark: master.mark,
-    isMark: (text, given) => {
+    mac: master.mac,
+    hasValidMac: (text, given) => {
       const actual = Buffer.from(given)
-      return masters.some(({ mark }) => {
-        const expected = Buffer.from(mark(text))
+      return masters.some(({ mac }) => {
+        const expected = Buffer.from(mac(text))
         return actual.length === expected.length && timingSafeEqual(actual, expected)
       })
     }

@@ -148,12 +148,12 @@ layer(NodeLive())("a verification link", (it) => {
       const second = yield* inbox.next("hal@example.com")
       assert.notStrictEqual(tokenOf(second, "verify"), token)
       assert.strictEqual((yield* post("email/verify", { token })).status, 200)
-      const attempts = inbox.countAsked("hal@example.com")
+      const attempts = inbox.countAttempts("hal@example.com")
       assert.deepStrictEqual((yield* post("email/resend", {}, player)).body, {})
       const sql = yield* SqlClient.SqlClient
       const waiting = yield* sql`select id from mails where player_id = ${player.id}`
       assert.isEmpty(waiting)
-      assert.strictEqual(inbox.countAsked("hal@example.com"), attempts)
+      assert.strictEqual(inbox.countAttempts("hal@example.com"), attempts)
       const without = yield* post("email/resend", {}, yield* guest)
       assert.deepStrictEqual([without.status, codeOf(without)], [404, "not_found"])
     })
@@ -286,7 +286,7 @@ layer(NodeLive())("a request for a reset link", (it) => {
         const waiting = yield* sql<{ readonly playerId: string | null }>`select * from mails`
         assert.isNotEmpty(waiting)
         for (const { playerId } of waiting) assert.isNull(playerId)
-        assert.strictEqual(inbox.countAsked("nobody@example.com"), 0)
+        assert.strictEqual(inbox.countAttempts("nobody@example.com"), 0)
         yield* inbox.policy("accept")
       })
   )
@@ -303,7 +303,7 @@ layer(NodeLive())("a request for a reset link", (it) => {
       )
       yield* post("password/forgot", { email: "bea@example.com" })
       yield* inbox.next("bea@example.com")
-      assert.strictEqual(inbox.countAsked("bea@example.com"), 2)
+      assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
     })
   )
 })

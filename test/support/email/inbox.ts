@@ -136,7 +136,7 @@ const openInbox = async () => {
     /** Waits for the nth delivery attempt to an address. */
     attempted: (to: string, times = 1) =>
       state.waitFor(() => (countAttempts(to) >= times ? true : undefined)),
-    countAsked: countAttempts,
+    countAttempts,
     policy: (next: Policy) =>
       Effect.sync(() => {
         state.policy = next

@@ -1,29 +1,29 @@
-/** HTTP as bytes, for what no client would send. */
+/** Raw TCP for HTTP tests: arbitrary bytes, and a proxy that drops traffic. */
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 
-/** Sends bytes and answers with everything that came back until the other side closed. */
+/** Sends bytes and returns all bytes received until the other side closes the connection. */
 export const sendRaw = (url: string, bytes: string): Effect.Effect<string> =>
   Effect.callback((resume) => {
     const { hostname, port } = new URL(url)
-    let heard = ""
+    let received = ""
     const socket = connect(Number(port), hostname, () => socket.write(bytes))
-    socket.on("data", (chunk) => (heard += chunk.toString("latin1")))
+    socket.on("data", (chunk) => (received += chunk.toString("latin1")))
     socket.on("error", () => undefined)
-    socket.on("close", () => resume(Effect.succeed(heard)))
+    socket.on("close", () => resume(Effect.succeed(received)))
     return Effect.sync(() => socket.destroy())
   })
 
-/** A way to a TCP server that can be cut or blocked. */
+/** A TCP proxy whose connections a test can freeze and cut. */
 export interface Proxy {
   readonly port: number
-  /** Nothing gets through any more, connections stay open. */
+  /** Drops all bytes from now on; connections stay open. */
   readonly freeze: Effect.Effect<void>
-  /** New connections get through again; what was held back is lost. */
+  /** Forwards bytes again; dropped bytes are lost. */
   readonly thaw: Effect.Effect<void>
-  /** Whether something was held back since. */
-  readonly heldBack: Effect.Effect<boolean>
-  /** Connections are reset, new ones refused. */
+  /** Whether the proxy has dropped any bytes. */
+  readonly hasDropped: Effect.Effect<boolean>
+  /** Destroys all connections and refuses new ones. */
   readonly cut: Effect.Effect<void>
 }
 
@@ -35,21 +35,21 @@ const listen = (server: Server): Effect.Effect<number> =>
     })
   })
 
-/** A proxy to a local port. */
+/** Starts a proxy to a local port. */
 export const proxyTo = (target: number): Effect.Effect<Proxy, never, Scope.Scope> =>
   Effect.gen(function* () {
     const sockets = new Set<Socket>()
     let frozen = false
-    let heldBack = false
-    const server = createServer((near) => {
-      const far = connect(target, "127.0.0.1")
+    let hasDropped = false
+    const server = createServer((downstream) => {
+      const upstream = connect(target, "127.0.0.1")
       for (const [from, to] of [
-        [near, far],
-        [far, near]
+        [downstream, upstream],
+        [upstream, downstream]
       ] as const) {
         sockets.add(from)
         from.on("data", (chunk) => {
-          if (frozen) heldBack = true
+          if (frozen) hasDropped = true
           else to.write(chunk)
         })
         from.on("error", () => undefined)
@@ -71,6 +71,6 @@ export const proxyTo = (target: number): Effect.Effect<Proxy, never, Scope.Scope
       thaw: Effect.sync(() => {
         frozen = false
       }),
-      heldBack: Effect.sync(() => heldBack)
+      hasDropped: Effect.sync(() => hasDropped)
     }
   })

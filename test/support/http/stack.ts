@@ -1,6 +1,6 @@
 /**
- * Nodes of the HTTP side for tests: the real layers, a real Postgres, a real server on a free port.
- * Several nodes may share one database. Time is the test's: with TestClock it stands still.
+ * Nodes that serve HTTP without a cluster, for tests: the production layers, a real Postgres and a real
+ * server on a free port. Several nodes can share one database. Nodes use the clock of the test.
  */
 import { NodeServices } from "@effect/platform-node"
 import { ConfigProvider, Context, DateTime, Effect, Layer, Redacted } from "effect"
@@ -35,7 +35,7 @@ export class SharedDatabase extends Context.Service<SharedDatabase, Redacted.Red
   )
 }
 
-/** Settings of a node; throttles are off unless a test wants them. */
+/** Settings of a node. Rate limits are off by default. */
 const settingsWith = (env: Env) =>
   Settings.layer.pipe(
     Layer.provide(
@@ -60,7 +60,7 @@ const databaseOfNode = Layer.unwrap(
 
 const platform = Layer.mergeAll(SecureRandom.layerWebCrypto, NodeServices.layer)
 
-/** What a node stands on: every service and repository, without a server. */
+/** All services and repositories of a node, without its server. */
 export const coreOfNode = (env: Env = {}) =>
   CoreLive.pipe(
     Layer.provideMerge(databaseOfNode),
@@ -68,17 +68,17 @@ export const coreOfNode = (env: Env = {}) =>
     Layer.provideMerge(platform)
   )
 
-/** These nodes have no cluster, so no channel lives here. */
-const nobodyThere = Layer.succeed(
+/** These nodes have no cluster, so they have no channels. */
+const noChannels = Layer.succeed(
   Channels,
   Channels.of({
     of: () => {
-      throw new Error("No channel lives here")
+      throw new Error("Nodes without a cluster have no channels")
     }
   })
 )
 
-/** A node that listens. */
+/** A node with its HTTP server. */
 export const nodeWith = (
   env: Env = {},
   routes: Layer.Layer<never, never, HttpRouter.HttpRouter | Settings> = Layer.empty,
@@ -86,18 +86,18 @@ export const nodeWith = (
 ) =>
   serveHttp(Layer.mergeAll(Routes, routes)).pipe(
     Layer.provide([ThisNode.layer, Readiness.always]),
-    Layer.provide(nobodyThere),
+    Layer.provide(noChannels),
     Layer.provideMerge(HttpServerHandle.layer),
     Layer.provideMerge(coreOfNode(env)),
     Layer.provideMerge(Layer.provide(observability, settingsWith(env)))
   )
 
-/** One environment with its keys. */
+/** An environment with its keys. */
 export interface Tenant extends PlainKeys {
   readonly environmentId: EnvironmentId
 }
 
-/** A new project's environments; its owner, if any, is its only member. */
+/** Creates a project; returns its environments. The owner, if any, is the only member. */
 export const makeTenantsOf = Effect.fnUntraced(function* (owner?: DeveloperId) {
   const environments = yield* Environments
   const created = yield* environments.createProject("test", owner)
@@ -106,27 +106,27 @@ export const makeTenantsOf = Effect.fnUntraced(function* (owner?: DeveloperId) {
   return { projectId, development: tenantOf("development"), production: tenantOf("production") }
 })
 
-/** A new project's environments, without members. */
+/** Creates a project without members; returns its environments. */
 export const makeTenants = makeTenantsOf()
 
-/** A new developer without a password, signed in; `headers` is what its requests carry. */
+/** Creates a developer without a password, and a session; `headers` authenticates its requests. */
 export const makeDeveloper = Effect.gen(function* () {
-  const rows = yield* DeveloperRepository
+  const developers = yield* DeveloperRepository
   const sessions = yield* DeveloperSessions
   const id = yield* newId.developer
   const email = `${id.toLowerCase()}@example.com`
   const createdAt = yield* DateTime.now
-  yield* rows.insert({ id, email, name: "Dev", passwordHash: null, createdAt })
+  yield* developers.insert({ id, email, name: "Dev", passwordHash: null, createdAt })
   const { token } = yield* sessions.create(id)
   return { developerId: id, email, token, headers: { authorization: `Bearer ${token}` } }
 })
 
-/** Where the node of this context listens. */
+/** The base URL of the node in this context. */
 export const addressOfNode = Effect.map(HttpServer.HttpServer, ({ address }) =>
   "port" in address ? `http://127.0.0.1:${address.port}` : ""
 )
 
-/** Puts a config in force. */
+/** Pushes a config. */
 export const configure = Effect.fnUntraced(function* (tenant: Tenant, document: object) {
   const configs = yield* Configs
   const { environmentId } = tenant

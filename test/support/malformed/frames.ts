@@ -1,4 +1,4 @@
-/** WebSocket frames as bytes (RFC 6455 section 5.2), the right ones and those that nobody may send. */
+/** WebSocket frames as bytes (RFC 6455 section 5.2): valid ones, and ones that violate the protocol. */
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
@@ -13,7 +13,7 @@ const lengthOf = (size: number): Buffer => {
   return bytes
 }
 
-/** A frame of a client; `size` is what it says of itself. */
+/** A frame of a client. `size` overrides the length in its header. */
 export const frame = (
   opcode: number,
   content: string | Uint8Array = "",
@@ -35,10 +35,10 @@ export const frame = (
 
 export const text = (value: object): Buffer => frame(opcodes.text, JSON.stringify(value))
 
-/** The code of the close frame among the frames of a server, if it is there. */
-export const closeCodeIn = (heard: Buffer): number | undefined => {
-  const end = heard.indexOf("\r\n\r\n")
-  let rest = end < 0 ? Buffer.alloc(0) : heard.subarray(end + 4)
+/** The code of the close frame in the bytes of a server, if there is one. */
+export const closeCodeIn = (received: Buffer): number | undefined => {
+  const end = received.indexOf("\r\n\r\n")
+  let rest = end < 0 ? Buffer.alloc(0) : received.subarray(end + 4)
   while (rest.length >= 2) {
     const short = rest.readUInt8(1)
     const head = short < 126 ? 2 : short === 126 ? 4 : 10

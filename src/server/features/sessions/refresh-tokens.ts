@@ -26,7 +26,7 @@ export const newRefreshToken = Effect.fnUntraced(function* (
   sessionId: SessionId
 ) {
   const body = `${sessionId.slice(4)}.${yield* randomSecret}`
-  const token = `rt_${body}.${secrets.mark(body)}`
+  const token = `rt_${body}.${secrets.mac(body)}`
   return { token, hash: sha256(token) }
 })
 
@@ -41,6 +41,6 @@ export const parseRefreshToken = (
   return {
     sessionId,
     hash: sha256(token),
-    hasValidMac: secrets.isMark(`${session}.${random}`, mac)
+    hasValidMac: secrets.hasValidMac(`${session}.${random}`, mac)
   }
 }

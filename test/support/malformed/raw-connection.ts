@@ -1,74 +1,76 @@
-/** Connections of clients that keep to nothing: bytes as they come, halves that are never closed. */
+/** TCP connections of clients that violate the protocol: arbitrary bytes, half-open connections. */
 import { connect, type Socket } from "node:net"
 import { Deferred, Effect, type Scope } from "effect"
 import { pause } from "#testing/socket-client"
 
 /** A TCP connection that its client never closes. */
-export class Wire {
+export class RawConnection {
   readonly #socket: Socket
-  readonly #heard: Array<Buffer> = []
+  readonly #received: Array<Buffer> = []
   readonly #ended = Deferred.makeUnsafe<void>()
 
   constructor(socket: Socket) {
     this.#socket = socket
-    socket.on("data", (chunk: Buffer) => this.#heard.push(chunk))
+    socket.on("data", (chunk: Buffer) => this.#received.push(chunk))
     socket.on("error", () => undefined)
     for (const event of ["end", "close"]) {
       socket.on(event, () => Deferred.doneUnsafe(this.#ended, Effect.void))
     }
   }
 
-  /** Everything that was heard so far. */
-  get heard(): Buffer {
-    return Buffer.concat(this.#heard)
+  /** All bytes received so far. */
+  get received(): Buffer {
+    return Buffer.concat(this.#received)
   }
 
-  /** The other side says no more. */
+  /** Waits until the service ends its side of the connection. */
   get ended(): Effect.Effect<void> {
     return Deferred.await(this.#ended)
   }
 
-  say(bytes: string | Uint8Array): void {
+  send(bytes: string | Uint8Array): void {
     if (!this.#socket.writable) return
     if (typeof bytes === "string") this.#socket.write(bytes, "latin1")
     else this.#socket.write(bytes)
   }
 
-  /** Says this a byte at a time, and then its last byte over and over. */
+  /** Sends the bytes one at a time, then repeats the last one. */
   drip(bytes: string, everyMillis: number): Effect.Effect<never> {
     let next = 0
     return Effect.suspend(() => {
-      this.say(bytes.charAt(Math.min(next++, bytes.length - 1)))
+      this.send(bytes.charAt(Math.min(next++, bytes.length - 1)))
       return pause(everyMillis)
     }).pipe(Effect.forever)
   }
 
-  /** Says this in packets of so many bytes. */
+  /** Sends the bytes in packets of `size` bytes. */
   trickle(bytes: Uint8Array, size: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       let next = 0
-      const more = (): void => {
+      const sendNext = (): void => {
         if (next >= bytes.length || !this.#socket.writable) return resume(Effect.void)
-        this.say(bytes.subarray(next, (next += size)))
-        setImmediate(more)
+        this.send(bytes.subarray(next, (next += size)))
+        setImmediate(sendNext)
       }
-      more()
+      sendNext()
     })
   }
 
-  /** Reads nothing any more. */
-  deafen(): void {
+  /** Stops reading, so that the buffers of the service fill up. */
+  stopReading(): void {
     this.#socket.pause()
   }
 
-  /** Is gone without a goodbye. */
+  /** Resets the connection without closing it first. */
   reset(): void {
     this.#socket.resetAndDestroy()
   }
 }
 
-/** Connects; the scope cuts the connection. */
-export const openWire = (url: string): Effect.Effect<Wire, Error, Scope.Scope> => {
+/** Connects. The scope destroys the connection. */
+export const openRawConnection = (
+  url: string
+): Effect.Effect<RawConnection, Error, Scope.Scope> => {
   const { hostname, port } = new URL(url)
   const opened = Effect.callback<Socket, Error>((resume) => {
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
@@ -77,32 +79,33 @@ export const openWire = (url: string): Effect.Effect<Wire, Error, Scope.Scope> =
     socket.once("connect", () => resume(Effect.succeed(socket)))
   })
   return Effect.acquireRelease(opened, (socket) => Effect.sync(() => socket.destroy())).pipe(
-    Effect.map((socket) => new Wire(socket))
+    Effect.map((socket) => new RawConnection(socket))
   )
 }
 
-/** As many connections, all open at a time, each of which says this. */
-export const openWires = (url: string, count: number, bytes: string) =>
+/** Opens `count` connections at a time, each of which sends the bytes. */
+export const openRawConnections = (url: string, count: number, bytes: string) =>
   Effect.forEach(
     Array.from({ length: count }, () => bytes),
-    (says) => Effect.tap(openWire(url), (wire) => Effect.sync(() => wire.say(says))),
+    (sent) =>
+      Effect.tap(openRawConnection(url), (connection) => Effect.sync(() => connection.send(sent))),
     { concurrency: 100 }
   )
 
-/** An answer as its status and, if it is an error in the one form of errors, its code. */
-export type Heard = readonly [status: number, code?: string]
+/** The status of a response and, if its body is an error in the usual format, the error code. */
+export type ResponseSummary = readonly [status: number, code?: string]
 
-/** The answers in what was heard, in their order. */
-export const answersIn = (heard: Buffer): ReadonlyArray<Heard> => {
-  const answers: Array<Heard> = []
-  let rest = heard.toString("latin1")
+/** Parses the responses in the received bytes, in order. */
+export const responsesIn = (received: Buffer): ReadonlyArray<ResponseSummary> => {
+  const responses: Array<ResponseSummary> = []
+  let rest = received.toString("latin1")
   for (;;) {
     const [head, status] = /^HTTP\/1\.1 (\d{3})[^]*?\r\n\r\n/.exec(rest) ?? []
-    if (head === undefined) return answers
+    if (head === undefined) return responses
     const end = head.length + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
     const [, code] =
       /^\{"error":\{"code":"(\w+)","message":"/.exec(rest.slice(head.length, end)) ?? []
-    answers.push(code === undefined ? [Number(status)] : [Number(status), code])
+    responses.push(code === undefined ? [Number(status)] : [Number(status), code])
     rest = rest.slice(end)
   }
 }

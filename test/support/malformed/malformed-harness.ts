@@ -1,6 +1,7 @@
 /**
- * Healthy clients beside broken ones: two players whose messages all arrive, in their order, and a
- * server that asks over HTTP and is answered. Afterwards the service is as it was.
+ * Runs malformed clients beside healthy ones: two players in a room and a game server that calls the
+ * HTTP API. Checks that every message of the healthy players arrives in order, that the service frees
+ * all connections and memory, and that it logs no error.
  */
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -15,16 +16,16 @@ import { DatabaseLive } from "../service.ts"
 
 const roundMillis = 20
 
-/** How long a storm may take, the full one included. */
-export const patienceMillis = 120_000
+/** Test timeout, long enough for the full load (`SVC_STORM_CLIENTS=10000`). */
+export const testTimeoutMillis = 120_000
 
-/** What may be alive afterwards that was not before: code that was compiled, caches. */
+/** Allowed growth of the heap: compiled code and caches. */
 const heapSlack = 32 * 1024 * 1024
 
 setFlagsFromString("--expose-gc")
 const collectGarbage: unknown = runInNewContext("gc")
 
-/** The bounds of requests, ten times as short. */
+/** The time limits of HTTP requests, about a tenth of those in production. */
 const HttpBoundsLive = Layer.succeed(HttpBounds, {
   headersTimeout: 1000,
   requestTimeout: 2000,
@@ -33,29 +34,30 @@ const HttpBoundsLive = Layer.succeed(HttpBounds, {
   timeout: 4000
 })
 
-/** A service that logs errors and nothing else. */
+/** A service that logs errors only. */
 export const serviceWith = (env: Readonly<Record<string, string>> = {}) =>
   TestApp.layerWith({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "error", ...env }).pipe(
     Layer.provide([DatabaseLive, HttpBoundsLive])
   )
 
-/** How many clients break a bound: a tenth of the full storm, unless it is asked for. */
-export const crowd = Config.withDefault(Config.Int("SVC_STORM_CLIENTS"), 1000)
+/** The number of malformed clients; `SVC_STORM_CLIENTS` overrides it. */
+export const clientCount = Config.withDefault(Config.Int("SVC_STORM_CLIENTS"), 1000)
 
-/** Bytes that are alive in the process. */
-const alive = Effect.sync(() => {
+/** Bytes that are reachable after a garbage collection. */
+const heapBytes = Effect.sync(() => {
   if (typeof collectGarbage === "function") collectGarbage()
   const { external, heapUsed } = process.memoryUsage()
   return heapUsed + external
 })
 
-/** Open connections, as the service counts them. */
-const connections = (url: string) =>
+/** The number of open connections, from the metrics of the service. */
+const openConnections = (url: string) =>
   Effect.map(request(`${url}/metrics`), ({ body }) =>
     Number(/^svc_connections (\d+)$/m.exec(String(body))?.[1])
   )
 
-const playBeside = Effect.fnUntraced(function* <A, E, R>(storm: Effect.Effect<A, E, R>) {
+/** Runs `attack` while healthy clients play, and checks that each of their messages arrives in order. */
+const withHealthyClients = Effect.fnUntraced(function* <A, E, R>(attack: Effect.Effect<A, E, R>) {
   const app = yield* TestApp
   const clock = yield* Clock.Clock
   const ada = yield* newPlayer(app)
@@ -71,15 +73,15 @@ const playBeside = Effect.fnUntraced(function* <A, E, R>(storm: Effect.Effect<A,
     const { status } = yield* request(`${app.url}/v1/config`, { headers })
     assert.strictEqual(status, 200)
     yield* pause(roundMillis)
-    // Where time is the test's, it passes with the game.
+    // A test clock advances with the rounds.
     if ("adjust" in clock) yield* TestClock.adjust(roundMillis)
     return isOver
   })
-  const over = Effect.sync(() => {
+  const end = Effect.sync(() => {
     isOver = true
   })
   const [outcome] = yield* Effect.all(
-    [Effect.tap(storm, over), Effect.repeat(round, { until: (over) => over })],
+    [Effect.tap(attack, end), Effect.repeat(round, { until: (over) => over })],
     { concurrency: 2 }
   )
   yield* bob.socket.next("message", (frame) => frame["data"] === rounds - 1)
@@ -92,22 +94,23 @@ const playBeside = Effect.fnUntraced(function* <A, E, R>(storm: Effect.Effect<A,
 }, Effect.scoped)
 
 /**
- * Runs a storm of broken clients beside healthy ones. The storm's connections are still open when it
- * ends: it is the service that lets go of them, and of all that they cost.
+ * Checks that the service survives an attack of malformed clients. The connections of the attack stay
+ * open when it ends, so the service itself must close them and free what they used.
  */
-export const endures = Effect.fnUntraced(function* <A, E, R>(
-  storm: Effect.Effect<A, E, R | Scope.Scope>
+export const assertSurvives = Effect.fnUntraced(function* <A, E, R>(
+  attack: Effect.Effect<A, E, R | Scope.Scope>
 ) {
   const app = yield* TestApp
-  yield* playBeside(Effect.void)
-  const before = { alive: yield* alive, connections: yield* connections(app.url) }
+  // Warms up caches and compiled code before the heap is measured.
+  yield* withHealthyClients(Effect.void)
+  const before = { heap: yield* heapBytes, connections: yield* openConnections(app.url) }
   yield* Effect.gen(function* () {
-    yield* playBeside(Scope.provide(storm, yield* Effect.scope))
+    yield* withHealthyClients(Scope.provide(attack, yield* Effect.scope))
     yield* app.eventually(
-      Effect.map(connections(app.url), (count) => count <= before.connections),
-      `${before.connections} connections are left`
+      Effect.map(openConnections(app.url), (count) => count <= before.connections),
+      `the service has ${before.connections} open connections again`
     )
   }).pipe(Effect.scoped)
-  assert.isBelow((yield* alive) - before.alive, heapSlack)
+  assert.isBelow((yield* heapBytes) - before.heap, heapSlack)
   assert.deepStrictEqual(yield* TestConsole.logLines, [])
 })
