@@ -1,5 +1,5 @@
-# The service, one runner a container. Postgres is elsewhere (DATABASE_URL): the embedded one stays out
-# of the image, and so does the Node that npm brings, since the image is one.
+# One runner per container. It needs an external Postgres (DATABASE_URL): the image has no embedded one.
+# The npm package `node` is removed, because the base image has the same Node.
 FROM node:24.21.0-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -20,5 +20,5 @@ USER node
 EXPOSE 8080 34431
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# No npm in between: it would not hand SIGTERM on.
+# Not through npm, which does not forward SIGTERM.
 CMD ["node", "src/server/main.ts"]

@@ -1,6 +1,6 @@
 /**
- * Runs the commands of `docs/operations/backup.md`: dump, wipe, restore, compare. The embedded database is
- * copied while it is stopped; one of your own is dumped with `pg_dump`.
+ * Runs the commands of `docs/operations/backup.md`: back up, delete, restore, compare. Covers a copy of the
+ * stopped embedded database, and `pg_dump` of an external one.
  */
 import { execFile } from "node:child_process"
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
@@ -14,13 +14,13 @@ import { at, type Answer, configure, guest, request, type TestTarget } from "#te
 import { startRunner } from "#testing/runners"
 import { programs, runClient, startServer } from "../support/debian-postgres.ts"
 
-const folder = (prefix: string) =>
+const temporaryDirectory = (prefix: string) =>
   Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), prefix))),
-    (made) => Effect.promise(() => rm(made, { recursive: true, force: true }))
+    (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
   )
 
-const copied = promisify(execFile)
+const execute = promisify(execFile)
 const modules = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
 
 const masterKey = Buffer.alloc(32, 5).toString("base64")
@@ -28,11 +28,11 @@ const masterKey = Buffer.alloc(32, 5).toString("base64")
 const targetOf = (dataDir: string, url: string) =>
   Effect.promise(async (): Promise<TestTarget> => {
     const keys: unknown = JSON.parse(await readFile(join(dataDir, "dev-keys.json"), "utf8"))
-    const own = at(keys, "development")
+    const development = at(keys, "development")
     return {
       url,
-      publishableKey: String(at(own, "publishableKey")),
-      secretKey: String(at(own, "secretKey"))
+      publishableKey: String(at(development, "publishableKey")),
+      secretKey: String(at(development, "secretKey"))
     }
   })
 
@@ -62,8 +62,8 @@ const play = Effect.fnUntraced(function* (target: TestTarget) {
   return { player, headers }
 })
 
-/** What the service knows of them, and what it must open to know it. */
-const remembered = Effect.fnUntraced(function* (
+/** Reads the player's data, the config and a secret that is encrypted in the database. */
+const readAll = Effect.fnUntraced(function* (
   target: TestTarget,
   headers: Readonly<Record<string, string>>
 ) {
@@ -79,67 +79,67 @@ const remembered = Effect.fnUntraced(function* (
   }
 })
 
-/** Plays, lets `lose` lose and restore the database, and finds everything again. */
-const survives = Effect.fnUntraced(function* (
+/** Writes data, runs `loseAndRestore` on the database, and checks that all data is back. */
+const assertRestores = Effect.fnUntraced(function* (
   options: Parameters<typeof startRunner>[0],
-  lose: Effect.Effect<unknown>
+  loseAndRestore: Effect.Effect<unknown>
 ) {
   const { before, headers, player } = yield* Effect.gen(function* () {
     const runner = yield* startRunner(options)
     const target = yield* targetOf(options.dataDir, runner.url)
     const played = yield* play(target)
-    const known = yield* remembered(target, played.headers)
+    const before = yield* readAll(target, played.headers)
     yield* runner.stop
-    return { ...played, before: known }
+    return { ...played, before }
   }).pipe(Effect.scoped)
-  yield* lose
+  yield* loseAndRestore
   const runner = yield* startRunner(options)
   const target = yield* targetOf(options.dataDir, runner.url)
-  assert.deepStrictEqual(yield* remembered(target, headers), before)
+  assert.deepStrictEqual(yield* readAll(target, headers), before)
   const { refreshToken } = player
   const key = { "x-svc-key": target.publishableKey }
   ok(yield* request(`${target.url}/v1/auth/refresh`, { headers: key, body: { refreshToken } }))
 })
 
 describe("a backup", { timeout: 120_000 }, () => {
-  it.live("of the data directory, copied while the service is down, brings everything back", () =>
+  it.live("of the data directory, copied while the service is stopped, restores all data", () =>
     Effect.gen(function* () {
-      const home = yield* folder("svc-")
-      // Started by root, Postgres runs as somebody who must get there.
+      const home = yield* temporaryDirectory("svc-")
+      // As root, Postgres runs as an unprivileged user, who must be able to enter.
       yield* Effect.promise(() => chmod(home, 0o755))
       const dataDir = join(home, "data")
       const copy = join(home, "copy")
-      yield* survives(
+      yield* assertRestores(
         { databaseUrl: "", dataDir, env: { PATH: `${modules}:/usr/bin:/bin` } },
         Effect.promise(async () => {
-          await copied("cp", ["-aL", dataDir, copy])
+          await execute("cp", ["-aL", dataDir, copy])
           await rm(dataDir, { recursive: true })
-          await copied("cp", ["-a", copy, dataDir])
+          await execute("cp", ["-a", copy, dataDir])
         })
       )
     }).pipe(Effect.scoped)
   )
 
-  it.live.skipIf(programs === undefined)("made with pg_dump brings everything back", () =>
+  it.live.skipIf(programs === undefined)("made with pg_dump restores all data", () =>
     Effect.gen(function* () {
       const bin = programs ?? ""
       const server = yield* startServer(bin)
       const url = `${server}/svc`
-      const dump = join(yield* folder("dump-"), "svc.dump")
+      const dump = join(yield* temporaryDirectory("dump-"), "svc.dump")
       const sql = (statement: string) =>
         runClient(bin, "psql", `${server}/postgres`, "-c", statement)
       yield* sql("create database svc")
       const env = { SVC_MASTER_KEY: masterKey }
-      const dataDir = yield* folder("svc-")
-      yield* survives(
+      const dataDir = yield* temporaryDirectory("svc-")
+      yield* assertRestores(
         { databaseUrl: url, dataDir, env },
         Effect.gen(function* () {
-          const without = ["--no-unlogged-table-data", "--exclude-table-data=cluster_*"]
-          yield* runClient(bin, "pg_dump", "--format=custom", ...without, `--file=${dump}`, url)
+          const exclusions = ["--no-unlogged-table-data", "--exclude-table-data=cluster_*"]
+          yield* runClient(bin, "pg_dump", "--format=custom", ...exclusions, `--file=${dump}`, url)
           yield* sql("drop database svc with (force)")
           yield* sql("create database svc")
-          const how = ["--no-owner", "--exit-on-error", "--single-transaction"]
-          yield* runClient(bin, "pg_restore", ...how, `--dbname=${url}`, dump)
+          const options = ["--no-owner", "--exit-on-error", "--single-transaction"]
+          yield* runClient(bin, "pg_restore", ...options, `--dbname=${url}`, dump)
         })
       )
     }).pipe(Effect.scoped)

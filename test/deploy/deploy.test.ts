@@ -1,6 +1,6 @@
 /**
- * The files that deploy the service say what the service understands: settings that exist, ports that
- * agree, paths that are there, time enough for a graceful stop. What needs Docker is not tried here.
+ * Checks the deployment files against the service: settings exist, ports agree, paths exist, and the grace
+ * period is long enough for a graceful stop. Runs nothing in Docker.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { BlockList, isIPv6 } from "node:net"
@@ -39,7 +39,7 @@ const record = (value: unknown): Readonly<Record<string, unknown>> =>
 
 const pod = at(manifest("Deployment"), "spec", "template", "spec")
 const container = at(pod, "containers", 0)
-const composed = ["runner-1", "runner-2", "runner-3"].map((name) =>
+const composeRunners = ["runner-1", "runner-2", "runner-3"].map((name) =>
   record(at(compose, "services", name))
 )
 
@@ -51,11 +51,11 @@ const valueOf = (env: unknown, name: string) =>
     "value"
   )
 
-const known = (names: ReadonlyArray<string>) => {
+const assertVariables = (names: ReadonlyArray<string>) => {
   for (const name of names) assert.property(variables, name)
 }
 
-/** The settings as a runner of a deployment would read them. */
+/** The settings of a runner in a deployment with these variables. */
 const settings = (env: Readonly<Record<string, unknown>>) =>
   Settings.pipe(
     Effect.provide(
@@ -67,7 +67,7 @@ const settings = (env: Readonly<Record<string, unknown>>) =>
                 ...Object.fromEntries(
                   Object.entries(env).map(([name, value]) => [
                     name,
-                    // What compose takes from its own environment.
+                    // Variables that compose substitutes.
                     String(value).replaceAll(/\$\{[^}]+\}/g, "placeholder.example")
                   ])
                 ),
@@ -84,7 +84,7 @@ const settings = (env: Readonly<Record<string, unknown>>) =>
   )
 
 describe("the image", () => {
-  it("runs the Node that the project is tested with, as nobody in particular", () => {
+  it("runs the Node version of the tests as an unprivileged user", () => {
     const packages: unknown = JSON.parse(read("package.json"))
     const node = String(at(packages, "dependencies", "node"))
     const bases = Array.from(dockerfile.matchAll(/^FROM (\S+)/gm), ([, base]) => base)
@@ -94,29 +94,29 @@ describe("the image", () => {
     assert.match(dockerfile, /npm ci --omit=dev /)
   })
 
-  it("holds every folder that the service imports, and asks for its health", () => {
+  it("contains each folder that the service imports, and has a health check", () => {
     const ignored = read(".dockerignore").split("\n")
     for (const [, folder = ""] of dockerfile.matchAll(/^COPY (?!--)(\w+) \1$/gm)) {
       assert.isTrue(existsSync(new URL(`../../${folder}`, import.meta.url)), folder)
       assert.include(ignored, `!${folder}`)
     }
-    for (const room of ["rpc", "sql", "entities", "src"]) {
-      assert.match(dockerfile, new RegExp(`^COPY ${room} ${room}$`, "m"))
+    for (const folder of ["rpc", "sql", "entities", "src"]) {
+      assert.match(dockerfile, new RegExp(`^COPY ${folder} ${folder}$`, "m"))
     }
     assert.match(dockerfile, /^HEALTHCHECK [\s\S]*\/healthz/m)
     const [, env = ""] = /^ENV (.*)$/m.exec(dockerfile) ?? []
-    known(env.split(" ").map((pair) => pair.split("=")[0] ?? ""))
+    assertVariables(env.split(" ").map((pair) => pair.split("=")[0] ?? ""))
     assert.include(env, `PORT=${variables.PORT.default}`)
   })
 })
 
 describe("compose.yaml", () => {
-  it.effect("starts three runners whose settings the service takes", () =>
+  it.effect("starts three runners with valid settings", () =>
     Effect.forEach(
-      composed,
+      composeRunners,
       Effect.fnUntraced(function* ({ environment, ports }) {
         const env = record(environment)
-        known(Object.keys(env))
+        assertVariables(Object.keys(env))
         const { production, runner, turn } = yield* settings(env)
         assert.isTrue(production)
         assert.isDefined(runner)
@@ -126,21 +126,21 @@ describe("compose.yaml", () => {
     )
   )
 
-  it("lets them know each other by their own names", () => {
-    const hosts = composed.map(({ environment }) => at(environment, "SVC_RUNNER_HOST"))
+  it("advertises each runner under its service name", () => {
+    const hosts = composeRunners.map(({ environment }) => at(environment, "SVC_RUNNER_HOST"))
     assert.deepStrictEqual(hosts, ["runner-1", "runner-2", "runner-3"])
   })
 
-  it("gives them the time to stop", () => {
-    for (const { stop_grace_period: grace } of composed) assert.strictEqual(grace, "30s")
+  it("gives each runner 30 seconds to stop", () => {
+    for (const { stop_grace_period: grace } of composeRunners) assert.strictEqual(grace, "30s")
   })
 })
 
 describe("the Kubernetes manifests", () => {
-  it.effect("give settings that the service takes, the pod's own address among them", () =>
+  it.effect("have valid settings, and advertise each runner under its pod IP", () =>
     Effect.gen(function* () {
       const env = at(container, "env")
-      known(namesIn(env))
+      assertVariables(namesIn(env))
       const own = list(env).find((each) => at(each, "name") === "SVC_RUNNER_HOST")
       assert.strictEqual(at(own, "valueFrom", "fieldRef", "fieldPath"), "status.podIP")
       const { runner } = yield* settings(
@@ -158,18 +158,18 @@ describe("the Kubernetes manifests", () => {
     })
   )
 
-  it("probe what the service answers, and leave time for a graceful stop", () => {
+  it("probe existing paths, and leave time for a graceful stop", () => {
     const path = (probe: string) => at(container, probe, "httpGet", "path")
     assert.strictEqual(path("livenessProbe"), "/healthz")
     assert.strictEqual(path("startupProbe"), "/healthz")
     assert.strictEqual(path("readinessProbe"), "/readyz")
     const [command, seconds] = list(at(container, "lifecycle", "preStop", "exec", "command"))
     assert.strictEqual(command, "sleep")
-    // `src/server/main.ts` gives up after 20 seconds.
+    // `src/server/main.ts` exits after at most 20 seconds.
     assert.isAbove(Number(at(pod, "terminationGracePeriodSeconds")), 20 + Number(seconds))
   })
 
-  it("keep the runners apart, enough of them up, and strangers off the runner port", () => {
+  it("spread the runners, keep two of them up, and open the runner port to runners only", () => {
     const own = at(manifest("Deployment"), "spec", "selector")
     assert.deepStrictEqual(at(manifest("PodDisruptionBudget"), "spec", "selector"), own)
     const anti = at(
@@ -204,11 +204,11 @@ describe("the TURN server", () => {
     "255.255.255.255 ::1 ::127.0.0.1 ::ffff:10.0.0.1 64:ff9b::a00:1 2002:a00:1:: 2001:0:a00:1::",
     "fc00::1 fd12:3456::1 fe80::1"
   ]
-  it.for(internal.join(" ").split(" "))("relays nothing to %s", (address) => {
+  it.for(internal.join(" ").split(" "))("refuses to relay to %s", (address) => {
     assert.isTrue(denied.check(address, isIPv6(address) ? "ipv6" : "ipv4"))
   })
 
-  it("relays to the world, and no TCP", () => {
+  it("relays UDP to public addresses, and no TCP", () => {
     assert.isFalse(denied.check("8.8.8.8", "ipv4"))
     assert.isFalse(denied.check("2606:4700::1111", "ipv6"))
     assert.include(turnserver, "no-tcp-relay")

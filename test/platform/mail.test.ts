@@ -1,6 +1,6 @@
 /**
- * Mails: what was accepted is sent, once in the usual case, through failures, stops and restarts; what
- * they say; and where they stay in development.
+ * Delivery of mails through failures, stops and restarts, at least once; their content; and the mail page
+ * in development.
  */
 import { get } from "node:http"
 import { assert, describe, it, layer } from "@effect/vitest"
@@ -26,11 +26,11 @@ import {
 import { Inbox } from "../support/email/inbox.ts"
 import { addressOfNode, configure, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 
-/** Stopping takes time, and the test's clock stands still. */
-const onwards = Effect.forever(Effect.andThen(pause(20), TestClock.adjust("100 millis")))
+/** Advances the test clock while a node stops, because stopping has timeouts. */
+const advanceSlowly = Effect.forever(Effect.andThen(pause(20), TestClock.adjust("100 millis")))
 
-/** What comes about as time goes on. */
-const inTime = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+/** Advances the test clock until the effect succeeds. */
+const whileAdvancing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(effect, Effect.forever(Effect.andThen(pause(20), TestClock.adjust("5 seconds"))))
 
 /** A separate node that the test stops. */
@@ -41,7 +41,7 @@ const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, stri
   return {
     url: "port" in address ? `http://127.0.0.1:${address.port}` : "",
     context,
-    stop: Effect.raceFirst(Scope.close(scope, Exit.void), onwards)
+    stop: Effect.raceFirst(Scope.close(scope, Exit.void), advanceSlowly)
   }
 })
 
@@ -51,8 +51,8 @@ const startNodes = Effect.fnUntraced(function* (count: number) {
   yield* Effect.addFinalizer(() => Effect.forEach(nodes, ({ stop }) => stop))
   const [first] = nodes
   if (first === undefined) return yield* Effect.die("no node")
-  const world = yield* Effect.provide(makeEmailProject, first.context)
-  return { nodes, first, world }
+  const project = yield* Effect.provide(makeEmailProject, first.context)
+  return { nodes, first, project }
 })
 
 const waitingMails = Effect.flatMap(
@@ -62,37 +62,40 @@ const waitingMails = Effect.flatMap(
 )
 
 const attempts = 600
-const betweenMillis = 20
+const pollMillis = 20
 
-/** Asks for something until it is so. */
+/** Repeats an effect until its result matches. */
 const eventually = Effect.fnUntraced(function* <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  isSo: (value: A) => boolean
+  matches: (value: A) => boolean
 ) {
   for (let i = 0; i < attempts; i++) {
     const value = yield* effect
-    if (isSo(value)) return value
-    yield* pause(betweenMillis)
+    if (matches(value)) return value
+    yield* pause(pollMillis)
   }
-  return yield* Effect.die(new Error("It never came about"))
+  return yield* Effect.die(new Error("Timed out waiting for a matching result"))
 })
 
-/** A mail server and a database of the test's own. */
-const apart = flow(Effect.scoped, Effect.provide(Layer.mergeAll(Inbox.layer, SharedDatabase.layer)))
+/** Gives a test its own mail server and database. */
+const withOwnServers = flow(
+  Effect.scoped,
+  Effect.provide(Layer.mergeAll(Inbox.layer, SharedDatabase.layer))
+)
 
-describe("a mail that was accepted", { timeout: 60_000 }, () => {
-  it.effect("is sent after a stop between accepting and sending, by whichever node comes", () =>
+describe("an accepted mail", { timeout: 60_000 }, () => {
+  it.effect("is sent by another node after the first stops before sending it", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
+      const { first, project } = yield* startNodes(1)
       yield* inbox.policy("hold")
-      yield* world.signUp("ada@example.com")
+      yield* project.signUp("ada@example.com")
       yield* inbox.attempted("ada@example.com")
       yield* first.stop
       yield* inbox.policy("accept")
       const next = yield* startNode()
       const mail = yield* inbox.next("ada@example.com")
-      const { post } = callsOf(next.url, world)
+      const { post } = callsOf(next.url, project)
       const token = mail.fragment.get("svc_verify")
       assert.strictEqual((yield* post("email/verify", { token })).status, 200)
       assert.isEmpty(
@@ -103,19 +106,19 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       )
       yield* next.stop
       assert.strictEqual(inbox.countAttempts("ada@example.com"), 2)
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 
-  it.effect("is sent by another node when the one that tried is gone without a word", () =>
+  it.effect("is sent by another node when the claim of a killed node expires", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
+      const { first, project } = yield* startNodes(1)
       yield* inbox.policy("hold")
-      yield* world.signUp("bea@example.com")
+      yield* project.signUp("bea@example.com")
       yield* inbox.attempted("bea@example.com")
       yield* first.stop
       yield* inbox.policy("accept")
-      // As a process that was killed leaves it: claimed, and nobody has put it back.
+      // The state that a killed process leaves: claimed until `claimSeconds` have passed.
       const now = (yield* Clock.currentTimeMillis) / 1000
       const claimEnds = now + limits.claimSeconds
       const claimed = Effect.flatMap(
@@ -125,66 +128,66 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       const url = yield* SharedDatabase
       yield* Effect.provide(claimed, databaseLayer({ url, connections: 1 }))
       const next = yield* startNode()
-      yield* inTime(inbox.next("bea@example.com"))
+      yield* whileAdvancing(inbox.next("bea@example.com"))
       assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)
       assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
       yield* next.stop
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 
-  it.effect("is sent by one of two nodes, and at once", () =>
+  it.effect("is sent once and without delay when two nodes run", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { nodes, world } = yield* startNodes(2)
+      const { nodes, project } = yield* startNodes(2)
       const addresses = Array.from({ length: 12 }, (_, i) => `two${i}@example.com`)
       yield* Effect.forEach(
         addresses,
-        (email, i) => callsOf(nodes[i % 2]?.url ?? "", world).signUp(email),
+        (email, i) => callsOf(nodes[i % 2]?.url ?? "", project).signUp(email),
         { concurrency: 4 }
       )
-      // The clock stands still: nobody has looked again.
+      // The clock has not advanced, so no node has polled the outbox again.
       for (const address of addresses) yield* inbox.next(address)
       yield* TestClock.adjust("1 minute")
       yield* TestClock.adjust("5 minutes")
       for (const address of addresses) assert.strictEqual(inbox.countAttempts(address), 1)
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 
-  it.effect("waits for a mail server that is down, and leaves when it is up", () =>
+  it.effect("is retried while the mail server is down, and sent when it is up", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
+      const { first, project } = yield* startNodes(1)
       yield* inbox.close
-      yield* world.signUp("cara@example.com")
+      yield* project.signUp("cara@example.com")
       const waiting = Effect.provide(waitingMails, first.context)
-      yield* inTime(eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2))
+      yield* whileAdvancing(eventually(waiting, ([row]) => (row?.attempts ?? 0) > 2))
       yield* inbox.reopen
-      yield* inTime(inbox.next("cara@example.com"))
+      yield* whileAdvancing(inbox.next("cara@example.com"))
       yield* eventually(waiting, (rows) => rows.length === 0)
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 
-  it.effect("is given up when the server never will take it", () =>
+  it.effect("is discarded after the mail server rejects it permanently", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
+      const { first, project } = yield* startNodes(1)
       yield* inbox.policy("refuse")
-      yield* world.signUp("dora@example.com")
+      yield* project.signUp("dora@example.com")
       yield* inbox.attempted("dora@example.com")
       yield* eventually(Effect.provide(waitingMails, first.context), (rows) => rows.length === 0)
       yield* inbox.policy("accept")
       assert.strictEqual(inbox.countAttempts("dora@example.com"), 1)
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 
-  it.effect("is given up once nobody can use its link any more", () =>
+  it.effect("is discarded when its link has expired", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
-      yield* world.signUp("eve@example.com")
+      const { first, project } = yield* startNodes(1)
+      yield* project.signUp("eve@example.com")
       yield* inbox.next("eve@example.com")
       yield* inbox.policy("postpone")
-      yield* world.post("password/forgot", { email: "eve@example.com" })
+      yield* project.post("password/forgot", { email: "eve@example.com" })
       const waiting = Effect.provide(waitingMails, first.context)
       yield* eventually(
         Effect.andThen(TestClock.adjust("1 minute"), waiting),
@@ -192,26 +195,26 @@ describe("a mail that was accepted", { timeout: 60_000 }, () => {
       )
       assert.isBelow(inbox.countAttempts("eve@example.com"), limits.attemptsMax)
       yield* inbox.policy("accept")
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 
-  it.effect("is forgotten with its player", () =>
+  it.effect("is deleted with its player", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
+      const { first, project } = yield* startNodes(1)
       yield* inbox.policy("postpone")
-      const { id } = yield* world.signUp("flo@example.com")
+      const { id } = yield* project.signUp("flo@example.com")
       yield* inbox.attempted("flo@example.com")
       const sql = Context.get(first.context, SqlClient.SqlClient)
       yield* sql`delete from players where id = ${id}`
       assert.isEmpty(yield* sql`select id from mails where player_id = ${id}`)
       yield* inbox.policy("accept")
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 })
 
-layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("what a mail says", (it) => {
-  it.effect("is in the project's name, as text and as HTML, and no name becomes a header", () =>
+layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("a rendered mail", (it) => {
+  it.effect("has the project's name in text and HTML, and none of it becomes a header", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const inbox = yield* Inbox
@@ -237,13 +240,13 @@ layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("what a mail says", 
     })
   )
 
-  it("has neither line breaks in its subject nor markup of others in its HTML", () => {
+  it("has no line break in its subject, and escapes the link in its HTML", () => {
     const link = `https://game.example.com/?a="><script>x</script>#svc_reset=t`
-    const letter = renderMail("reset", "A\r\nBcc: eve@example.com\u2028", link)
-    assert.strictEqual(letter.subject, "Choose a new password for A Bcc: eve@example.com")
-    assert.notInclude(letter.html, "<script>")
-    assert.include(letter.text, link)
-    assert.include(letter.text, "30 minutes")
+    const mail = renderMail("reset", "A\r\nBcc: eve@example.com\u2028", link)
+    assert.strictEqual(mail.subject, "Choose a new password for A Bcc: eve@example.com")
+    assert.notInclude(mail.html, "<script>")
+    assert.include(mail.text, link)
+    assert.include(mail.text, "30 minutes")
   })
 })
 
@@ -252,7 +255,7 @@ const LocalNode = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 layer(LocalNode)("without a mail server in development", (it) => {
   const page = Effect.flatMap(addressOfNode, (url) => request(`${url}/dev/mail`))
 
-  it.effect("mails stay and are shown, newest first, escaped and with working links", () =>
+  it.effect("mails are stored and shown, newest first, escaped and with working links", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const environments = yield* Environments
@@ -281,7 +284,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("no script of another page reads them", () =>
+  it.effect("the mail page answers 404 to requests of another origin", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const answer = yield* request(`${url}/dev/mail`, {
@@ -291,7 +294,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("no page whose name leads to this machine reads them", () =>
+  it.effect("the mail page answers 404 to a foreign host name (DNS rebinding)", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const status = (host: string) =>
@@ -306,13 +309,13 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("the newest are kept, and they hold no link in plain text", () =>
+  it.effect("the newest mails are stored, encrypted", () =>
     Effect.gen(function* () {
       const { signUp } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
-      yield* signUp("kept@example.com")
-      const kept = sql<{ readonly sealed: string }>`select sealed from mails where due_at is null`
-      const rows = yield* eventually(kept, (found) => found.length > 0)
+      yield* signUp("stored@example.com")
+      const stored = sql<{ readonly sealed: string }>`select sealed from mails where due_at is null`
+      const rows = yield* eventually(stored, (found) => found.length > 0)
       for (const { sealed } of rows) assert.match(sealed, /^[\w-]{8}(?:\.[\w-]+){2}$/)
       yield* sql`
         insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at)
@@ -327,12 +330,12 @@ layer(LocalNode)("without a mail server in development", (it) => {
   )
 })
 
-const SilentNode = nodeWith({ NODE_ENV: "production" }).pipe(
+const NodeWithoutMail = nodeWith({ NODE_ENV: "production" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)
 )
 
-layer(SilentNode)("without a mail server in production", (it) => {
-  it.effect("what only sends is unavailable, what does more is done without a mail", () =>
+layer(NodeWithoutMail)("without a mail server in production", (it) => {
+  it.effect("requests for a mail get mail_unavailable; sign-ups and links work without one", () =>
     Effect.gen(function* () {
       const { guest, logIn, post, signUp, url } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
@@ -355,22 +358,22 @@ layer(SilentNode)("without a mail server in production", (it) => {
 })
 
 describe("the outbox", () => {
-  it.effect("is bounded: beyond it what only sends is unavailable, sign-ups go on", () =>
+  it.effect("answers mail_unavailable when it is full, while sign-ups continue", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
-      const { first, world } = yield* startNodes(1)
+      const { first, project } = yield* startNodes(1)
       const sql = Context.get(first.context, SqlClient.SqlClient)
-      const player = yield* world.signUp("ada@example.com")
+      const player = yield* project.signUp("ada@example.com")
       yield* inbox.next("ada@example.com")
       yield* sql`
         insert into mails (id, environment_id, purpose, sealed, attempts, created_at, expires_at,
           due_at)
-        select 'mail_' || lpad(n::text, 26, '0'), ${world.environmentId}, 'reset', 'x', 0, now(),
+        select 'mail_' || lpad(n::text, 26, '0'), ${project.environmentId}, 'reset', 'x', 0, now(),
           'infinity', 'infinity' from generate_series(1, ${limits.waitingMax}) n`
-      const answer = yield* world.post("email/resend", {}, player)
+      const answer = yield* project.post("email/resend", {}, player)
       assert.deepStrictEqual([answer.status, codeOf(answer)], [503, "mail_unavailable"])
-      const signedUp = yield* world.post("email/signup", { email: "bea@example.com", password })
+      const signedUp = yield* project.post("email/signup", { email: "bea@example.com", password })
       assert.isFalse(at(signedUp.body, "player", "emailVerified"))
-    }).pipe(apart)
+    }).pipe(withOwnServers)
   )
 })

@@ -1,6 +1,6 @@
 /**
- * Requests to addresses that developers choose (reliability of webhooks): what must not be reached is
- * not, however it is spelled, resolved or redirected; what answers badly is an error, in time.
+ * Requests to addresses that developers choose, such as webhooks. No spelling, DNS answer or redirect
+ * reaches an internal address (SSRF). A bad or late response is an error.
  */
 import { createServer, type RequestListener } from "node:http"
 import { createServer as createSecureServer } from "node:https"
@@ -18,7 +18,7 @@ import {
 } from "#server/platform/outgoing"
 import { certified } from "../support/certificate.ts"
 
-/** Addresses that are not in the internet, in the forms in which they are written. */
+/** Addresses that are not public, in all notations. */
 const hostileAddresses: ReadonlyArray<[what: string, ...addresses: Array<string>]> = [
   ["this network", "0.0.0.0", "0.1.2.3"],
   ["private", "10.0.0.1", "10.255.255.255", "172.16.0.1", "172.31.255.255", "192.168.1.1"],
@@ -43,7 +43,7 @@ const hostileAddresses: ReadonlyArray<[what: string, ...addresses: Array<string>
   ["discard", "100::1"],
   ["segment routing", "5f00::1"],
   [
-    "no address",
+    "not an address",
     "",
     "localhost",
     "127.1",
@@ -76,7 +76,7 @@ const publicAddresses = [
   "::ffff:8.8.8.8"
 ]
 
-/** URLs whose host is such an address, or that are no URL of a public server. */
+/** URLs whose host is not public, and strings that are not URLs of a server. */
 const hostileUrls = [
   "http://example.com/hook",
   "ftp://example.com/",
@@ -154,8 +154,8 @@ const resolveTo =
       addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }))
     )
 
-/** A server on this machine; the port it listens on. */
-const serving = (listener: RequestListener, tls?: typeof certified) =>
+/** Starts a server on this machine; returns its port. */
+const startServer = (listener: RequestListener, tls?: typeof certified) =>
   Effect.acquireRelease(
     Effect.callback<{ readonly port: number; readonly close: () => void }>((resume) => {
       const server = tls === undefined ? createServer(listener) : createSecureServer(tls, listener)
@@ -172,24 +172,24 @@ const serving = (listener: RequestListener, tls?: typeof certified) =>
     ({ close }) => Effect.sync(close)
   )
 
-const asking = (resolve: Resolve, options: Partial<OutgoingPost>) =>
+const send = (resolve: Resolve, options: Partial<OutgoingPost>) =>
   Effect.flatMap(Outgoing, (outgoing) => outgoing.post(post(options))).pipe(
     Effect.provide(Outgoing.layerWith(resolve), { local: true })
   )
 
 const messageOf = (options: Partial<OutgoingPost>, resolve = resolveTo("127.0.0.1")) =>
-  Effect.map(Effect.flip(asking(resolve, options)), ({ message }) => message)
+  Effect.map(Effect.flip(send(resolve, options)), ({ message }) => message)
 
-describe("addresses", () => {
-  it.each(hostileAddresses)("%s may not be connected to", (_, ...addresses) => {
+describe("connections", () => {
+  it.each(hostileAddresses)("to addresses are refused: %s", (_, ...addresses) => {
     for (const address of addresses) assert.isFalse(mayConnect(address, false), address)
   })
 
-  it("in the internet may", () => {
+  it("to public addresses are allowed", () => {
     for (const address of publicAddresses) assert.isTrue(mayConnect(address, false), address)
   })
 
-  it("of the own machine may where that is allowed, and no other private ones", () => {
+  it("to loopback addresses are allowed by an option, other private ones are not", () => {
     for (const address of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) {
       assert.isTrue(mayConnect(address, true), address)
     }
@@ -204,7 +204,7 @@ describe("URLs", () => {
     assert.isTrue(Result.isFailure(checkUrl(url, false)))
   })
 
-  it("of public servers are taken, and where it is allowed those of the own machine", () => {
+  it("of public servers are accepted, and with an option those of loopback addresses", () => {
     for (const url of ["https://example.com/hook?x=1", "https://8.8.8.8/", "HTTPS://EXAMPLE.COM"]) {
       assert.isTrue(Result.isSuccess(checkUrl(url, false)), url)
     }
@@ -217,7 +217,7 @@ describe("URLs", () => {
   })
 })
 
-describe("names", () => {
+describe("host names", () => {
   const lookup = (resolve: Resolve, allowLoopback = false) =>
     Effect.callback<unknown>((resume) =>
       guardedLookup(resolve, allowLoopback)("hook.example", { all: true }, (error, addresses) =>
@@ -225,10 +225,10 @@ describe("names", () => {
       )
     )
 
-  it.effect("lead to all of their addresses when all of them are public, to none otherwise", () =>
+  it.effect("resolve to all of their addresses if all are public, otherwise to none", () =>
     Effect.gen(function* () {
-      const fine = yield* lookup(resolveTo("8.8.8.8", "2606:4700::1"))
-      assert.deepStrictEqual(fine, [
+      const found = yield* lookup(resolveTo("8.8.8.8", "2606:4700::1"))
+      assert.deepStrictEqual(found, [
         { address: "8.8.8.8", family: 4 },
         { address: "2606:4700::1", family: 6 }
       ])
@@ -246,52 +246,53 @@ describe("names", () => {
     })
   )
 
-  it.live("are resolved once: what was checked is what is connected to", () =>
+  it.live("are resolved once, so that the checked address is the connected one", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((_, response) => response.end("reached"))
-      let asked = 0
-      // The second answer would be another machine.
+      const { port } = yield* startServer((_, response) => response.end("reached"))
+      let lookups = 0
+      // A second lookup would return another machine.
       const rebinding: Resolve = (name, answer) => {
-        asked += 1
-        resolveTo(asked === 1 ? "127.0.0.1" : "10.0.0.1")(name, answer)
+        lookups += 1
+        resolveTo(lookups === 1 ? "127.0.0.1" : "10.0.0.1")(name, answer)
       }
       const url = `http://localhost:${port}/`
-      const body = yield* asking(rebinding, { url, allowLoopback: true })
+      const body = yield* send(rebinding, { url, allowLoopback: true })
       assert.strictEqual(body, "reached")
-      assert.strictEqual(asked, 1)
-      // And the other way round: public when somebody else looks, private when it is connected.
-      const trap: Resolve = (name, answer) => resolveTo("127.0.0.1")(name, answer)
-      assert.match(yield* messageOf({ url: `https://hook.example:${port}/` }, trap), /not public/)
+      assert.strictEqual(lookups, 1)
+      // A public name that resolves to a private address.
+      const toPrivate: Resolve = (name, answer) => resolveTo("127.0.0.1")(name, answer)
+      const publicUrl = `https://hook.example:${port}/`
+      assert.match(yield* messageOf({ url: publicUrl }, toPrivate), /not public/)
     })
   )
 })
 
-describe("answers", () => {
-  const answering = Effect.fnUntraced(function* (listener: RequestListener) {
-    const { port } = yield* serving(listener)
+describe("responses", () => {
+  const startHook = Effect.fnUntraced(function* (listener: RequestListener) {
+    const { port } = yield* startServer(listener)
     return { url: `http://localhost:${port}/hook`, allowLoopback: true }
   })
 
-  it.live("of 2xx are bodies; the request is a POST of the body with its headers", () =>
+  it.live("with 2xx return their body; the request is a POST with body and headers", () =>
     Effect.gen(function* () {
-      const heard: Array<string> = []
-      const target = yield* answering((request, response) => {
-        heard.push(`${request.method} ${request.url} ${request.headers["x-extra"]}`)
-        request.on("data", (chunk: Buffer) => heard.push(chunk.toString()))
+      const received: Array<string> = []
+      const target = yield* startHook((request, response) => {
+        received.push(`${request.method} ${request.url} ${request.headers["x-extra"]}`)
+        request.on("data", (chunk: Buffer) => received.push(chunk.toString()))
         request.on("end", () => response.writeHead(201).end("fine"))
       })
       const headers = { "x-extra": "1" }
       const options = { ...target, body: '{"é":1}', headers }
-      assert.strictEqual(yield* asking(resolveTo("127.0.0.1"), options), "fine")
-      assert.deepStrictEqual(heard, ["POST /hook 1", '{"é":1}'])
+      assert.strictEqual(yield* send(resolveTo("127.0.0.1"), options), "fine")
+      assert.deepStrictEqual(received, ["POST /hook 1", '{"é":1}'])
     })
   )
 
-  it.live("of other statuses are errors, and redirects are not followed", () =>
+  it.live("with other statuses are errors, and redirects are not followed", () =>
     Effect.gen(function* () {
       let requests = 0
       for (const status of [301, 302, 303, 307, 308, 400, 404, 500, 503]) {
-        const target = yield* answering((request, response) => {
+        const target = yield* startHook((request, response) => {
           requests += 1
           response.writeHead(status, { location: `http://${request.headers.host}/elsewhere` }).end()
         })
@@ -301,35 +302,35 @@ describe("answers", () => {
     })
   )
 
-  it.live("over 64 KiB, in pieces or never, are errors", () =>
+  it.live("over 64 KiB, late, incomplete or missing are errors", () =>
     Effect.gen(function* () {
-      const full = yield* answering((_, response) => response.end("x".repeat(65_536)))
-      assert.lengthOf(yield* asking(resolveTo("127.0.0.1"), full), 65_536)
-      const large = yield* answering((_, response) => response.end("x".repeat(65_537)))
+      const full = yield* startHook((_, response) => response.end("x".repeat(65_536)))
+      assert.lengthOf(yield* send(resolveTo("127.0.0.1"), full), 65_536)
+      const large = yield* startHook((_, response) => response.end("x".repeat(65_537)))
       assert.match(yield* messageOf(large), /65536 bytes/)
-      const endless = yield* answering((_, response) => {
+      const endless = yield* startHook((_, response) => {
         response.on("error", () => undefined)
-        const more = () => response.write("x".repeat(16_384), (error) => error ?? more())
-        more()
+        const writeNext = () => response.write("x".repeat(16_384), (error) => error ?? writeNext())
+        writeNext()
       })
       assert.match(yield* messageOf(endless), /65536 bytes/)
-      const silent = yield* answering(() => undefined)
+      const silent = yield* startHook(() => undefined)
       assert.match(yield* messageOf({ ...silent, timeoutMillis: 50 }), /within 50 ms/)
-      const stalling = yield* answering((_, response) => response.write("{"))
+      const stalling = yield* startHook((_, response) => response.write("{"))
       assert.match(yield* messageOf({ ...stalling, timeoutMillis: 50 }), /within 50 ms/)
-      const cutting = yield* answering((request, response) => {
+      const cutting = yield* startHook((request, response) => {
         response.writeHead(200, { "content-length": "9" }).write("{")
         response.on("finish", () => undefined)
         request.socket.end()
       })
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(asking(resolveTo("127.0.0.1"), cutting))))
-      const refusing = yield* Effect.scoped(answering(() => undefined))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(send(resolveTo("127.0.0.1"), cutting))))
+      const refusing = yield* Effect.scoped(startHook(() => undefined))
       assert.match(yield* messageOf(refusing), /ECONNREFUSED/)
     })
   )
 })
 
-describe("requests to where an operator points", () => {
+describe("requests to an address of the operator", () => {
   const ask = (options: Partial<OutgoingRequest>) =>
     Effect.flatMap(Outgoing, (outgoing) =>
       outgoing.request({
@@ -343,11 +344,11 @@ describe("requests to where an operator points", () => {
       })
     ).pipe(Effect.provide(Outgoing.layerWith(resolveTo("127.0.0.1")), { local: true }))
 
-  it.live("go there, and are answered whatever the status; all others go to the internet", () =>
+  it.live("may reach private addresses and return any status; other requests may not", () =>
     Effect.gen(function* () {
-      const heard: Array<string> = []
-      const { port } = yield* serving((request, response) => {
-        heard.push(`${request.method} ${request.url}`)
+      const received: Array<string> = []
+      const { port } = yield* startServer((request, response) => {
+        received.push(`${request.method} ${request.url}`)
         response.writeHead(403, { "content-type": "text/plain" }).end("no")
       })
       const url = `http://127.0.0.1:${port}/who`
@@ -360,13 +361,13 @@ describe("requests to where an operator points", () => {
       assert.match(named.message, /not public/)
       const broken = yield* Effect.flip(ask({ url: "nowhere", reach: "anywhere" }))
       assert.match(broken.message, /not a URL/)
-      assert.deepStrictEqual(heard, ["GET /who", "GET /who"])
+      assert.deepStrictEqual(received, ["GET /who", "GET /who"])
     })
   )
 
-  it.live("are bounded in size", () =>
+  it.live("fail when the response is over the size limit", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((_, response) => response.end("x".repeat(17)))
+      const { port } = yield* startServer((_, response) => response.end("x".repeat(17)))
       const url = `http://127.0.0.1:${port}/`
       const error = yield* Effect.flip(ask({ url, reach: "anywhere" }))
       assert.match(error.message, /over 16 bytes/)
@@ -375,20 +376,20 @@ describe("requests to where an operator points", () => {
 })
 
 describe("certificates", () => {
-  it.live("are checked for the name that was asked, wherever it leads", () =>
+  it.live("are checked against the host name of the URL", () =>
     Effect.gen(function* () {
-      const { port } = yield* serving((_, response) => response.end("reached"), certified)
-      const to = (name: string) => ({ url: `https://${name}:${port}/`, allowLoopback: true })
-      assert.match(yield* messageOf(to("hook.example")), /self-signed/)
-      const usual = getCACertificates("default")
+      const { port } = yield* startServer((_, response) => response.end("reached"), certified)
+      const targetOf = (name: string) => ({ url: `https://${name}:${port}/`, allowLoopback: true })
+      assert.match(yield* messageOf(targetOf("hook.example")), /self-signed/)
+      const defaults = getCACertificates("default")
       yield* Effect.acquireRelease(
-        Effect.sync(() => setDefaultCACertificates([...usual, certified.cert])),
-        () => Effect.sync(() => setDefaultCACertificates(usual))
+        Effect.sync(() => setDefaultCACertificates([...defaults, certified.cert])),
+        () => Effect.sync(() => setDefaultCACertificates(defaults))
       )
-      assert.strictEqual(yield* asking(resolveTo("127.0.0.1"), to("hook.example")), "reached")
-      assert.match(yield* messageOf(to("other.example")), /altnames/)
-      // The certificate is right and the address is not public.
-      const strict = { ...to("hook.example"), allowLoopback: false }
+      assert.strictEqual(yield* send(resolveTo("127.0.0.1"), targetOf("hook.example")), "reached")
+      assert.match(yield* messageOf(targetOf("other.example")), /altnames/)
+      // The certificate is valid, but the address is not public.
+      const strict = { ...targetOf("hook.example"), allowLoopback: false }
       assert.match(yield* messageOf(strict), /not public/)
     })
   )

@@ -1,7 +1,6 @@
 /**
- * The embedded Postgres: one server per data directory, which survives its services' deaths.
- *
- * Services that die are processes of their own; those that leave in order are scopes.
+ * The embedded Postgres: one server per data directory, which outlives services that are killed. A
+ * service to kill is a process of its own; a service that stops gracefully is a scope.
  */
 import { DatabaseSync } from "node:sqlite"
 import { NodeServices } from "@effect/platform-node"
@@ -26,7 +25,7 @@ import { embeddedPostgres } from "#server/platform/postgres/embedded"
 const isRoot = process.getuid?.() === 0
 const root = new URL("../..", import.meta.url)
 
-/** An empty data directory, which the user that a root service gives to Postgres may enter. */
+/** An empty data directory that the unprivileged user of Postgres can enter. */
 const makeDataDir = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const directory = yield* fs.makeTempDirectoryScoped({ prefix: "embedded-postgres-" })
@@ -34,23 +33,23 @@ const makeDataDir = Effect.gen(function* () {
   return directory
 })
 
-/** A service in this process: where it connects, and how it leaves in order. */
-const join = Effect.fnUntraced(function* (dataDir: string) {
+/** Starts a service in this process; returns its database URL and its graceful stop. */
+const startService = Effect.fnUntraced(function* (dataDir: string) {
   const scope = yield* Scope.make()
   yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
   const url = yield* Scope.provide(embeddedPostgres({ dataDir }), scope)
-  return { url, leave: Scope.close(scope, Exit.void) }
+  return { url, stop: Scope.close(scope, Exit.void) }
 })
 
-/** A data directory with a stopped server, shared by the tests that need no first start. */
-class Existing extends Context.Service<Existing, string>()("test/platform/postgres.test/Existing") {
+/** A data directory with a stopped server, for tests that do not need to create one. */
+class DataDir extends Context.Service<DataDir, string>()("test/platform/postgres.test/DataDir") {
   static readonly layer = Layer.effect(
-    Existing,
-    Effect.tap(makeDataDir, (dataDir) => Effect.scoped(join(dataDir)))
+    DataDir,
+    Effect.tap(makeDataDir, (dataDir) => Effect.scoped(startService(dataDir)))
   )
 }
 
-/** A process that prints a line and then stays until it is killed. */
+/** Starts a process that prints a line and then runs until it is killed. */
 const spawnNode = Effect.fnUntraced(function* (program: string, argument: string) {
   const handle = yield* ChildProcess.make(
     process.execPath,
@@ -76,7 +75,7 @@ const serviceProgram = `
     NodeRuntime.runMain
   )`
 
-/** A service in a process of its own, which can be killed. */
+/** Starts a service in a process of its own, which a test can kill. */
 const spawnService = (dataDir: string) =>
   Effect.map(spawnNode(serviceProgram, dataDir), ({ kill, line }) => ({
     url: Redacted.make(line),
@@ -85,18 +84,18 @@ const spawnService = (dataDir: string) =>
 
 const portOf = (url: Redacted.Redacted) => new URL(Redacted.value(url)).port
 
-/** Asks one question of the server at `url`. */
-const ask = (url: Redacted.Redacted, question: string) =>
+/** Runs one statement on the server at `url`. */
+const query = (url: Redacted.Redacted, statement: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    return yield* sql.unsafe(question)
+    return yield* sql.unsafe(statement)
   }).pipe(Effect.provide(PgClient.layer({ url })))
 
 const assertRuns = (url: Redacted.Redacted) =>
-  Effect.map(ask(url, "select 1 as one"), (rows) => assert.deepStrictEqual(rows, [{ one: 1 }]))
+  Effect.map(query(url, "select 1 as one"), (rows) => assert.deepStrictEqual(rows, [{ one: 1 }]))
 
 const assertStopped = (url: Redacted.Redacted) =>
-  Effect.map(Effect.flip(ask(url, "select 1")), (error) =>
+  Effect.map(Effect.flip(query(url, "select 1")), (error) =>
     assert.strictEqual(error.reason._tag, "ConnectionError")
   )
 
@@ -108,20 +107,20 @@ const postmasterPid = Effect.fnUntraced(function* (dataDir: string) {
   return { file, pid: Number(pid), rest }
 })
 
-const services = Layer.provideMerge(Existing.layer, NodeServices.layer)
+const services = Layer.provideMerge(DataDir.layer, NodeServices.layer)
 
 layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
   it.effect("keeps its data, its settings and its password from one start to the next", () =>
     Effect.gen(function* () {
-      const dataDir = yield* Existing
-      const first = yield* join(dataDir)
-      yield* ask(first.url, "create table note as select 'kept' as text")
-      yield* first.leave
+      const dataDir = yield* DataDir
+      const first = yield* startService(dataDir)
+      yield* query(first.url, "create table note as select 'kept' as text")
+      yield* first.stop
       yield* assertStopped(first.url)
 
-      const second = yield* join(dataDir)
-      assert.deepStrictEqual(yield* ask(second.url, "select text from note"), [{ text: "kept" }])
-      const [settings] = yield* ask(
+      const second = yield* startService(dataDir)
+      assert.deepStrictEqual(yield* query(second.url, "select text from note"), [{ text: "kept" }])
+      const [settings] = yield* query(
         second.url,
         `select current_setting('fsync') as fsync, current_setting('max_connections') as connections,
           current_setting('shared_buffers') as buffers, current_setting('timezone') as timezone,
@@ -139,32 +138,36 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
       })
       const guess = new URL(Redacted.value(second.url))
       guess.password = "guess"
-      const error = yield* Effect.flip(ask(Redacted.make(guess.href), "select 1"))
+      const error = yield* Effect.flip(query(Redacted.make(guess.href), "select 1"))
       assert.strictEqual(error.reason._tag, "AuthenticationError")
     })
   )
 
-  it.effect("is stopped by the last to leave, and not before", () =>
+  it.effect("is stopped by the last service that stops, and not before", () =>
     Effect.gen(function* () {
-      const dataDir = yield* Existing
-      const [first, second] = yield* Effect.all([join(dataDir), join(dataDir)], {
+      const dataDir = yield* DataDir
+      const [first, second] = yield* Effect.all([startService(dataDir), startService(dataDir)], {
         concurrency: "unbounded"
       })
       assert.strictEqual(portOf(first.url), portOf(second.url))
-      yield* first.leave
+      yield* first.stop
       yield* assertRuns(second.url)
-      // What a leaving service has forgotten to close does not count as another service.
+      // A connection that a stopping service leaves open does not count as another service.
       yield* Layer.build(PgClient.layer({ url: second.url, minConnections: 1 }))
-      yield* second.leave
+      yield* second.stop
       yield* assertStopped(second.url)
 
-      const all = yield* Effect.all([join(dataDir), join(dataDir), join(dataDir)])
-      yield* Effect.forEach(all, ({ leave }) => leave, { concurrency: "unbounded" })
+      const all = yield* Effect.all([
+        startService(dataDir),
+        startService(dataDir),
+        startService(dataDir)
+      ])
+      yield* Effect.forEach(all, ({ stop }) => stop, { concurrency: "unbounded" })
       yield* Effect.forEach(all, ({ url }) => assertStopped(url))
     })
   )
 
-  it.effect("is shared by processes that start together, and outlives them when killed", () =>
+  it.effect("is shared by processes that start together, and outlives their kill", () =>
     Effect.gen(function* () {
       const dataDir = yield* makeDataDir
       const [first, second] = yield* Effect.all([spawnService(dataDir), spawnService(dataDir)], {
@@ -176,9 +179,9 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
       yield* second.kill
       yield* assertRuns(second.url)
 
-      const next = yield* join(dataDir)
+      const next = yield* startService(dataDir)
       assert.strictEqual(portOf(next.url), portOf(second.url))
-      yield* next.leave
+      yield* next.stop
       yield* assertStopped(next.url)
     })
   )
@@ -186,27 +189,27 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
   it.effect("starts after a crash, even when another program has the server's old pid", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
-      const dataDir = yield* Existing
+      const dataDir = yield* DataDir
       const crashed = yield* spawnService(dataDir)
-      yield* ask(crashed.url, "create table letter as select 'kept' as text")
+      yield* query(crashed.url, "create table entry as select 'kept' as text")
       yield* crashed.kill
       const { file, pid, rest } = yield* postmasterPid(dataDir)
       process.kill(pid, "SIGKILL")
       yield* fs.writeFileString(file, [process.ppid, ...rest].join("\n"))
 
-      const next = yield* join(dataDir)
-      assert.deepStrictEqual(yield* ask(next.url, "select text from letter"), [{ text: "kept" }])
+      const next = yield* startService(dataDir)
+      assert.deepStrictEqual(yield* query(next.url, "select text from entry"), [{ text: "kept" }])
     })
   )
 
-  it.effect("waits for the lock, which dies with its holder, and drops half a database", () =>
+  it.effect("waits for the lock until its holder dies, and removes an incomplete cluster", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const dataDir = yield* makeDataDir
-      const half = path.join(dataDir, "postgres.new", "data")
-      yield* fs.makeDirectory(half, { recursive: true })
-      yield* fs.writeFileString(path.join(half, "PG_VERSION"), "18\n")
+      const incomplete = path.join(dataDir, "postgres.new", "data")
+      yield* fs.makeDirectory(incomplete, { recursive: true })
+      yield* fs.writeFileString(path.join(incomplete, "PG_VERSION"), "18\n")
       const lock = path.join(dataDir, "postgres.lock")
       const holder = yield* spawnNode(
         `import { DatabaseSync } from "node:sqlite"
@@ -216,7 +219,7 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
         lock
       )
       assert.throws(() => new DatabaseSync(lock).exec("begin exclusive"), /locked/)
-      const starting = yield* Effect.forkScoped(join(dataDir))
+      const starting = yield* Effect.forkScoped(startService(dataDir))
       yield* holder.kill
       const { url } = yield* Fiber.join(starting)
       yield* assertRuns(url)
@@ -224,54 +227,58 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
     })
   )
 
-  it.effect("says what to do when the data directory cannot be used", () =>
+  it.effect("names the settings to change when the data directory is unusable", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const file = path.join(yield* makeDataDir, "file")
       yield* fs.writeFileString(file, "")
-      const error = yield* Effect.flip(join(path.join(file, "data")))
+      const error = yield* Effect.flip(startService(path.join(file, "data")))
       assert.match(error.message, /SVC_DATA_DIR.*DATABASE_URL/)
     })
   )
 
-  it.effect("shows the end of the log when Postgres does not come up", () =>
+  it.effect("fails with the end of the log when Postgres does not start", () =>
     Effect.gen(function* () {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const dataDir = yield* makeDataDir
       yield* fs.makeDirectory(path.join(dataDir, "postgres", "data"), { recursive: true })
       yield* fs.writeFileString(path.join(dataDir, "postgres", "password"), "secret")
-      const error = yield* Effect.flip(join(dataDir))
+      const error = yield* Effect.flip(startService(dataDir))
       const log = yield* fs.readFileString(path.join(dataDir, "postgres.log"))
       assert.isNotEmpty(log)
-      assert.include(error.message, `did not come up: it ended with code`)
+      assert.include(error.message, "Failed to start Postgres: it exited with code")
       assert.include(error.message, log.trimEnd())
     })
   )
 
-  it.effect.skipIf(!isRoot)("as root keeps data where Postgres may go (skipped unless root)", () =>
-    Effect.gen(function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const closed = yield* makeDataDir
-      yield* fs.chmod(closed, 0o700)
-      const dataDir = path.join(closed, "data")
-      const link = path.join(dataDir, "postgres")
-      const first = yield* join(dataDir)
-      const home = yield* fs.readLink(link)
-      yield* Effect.addFinalizer(() => Effect.orDie(fs.remove(home, { recursive: true })))
-      yield* ask(first.url, "create table note as select 'kept' as text")
-      yield* first.leave
+  it.effect.skipIf(!isRoot)(
+    "as root keeps data where Postgres can enter (skipped unless root)",
+    () =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const closed = yield* makeDataDir
+        yield* fs.chmod(closed, 0o700)
+        const dataDir = path.join(closed, "data")
+        const link = path.join(dataDir, "postgres")
+        const first = yield* startService(dataDir)
+        const home = yield* fs.readLink(link)
+        yield* Effect.addFinalizer(() => Effect.orDie(fs.remove(home, { recursive: true })))
+        yield* query(first.url, "create table note as select 'kept' as text")
+        yield* first.stop
 
-      const second = yield* join(dataDir)
-      assert.deepStrictEqual(yield* ask(second.url, "select text from note"), [{ text: "kept" }])
-      yield* second.leave
+        const second = yield* startService(dataDir)
+        assert.deepStrictEqual(yield* query(second.url, "select text from note"), [
+          { text: "kept" }
+        ])
+        yield* second.stop
 
-      yield* fs.rename(home, `${home}.away`)
-      const error = yield* Effect.flip(join(dataDir))
-      assert.include(error.message, `${home}, which is gone`)
-      yield* fs.rename(`${home}.away`, home)
-    })
+        yield* fs.rename(home, `${home}.away`)
+        const error = yield* Effect.flip(startService(dataDir))
+        assert.include(error.message, `${home}, which does not exist`)
+        yield* fs.rename(`${home}.away`, home)
+      })
   )
 })

@@ -26,17 +26,17 @@ const game = {
 }
 
 layer(Node)("definitions", (it) => {
-  const ask = Effect.fnUntraced(function* (document: object) {
-    const made = yield* newGame(document)
-    const { publishableKey, url } = made
+  const gameWith = Effect.fnUntraced(function* (document: object) {
+    const created = yield* newGame(document)
+    const { publishableKey, url } = created
     const read = (headers: Readonly<Record<string, string>> = {}, key = publishableKey) =>
       request(`${url}/v1/gamedata/definitions`, { headers: { "x-svc-key": key, ...headers } })
-    return { ...made, read }
+    return { ...created, read }
   })
 
   it.effect("contain the public part of the config, and nothing else", () =>
     Effect.gen(function* () {
-      const { read } = yield* ask(game)
+      const { read } = yield* gameWith(game)
       const answer = yield* read()
       assert.strictEqual(answer.status, 200)
       assert.deepStrictEqual(answer.body, {
@@ -72,20 +72,20 @@ layer(Node)("definitions", (it) => {
     })
   )
 
-  it.effect("are cacheable for a minute, and answer 304 while unchanged", () =>
+  it.effect("are cacheable for a minute, and get 304 while unchanged", () =>
     Effect.gen(function* () {
-      const { read, tenant } = yield* ask(game)
+      const { read, tenant } = yield* gameWith(game)
       const first = yield* read()
       assert.strictEqual(first.headers.get("cache-control"), "max-age=60")
       assert.strictEqual(first.headers.get("vary"), "Origin, X-Svc-Key")
       const etag = first.headers.get("etag") ?? ""
       assert.strictEqual(etag, '"1"')
       for (const tag of [etag, `W/${etag}`, `"0", ${etag}`, "*"]) {
-        const same = yield* read({ "if-none-match": tag })
-        assert.strictEqual(same.status, 304, tag)
-        assert.strictEqual(same.body, "")
-        assert.strictEqual(same.headers.get("etag"), etag)
-        assert.strictEqual(same.headers.get("cache-control"), "max-age=60")
+        const unchanged = yield* read({ "if-none-match": tag })
+        assert.strictEqual(unchanged.status, 304, tag)
+        assert.strictEqual(unchanged.body, "")
+        assert.strictEqual(unchanged.headers.get("etag"), etag)
+        assert.strictEqual(unchanged.headers.get("cache-control"), "max-age=60")
       }
       yield* configure(tenant, { ...game, audience: "kids" })
       const changed = yield* read({ "if-none-match": etag })
@@ -95,9 +95,9 @@ layer(Node)("definitions", (it) => {
     })
   )
 
-  it.effect("of a new environment are those of an empty config, without a player", () =>
+  it.effect("of a new environment are those of an empty config, and need no player", () =>
     Effect.gen(function* () {
-      const { read, secretKey } = yield* ask({})
+      const { read, secretKey } = yield* gameWith({})
       const answer = yield* read()
       assert.deepStrictEqual(at(answer.body, "stats"), [])
       assert.deepStrictEqual(at(answer.body, "modes", 0, "key"), "default")
@@ -138,13 +138,13 @@ layer(Node)("features", (it) => {
     })
   )
 
-  it.effect("need a secret key", () =>
+  it.effect("require a secret key", () =>
     Effect.gen(function* () {
       const { publishableKey, url } = yield* newGame({})
-      const page = yield* request(`${url}/v1/admin/features`, {
+      const answer = yield* request(`${url}/v1/admin/features`, {
         headers: { "x-svc-key": publishableKey }
       })
-      assert.strictEqual(codeOf(page), "secret_key_required")
+      assert.strictEqual(codeOf(answer), "secret_key_required")
     })
   )
 })

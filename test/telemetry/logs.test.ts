@@ -1,4 +1,4 @@
-/** What the service logs: lines that a machine can read, under the id of their request, and no secret. */
+/** Logs: JSON lines with the id of their request, and without secrets. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -10,17 +10,17 @@ import { at, newPlayer, request } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { DatabaseLive } from "../support/service.ts"
 
-const inWords = { SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "debug", SVC_LOG_REQUESTS: "all" }
+const logEverything = { SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "debug", SVC_LOG_REQUESTS: "all" }
 
-const textSoFar = Effect.map(TestConsole.logLines, (lines) => lines.map(String).join("\n"))
+const logText = Effect.map(TestConsole.logLines, (lines) => lines.map(String).join("\n"))
 
-const linesSoFar = Effect.map(TestConsole.logLines, (lines) =>
+const logLines = Effect.map(TestConsole.logLines, (lines) =>
   lines.map((line): unknown => JSON.parse(String(line)))
 )
 
-const AppLive = TestApp.layerWith(inWords).pipe(Layer.provideMerge(DatabaseLive))
+const AppLive = TestApp.layerWith(logEverything).pipe(Layer.provideMerge(DatabaseLive))
 
-/** A session in which everything secret is used, well and badly; answers all of it. */
+/** Uses secrets of every kind in valid and invalid requests; returns them. */
 const play = Effect.gen(function* () {
   const app = yield* TestApp
   const { url: databaseUrl } = yield* TestDatabase
@@ -48,8 +48,8 @@ const play = Effect.gen(function* () {
   yield* call("PUT", "/v1/saves/slot", { ...asAda, "x-svc-key": `${publishableKey}x` }, save)
   yield* call("POST", `/v1/${ada.accessToken}/${secretKey}`, asAda, "{ broken")
 
-  for (const tried of [app.developer.password, password]) {
-    const login = { email: app.developer.email, password: tried }
+  for (const attempt of [app.developer.password, password]) {
+    const login = { email: app.developer.email, password: attempt }
     const { body } = yield* call("POST", "/v1/developers/login", {}, login)
     const token = at(body, "token")
     if (typeof token !== "string") continue
@@ -70,17 +70,17 @@ const play = Effect.gen(function* () {
 })
 
 layer(AppLive)("the log of a session", (it) => {
-  it.effect("holds nothing secret", () =>
+  it.effect("contains no secret", () =>
     Effect.gen(function* () {
       const used = yield* play
-      const text = yield* textSoFar
+      const text = yield* logText
       assert.isAbove(used.size, 12)
       for (const secret of used) {
         assert.isAbove(secret.length, 8)
         assert.notInclude(text, secret)
       }
       assert.include(text, `"route":"/v1/saves/:key"`)
-      for (const line of yield* linesSoFar) {
+      for (const line of yield* logLines) {
         assert.match(String(at(line, "time")), /^\d{4}-.*Z$/)
         assert.include(["debug", "info", "warn", "error"], at(line, "level"))
         assert.isString(at(line, "message"))
@@ -103,14 +103,14 @@ const Faulty = HttpRouter.add(
 const Node = (env: Readonly<Record<string, string>>) =>
   nodeWith(env, Faulty, ObservabilityLive).pipe(Layer.provideMerge(SharedDatabase.layer))
 
-layer(Node(inWords))("the log of a request", (it) => {
-  it.effect("is under its id from its first line to its last", () =>
+layer(Node(logEverything))("the log of a request", (it) => {
+  it.effect("has the request id on each line", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const headers = { "x-request-id": "id-of-this-request" }
       assert.strictEqual((yield* request(`${url}/boom?x=1`, { headers })).status, 500)
       yield* request(`${url}/healthz`, { headers })
-      const lines = (yield* linesSoFar).filter(
+      const lines = (yield* logLines).filter(
         (line) => at(line, "requestId") === "id-of-this-request"
       )
       assert.deepStrictEqual(
@@ -123,29 +123,32 @@ layer(Node(inWords))("the log of a request", (it) => {
         ]
       )
       assert.include(String(at(lines[1], "cause")), "no route to postgres://svc:<secret>@db/x with")
-      const text = yield* textSoFar
+      const text = yield* logText
       assert.notInclude(text, secret)
       assert.notInclude(text, "hunter2")
     })
   )
 })
 
-layer(Node({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "warning" }))("a quiet log", (it) => {
-  it.effect("has failed requests alone", () =>
-    Effect.gen(function* () {
-      const url = yield* addressOfNode
-      for (const path of ["/healthz", "/boom", "/nowhere"]) yield* request(`${url}${path}`)
-      const lines = yield* linesSoFar
-      assert.deepStrictEqual(
-        lines.map((line) => at(line, "message")),
-        ["Failed to handle a request", "Answered"]
-      )
-    })
-  )
-})
+layer(Node({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "warning" }))(
+  "the log at level warning",
+  (it) => {
+    it.effect("contains failed requests only", () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        for (const path of ["/healthz", "/boom", "/nowhere"]) yield* request(`${url}${path}`)
+        const lines = yield* logLines
+        assert.deepStrictEqual(
+          lines.map((line) => at(line, "message")),
+          ["Failed to handle a request", "Answered"]
+        )
+      })
+    )
+  }
+)
 
-describe("what is blotted out", () => {
-  it("is secrets, not what stands around them", () => {
+describe("redaction", () => {
+  it("replaces secrets and keeps the text around them", () => {
     const key = "x".repeat(43)
     const cases = [
       [`key sk_${key}, next`, "key <secret>, next"],

@@ -1,4 +1,7 @@
-/** `GET /metrics`: what Prometheus reads, who may, that labels stay few, and that alerts find them. */
+/**
+ * `GET /metrics`: the Prometheus format, its access control, the bounded number of labels, and that each
+ * metric of the dashboard and the documentation exists.
+ */
 import { readFileSync } from "node:fs"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -11,7 +14,7 @@ import { connectSocket } from "#testing/socket-client"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
 import { DatabaseLive } from "../support/service.ts"
 
-/** One runner of a cluster, so that its lines are there too. */
+/** One runner of a cluster, so that metrics of runner links exist. */
 const AppLive = Layer.unwrap(
   Effect.map(freePort, (port) =>
     TestApp.layerWith({ SVC_RUNNER_HOST: "127.0.0.1", SVC_RUNNER_PORT: String(port) })
@@ -23,7 +26,7 @@ const modes = {
   multiplayer: { modes: [{ key: "duel", minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 30 }] }
 }
 
-/** The samples of an exposition, `name{labels}` by value, and what it says of names. */
+/** The samples of an exposition by `name{labels}`, and the types of its described metrics. */
 const parse = (text: string) => {
   const samples = new Map<string, number>()
   const described = new Map<string, string>()
@@ -54,11 +57,11 @@ const until = (reached: Effect.Effect<boolean, never, TestApp>, what: string) =>
     app.eventually(Effect.provideService(reached, TestApp, app), what)
   )
 
-/** The metric of a sample: a histogram has three kinds. */
+/** The metric of a sample, without the suffixes of histograms. */
 const metricOf = (key: string) => key.replace(/\{.*/, "").replace(/_(?:bucket|sum|count)$/, "")
 
 layer(AppLive)("metrics", (it) => {
-  it.effect("tell sockets, frames and messages, and why sockets are closed", () =>
+  it.effect("count sockets, frames, messages and the reasons of closed sockets", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const before = (yield* scrape).samples
@@ -66,20 +69,20 @@ layer(AppLive)("metrics", (it) => {
       yield* ada.socket.ask({ t: "ping" })
       yield* ada.socket.ask({ t: "nonsense" })
       const { samples: after } = yield* scrape
-      const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
-      assert.strictEqual(grown(`svc_sockets{kind="player"}`), 1)
-      assert.strictEqual(grown("svc_sockets_accepted_total"), 1)
-      assert.strictEqual(grown("svc_sockets_admitted_total"), 1)
-      assert.strictEqual(grown("svc_frames_received_total"), 3)
-      assert.strictEqual(grown("svc_frames_invalid_total"), 1)
+      const increase = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
+      assert.strictEqual(increase(`svc_sockets{kind="player"}`), 1)
+      assert.strictEqual(increase("svc_sockets_accepted_total"), 1)
+      assert.strictEqual(increase("svc_sockets_admitted_total"), 1)
+      assert.strictEqual(increase("svc_frames_received_total"), 3)
+      assert.strictEqual(increase("svc_frames_invalid_total"), 1)
       // The welcome and two replies.
-      assert.strictEqual(grown("svc_messages_sent_total"), 3)
-      assert.isAtMost(grown("svc_socket_writes_total"), 3)
-      assert.isAbove(grown("svc_sent_bytes_total"), 100)
+      assert.strictEqual(increase("svc_messages_sent_total"), 3)
+      assert.isAtMost(increase("svc_socket_writes_total"), 3)
+      assert.isAbove(increase("svc_sent_bytes_total"), 100)
 
-      const stranger = yield* connectSocket(app.socketUrl)
-      yield* stranger.say({ t: "ping" })
-      assert.strictEqual((yield* stranger.closed).code, 4001)
+      const unauthenticated = yield* connectSocket(app.socketUrl)
+      yield* unauthenticated.say({ t: "ping" })
+      assert.strictEqual((yield* unauthenticated.closed).code, 4001)
       yield* ada.socket.close()
       const closed = (reason: string) => sample(`svc_sockets_closed_total{reason="${reason}"}`)
       assert.strictEqual(yield* closed("unauthorized"), 1)
@@ -91,7 +94,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("tell rooms, matches and snapshots", () =>
+  it.effect("count rooms, matches and snapshots", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -123,7 +126,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("tell requests by route, never by path", () =>
+  it.effect("count requests by route, never by path", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* guest(app)
@@ -144,7 +147,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("are all described, named as Prometheus wants it, and name nobody", () =>
+  it.effect("have a description and a Prometheus name, and contain no id or address", () =>
     Effect.gen(function* () {
       const { described, samples, text } = yield* scrape
       for (const key of samples.keys()) {
@@ -154,19 +157,19 @@ layer(AppLive)("metrics", (it) => {
         assert.isDefined(type, `${name} has a HELP and a TYPE`)
         assert.strictEqual(name.endsWith("_total"), type === "counter", name)
       }
-      // No id of ours, whatever it names, and nobody's address.
+      // No id of any kind, and no IP address.
       assert.notMatch(text, /_[0-9A-HJKMNP-TV-Z]{26}\b|\d+\.\d+\.\d+\.\d+/)
     })
   )
 
-  it.effect("are there under every name that the dashboard and the documentation use", () =>
+  it.effect("exist under each name that the dashboard and the documentation use", () =>
     Effect.gen(function* () {
       const { samples } = yield* scrape
       const names = new Set(Array.from(samples.keys(), (key) => key.replace(/\{.*/, "")))
       const metrics = new Set(Array.from(samples.keys(), metricOf))
       for (const file of ["../../deploy/grafana.json", "../../docs/operations/observability.md"]) {
         const text = readFileSync(new URL(file, import.meta.url), "utf8")
-        // `#svc_code` and its kind are the return of a sign-in.
+        // `#svc_code` and the like are parameters of redirect URLs.
         const used = new Set(text.match(/(?<!#)\b(?:svc|process)_[a-z]+_?[a-z_]*\b/g) ?? [])
         assert.isAbove(used.size, 10)
         for (const name of used) {

