@@ -78,7 +78,7 @@ const retryUntilDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string)
     Effect.forever(Effect.delay(from.socket.say({ t: "send", type }), "100 millis"))
   )
 
-describe("two runners", { timeout: 90_000 }, () => {
+describe("two runners", () => {
   it.live("share a room between their players", () =>
     Effect.gen(function* () {
       const { far, near } = yield* twoPlayers

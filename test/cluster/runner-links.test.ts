@@ -1,4 +1,4 @@
-/** Link to another node: batching, reports of lost batches, heartmissed, closing and reopening. */
+/** Link to another node: batching, reports of lost batches, heartbeats, closing and reopening. */
 import { assert, describe, it } from "@effect/vitest"
 import { rooms, socket } from "#rpc/limits"
 import { FlushScheduler } from "#server/platform/flush"
@@ -120,7 +120,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(lost, ["a", "b", "a"])
   })
 
-  it("is alive while heartmissed are answered, and closes after five without a pong", () => {
+  it("is alive while heartbeats are answered, and closes after five without a pong", () => {
     const { ends, link, lost, submit, connection } = makeLink()
     assert.strictEqual(link.status, "unknown")
     connection().received(pong)

@@ -101,7 +101,7 @@ const assertRestores = Effect.fnUntraced(function* (
   ok(yield* request(`${target.url}/v1/auth/refresh`, { headers: key, body: { refreshToken } }))
 })
 
-describe("a backup", { timeout: 120_000 }, () => {
+describe("a backup", () => {
   it.live("of the data directory, copied while the service is stopped, restores all data", () =>
     Effect.gen(function* () {
       const home = yield* temporaryDirectory("svc-")

@@ -83,7 +83,7 @@ const withOwnServers = flow(
   Effect.provide(Layer.mergeAll(Inbox.layer, SharedDatabase.layer))
 )
 
-describe("an accepted mail", { timeout: 60_000 }, () => {
+describe("an accepted mail", () => {
   it.effect("is sent by another node after the first stops before sending it", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox

@@ -32,7 +32,7 @@ const unresponsiveServer = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
-describe("outgoing requests", { timeout: 30_000 }, () => {
+describe("outgoing requests", () => {
   it.live("refuse the 1,025th concurrent request at once, and accept one when another ends", () =>
     Effect.gen(function* () {
       const { port } = yield* unresponsiveServer

@@ -57,7 +57,7 @@ const hears = (from: OnlinePlayer, to: OnlinePlayer, channel: string, type: stri
     assert.strictEqual(message["from"], from.id)
   })
 
-describe("channels on two runners", { timeout: 90_000 }, () => {
+describe("channels on two runners", () => {
   it.live("reach, count and moderate members on both runners", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, nearAt } = yield* twoMembers({ open: true })

@@ -8,7 +8,7 @@ import { anotherDevice, inAppBrowser, logout } from "../../support/devices.ts"
 import { codeOf, play, refresh } from "../../support/moderation-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
 
-describe("logout on two runners", { timeout: 90_000 }, () => {
+describe("logout on two runners", () => {
   it.live(
     "closes the sockets of a revoked session or deleted player on the other runner, and no others",
     () =>

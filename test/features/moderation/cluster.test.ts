@@ -26,7 +26,7 @@ const twoRunners = Effect.gen(function* () {
   return { at1: { ...target, url: first.url }, at2: { ...target, url: second.url } }
 })
 
-describe("a ban on two runners", { timeout: 90_000 }, () => {
+describe("a ban on two runners", () => {
   it.live("closes the player's socket on any runner and ends the seat and the membership", () =>
     Effect.gen(function* () {
       const { at1, at2 } = yield* twoRunners
