@@ -56,8 +56,8 @@ const Claim = Schema.Struct({
   id: Schema.String,
   epoch: Schema.Number,
   snapshot: Schema.NullOr(Schema.String),
-  /** The epoch at which the table began; null if nothing has been written since. */
-  begun: Schema.NullOr(Schema.Number)
+  /** The first epoch since a crash emptied the table; null if nothing has been written since. */
+  tableEpoch: Schema.NullOr(Schema.Number)
 })
 
 const IdRow = Schema.Struct({ id: Schema.String })
@@ -73,8 +73,8 @@ const columns = (sql: SqlClient.SqlClient) =>
     matched boolean, "maxPlayers" int, metadata text, "createdAt" timestamptz,
     "dueAt" timestamptz, members text[], snapshot text, since bigint`)
 
-/** Greater than the number of epochs that a replica can lag behind. */
-const epochsLeapt = 10_000
+/** Epochs to skip after a crash; greater than the number that a replica can lag behind. */
+const skippedEpochs = 10_000
 
 /** The statements that write rows; a batch is one JSON parameter, so the text never varies. */
 const writes = (sql: SqlClient.SqlClient) => {
@@ -104,7 +104,7 @@ const writes = (sql: SqlClient.SqlClient) => {
           returning rooms.id, rooms.snapshot
         )
         select activation.id, activation.epoch::float8 as epoch, claimed.snapshot,
-          (select epoch::float8 from rooms_begun) as begun
+          (select epoch::float8 from rooms_begun) as table_epoch
         from activation left join claimed on claimed.id = activation.id`
     }),
     epoch: SqlSchema.findOne({
@@ -121,28 +121,28 @@ const writes = (sql: SqlClient.SqlClient) => {
     }),
     save: SqlSchema.findAll({
       Request: Schema.Array(Snapshot),
-      Result: Schema.Struct({ id: Schema.String, begun: Schema.Number }),
-      // Who finds no beginning while another writes it has come after the same crash. A replica that
-      // took over may not know of the last epochs that were given: those to come are far above them.
+      Result: Schema.Struct({ id: Schema.String, tableEpoch: Schema.Number }),
+      // A statement that finds no table epoch, while another one inserts it, follows the same crash.
+      // A promoted replica may not know the last epochs that were issued, so the next one is far higher.
       execute: (batch) => sql`
-        with begun as materialized (
+        with inserted as materialized (
           insert into rooms_begun (epoch)
-          select max(nextval('entity_epochs')) from generate_series(1, ${epochsLeapt})
+          select max(nextval('entity_epochs')) from generate_series(1, ${skippedEpochs})
           where not exists (select from rooms_begun) having count(*) > 0
           on conflict do nothing returning epoch
         ),
-        beginning as materialized (
-          select coalesce((select epoch from begun), (select epoch from rooms_begun)) as epoch
+        current as materialized (
+          select coalesce((select epoch from inserted), (select epoch from rooms_begun)) as epoch
         )
-        ${into} ${rows(JSON.stringify(batch))}, beginning
+        ${into} ${rows(JSON.stringify(batch))}, current
         where (select true from rooms where rooms.id = r.id)
-          or r.since < beginning.epoch or beginning.epoch is null
+          or r.since < current.epoch or current.epoch is null
         order by r.id
         on conflict (id) do update set epoch = excluded.epoch, node = excluded.node, listed = excluded.listed,
           players = excluded.players, due_at = excluded.due_at, members = excluded.members,
           snapshot = excluded.snapshot
         where stored.epoch <= excluded.epoch
-        returning id, (select coalesce(epoch, 0)::float8 from beginning) as begun`
+        returning id, (select coalesce(epoch, 0)::float8 from current) as table_epoch`
     })
   }
 }
@@ -210,7 +210,10 @@ const reads = (sql: SqlClient.SqlClient) => ({
 const firstId = (rows: ReadonlyArray<typeof IdRow.Type>) => Option.fromNullishOr(rows[0]?.id)
 
 /** Batches concurrent claims, and concurrent inserts, into one statement each. */
-const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<typeof writes>) {
+const batchedStatements = Effect.fnUntraced(function* ({
+  claim,
+  insert
+}: ReturnType<typeof writes>) {
   const claimed = (ids: ReadonlyArray<string>) =>
     Effect.map(orDieWithTimeout(claim(ids)), (rows) => new Map(rows.map((row) => [row.id, row])))
   const claims = yield* batchWrites<string, typeof Claim.Type>({
@@ -238,13 +241,13 @@ const gathered = Effect.fnUntraced(function* ({ claim, insert }: ReturnType<type
 })
 
 /** Repository of rooms. */
-export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms/RoomRows", {
+export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms/RoomRepository", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const statements = writes(sql)
     const { epoch, save } = statements
     const { byCode, byId, list, open, overdue, seats, unclaimed } = reads(sql)
-    const { claims, inserts } = yield* gathered(statements)
+    const { claims, inserts } = yield* batchedStatements(statements)
     return {
       /** Takes the next epoch for a room, and returns its snapshot if there is a row. */
       claim: claims,
@@ -253,17 +256,18 @@ export class RoomRepository extends Context.Service<RoomRepository>()("sql/rooms
       /** Inserts a row; false if the id, or the code in this environment, is taken. */
       insert: inserts,
       /**
-       * Writes snapshots; answers for each room that was written the epoch at which the table began.
-       * Those missing belong to a newer activation, or the room has ended under one.
+       * Writes snapshots, and returns the table epoch for each room that was written. A room that is
+       * missing from the result belongs to a newer activation, or ended under one.
        */
       save: (rows: ReadonlyArray<Snapshot>) =>
         Effect.map(
           failOnTimeout(save(rows)),
-          (saved): ReadonlyMap<string, number> => new Map(saved.map(({ begun, id }) => [id, begun]))
+          (saved): ReadonlyMap<string, number> =>
+            new Map(saved.map(({ id, tableEpoch }) => [id, tableEpoch]))
         ),
       /**
-       * Of activations that have ended, those that no newer one follows yet; `written` says whether
-       * the room's row is theirs, and not missing or written by an older one after a crash.
+       * Returns the ended activations that no newer activation has replaced. The value is true if the
+       * activation wrote the room's row. It is false if the row is missing, or is older after a crash.
        */
       unclaimed: (left: ReadonlyArray<Pick<RoomRow, "id" | "epoch">>) =>
         Effect.map(

@@ -44,7 +44,7 @@ const codeAttempts = 8
 
 const wakeState = Effect.fnUntraced(function* (id: string) {
   const repository = yield* RoomRepository
-  const { begun: tableEpoch, epoch, snapshot } = yield* repository.claim(id)
+  const { epoch, snapshot, tableEpoch } = yield* repository.claim(id)
   if (snapshot === null) {
     return { epoch, state: undefined, since: tableEpoch ?? Number.POSITIVE_INFINITY }
   }

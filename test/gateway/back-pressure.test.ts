@@ -111,8 +111,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-press
         bob.ws.pause()
         const padding = "x".repeat(16_000)
         const sent: Array<number> = []
-        const isOut = () => ada.heard.some((frame) => frame.t === "player_disconnected")
-        for (let n = 0; !isOut(); n++) {
+        const hasLeft = () => ada.heard.some((frame) => frame.t === "player_disconnected")
+        for (let n = 0; !hasLeft(); n++) {
           assert.isBelow(n, 10_000, "bob is still in")
           const reply = yield* ada.ask({ t: "send", type: "flood", data: { n, padding } })
           if (reply["ok"] === true) sent.push(n)
@@ -121,8 +121,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-press
         assert.deepStrictEqual(yield* bob.closed, { code: 1013, reason: "slow_consumer" })
         yield* ada.ask({ t: "send", type: "last" })
         yield* cyd.next("message", (frame) => frame["type"] === "last")
-        const numbers = (heard: typeof cyd.heard) =>
-          heard
+        const numbers = (frames: typeof cyd.heard) =>
+          frames
             .filter((frame) => frame["type"] === "flood" && frame["from"] === adaId)
             .map((frame) => at(frame, "data", "n"))
         assert.deepStrictEqual(numbers(cyd.heard), sent)
@@ -147,18 +147,18 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-press
         assert.deepStrictEqual(yield* bob.closed, { code: 4029, reason: "rate_limited" })
         yield* ada.ask({ t: "send", type: "last" })
         yield* cyd.next("message", (frame) => frame["type"] === "last")
-        const heard = (from: string) =>
+        const receivedFrom = (from: string) =>
           cyd.heard
             .filter((frame) => frame.t === "message" && frame["from"] === from)
             .filter((frame) => frame["type"] !== "last")
             .map((frame) => Number(frame["data"]))
-        assert.deepStrictEqual(heard(adaId), sent)
+        assert.deepStrictEqual(receivedFrom(adaId), sent)
         const replies = bob.heard.filter((frame) => frame.t === "reply" && "rid" in frame)
         const limited = replies.filter((reply) => at(reply, "error", "code") === "rate_limited")
         assert.isAtLeast(limited.length, 1)
         assert.isBelow(limited.length, limits.dropsUntilAbuse)
         assert.isNumber(at(limited[0], "error", "details", "retryAfterSeconds"))
-        const flood = heard(bobId)
+        const flood = receivedFrom(bobId)
         assert.isAtLeast(flood.length, limits.framesBurst - 2)
         assert.isBelow(flood.length, 1000 - limits.dropsUntilAbuse)
         const inOrder = flood.toSorted((a, b) => a - b)

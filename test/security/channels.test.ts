@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer, request, type TestTarget } from "#testing/players"
 import type { SocketClient } from "#testing/socket-client"
-import { anonymous, code, manage, uniqueName } from "../support/channel-calls.ts"
+import { connectAnonymously, errorCode, manage, uniqueName } from "../support/channel-calls.ts"
 import { AppLive } from "../support/service.ts"
 
 const ops = [
@@ -96,13 +96,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
       Effect.gen(function* () {
         const { app, banned, channel, member, owner } = yield* makeChannel
         const outsider = yield* newPlayer(app, "Outsider")
-        const listener = { socket: yield* anonymous(app) }
+        const listener = { socket: yield* connectAnonymously(app) }
         const by =
           ({ socket }: { readonly socket: SocketClient }) =>
           (op: Op, playerId: string) =>
             Effect.map(
               socket.ask({ t: "channelModerate", channel, op, playerId }),
-              (reply) => code(reply) ?? "ok"
+              (reply) => errorCode(reply) ?? "ok"
             )
         const server = (key: string) => (op: Op, playerId: string) =>
           Effect.map(byServer(app, key, channel, op, playerId), ({ body, status }) =>
@@ -157,11 +157,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
         ]
         for (const [player, op] of cases) {
           const act = { t: "channelModerate", channel, op, playerId: player.id }
-          assert.strictEqual(code(yield* player.socket.ask(act)), "owner_only", op)
+          assert.strictEqual(errorCode(yield* player.socket.ask(act)), "owner_only", op)
         }
-        assert.strictEqual(code(yield* join(banned, channel)), "channel_banned")
+        assert.strictEqual(errorCode(yield* join(banned, channel)), "channel_banned")
         const send = { t: "channelSend", channel, type: "x" }
-        assert.strictEqual(code(yield* member.socket.ask(send)), "muted")
+        assert.strictEqual(errorCode(yield* member.socket.ask(send)), "muted")
         const shown = yield* report(app, channel)
         assert.isTrue(isListed(shown, "banned", banned.id))
       })
@@ -186,13 +186,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
               ],
               { concurrency: "unbounded" }
             )
-            assert.isUndefined(code(reply))
+            assert.isUndefined(errorCode(reply))
           }
           assert.isFalse(isListed(yield* report(app, channel), "members", member.id))
-          assert.strictEqual(code(yield* join(member, channel)), "channel_banned")
+          assert.strictEqual(errorCode(yield* join(member, channel)), "channel_banned")
           yield* act("unban")
         }
-        assert.isUndefined(code(yield* join(member, channel)))
+        assert.isUndefined(errorCode(yield* join(member, channel)))
       }),
     60_000
   )
@@ -202,10 +202,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
       const { app, channel } = yield* makeChannel
       const managed = yield* uniqueName
       yield* manage(app, "PUT", managed, {})
-      const listener = yield* anonymous(app)
+      const listener = yield* connectAnonymously(app)
       for (const name of [channel, managed]) {
         const refused = yield* listener.ask({ t: "channelJoin", channel: name })
-        assert.strictEqual(code(refused), "player_required")
+        assert.strictEqual(errorCode(refused), "player_required")
       }
     })
   )
@@ -227,11 +227,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
       ] as const
       for (const [channel, expected] of cases) {
         const made = yield* owner.socket.ask({ t: "channelCreate", channel })
-        assert.strictEqual(code(made), expected, channel)
+        assert.strictEqual(errorCode(made), expected, channel)
       }
-      assert.isUndefined(code(yield* join(owner, managed)))
+      assert.isUndefined(errorCode(yield* join(owner, managed)))
       const act = { t: "channelModerate", channel: managed, op: "allowSend", playerId: owner.id }
-      assert.strictEqual(code(yield* owner.socket.ask(act)), "owner_only")
+      assert.strictEqual(errorCode(yield* owner.socket.ask(act)), "owner_only")
     })
   )
 })

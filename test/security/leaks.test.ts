@@ -9,7 +9,7 @@ import { TestClock } from "effect/testing"
 import { poolLayer } from "#sql/database"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, configure, newPlayer, request } from "#testing/players"
-import { anonymous } from "../support/channel-calls.ts"
+import { connectAnonymously } from "../support/channel-calls.ts"
 import { ban } from "../support/moderation-calls.ts"
 import { DatabaseLive } from "../support/service.ts"
 
@@ -65,7 +65,7 @@ const playAndLeave = Effect.fnUntraced(function* (index: number) {
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
   const eve = yield* newPlayer(app)
-  const listener = yield* anonymous(app)
+  const listener = yield* connectAnonymously(app)
   const made = yield* ada.socket.ask({ t: "create", mode: "duel" })
   yield* bob.socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
   yield* bob.socket.ask({ t: "setMyState", patch: { index } })

@@ -9,9 +9,9 @@ import type { RoomCommand, RoomSettings, RoomState } from "#entities/room/model"
 import { TestApp } from "#testing/app"
 import { at, configure, newPlayer } from "#testing/players"
 import type { SocketClient } from "#testing/socket-client"
-import { anonymous, code } from "../support/channel-calls.ts"
+import { connectAnonymously, errorCode } from "../support/channel-calls.ts"
 import { ban } from "../support/moderation-calls.ts"
-import { RoomWorld } from "../support/room-harness.ts"
+import { RoomHarness } from "../support/room-harness.ts"
 import { AppLive } from "../support/service.ts"
 
 const modes = [{ key: "mesh", transport: "p2p", maxPlayers: 4, p2p: { relayOnly: false } }]
@@ -68,7 +68,7 @@ const makeRoom = Effect.gen(function* () {
   const stranger = yield* newPlayer(app, "Stranger")
   const foreigner = yield* newPlayer(app.production, "Foreigner")
   const sockets: Readonly<Record<string, SocketClient>> = {
-    anonymous: yield* anonymous(app),
+    anonymous: yield* connectAnonymously(app),
     "a player of the other environment": foreigner.socket,
     "a stranger": stranger.socket,
     "a player who left": left.socket,
@@ -88,7 +88,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       for (const [role, socket] of Object.entries(sockets)) {
         const before = types(host.socket).length
         for (const [act, frame] of Object.entries(commands)) {
-          const refusal = code(yield* socket.ask(frame({ roomId, host: host.id })))
+          const refusal = errorCode(yield* socket.ask(frame({ roomId, host: host.id })))
           if (refusal !== refusals[role]?.[act]) wrong.push(`${role}, ${act}: ${String(refusal)}`)
         }
         if (role === "member" || role === "host") continue
@@ -113,7 +113,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       ]
       for (const frame of frames) {
         yield* stranger.socket.ask(frame)
-        assert.isUndefined(code(yield* member.socket.ask(frame)), frame.t)
+        assert.isUndefined(errorCode(yield* member.socket.ask(frame)), frame.t)
       }
       assert.strictEqual((yield* host.socket.next("message"))["from"], member.id)
       assert.strictEqual((yield* host.socket.next("player_state"))["playerId"], member.id)
@@ -148,9 +148,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const signal = { t: "signal", to: host.id, kind: "candidate", data: "x" }
       for (let sent = 0; sent < 1000; sent++) yield* member.socket.say(signal)
       assert.strictEqual((yield* member.socket.closed).code, 4029)
-      assert.isUndefined(code(yield* host.socket.ask({ t: "setState", patch: { on: true } })))
+      assert.isUndefined(errorCode(yield* host.socket.ask({ t: "setState", patch: { on: true } })))
       assert.strictEqual(
-        code(yield* (sockets["a stranger"] ?? host.socket).ask({ t: "ping" })),
+        errorCode(yield* (sockets["a stranger"] ?? host.socket).ask({ t: "ping" })),
         undefined
       )
     })
@@ -170,7 +170,7 @@ const step = fc.record({
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
 /** The room command of a step. */
-const commandOf = (room: RoomWorld, { act, other, player: playerId }: Step): RoomCommand => {
+const commandOf = (room: RoomHarness, { act, other, player: playerId }: Step): RoomCommand => {
   switch (act) {
     case "join":
     case "resume":
@@ -237,7 +237,7 @@ describe("a room", () => {
         settings,
         fc.array(step, { minLength: 10, maxLength: 40 }),
         (overrides, steps) => {
-          const room = new RoomWorld(overrides)
+          const room = new RoomHarness(overrides)
           const seats = new Set<string>()
           for (const current of steps) {
             const before = room.state
@@ -259,7 +259,7 @@ describe("a room", () => {
               if (!own && earlier !== undefined) assert.strictEqual(values, earlier.playerState)
             }
             for (const id of ["ann", "ben", "cat", "dan", "eve"]) {
-              for (const event of room.heard(id)) {
+              for (const event of room.takeEvents(id)) {
                 assert.isTrue(seats.has(id), `${id} receives ${event.t} without a seat`)
                 if ("from" in event) assert.strictEqual(event.from, current.player)
               }

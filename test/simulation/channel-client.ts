@@ -5,7 +5,7 @@
  */
 import type { ChannelEvent } from "#rpc/channels"
 import type { Reply } from "#rpc/realtime"
-import { follow, type View } from "../support/channel-harness.ts"
+import { applyEvent, type View } from "../support/channel-harness.ts"
 import type { ChannelRules, Sentence } from "./channel-rules.ts"
 import type { World } from "./world.ts"
 
@@ -173,7 +173,7 @@ export class ChannelClient {
 
   #follow(name: string, view: View | undefined, event: ChannelEvent, text: string): void {
     try {
-      const next = follow(view, event)
+      const next = applyEvent(view, event)
       if (next === undefined) {
         this.views.delete(name)
         this.#transcripts.delete(name)

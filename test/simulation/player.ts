@@ -6,7 +6,7 @@ import { Option, Schema } from "effect"
 import { ChannelEvent } from "#rpc/channels"
 import { ClientFrames, Reply, Warn, Welcome } from "#rpc/realtime"
 import { RoomEvent, type RoomSnapshot } from "#rpc/rooms"
-import { follow } from "../support/room-harness.ts"
+import { applyEvent } from "../support/room-harness.ts"
 import { ChannelClient, type ChannelTranscript } from "./channel-client.ts"
 import type { ChannelRules } from "./channel-rules.ts"
 import type { Chance } from "./random.ts"
@@ -229,7 +229,7 @@ export class Player {
       this.#transcript?.frames.push(text)
       if (event.t === "message") this.#inOrder(event.from, Number(Object(event.data).n))
       try {
-        this.view = follow(this.view, event)
+        this.view = applyEvent(this.view, event)
       } catch (error) {
         this.fault(`cannot apply ${text}: ${String(error)}`)
       }

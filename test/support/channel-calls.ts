@@ -1,23 +1,24 @@
-/** What the tests of channels ask of a service: the server API's calls, anonymous sockets. */
+/** Calls of channel tests to a service: the server API, and anonymous sockets. */
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { at, type OnlinePlayer, request, type TestTarget } from "#testing/players"
 import { connectSocket, type HeardFrame } from "#testing/socket-client"
 
-/** The code of a refusal; undefined when it is none. */
-export const code = (reply: HeardFrame): unknown => at(reply, "error", "code")
+/** Returns the error code of a reply; undefined if it is no error. */
+export const errorCode = (reply: HeardFrame): unknown => at(reply, "error", "code")
 
-export const heardTypes = ({ socket }: OnlinePlayer): ReadonlyArray<string> =>
+/** Returns the types of all frames that a player received. */
+export const receivedTypes = ({ socket }: OnlinePlayer): ReadonlyArray<string> =>
   socket.heard.map(({ t }) => t)
 
-/** A name that no other test uses. */
+/** A unique channel name. */
 export const uniqueName = Effect.gen(function* () {
   const random = yield* SecureRandom.SecureRandom
   return `room-${(yield* random.uuidV4()).slice(0, 13)}`
 }).pipe(Effect.provide(SecureRandom.layerWebCrypto))
 
-/** A call of the server API on a channel. */
+/** Calls the server API on a channel. */
 export const manage = (
   { secretKey, url }: TestTarget,
   method: "GET" | "PUT" | "DELETE" | "POST",
@@ -33,21 +34,24 @@ export const manage = (
 export const moderate = Effect.fnUntraced(function* (
   target: TestTarget,
   name: string,
-  act: { readonly op: string; readonly playerId: string; readonly seconds?: number }
+  operation: { readonly op: string; readonly playerId: string; readonly seconds?: number }
 ) {
-  const answer = yield* manage(target, "POST", `${name}/moderate`, act)
-  assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
-  assert.deepStrictEqual(answer.body, {})
+  const response = yield* manage(target, "POST", `${name}/moderate`, operation)
+  assert.strictEqual(response.status, 200, JSON.stringify(response.body))
+  assert.deepStrictEqual(response.body, {})
 })
 
-/** Is the player in? A message that comes back says so. */
-export const member = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, channel: string) {
+/** Asserts that the player is a member, with a message that only members can send. */
+export const assertMember = Effect.fnUntraced(function* (
+  { socket }: OnlinePlayer,
+  channel: string
+) {
   const reply = yield* socket.ask({ t: "channelSend", channel, type: "here" })
   assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
 })
 
-/** A socket without a player, welcome. */
-export const anonymous = Effect.fnUntraced(function* (target: TestTarget) {
+/** Connects an anonymous socket, and waits for its welcome. */
+export const connectAnonymously = Effect.fnUntraced(function* (target: TestTarget) {
   const socket = yield* connectSocket(`${target.url.replace("http", "ws")}/v1/realtime`)
   yield* socket.say({ t: "auth", key: target.publishableKey, anon: true })
   yield* socket.next("welcome")

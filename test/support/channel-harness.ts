@@ -1,7 +1,7 @@
 /**
- * A channel played without a service, under virtual time: commands go in, and everyone who hears the
- * channel builds a view from `channel_joined` and the events after it, as a client does. A view that
- * differs from the channel is a defect, whatever the channel's own state says.
+ * Harness for a channel actor under virtual time, without a service. Each member and listener builds
+ * its own view from `channel_joined` and the later events, as a client does. Tests compare these views
+ * with the state of the channel.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
@@ -28,7 +28,7 @@ import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
 import type { Watcher } from "#entities/watchers"
 
-/** When every channel here was made, Unix milliseconds. */
+/** Creation time of each channel, Unix milliseconds. */
 export const start = 1_800_000_000_000
 
 const environmentId = "env_1"
@@ -36,7 +36,7 @@ const name = "@club"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(ChannelEvent))
 
-/** The channel as a client knows it. */
+/** View of a channel at a client. */
 export interface View {
   readonly settings: ChannelSettings
   readonly members: ReadonlyMap<string, ChannelPlayer>
@@ -44,29 +44,29 @@ export interface View {
   readonly mutedUntil: string | null
 }
 
-const withMembers = (view: View, change: (members: Map<string, ChannelPlayer>) => void): View => {
+const updateMembers = (view: View, change: (members: Map<string, ChannelPlayer>) => void): View => {
   const members = new Map(view.members)
   change(members)
   return { ...view, members }
 }
 
-/** The client's view after an event; undefined when the client has left. */
-export const follow = (view: View | undefined, event: ChannelEvent): View | undefined => {
+/** Applies an event to the view of a client; undefined when the channel has closed. */
+export const applyEvent = (view: View | undefined, event: ChannelEvent): View | undefined => {
   if (event.t === "channel_joined") {
     const { canSend, channel: settings, members, mutedUntil } = event
     return { settings, members: new Map(members.map((it) => [it.id, it])), canSend, mutedUntil }
   }
-  assert.isDefined(view, "the channel comes before its events")
+  assert.isDefined(view, "channel_joined arrives before other events")
   if (view === undefined) return undefined
   switch (event.t) {
     case "channel_player_joined":
-      assert.isFalse(view.members.has(event.player.id), "a coming is news")
-      return withMembers(view, (members) => members.set(event.player.id, event.player))
+      assert.isFalse(view.members.has(event.player.id), "a joining player is not a member yet")
+      return updateMembers(view, (members) => members.set(event.player.id, event.player))
     case "channel_player_left":
-      assert.isTrue(view.members.has(event.playerId), "a going is news")
-      return withMembers(view, (members) => members.delete(event.playerId))
+      assert.isTrue(view.members.has(event.playerId), "a leaving player is a member")
+      return updateMembers(view, (members) => members.delete(event.playerId))
     case "channel_players":
-      return withMembers(view, (members) => {
+      return updateMembers(view, (members) => {
         for (const { playerId } of event.left) members.delete(playerId)
         for (const player of event.joined) members.set(player.id, player)
       })
@@ -81,18 +81,18 @@ export const follow = (view: View | undefined, event: ChannelEvent): View | unde
   }
 }
 
-/** One node: the connections it holds, who is in, what they heard. */
+/** Gateway of one node: its connections and members, and the events that they received. */
 export class Gateway {
   readonly node: string
-  /** Players by connection; null: anonymous. */
-  readonly coming = new Map<string, string | null>()
+  /** Player of each connection; null: anonymous. */
+  readonly pendingJoins = new Map<string, string | null>()
   readonly members = new Map<string, { readonly connectionId: string; readonly joinedAt: number }>()
   readonly listeners = new Set<string>()
-  /** By player, or by connection where there is none. */
+  /** Views by player, or by connection for anonymous listeners. */
   readonly views = new Map<string, View>()
   readonly frames: Array<{ readonly to: string; readonly event: ChannelEvent }> = []
-  readonly answers = new Map<number, string>()
-  /** How many items have come, and bytes of frames in them. */
+  readonly replies = new Map<number, string>()
+  /** Number of outputs received, and the bytes of their frames. */
   items = 0
   bytes = 0
   watcher: Watcher<ChannelOutput> | undefined
@@ -116,34 +116,31 @@ export class Gateway {
     for (const item of items) {
       this.items += 1
       if ("frame" in item) this.bytes += item.frame.length
-      this.#item(item)
+      this.#handleOutput(item)
     }
   }
 
-  #item(item: ChannelOutput): void {
+  #handleOutput(item: ChannelOutput): void {
     switch (item.kind) {
       case "event": {
         const event = decodeFrame(item.frame)
         for (const player of item.to ?? this.members.keys()) {
-          if (this.members.has(player)) this.#hear(player, event)
+          if (this.members.has(player)) this.#deliver(player, event)
         }
-        if (item.listeners) for (const connection of this.listeners) this.#hear(connection, event)
+        if (item.listeners)
+          for (const connection of this.listeners) this.#deliver(connection, event)
         return
       }
       case "enter": {
         const event = decodeFrame(item.frame)
         for (const { connection, joinedAt, player } of item.players) {
-          assert.strictEqual(
-            this.coming.get(connection),
-            player,
-            "only a joining connection enters"
-          )
+          assert.strictEqual(this.pendingJoins.get(connection), player, "a pending join enters")
           this.members.set(player, { connectionId: connection, joinedAt })
-          this.#hear(player, event)
+          this.#deliver(player, event)
         }
         for (const connection of item.listeners) {
           this.listeners.add(connection)
-          this.#hear(connection, event)
+          this.#deliver(connection, event)
         }
         return
       }
@@ -156,10 +153,10 @@ export class Gateway {
         for (const connection of this.listeners) this.views.delete(connection)
         return this.listeners.clear()
       case "reply":
-        this.answers.set(item.seq, "ok")
+        this.replies.set(item.seq, "ok")
         return
       case "refuse":
-        this.answers.set(item.seq, item.error.code)
+        this.replies.set(item.seq, item.error.code)
         return
       case "end":
         this.over = true
@@ -169,9 +166,9 @@ export class Gateway {
     }
   }
 
-  #hear(to: string, event: ChannelEvent): void {
+  #deliver(to: string, event: ChannelEvent): void {
     this.frames.push({ to, event })
-    const next = follow(this.views.get(to), event)
+    const next = applyEvent(this.views.get(to), event)
     if (next === undefined) this.views.delete(to)
     else this.views.set(to, next)
   }
@@ -179,7 +176,7 @@ export class Gateway {
 
 export type Node = "n1" | "n2"
 
-export class ChannelWorld {
+export class ChannelHarness {
   now = start
   actor: ChannelActor
   gateways: Readonly<Record<Node, Gateway>>
@@ -237,7 +234,7 @@ export class ChannelWorld {
     return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime })
   }
 
-  /** A node begins to watch, or does so again, with those it holds. */
+  /** Attaches the node, possibly again, with its members and listeners. */
   watch(node: Node): void {
     const gateway = this.gateways[node]
     const { epoch } = this.actor
@@ -270,7 +267,7 @@ export class ChannelWorld {
     if (watcher !== undefined) this.actor.detach(node, watcher)
   }
 
-  /** The channel moves: it wakes from its row, and the nodes find it one after the other. */
+  /** Restores the channel from its row on another runner; nodes must watch it again. */
   move(): void {
     const row = toRow(this.state, this.actor.epoch, "n0", this.now)
     const { epoch } = this.actor
@@ -284,11 +281,11 @@ export class ChannelWorld {
   connection(node: Node, player: string | null): string {
     this.#connections += 1
     const connectionId = `c${String(this.#connections).padStart(6, "0")}`
-    this.gateways[node].coming.set(connectionId, player)
+    this.gateways[node].pendingJoins.set(connectionId, player)
     return connectionId
   }
 
-  /** Sends commands in one batch; answers what became of the last. */
+  /** Sends commands in one batch, and returns `ok` or the error code of the last. */
   send(node: Node, ...commands: ReadonlyArray<GatewayCommand>): string {
     const inputs = commands.map((command): ChannelInput => {
       this.#seq += 1
@@ -296,16 +293,16 @@ export class ChannelWorld {
     })
     this.actor.submit(node, inputs)
     this.flush()
-    return this.gateways[node].answers.get(this.#seq) ?? "nothing"
+    return this.gateways[node].replies.get(this.#seq) ?? "no reply"
   }
 
-  joining(player: string, node: Node = "n1", openChat = true): GatewayCommand {
+  joinCommand(player: string, node: Node = "n1", openChat = true): GatewayCommand {
     const connectionId = this.connection(node, player)
     return { t: "join", playerId: player, displayName: player, openChat, connectionId }
   }
 
   join(player: string, node: Node = "n1"): string {
-    return this.send(node, this.joining(player, node))
+    return this.send(node, this.joinCommand(player, node))
   }
 
   listen(node: Node = "n1"): string {
@@ -328,33 +325,39 @@ export class ChannelWorld {
     this.send(node, { t: "disconnect", playerId: player, connectionId })
   }
 
-  say(player: string, node: Node = "n1"): string {
+  sendMessage(player: string, node: Node = "n1"): string {
     return this.send(node, { t: "send", playerId: player, type: "x" })
   }
 
-  act(player: string, op: ModerateOp, target: string, seconds?: number, node: Node = "n1"): string {
-    const act = { t: "moderate", playerId: player, op, target } as const
-    return this.send(node, seconds === undefined ? act : { ...act, seconds })
+  moderate(
+    player: string,
+    op: ModerateOp,
+    target: string,
+    seconds?: number,
+    node: Node = "n1"
+  ): string {
+    const command = { t: "moderate", playerId: player, op, target } as const
+    return this.send(node, seconds === undefined ? command : { ...command, seconds })
   }
 
-  /** The code of a call of the server's, `ok` when it is granted. */
+  /** Returns the error code of a call through the server API, or `ok`. */
   outcome(result: Result.Result<unknown, { readonly _tag: string }>): string {
     this.flush()
     return Result.isSuccess(result) ? "ok" : result.failure._tag
   }
 
-  /** Flushes the outputs that a large channel holds back for the flush window. */
+  /** Flushes the outputs that a large channel delays for the flush window. */
   flush(): void {
     if (this.#flushAt > this.now + limits.flushMillis) return
     this.#flushAt = Number.POSITIVE_INFINITY
     this.actor.flush()
   }
 
-  /** Time passes, and the channel acts whenever it asked to. */
+  /** Advances the clock, with a tick at each deadline of the channel. */
   wait(millis: number): void {
     const end = this.now + millis
     for (let ticks = 0; !this.closed && this.#wakeAt <= end; ticks++) {
-      assert.isBelow(ticks, 10_000, "the channel rests between its ticks")
+      assert.isBelow(ticks, 10_000, "the ticks of the channel come to an end")
       this.now = Math.max(this.now, this.#wakeAt)
       this.#wakeAt = Number.POSITIVE_INFINITY
       this.actor.tick()
@@ -364,35 +367,33 @@ export class ChannelWorld {
   }
 }
 
-/** A channel of players, whose owner and members came in this order. */
-export const club = (...players: ReadonlyArray<string>): ChannelWorld => {
-  const world = new ChannelWorld({ ownerId: players[0] ?? null })
+/** A channel of players, who joined in this order; the first is the owner. */
+export const channelOf = (...players: ReadonlyArray<string>): ChannelHarness => {
+  const harness = new ChannelHarness({ ownerId: players[0] ?? null })
   for (const player of players) {
-    world.join(player)
-    world.wait(1)
+    harness.join(player)
+    harness.wait(1)
   }
-  return world
+  return harness
 }
 
 /** Asserts that every view equals the channel. Pending presence events are not in the views yet. */
-export const checkViews = (world: ChannelWorld): void => {
-  if (world.closed) return
-  const { state } = world
+export const checkViews = (harness: ChannelHarness): void => {
+  if (harness.closed) return
+  const { state } = harness
   const players = membersOf(state).map(playerView)
-  for (const gateway of Object.values(world.gateways)) {
+  for (const gateway of Object.values(harness.gateways)) {
     if (gateway.watcher === undefined) continue
     for (const [id, view] of gateway.views) {
       assert.deepStrictEqual(view.settings, settingsView(state.options), id)
       assert.sameDeepMembers(Array.from(view.members.values()), [...players], id)
       if (!gateway.members.has(id)) continue
       const { canSend, mutedUntil } = view
-      assert.deepStrictEqual({ canSend, mutedUntil }, selfOf(state, id, world.now), id)
+      assert.deepStrictEqual({ canSend, mutedUntil }, selfOf(state, id, harness.now), id)
     }
-    const here = membersOf(state).filter(({ attachment }) => attachment?.node === gateway.node)
-    assert.sameMembers(
-      here.map(({ id }) => id),
-      Array.from(gateway.members.keys())
-    )
+    const local = membersOf(state).filter(({ attachment }) => attachment?.node === gateway.node)
+    const localIds = local.map(({ id }) => id)
+    assert.sameMembers(localIds, Array.from(gateway.members.keys()))
     assert.strictEqual(state.listeners.get(gateway.node) ?? 0, gateway.listeners.size)
   }
 }

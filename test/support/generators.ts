@@ -1,4 +1,4 @@
-/** Random traffic for the property tests of the realtime core: few players, so that they collide. */
+/** Generators for the property tests of rooms, channels, queues and sessions. Few players, so that steps collide. */
 import { Schema } from "effect"
 import * as fc from "fast-check"
 import { JsonObject } from "#rpc/rooms"
@@ -12,7 +12,7 @@ const nodes = ["n1", "n2"] as const
 const player = fc.constantFrom(...players)
 const node = fc.constantFrom(...nodes)
 
-/** Rooms small enough to be full, with graces shorter and longer than the host's. */
+/** Rooms that fill up, with grace periods shorter and longer than the host's. */
 export const roomSettings: fc.Arbitrary<Partial<RoomSettings>> = fc.record({
   maxPlayers: fc.integer({ min: 1, max: 4 }),
   graceSeconds: fc.constantFrom(0, 3, 30),
@@ -21,7 +21,7 @@ export const roomSettings: fc.Arbitrary<Partial<RoomSettings>> = fc.record({
   p2p: fc.constantFrom(null, { relayOnly: true, maxPlayers: 4 })
 })
 
-/** Keys that a careless merge would take for something else. */
+/** Keys that a careless merge would treat as a prototype, an index or a separator. */
 const hostileKeys = ["__proto__", "constructor", "prototype", "toString", "0", "10", "", "é", '"\n']
 
 const key = fc.oneof(
@@ -29,24 +29,24 @@ const key = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...hostileKeys) }
 )
 
-/** Patches that overlap, from clients that nobody has checked; null deletes. */
+/** Overlapping, unvalidated patches; null deletes a key. */
 export const hostilePatch: fc.Arbitrary<JsonObject> = fc
   .array(fc.tuple(key, fc.oneof(fc.constant(null), fc.integer(), fc.string(), fc.jsonValue())), {
     maxLength: 4
   })
   .map((entries) => Object.fromEntries(entries))
 
-/** Patches as a room gets them. */
+/** Patches that the schema accepts. */
 const patch = hostilePatch.filter(Schema.is(JsonObject))
 
-/** Waits around every time that means something to a room, and some between. */
+/** Waits around each deadline of a room, and between them. */
 const millis: fc.Arbitrary<number> = fc.oneof(
   fc.constantFrom(0, 1, 999, 1000, 1001, 4999, 5000, 5001, 9999, 10_000, 29_999, 30_000, 30_001),
   fc.integer({ min: 0, max: 40_000 }),
   fc.constantFrom(7_199_999, 7_200_000, 86_400_000)
 )
 
-/** Something that happens to a room. */
+/** One step of a random test of a room. */
 export type RoomStep =
   | { readonly kind: "join" | "resume"; readonly player: string; readonly node: string }
   | { readonly kind: "seat"; readonly players: ReadonlyArray<string>; readonly node: string }
@@ -66,8 +66,8 @@ export type RoomStep =
   | { readonly kind: "dropNode"; readonly node: string }
   | { readonly kind: "wait"; readonly millis: number }
 
-/** Something that happens between a room and its gateways. */
-export type JourneyStep =
+/** One step between a room and its gateways: a stream opens or breaks, or the room moves. */
+export type NetworkStep =
   | { readonly kind: "watch" | "unwatch"; readonly node: string }
   | { readonly kind: "move"; readonly stale: number }
 
@@ -124,7 +124,7 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("wait" as const), millis }) }
 )
 
-const journey: fc.Arbitrary<JourneyStep> = fc.oneof(
+const networkStep: fc.Arbitrary<NetworkStep> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("unwatch" as const), node }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("watch" as const), node }) },
   {
@@ -136,12 +136,12 @@ const journey: fc.Arbitrary<JourneyStep> = fc.oneof(
   }
 )
 
-/** A life of a room that stays where it is. */
+/** Random steps of a room on one runner. */
 export const roomSteps: fc.Arbitrary<ReadonlyArray<RoomStep>> = fc.array(step, { maxLength: 40 })
 
-/** A life of a room whose streams break, and that moves. */
-export const roomLives: fc.Arbitrary<ReadonlyArray<RoomStep | JourneyStep>> = fc.array(
-  fc.oneof({ weight: 3, arbitrary: step }, { weight: 1, arbitrary: journey }),
+/** Random steps of a room that moves, and whose streams break. */
+export const roomNetworkSteps: fc.Arbitrary<ReadonlyArray<RoomStep | NetworkStep>> = fc.array(
+  fc.oneof({ weight: 3, arbitrary: step }, { weight: 1, arbitrary: networkStep }),
   { maxLength: 40 }
 )
 
@@ -149,34 +149,38 @@ const connection = fc.constantFrom("c1", "c2", "c3")
 const room = fc.constantFrom("r1", "r2")
 const ticket = fc.constantFrom("t1", "t2")
 
-const held: fc.Arbitrary<Reservation> = fc.oneof(
+const heldReservation: fc.Arbitrary<Reservation> = fc.oneof(
   fc.record({ kind: fc.constant("seat" as const), roomId: room }),
   fc.record({ kind: fc.constant("ticket" as const), ticketId: ticket })
 )
 
 const reservation: fc.Arbitrary<Reservation> = fc.oneof(
-  held,
+  heldReservation,
   fc.constant<Reservation>({ kind: "none" })
 )
 
-/** What gateways and queues tell a player's session. */
+/** Random commands of gateways and queues to a player session. */
 export const sessionSteps: fc.Arbitrary<ReadonlyArray<SessionCommand>> = fc.array(
   fc.oneof(
     fc.record({ t: fc.constant("attach" as const), connectionId: connection, reservation }),
     fc.record({ t: fc.constant("detach" as const), connectionId: connection }),
-    fc.record({ t: fc.constant("claim" as const), connectionId: connection, reservation: held }),
+    fc.record({
+      t: fc.constant("claim" as const),
+      connectionId: connection,
+      reservation: heldReservation
+    }),
     fc.record({
       t: fc.constant("settle" as const),
       connectionId: connection,
       ticketId: ticket,
       roomId: room
     }),
-    fc.record({ t: fc.constant("release" as const), reservation: held })
+    fc.record({ t: fc.constant("release" as const), reservation: heldReservation })
   ),
   { maxLength: 30 }
 )
 
-/** Modes in which one, two or three start a match, at once or after a while or never. */
+/** Modes with a minimum of one to three players, and with a short, a long or no fill timeout. */
 export const queueModes: fc.Arbitrary<QueueMode> = fc.record({
   minPlayers: fc.integer({ min: 1, max: 3 }),
   maxPlayers: fc.integer({ min: 3, max: 4 }),
@@ -185,8 +189,8 @@ export const queueModes: fc.Arbitrary<QueueMode> = fc.record({
 
 const index = fc.nat(8)
 
-/** What happens to the line of a queue. */
-export const lineSteps = fc.array(
+/** Random steps of the state of a queue. */
+export const queueStateSteps = fc.array(
   fc.oneof(
     { weight: 4, arbitrary: fc.record({ kind: fc.constant("enqueue" as const) }) },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant("cancel" as const), index }) },
@@ -199,7 +203,7 @@ export const lineSteps = fc.array(
   { maxLength: 60 }
 )
 
-/** What happens to a live queue: tickets come and go, matches are made or not, streams break. */
+/** Random steps of a queue actor: tickets, matches, refusals, broken streams. */
 export const queueSteps = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.record({ kind: fc.constant("enqueue" as const), node }) },
@@ -228,7 +232,7 @@ export const queueSteps = fc.array(
   { maxLength: 40 }
 )
 
-/** What happens to a bucket of sessions: connections, places, streams, look-ups, moves. */
+/** Random steps of a bucket of sessions: connections, reservations, streams, loads, moves. */
 export const bucketSteps = fc.array(
   fc.oneof(
     {
@@ -241,7 +245,11 @@ export const bucketSteps = fc.array(
     },
     {
       weight: 5,
-      arbitrary: fc.record({ kind: fc.constant("claim" as const), index, reservation: held })
+      arbitrary: fc.record({
+        kind: fc.constant("claim" as const),
+        index,
+        reservation: heldReservation
+      })
     },
     {
       weight: 4,

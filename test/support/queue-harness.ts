@@ -1,7 +1,7 @@
 /**
- * A live matchmaking queue, the gateways that hold its tickets, and rooms that give seats, without a
- * cluster. Matches are made when the test says so, so that anything can happen meanwhile. Whatever
- * happens, a ticket gets one seat or none, and one answer.
+ * Harness for a matchmaking queue actor, the gateways that hold its tickets, and rooms with free
+ * seats, without a cluster. A test completes each match itself, so that other steps can run before.
+ * The harness asserts that a ticket gets at most one seat and one outcome.
  */
 import { assert } from "@effect/vitest"
 import { QueueActor, type QueueRuntime } from "#entities/matchmaking-queue/actor"
@@ -30,61 +30,62 @@ const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings =>
   }
 })
 
-/** A node: the tickets it holds, the answers it waits for. */
+/** Gateway of one node: its tickets, and its cancellations without a reply. */
 class Gateway {
-  readonly held = new Set<string>()
-  /** Cancellations without an answer: ticket by number. */
-  readonly cancels = new Map<number, string>()
+  readonly tickets = new Set<string>()
+  /** Cancellations without a reply: ticket by sequence number. */
+  readonly pendingCancels = new Map<number, string>()
   watcher: Watcher<QueueOutput> | undefined
 }
 
-export class QueueWorld {
+export class QueueHarness {
   now = start
   mode: QueueMode
   readonly actor: QueueActor
   readonly gateways = { n1: new Gateway(), n2: new Gateway() }
-  /** Matches that are in the making. */
-  readonly making: Array<Match> = []
-  /** Every match that was to be made, as its tickets. */
+  /** Matches that the queue has formed and that have no seats yet. */
+  readonly pendingMatches: Array<Match> = []
+  /** Tickets of each match that the queue has formed. */
   readonly matches: Array<ReadonlyArray<string>> = []
   /** Free seats by room. */
   readonly rooms = new Map<string, number>()
-  /** The room that each ticket has a seat in. */
+  /** Room in which each ticket has a seat. */
   readonly seats = new Map<string, string>()
   /** The outcome of each ticket: its room, `cancelled` or `full`. */
   readonly outcomes = new Map<string, string>()
-  /** Nodes whose stream was ended. */
-  readonly ended: Array<string> = []
-  looking = false
-  /** How often the queue asked for rooms. */
-  looks = 0
-  /** Answer every look at once, from the rooms as they are. */
-  readonly prompt: boolean
+  /** Nodes whose stream the queue has ended. */
+  readonly endedStreams: Array<string> = []
+  /** Does the queue wait for a list of open rooms? */
+  listing = false
+  /** Number of lists of open rooms that the queue has requested. */
+  listings = 0
+  /** Does each list of open rooms complete at once? */
+  readonly instantListing: boolean
   #wakeAt = Number.POSITIVE_INFINITY
   #seq = 0
 
   constructor(mode: QueueMode, prompt = true) {
     this.mode = mode
-    this.prompt = prompt
+    this.instantListing = prompt
     this.actor = new QueueActor(1, this.#runtime)
     this.watch("n1")
     this.watch("n2")
   }
 
-  /** A node brings a ticket, for the first time or again. */
+  /** Enqueues a ticket from a node, for the first time or again. */
   enqueue(ticketId: string, node: "n1" | "n2" = "n1"): void {
     this.enqueueAll([ticketId], node)
   }
 
   enqueueAll(tickets: ReadonlyArray<string>, node: "n1" | "n2" = "n1"): void {
     const gateway = this.gateways[node]
-    for (const ticketId of tickets) gateway.held.add(ticketId)
-    if (gateway.watcher !== undefined) this.#bring(tickets, node)
+    for (const ticketId of tickets) gateway.tickets.add(ticketId)
+    if (gateway.watcher !== undefined) this.#submitTickets(tickets, node)
   }
 
   cancel(ticketId: string, node: "n1" | "n2" = "n1"): void {
     this.#seq += 1
-    this.gateways[node].cancels.set(this.#seq, ticketId)
+    this.gateways[node].pendingCancels.set(this.#seq, ticketId)
     this.#sendCancels(node)
   }
 
@@ -93,15 +94,15 @@ export class QueueWorld {
     if (gateway.watcher !== undefined) return
     gateway.watcher = {
       send: (items) => {
-        for (const item of items) this.#hear(gateway, item)
+        for (const item of items) this.#handleOutput(gateway, item)
       },
       end: () => {
-        this.ended.push(node)
+        this.endedStreams.push(node)
       }
     }
     this.actor.attach(node, gateway.watcher)
     this.#sendCancels(node)
-    this.#bring(Array.from(gateway.held), node)
+    this.#submitTickets(Array.from(gateway.tickets), node)
   }
 
   unwatch(node: "n1" | "n2"): void {
@@ -111,9 +112,9 @@ export class QueueWorld {
     this.actor.detach(node, watcher)
   }
 
-  /** The oldest match in the making gets its seats: as many as there are, in the room it was meant for. */
+  /** Seats the oldest pending match, up to the free seats of its room. */
   seat(): void {
-    const match = this.making.shift()
+    const match = this.pendingMatches.shift()
     if (match === undefined) return
     const roomId = match.kind === "fill" ? match.roomId : `r${this.rooms.size + 1}`
     const free = match.kind === "fill" ? (this.rooms.get(roomId) ?? 0) : this.mode.maxPlayers
@@ -130,23 +131,23 @@ export class QueueWorld {
     this.actor.matched(seated, roomId, left)
   }
 
-  /** The oldest match in the making fails. */
+  /** Refuses the oldest pending match. */
   refuse(): void {
-    const match = this.making.shift()
+    const match = this.pendingMatches.shift()
     if (match === undefined) return
     this.actor.refused(match.tickets, match.kind === "fill" ? match.roomId : undefined)
   }
 
-  /** The list of rooms with free seats comes in. */
+  /** Completes the list of rooms with free seats. */
   found(): void {
-    if (!this.looking) return
-    this.looking = false
+    if (!this.listing) return
+    this.listing = false
     this.actor.openRoomsListed(
       Array.from(this.rooms, ([id, free]) => ({ id, free })).filter(({ free }) => free > 0)
     )
   }
 
-  /** Time passes, and the queue acts whenever it asked to. */
+  /** Advances the clock, and the queue at each of its deadlines. */
   wait(millis: number): void {
     const end = this.now + millis
     while (this.#wakeAt <= end) {
@@ -157,13 +158,13 @@ export class QueueWorld {
     this.now = end
   }
 
-  /** A gateway sends the settings of a config version. */
+  /** Sends the settings of a config version from a gateway. */
   configure(mode: QueueMode, configVersion: number): void {
     const settings = queueSettings(mode, configVersion)
     this.actor.submit("n1", [{ seq: 0, command: { t: "configure", settings } }])
   }
 
-  #bring(tickets: ReadonlyArray<string>, node: string): void {
+  #submitTickets(tickets: ReadonlyArray<string>, node: string): void {
     const settings = queueSettings(this.mode, 1)
     const inputs = tickets.map((ticketId) => {
       const joiningPlayer = {
@@ -179,7 +180,7 @@ export class QueueWorld {
   }
 
   #sendCancels(node: "n1" | "n2"): void {
-    const { cancels, watcher } = this.gateways[node]
+    const { pendingCancels: cancels, watcher } = this.gateways[node]
     if (watcher === undefined) return
     const inputs = Array.from(cancels, ([seq, ticketId]) => ({
       seq,
@@ -188,30 +189,30 @@ export class QueueWorld {
     this.actor.submit(node, inputs)
   }
 
-  #hear(gateway: Gateway, item: QueueOutput): void {
+  #handleOutput(gateway: Gateway, item: QueueOutput): void {
     if (item.kind === "cancelled") {
-      const ticketId = gateway.cancels.get(item.seq)
-      gateway.cancels.delete(item.seq)
-      if (item.cancelled && ticketId !== undefined && gateway.held.delete(ticketId)) {
-        this.#tell(ticketId, "cancelled")
+      const ticketId = gateway.pendingCancels.get(item.seq)
+      gateway.pendingCancels.delete(item.seq)
+      if (item.cancelled && ticketId !== undefined && gateway.tickets.delete(ticketId)) {
+        this.#setOutcome(ticketId, "cancelled")
       }
-    } else if (gateway.held.delete(item.ticketId)) {
-      this.#tell(item.ticketId, item.kind === "matched" ? item.roomId : "full")
+    } else if (gateway.tickets.delete(item.ticketId)) {
+      this.#setOutcome(item.ticketId, item.kind === "matched" ? item.roomId : "full")
     } else if (item.kind === "matched") {
       assert.strictEqual(this.outcomes.get(item.ticketId), item.roomId)
     }
   }
 
-  #tell(ticketId: string, what: string): void {
+  #setOutcome(ticketId: string, outcome: string): void {
     assert.isFalse(this.outcomes.has(ticketId), `${ticketId} has one outcome`)
-    this.outcomes.set(ticketId, what)
+    this.outcomes.set(ticketId, outcome)
   }
 
-  #make(match: Match): void {
+  #recordMatch(match: Match): void {
     const { fillTimeoutSeconds, maxPlayers, minPlayers } = this.mode
-    const underWay = new Set(this.making.flatMap(({ tickets }) => tickets.map(idOf)))
+    const pending = new Set(this.pendingMatches.flatMap(({ tickets }) => tickets.map(idOf)))
     for (const ticket of match.tickets) {
-      assert.isFalse(underWay.has(ticket.ticketId), "a ticket is in one match")
+      assert.isFalse(pending.has(ticket.ticketId), "a ticket is in one match")
     }
     assert.isNotEmpty(match.tickets)
     if (match.kind === "open") {
@@ -219,9 +220,12 @@ export class QueueWorld {
       const due = match.tickets.some(
         ({ queuedAt }) => fillTimeoutSeconds > 0 && this.now >= queuedAt + fillTimeoutSeconds * 1000
       )
-      assert.isTrue(due || match.tickets.length >= minPlayers, "enough, or long enough")
+      assert.isTrue(
+        due || match.tickets.length >= minPlayers,
+        "enough tickets wait, or one has waited for the fill timeout"
+      )
     }
-    this.making.push(match)
+    this.pendingMatches.push(match)
     this.matches.push(match.tickets.map(idOf))
   }
 
@@ -231,11 +235,11 @@ export class QueueWorld {
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
-      makeMatch: (match) => this.#make(match),
+      makeMatch: (match) => this.#recordMatch(match),
       listOpenRooms: () => {
-        this.looking = true
-        this.looks += 1
-        if (this.prompt) this.found()
+        this.listing = true
+        this.listings += 1
+        if (this.instantListing) this.found()
       }
     }
   }

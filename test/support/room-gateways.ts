@@ -1,7 +1,7 @@
 /**
- * A live room and the gateways that watch it, without a cluster: each gateway keeps its members and
- * builds their views from frames, as a node's hub and its clients do. Streams break, nodes fall
- * silent, the room moves: what a gateway cannot send waits until it watches again.
+ * Harness for a room actor and the gateways that watch it, without a cluster. Each gateway keeps its
+ * members and builds their views from frames, as the hub of a node and its clients do. A test can
+ * break streams and move the room; commands of a gateway wait until it watches again.
  */
 import { assert } from "@effect/vitest"
 import { Effect, Schema } from "effect"
@@ -11,24 +11,25 @@ import type { JoiningPlayer, RoomSettings, RoomState } from "#entities/room/mode
 import type { PlayerCommand, RoomInput, RoomOutput } from "#entities/room/messages"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
 import type { Watcher } from "#entities/watchers"
-import { connectionOf, emptyRoom, follow, start } from "./room-harness.ts"
+import { connectionOf, emptyRoom, applyEvent, start } from "./room-harness.ts"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(RoomEvent))
 
-/** One node: the connections it holds, by id, its members, and the outputs it received. */
+/** Gateway of one node: its connections, its members, and the outputs that it received. */
 export class Gateway {
   readonly node: string
+  /** Player of each connection. */
   readonly connections = new Map<string, string>()
-  /** Connections of those who are in, by player. */
+  /** Connection of each member, by player. */
   readonly members = new Map<string, string>()
   readonly views = new Map<string, RoomSnapshot>()
-  /** Outputs received since this was last emptied. */
-  items: Array<RoomOutput> = []
-  /** Frames that players heard, oldest first. */
+  /** Outputs received since a test last cleared them. */
+  outputs: Array<RoomOutput> = []
+  /** Frames that players received, oldest first. */
   readonly frames: Array<{ readonly player: string; readonly event: RoomEvent }> = []
-  /** Commands that wait for the room. */
-  readonly waiting: Array<RoomInput> = []
-  readonly unanswered = new Set<number>()
+  /** Commands that wait until the gateway watches the room. */
+  readonly pendingCommands: Array<RoomInput> = []
+  readonly pendingReplies = new Set<number>()
   watcher: Watcher<RoomOutput> | undefined
   epoch = 0
   over = false
@@ -37,7 +38,7 @@ export class Gateway {
     this.node = node
   }
 
-  /** What the room knows of this node's members when it attaches. */
+  /** Members that the node sends to the room when it attaches. */
   get present(): ReadonlyArray<JoiningPlayer> {
     return Array.from(this.members, ([playerId, connectionId]) => ({
       playerId,
@@ -48,25 +49,25 @@ export class Gateway {
     }))
   }
 
-  /** The kinds of events a player heard here. */
+  /** Returns the types of the events that a player received at this node. */
   kinds(player: string): ReadonlyArray<RoomEvent["t"]> {
     return this.frames.filter((frame) => frame.player === player).map(({ event }) => event.t)
   }
 
   receive(epoch: number, items: ReadonlyArray<RoomOutput>): void {
-    assert.isAtLeast(epoch, this.epoch, "an older activation is silent")
+    assert.isAtLeast(epoch, this.epoch, "an older activation sends nothing")
     assert.isFalse(this.over, "end is the last output")
     this.epoch = epoch
-    this.items.push(...items)
-    for (const item of items) this.#item(item)
+    this.outputs.push(...items)
+    for (const item of items) this.#handleOutput(item)
   }
 
-  #item(item: RoomOutput): void {
+  #handleOutput(item: RoomOutput): void {
     switch (item.kind) {
       case "event":
         for (const player of this.members.keys()) {
-          const hears = item.to === null ? player !== item.except : item.to.includes(player)
-          if (hears) this.#hear(player, decodeFrame(item.frame))
+          const isReceiver = item.to === null ? player !== item.except : item.to.includes(player)
+          if (isReceiver) this.#deliver(player, decodeFrame(item.frame))
         }
         return
       case "enter": {
@@ -76,7 +77,7 @@ export class Gateway {
           return
         }
         this.members.set(item.player, item.connection)
-        return this.#hear(item.player, decodeFrame(item.frame))
+        return this.#deliver(item.player, decodeFrame(item.frame))
       }
       case "exit":
         this.members.delete(item.player)
@@ -84,42 +85,43 @@ export class Gateway {
         return
       case "reply":
       case "refuse":
-        if (item.seq > 0) assert.isTrue(this.unanswered.delete(item.seq), "one answer each")
+        if (item.seq > 0)
+          assert.isTrue(this.pendingReplies.delete(item.seq), "a command gets one reply")
         return
       case "end":
         this.over = true
     }
   }
 
-  #hear(player: string, event: RoomEvent): void {
+  #deliver(player: string, event: RoomEvent): void {
     this.frames.push({ player, event })
     const view = event.t === "room_joined" ? event.room : this.views.get(player)
-    assert.isDefined(view, "the room comes before its events")
+    assert.isDefined(view, "room_joined arrives before other events")
     if (view === undefined) return
-    const next = follow(view, event)
+    const next = applyEvent(view, event)
     if (next === undefined) this.views.delete(player)
     else this.views.set(player, next)
   }
 
-  /** Queues a command; the answer that is owed for it is noted. */
+  /** Queues a command; with a sequence number, it expects a reply. */
   command(command: PlayerCommand, seq = 0): void {
-    this.waiting.push({ seq, command })
-    if (seq > 0) this.unanswered.add(seq)
+    this.pendingCommands.push({ seq, command })
+    if (seq > 0) this.pendingReplies.add(seq)
   }
 }
 
-export class ActorWorld {
+export class ActorHarness {
   now = start
   actor: RoomActor
   readonly gateways: Readonly<Record<"n1" | "n2", Gateway>> = {
     n1: new Gateway("n1"),
     n2: new Gateway("n2")
   }
-  /** Is what is urgent written at once? */
+  /** Does an urgent flush write the snapshot at once? */
   writes = true
-  /** How the room ended. */
+  /** Reason why the room closed. */
   closed: CloseReason | undefined
-  /** Every state that was worth a snapshot, as it was stored. */
+  /** All snapshots of the room, oldest first. */
   readonly snapshots: Array<string> = []
   #wakeAt = Number.POSITIVE_INFINITY
   #connections = 0
@@ -133,18 +135,18 @@ export class ActorWorld {
     this.watch("n2")
   }
 
-  /** The room is opened, with the seats it has. */
+  /** Opens the room with the given state. */
   restart(state: RoomState): RoomActor {
     this.actor = new RoomActor("rm_1", 1, undefined, this.#runtime)
     this.actor.open(state)
     return this.actor
   }
 
-  get all(): ReadonlyArray<Gateway> {
+  get allGateways(): ReadonlyArray<Gateway> {
     return Object.values(this.gateways)
   }
 
-  /** A player on a new connection of a node. */
+  /** Returns a player on a new connection of a node. */
   joiningPlayer(playerId: string, node: "n1" | "n2"): JoiningPlayer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
@@ -152,7 +154,7 @@ export class ActorWorld {
     return { playerId, displayName: playerId, relayOnly: false, node, connectionId }
   }
 
-  /** Sends a command that wants an answer; it waits while the node does not watch. */
+  /** Sends a command that expects a reply; it waits while the node does not watch. */
   send(node: "n1" | "n2", command: PlayerCommand): void {
     this.#seq += 1
     this.gateways[node].command(command, this.#seq)
@@ -163,9 +165,9 @@ export class ActorWorld {
     this.send(node, { t, ...this.joiningPlayer(player, node) })
   }
 
-  /** The player's connections are gone, wherever they are. */
+  /** Closes the connections of a player on all nodes. */
   drop(player: string, replaced = false): void {
-    for (const gateway of this.all) {
+    for (const gateway of this.allGateways) {
       for (const [connectionId, owner] of gateway.connections) {
         if (owner === player) gateway.connections.delete(connectionId)
       }
@@ -178,11 +180,11 @@ export class ActorWorld {
     this.flush()
   }
 
-  /** Hands over what waits at the gateways that watch, until nothing does. */
+  /** Submits the pending commands of all gateways that watch, until none is left. */
   flush(): void {
-    for (const gateway of this.all) {
-      while (gateway.watcher !== undefined && gateway.waiting.length > 0) {
-        this.actor.submit(gateway.node, gateway.waiting.splice(0))
+    for (const gateway of this.allGateways) {
+      while (gateway.watcher !== undefined && gateway.pendingCommands.length > 0) {
+        this.actor.submit(gateway.node, gateway.pendingCommands.splice(0))
       }
     }
   }
@@ -202,7 +204,7 @@ export class ActorWorld {
     this.flush()
   }
 
-  /** The stream of a node breaks. */
+  /** Breaks the stream of a node. */
   unwatch(node: "n1" | "n2"): void {
     const { watcher } = this.gateways[node]
     if (watcher === undefined) return
@@ -210,7 +212,7 @@ export class ActorWorld {
     this.actor.detach(node, watcher)
   }
 
-  /** The room's runner is gone; it wakes from a snapshot, `stale` changes older than the newest. */
+  /** Restores the room on another runner, from a snapshot `stale` changes older than the newest. */
   move(stale: number): void {
     const snapshot = this.snapshots[Math.max(0, this.snapshots.length - 1 - stale)]
     if (snapshot === undefined || this.closed !== undefined) return
@@ -221,12 +223,12 @@ export class ActorWorld {
     this.actor.expectNodes()
   }
 
-  /** The state is written. */
+  /** Writes the snapshot. */
   save(): void {
     if (this.writes) this.actor.commitWrite(this.actor.beginWrite())
   }
 
-  /** Time passes, and the room acts whenever it asked to. */
+  /** Advances the clock, with a tick at each deadline of the room. */
   wait(millis: number): void {
     const end = this.now + millis
     let idle = 0
@@ -263,19 +265,19 @@ export class ActorWorld {
   }
 }
 
-/** Who has a seat, in order. */
-export const seats = (world: ActorWorld): ReadonlyArray<string> =>
-  Array.from(world.actor.state?.members.keys() ?? [])
+/** Returns the players with a seat, in the order of joining. */
+export const seatedPlayers = (harness: ActorHarness): ReadonlyArray<string> =>
+  Array.from(harness.actor.state?.members.keys() ?? [])
 
-/** Ann and cat on n1, ben on n2; no outputs so far. */
-export const meeting = (overrides: Partial<RoomSettings> = {}): ActorWorld => {
-  const world = new ActorWorld(overrides)
-  world.join("ann", "n1")
-  world.join("ben", "n2")
-  world.join("cat", "n1")
-  for (const gateway of world.all) {
-    gateway.items = []
+/** A room with ann and cat on n1 and ben on n2, and with their outputs cleared. */
+export const roomOfThree = (overrides: Partial<RoomSettings> = {}): ActorHarness => {
+  const harness = new ActorHarness(overrides)
+  harness.join("ann", "n1")
+  harness.join("ben", "n2")
+  harness.join("cat", "n1")
+  for (const gateway of harness.allGateways) {
+    gateway.outputs = []
     gateway.frames.length = 0
   }
-  return world
+  return harness
 }

@@ -1,7 +1,7 @@
 /**
- * A room played without a service, under virtual time: commands go in, and each member that hears the
- * room builds its own view from its `room_joined` and the events after it, as a client does. A view
- * that differs from the room is a defect, whatever the room's own state says.
+ * Harness for the room state machine under virtual time, without a service. Each connected member
+ * builds its own view from `room_joined` and the later events, as a client does. Tests compare these
+ * views with the state of the room.
  */
 import { isDeepStrictEqual } from "node:util"
 import { assert } from "@effect/vitest"
@@ -20,7 +20,7 @@ import {
 import { nextDeadline } from "#entities/room/seats"
 import { decide } from "#entities/room/state"
 
-/** When every room here was opened, Unix milliseconds. */
+/** Creation time of each room, Unix milliseconds. */
 export const start = 1_800_000_000_000
 
 const settings: RoomSettings = {
@@ -39,19 +39,19 @@ const settings: RoomSettings = {
   createdAt: start
 }
 
-/** The id of a connection; a later one is greater. */
+/** Returns the id of a connection; ids of later connections are greater. */
 export const connectionOf = (number: number): string => `c${String(number).padStart(6, "0")}`
 
-/** A room nobody sits in yet. */
+/** A room without members. */
 export const emptyRoom = (overrides: Partial<RoomSettings> = {}): RoomState =>
   openRoom({ ...settings, ...overrides })
 
-const merged = (values: JsonObject, patch: JsonObject): JsonObject => {
+const mergePatch = (values: JsonObject, patch: JsonObject): JsonObject => {
   const entries = new Map([...Object.entries(values), ...Object.entries(patch)])
   return Object.fromEntries(Array.from(entries).filter(([, value]) => value !== null))
 }
 
-const withPlayer = (
+const updatePlayer = (
   view: RoomSnapshot,
   playerId: string,
   change: (player: RoomPlayer) => RoomPlayer
@@ -64,8 +64,8 @@ const withPlayer = (
   return { ...view, players }
 }
 
-/** What a client makes of an event; undefined when the room is over. */
-export const follow = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot | undefined => {
+/** Applies an event to the view of a client; undefined when the room has closed. */
+export const applyEvent = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot | undefined => {
   switch (event.t) {
     case "room_joined":
       return event.room
@@ -84,8 +84,8 @@ export const follow = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot | und
     case "player_disconnected":
     case "player_reconnected": {
       const connected = event.t === "player_reconnected"
-      return withPlayer(view, event.playerId, (player) => {
-        assert.strictEqual(player.connected, !connected, `${event.t} says something new`)
+      return updatePlayer(view, event.playerId, (player) => {
+        assert.strictEqual(player.connected, !connected, `${event.t} changes the view`)
         return { ...player, connected }
       })
     }
@@ -95,11 +95,11 @@ export const follow = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot | und
       return { ...view, hostId: event.hostId }
     case "state":
       assert.strictEqual(event.version, view.version + 1)
-      return { ...view, state: merged(view.state, event.patch), version: event.version }
+      return { ...view, state: mergePatch(view.state, event.patch), version: event.version }
     case "player_state":
-      return withPlayer(view, event.playerId, (player) => ({
+      return updatePlayer(view, event.playerId, (player) => ({
         ...player,
-        state: merged(player.state, event.patch)
+        state: mergePatch(player.state, event.patch)
       }))
     case "message":
     case "signal":
@@ -112,19 +112,19 @@ export const follow = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot | und
   }
 }
 
-export class RoomWorld {
+export class RoomHarness {
   now = start
   state: RoomState
-  /** The room as each hearing member has it. */
+  /** The view of each connected member. */
   readonly views = new Map<string, RoomSnapshot>()
-  readonly #heard = new Map<string, Array<RoomEvent>>()
+  readonly #received = new Map<string, Array<RoomEvent>>()
   #connections = 0
 
   constructor(overrides: Partial<RoomSettings> = {}) {
     this.state = emptyRoom(overrides)
   }
 
-  /** A player on a new connection. */
+  /** Returns a player on a new connection. */
   joiningPlayer(playerId: string, node = "n1"): JoiningPlayer {
     this.#connections += 1
     const connectionId = connectionOf(this.#connections)
@@ -133,16 +133,16 @@ export class RoomWorld {
 
   decide(command: RoomCommand) {
     const result = decide(this.state, command, this.now)
-    if (Result.isSuccess(result)) this.#settle(result.success)
+    if (Result.isSuccess(result)) this.#apply(result.success)
     return result
   }
 
-  /** The data of the reply to a command that is granted. */
+  /** Runs a command that must be granted, and returns the data of the reply. */
   act(command: RoomCommand): JsonObject {
     return Result.getOrThrow(this.decide(command)).data
   }
 
-  /** The code of the refusal, or `granted`. */
+  /** Runs a command, and returns the code of the refusal or `granted`. */
   refusal(command: RoomCommand): string {
     const result = this.decide(command)
     return Result.isFailure(result) ? result.failure._tag : "granted"
@@ -160,13 +160,13 @@ export class RoomWorld {
     return this.act({ t: "leave", playerId, reason: "left" })
   }
 
-  /** The socket that holds the seat is gone. */
+  /** Disconnects the connection that holds the seat. */
   drop(playerId: string, replaced = false): void {
     const connectionId = this.state.members.get(playerId)?.attachment?.connectionId ?? "none"
     this.act({ t: "disconnect", playerId, connectionId, replaced })
   }
 
-  /** Time passes, and the room acts whenever it asked to. */
+  /** Advances the clock, with a tick at each deadline of the room. */
   wait(millis: number): void {
     const end = this.now + millis
     while (this.state.closed === null && nextDeadline(this.state) <= end) {
@@ -177,7 +177,7 @@ export class RoomWorld {
     this.now = end
   }
 
-  /** The code of the answer to a join on a new connection. */
+  /** Joins on a new connection, and returns the code of the refusal or `granted`. */
   joinRefusal(playerId: string): string {
     return this.refusal({ t: "join", ...this.joiningPlayer(playerId) })
   }
@@ -186,7 +186,7 @@ export class RoomWorld {
     return this.refusal({ t: "resume", ...this.joiningPlayer(playerId) })
   }
 
-  /** Matchmaking gives seats. */
+  /** Seats players as matchmaking does. */
   seat(...players: ReadonlyArray<string>): JsonObject {
     return this.act({
       t: "seat",
@@ -194,39 +194,39 @@ export class RoomWorld {
     })
   }
 
-  /** What a player heard since this was last asked. */
-  heard(playerId: string): ReadonlyArray<RoomEvent> {
-    const events = this.#heard.get(playerId) ?? []
-    this.#heard.delete(playerId)
+  /** Returns and clears the events that a player received since the last call. */
+  takeEvents(playerId: string): ReadonlyArray<RoomEvent> {
+    const events = this.#received.get(playerId) ?? []
+    this.#received.delete(playerId)
     return events
   }
 
-  /** The kinds of events a player heard since this was last asked. */
-  kinds(playerId: string): ReadonlyArray<RoomEvent["t"]> {
-    return this.heard(playerId).map(({ t }) => t)
+  /** Returns and clears the types of the events that a player received since the last call. */
+  takeKinds(playerId: string): ReadonlyArray<RoomEvent["t"]> {
+    return this.takeEvents(playerId).map(({ t }) => t)
   }
 
-  #hears(playerId: string, event: RoomEvent): void {
-    const events = this.#heard.get(playerId) ?? []
-    this.#heard.set(playerId, [...events, event])
+  #record(playerId: string, event: RoomEvent): void {
+    const events = this.#received.get(playerId) ?? []
+    this.#received.set(playerId, [...events, event])
   }
 
-  #settle({ emissions, state }: Decision): void {
+  #apply({ emissions, state }: Decision): void {
     this.state = state
-    for (const { event, except, to, membership: turn } of emissions) {
-      if (turn === "enter" && event.t === "room_joined") {
+    for (const { event, except, to, membership } of emissions) {
+      if (membership === "enter" && event.t === "room_joined") {
         this.views.set(event.playerId, event.room)
-        this.#hears(event.playerId, event)
+        this.#record(event.playerId, event)
         continue
       }
       for (const [id, view] of this.views) {
         if (to === null ? id === except : !to.includes(id)) continue
-        this.#hears(id, event)
-        const next = follow(view, event)
+        this.#record(id, event)
+        const next = applyEvent(view, event)
         if (next === undefined) this.views.delete(id)
         else this.views.set(id, next)
       }
-      if (turn === "exit" && except !== null) this.views.delete(except)
+      if (membership === "exit" && except !== null) this.views.delete(except)
     }
     for (const id of this.views.keys()) {
       if (!isConnected(state, id)) this.views.delete(id)
@@ -237,25 +237,25 @@ export class RoomWorld {
 const isConnected = (state: RoomState, id: string): boolean =>
   (state.members.get(id)?.attachment ?? null) !== null
 
-/** A room whose members came in this order, a millisecond apart; what they heard is forgotten. */
+/** A room whose members joined in this order, a millisecond apart, with their events cleared. */
 export const roomOf = (
   players: ReadonlyArray<string>,
   overrides: Partial<RoomSettings> = {}
-): RoomWorld => {
-  const room = new RoomWorld(overrides)
+): RoomHarness => {
+  const room = new RoomHarness(overrides)
   for (const player of players) {
     room.join(player)
     room.wait(1)
   }
-  for (const player of players) room.heard(player)
+  for (const player of players) room.takeEvents(player)
   return room
 }
 
-/** The view of a member is the room. */
-export const agrees = (view: RoomSnapshot, state: RoomState): boolean =>
+/** Is the view of a member equal to the state of the room? */
+export const viewMatches = (view: RoomSnapshot, state: RoomState): boolean =>
   isDeepStrictEqual(view, roomView(state))
 
-/** What holds of a room between any two commands. `punctual`: its ticks came when they were due. */
+/** Asserts the invariants of a room, which hold after each command. `punctual`: no tick was late. */
 export const checkRoom = (state: RoomState, now: number, punctual: boolean): void => {
   const members = Array.from(state.members.values())
   assert.isAtMost(members.length, state.settings.maxPlayers)
@@ -267,7 +267,7 @@ export const checkRoom = (state: RoomState, now: number, punctual: boolean): voi
   const host = state.hostId === null ? undefined : state.members.get(state.hostId)
   if (state.hostId !== null) assert.isDefined(host, "the host is a member")
   if (!punctual || !members.some((member) => member.attachment !== null)) return
-  assert.isDefined(host, "somebody is connected, so there is a host")
-  const away = host?.absentSince ?? null
-  if (away !== null) assert.isBelow(now, away + rooms.hostGraceSeconds * 1000)
+  assert.isDefined(host, "a room with a connected member has a host")
+  const absentSince = host?.absentSince ?? null
+  if (absentSince !== null) assert.isBelow(now, absentSince + rooms.hostGraceSeconds * 1000)
 }

@@ -1,7 +1,7 @@
 /**
- * A bucket of players' sessions and the gateways that hold the players' connections, without a
- * cluster: streams break, the bucket moves, look-ups are answered when the test says so. Whatever
- * happens, a player has one seat or none.
+ * Harness for a bucket of player sessions and the gateways that hold the connections, without a
+ * cluster. A test can break streams, move the bucket and complete loads. The harness asserts that a
+ * player has at most one seat.
  */
 import { assert } from "@effect/vitest"
 import { SessionsActor, type SessionsRuntime } from "#entities/player-session/actor"
@@ -12,38 +12,38 @@ import { start } from "./room-harness.ts"
 
 export type NodeName = "n1" | "n2"
 
-/** A connection as its gateway has it. */
-export interface HeldConnection {
+/** Connection of a player at its gateway. */
+export interface GatewayConnection {
   readonly connectionId: string
   readonly playerId: string
   readonly node: NodeName
   reservation: Reservation
 }
 
-/** A gateway: its connections, and the answers it waits for. */
+/** Gateway of one node: its connections, and its commands without a reply. */
 class Gateway {
-  readonly held = new Map<string, HeldConnection>()
+  readonly connections = new Map<string, GatewayConnection>()
   readonly pending = new Map<number, { readonly command: PlayerSessionCommand }>()
   watcher: Watcher<SessionOutput> | undefined
   watch = 0
   seq = 0
 }
 
-export class SessionWorld {
+export class SessionHarness {
   now = start
-  owned = true
+  hasLease = true
   actor: SessionsActor
   readonly gateways = { n1: new Gateway(), n2: new Gateway() }
-  /** Look-ups without an answer. */
-  loads: Array<ReadonlyArray<string>> = []
-  /** The seats as the rooms have them. */
+  /** Players of each load that has not completed. */
+  pendingLoads: Array<ReadonlyArray<string>> = []
+  /** Room in which each player has a seat. */
   readonly seats = new Map<string, string>()
-  /** What was answered: `<connection> <command> <outcome>`. */
-  readonly answers: Array<string> = []
+  /** Replies of the bucket: `<connection> <command> <outcome>`. */
+  readonly replies: Array<string> = []
   readonly replaced: Array<string> = []
   #epoch = 1
-  #opened = 0
-  #watches = 0
+  #connectionCount = 0
+  #watchCount = 0
   #wakeAt = Number.POSITIVE_INFINITY
 
   constructor() {
@@ -52,27 +52,32 @@ export class SessionWorld {
     this.watch("n2")
   }
 
-  /** A player connects; ids are time-ordered. */
-  open(node: NodeName, playerId: string): HeldConnection {
-    this.#opened += 1
-    const connectionId = `c${String(this.#opened).padStart(4, "0")}`
-    const connection: HeldConnection = { connectionId, playerId, node, reservation: noReservation }
-    this.gateways[node].held.set(connectionId, connection)
+  /** Opens a connection of a player; ids of later connections are greater. */
+  open(node: NodeName, playerId: string): GatewayConnection {
+    this.#connectionCount += 1
+    const connectionId = `c${String(this.#connectionCount).padStart(4, "0")}`
+    const connection: GatewayConnection = {
+      connectionId,
+      playerId,
+      node,
+      reservation: noReservation
+    }
+    this.gateways[node].connections.set(connectionId, connection)
     this.send(node, { t: "attach", playerId, connectionId, reservation: noReservation })
     return connection
   }
 
-  close({ connectionId, node, playerId }: HeldConnection): void {
-    this.gateways[node].held.delete(connectionId)
+  close({ connectionId, node, playerId }: GatewayConnection): void {
+    this.gateways[node].connections.delete(connectionId)
     this.send(node, { t: "detach", playerId, connectionId })
   }
 
-  claim({ connectionId, node, playerId }: HeldConnection, reservation: Reservation): void {
+  claim({ connectionId, node, playerId }: GatewayConnection, reservation: Reservation): void {
     this.send(node, { t: "claim", playerId, connectionId, reservation })
   }
 
-  /** Leaves the room, or the queue. */
-  release(connection: HeldConnection): void {
+  /** Releases the seat or the ticket of a connection. */
+  release(connection: GatewayConnection): void {
     const { node, reservation, playerId } = connection
     if (reservation.kind === "seat") this.seats.delete(playerId)
     connection.reservation = noReservation
@@ -90,43 +95,43 @@ export class SessionWorld {
   /** Attaches the node (again) with its connections. */
   watch(node: NodeName): void {
     const gateway = this.gateways[node]
-    gateway.watch = ++this.#watches
+    gateway.watch = ++this.#watchCount
     gateway.pending.clear()
     const watcher: Watcher<SessionOutput> = {
       send: (items) => {
-        if (gateway.watcher === watcher) this.#hear(node, items)
+        if (gateway.watcher === watcher) this.#handleOutputs(node, items)
       },
       end: () => {
         if (gateway.watcher === watcher) gateway.watcher = undefined
       }
     }
     gateway.watcher = watcher
-    this.actor.attach(node, gateway.watch, watcher, Array.from(gateway.held.values()))
+    this.actor.attach(node, gateway.watch, watcher, Array.from(gateway.connections.values()))
   }
 
-  /** The node's stream breaks. */
+  /** Breaks the stream of a node. */
   unwatch(node: NodeName): void {
     const { watcher } = this.gateways[node]
     this.gateways[node].watcher = undefined
     if (watcher !== undefined) this.actor.detach(node, watcher)
   }
 
-  /** The bucket goes on elsewhere; the nodes have to find it. */
+  /** Moves the bucket to another runner; nodes must watch it again. */
   move(): void {
     this.actor.fence()
-    this.owned = true
-    this.loads = []
+    this.hasLease = true
+    this.pendingLoads = []
     this.#epoch += 1
     this.actor = new SessionsActor(this.#epoch, this.#runtime)
   }
 
-  /** Answers the oldest look-up. */
-  load(): void {
-    const playerIds = this.loads.shift()
+  /** Completes the oldest load. */
+  completeLoad(): void {
+    const playerIds = this.pendingLoads.shift()
     if (playerIds !== undefined) this.actor.loaded(playerIds, new Map(this.seats))
   }
 
-  pass(millis: number): void {
+  wait(millis: number): void {
     const end = this.now + millis
     while (this.#wakeAt <= end) {
       this.now = Math.max(this.now, this.#wakeAt)
@@ -136,44 +141,46 @@ export class SessionWorld {
     this.now = end
   }
 
-  /** Everything that is due happens: detached nodes attach again, look-ups complete. */
+  /** Attaches detached nodes again, and completes all loads. */
   settle(): void {
-    if (!this.owned || this.actor.fenced) this.move()
+    if (!this.hasLease || this.actor.fenced) this.move()
     for (const node of ["n1", "n2"] as const) {
       if (this.gateways[node].watcher === undefined) this.watch(node)
     }
-    while (this.loads.length > 0) this.load()
+    while (this.pendingLoads.length > 0) this.completeLoad()
   }
 
-  get connections(): ReadonlyArray<HeldConnection> {
-    return Object.values(this.gateways).flatMap(({ held }) => Array.from(held.values()))
+  get connections(): ReadonlyArray<GatewayConnection> {
+    return Object.values(this.gateways).flatMap(({ connections: held }) =>
+      Array.from(held.values())
+    )
   }
 
-  #hear(node: NodeName, items: ReadonlyArray<SessionOutput>): void {
+  #handleOutputs(node: NodeName, items: ReadonlyArray<SessionOutput>): void {
     const gateway = this.gateways[node]
     for (const item of items) {
       if (item.kind === "replaced") {
         this.replaced.push(item.connectionId)
-        gateway.held.delete(item.connectionId)
+        gateway.connections.delete(item.connectionId)
         continue
       }
-      const asked = gateway.pending.get(item.seq)
-      assert.isDefined(asked, "one answer to a command")
+      const request = gateway.pending.get(item.seq)
+      assert.isDefined(request, "a command gets one reply")
       gateway.pending.delete(item.seq)
-      this.#answered(gateway, asked.command, item)
+      this.#handleReply(gateway, request.command, item)
     }
   }
 
-  #answered(
+  #handleReply(
     gateway: Gateway,
     command: PlayerSessionCommand,
     item: Exclude<SessionOutput, { kind: "replaced" }>
   ): void {
     const outcome = item.kind === "done" ? (item.roomId ?? "done") : item.error.code
-    const who = "connectionId" in command ? command.connectionId : command.playerId
-    this.answers.push(`${who} ${command.t} ${outcome}`)
+    const subject = "connectionId" in command ? command.connectionId : command.playerId
+    this.replies.push(`${subject} ${command.t} ${outcome}`)
     if (command.t !== "claim" || item.kind !== "done") return
-    const connection = gateway.held.get(command.connectionId)
+    const connection = gateway.connections.get(command.connectionId)
     if (connection === undefined) return
     if (command.reservation.kind === "seat") {
       const seat = this.seats.get(command.playerId) ?? command.reservation.roomId
@@ -186,11 +193,11 @@ export class SessionWorld {
   get #runtime(): SessionsRuntime {
     return {
       now: () => this.now,
-      hasLease: () => this.owned,
+      hasLease: () => this.hasLease,
       wakeAt: (millis) => {
         this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
-      load: (playerIds) => void this.loads.push(playerIds)
+      load: (playerIds) => void this.pendingLoads.push(playerIds)
     }
   }
 }

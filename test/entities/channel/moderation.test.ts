@@ -3,63 +3,63 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { channels as limits } from "#rpc/limits"
 import { withChanges, voiceOf } from "#entities/channel/options"
-import { ChannelWorld, club } from "../../support/channel-harness.ts"
+import { ChannelHarness, channelOf } from "../../support/channel-harness.ts"
 
 const second = 1000
 
-describe("moderation", () => {
-  it("mutes until the time is up, and says so", () => {
-    const world = club("ann", "ben")
-    world.act("ann", "mute", "ben", 10)
-    assert.deepInclude(world.gateways.n1.last("ben"), { t: "channel_self", canSend: false })
-    assert.strictEqual(world.say("ben"), "muted")
-    world.wait(9999)
-    assert.strictEqual(world.say("ben"), "muted")
-    world.wait(1)
+describe("moderation of a channel", () => {
+  it("mutes a member for the given time, and notifies the member at its start and end", () => {
+    const harness = channelOf("ann", "ben")
+    harness.moderate("ann", "mute", "ben", 10)
+    assert.deepInclude(harness.gateways.n1.last("ben"), { t: "channel_self", canSend: false })
+    assert.strictEqual(harness.sendMessage("ben"), "muted")
+    harness.wait(9999)
+    assert.strictEqual(harness.sendMessage("ben"), "muted")
+    harness.wait(1)
     const self = { t: "channel_self", canSend: true, mutedUntil: null } as const
-    assert.deepInclude(world.gateways.n1.last("ben"), self)
-    assert.strictEqual(world.say("ben"), "ok")
+    assert.deepInclude(harness.gateways.n1.last("ben"), self)
+    assert.strictEqual(harness.sendMessage("ben"), "ok")
   })
 
-  it("bans until the time is up, or until it is undone", () => {
-    const world = club("ann", "ben")
-    world.act("ann", "ban", "ben", 10)
-    assert.deepStrictEqual(world.members, ["ann"])
-    assert.strictEqual(world.join("ben"), "channel_banned")
-    world.wait(10 * second)
-    assert.strictEqual(world.join("ben"), "ok")
-    world.act("ann", "ban", "ben")
-    world.wait(3600 * second)
-    assert.strictEqual(world.join("ben"), "channel_banned")
-    world.act("ann", "unban", "ben")
-    assert.strictEqual(world.join("ben"), "ok")
+  it("bans a player for the given time, or until an unban", () => {
+    const harness = channelOf("ann", "ben")
+    harness.moderate("ann", "ban", "ben", 10)
+    assert.deepStrictEqual(harness.members, ["ann"])
+    assert.strictEqual(harness.join("ben"), "channel_banned")
+    harness.wait(10 * second)
+    assert.strictEqual(harness.join("ben"), "ok")
+    harness.moderate("ann", "ban", "ben")
+    harness.wait(3600 * second)
+    assert.strictEqual(harness.join("ben"), "channel_banned")
+    harness.moderate("ann", "unban", "ben")
+    assert.strictEqual(harness.join("ben"), "ok")
   })
 
-  it("that changes nothing is not written", () => {
-    const world = club("ann", "ben")
-    const { writes } = world
+  it("writes nothing when an operation changes nothing", () => {
+    const harness = channelOf("ann", "ben")
+    const { writes } = harness
     for (const op of ["unmute", "unban", "uninvite", "disallowSend", "kick"] as const) {
-      assert.strictEqual(world.act("ann", op, "cat"), "ok")
+      assert.strictEqual(harness.moderate("ann", op, "cat"), "ok")
     }
-    assert.strictEqual(world.writes, writes)
+    assert.strictEqual(harness.writes, writes)
   })
 
-  it("stops at a full list, and forgets what is over to make room", () => {
-    const world = club("ann")
-    for (let n = 0; n < limits.listMax; n++) world.act("ann", "mute", `p${n}`, 10)
-    assert.strictEqual(world.act("ann", "mute", "ben"), "channel_list_full")
-    world.wait(10 * second)
-    assert.strictEqual(world.act("ann", "mute", "ben"), "ok")
+  it("refuses entries beyond the limit of a list, and removes expired ones first", () => {
+    const harness = channelOf("ann")
+    for (let n = 0; n < limits.listMax; n++) harness.moderate("ann", "mute", `p${n}`, 10)
+    assert.strictEqual(harness.moderate("ann", "mute", "ben"), "channel_list_full")
+    harness.wait(10 * second)
+    assert.strictEqual(harness.moderate("ann", "mute", "ben"), "ok")
   })
 })
 
-describe("voice", () => {
-  const modeOf = (wish: Parameters<typeof voiceOf>[0], members: number) => {
-    const voice = voiceOf(wish, members)
+describe("voice in a channel", () => {
+  const modeOf = (requested: Parameters<typeof voiceOf>[0], members: number) => {
+    const voice = voiceOf(requested, members)
     return Result.isFailure(voice) ? voice.failure._tag : (voice.success?.mode ?? null)
   }
 
-  it("is peer to peer up to eight, the relay server's up to a hundred", () => {
+  it("is peer to peer for up to eight members, and through an SFU for up to a hundred", () => {
     assert.deepStrictEqual(
       [modeOf(true, 8), modeOf(true, 9), modeOf(true, 100), modeOf(true, 101), modeOf(null, 1000)],
       ["p2p", "sfu", "sfu", "voice_too_large", null]
@@ -68,9 +68,9 @@ describe("voice", () => {
     assert.strictEqual(modeOf({ mode: "sfu" }, 2), "sfu")
   })
 
-  it("cannot change while somebody is in the call; all else can", () => {
-    const world = new ChannelWorld({ maxMembers: 8, voice: { mode: "p2p", relayOnly: true } })
-    const calling = { ...world.state, inCall: 1 }
+  it("cannot change during a call, unlike other settings", () => {
+    const harness = new ChannelHarness({ maxMembers: 8, voice: { mode: "p2p", relayOnly: true } })
+    const calling = { ...harness.state, inCall: 1 }
     const outcome = (changes: Parameters<typeof withChanges>[1]) => {
       const result = withChanges(calling, changes)
       return Result.isFailure(result) ? result.failure._tag : "ok"

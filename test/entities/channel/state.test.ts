@@ -8,157 +8,164 @@ import * as fc from "fast-check"
 import type { ModerateOp } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { decide } from "#entities/channel/state"
-import { ChannelWorld, checkViews, club, type Node } from "../../support/channel-harness.ts"
+import { ChannelHarness, checkViews, channelOf, type Node } from "../../support/channel-harness.ts"
 
 const second = 1000
 
-describe("membership", () => {
+describe("membership of a channel", () => {
   it("is kept for half a minute after a disconnect without any event", () => {
-    const world = club("ann", "ben")
-    world.drop("ben")
-    world.wait(29 * second)
-    assert.deepStrictEqual(world.members, ["ann", "ben"])
-    assert.strictEqual(world.join("ben", "n2"), "ok")
-    assert.deepStrictEqual(world.gateways.n2.kinds("ben"), ["channel_joined"])
-    world.wait(60 * second)
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), [
+    const harness = channelOf("ann", "ben")
+    harness.drop("ben")
+    harness.wait(29 * second)
+    assert.deepStrictEqual(harness.members, ["ann", "ben"])
+    assert.strictEqual(harness.join("ben", "n2"), "ok")
+    assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["channel_joined"])
+    harness.wait(60 * second)
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), [
       "channel_joined",
       "channel_player_joined"
     ])
-    world.drop("ben", "n2")
-    world.wait(31 * second)
-    assert.deepInclude(world.gateways.n1.last("ann"), { playerId: "ben", reason: "timeout" })
+    harness.drop("ben", "n2")
+    harness.wait(31 * second)
+    assert.deepInclude(harness.gateways.n1.last("ann"), { playerId: "ben", reason: "timeout" })
   })
 
-  it("moves with the newest connection, and an older one has no say", () => {
-    const world = club("ann", "ben")
-    const older = world.connection("n1", "ben")
-    world.join("ben", "n2")
-    assert.isFalse(world.gateways.n1.members.has("ben"))
+  it("follows the newest connection, and ignores commands of older ones", () => {
+    const harness = channelOf("ann", "ben")
+    const older = harness.connection("n1", "ben")
+    harness.join("ben", "n2")
+    assert.isFalse(harness.gateways.n1.members.has("ben"))
     const late = { playerId: "ben", displayName: "ben", openChat: true, connectionId: older }
-    assert.strictEqual(world.send("n1", { t: "join", ...late }), "unavailable")
-    assert.strictEqual(world.say("ben", "n1"), "not_in_channel")
-    assert.strictEqual(world.say("ben", "n2"), "ok")
-    world.send("n1", { t: "disconnect", playerId: "ben", connectionId: older })
-    world.wait(60 * second)
-    assert.include(world.members, "ben")
+    assert.strictEqual(harness.send("n1", { t: "join", ...late }), "unavailable")
+    assert.strictEqual(harness.sendMessage("ben", "n1"), "not_in_channel")
+    assert.strictEqual(harness.sendMessage("ben", "n2"), "ok")
+    harness.send("n1", { t: "disconnect", playerId: "ben", connectionId: older })
+    harness.wait(60 * second)
+    assert.include(harness.members, "ben")
   })
 
-  it("is for those invited, and the owner", () => {
-    const world = new ChannelWorld({ ownerId: "ann", join: "invited" })
-    assert.strictEqual(world.join("ben"), "channel_forbidden")
-    assert.strictEqual(world.join("ann"), "ok")
-    world.act("ann", "invite", "ben")
-    assert.strictEqual(world.join("ben"), "ok")
-    world.act("ann", "uninvite", "ben")
-    assert.include(world.members, "ben", "who is in stays in")
-    world.leave("ben")
-    assert.strictEqual(world.join("ben"), "channel_forbidden")
+  it("is limited to invited players and the owner when `join` is `invited`", () => {
+    const harness = new ChannelHarness({ ownerId: "ann", join: "invited" })
+    assert.strictEqual(harness.join("ben"), "channel_forbidden")
+    assert.strictEqual(harness.join("ann"), "ok")
+    harness.moderate("ann", "invite", "ben")
+    assert.strictEqual(harness.join("ben"), "ok")
+    harness.moderate("ann", "uninvite", "ben")
+    assert.include(harness.members, "ben", "a member stays after its invitation is removed")
+    harness.leave("ben")
+    assert.strictEqual(harness.join("ben"), "channel_forbidden")
   })
 
-  it("ends at once, and with its reason, where the service decides", () => {
-    const world = club("ann", "ben", "cat")
+  it("ends at once when the player is banned or deleted, with the reason", () => {
+    const harness = channelOf("ann", "ben", "cat")
     const leaving = (playerId: string, reason: "banned" | "deleted") => {
-      const connectionId = world.gateways.n1.members.get(playerId)?.connectionId ?? ""
-      return world.send("n1", { t: "leave", playerId, connectionId, reason })
+      const connectionId = harness.gateways.n1.members.get(playerId)?.connectionId ?? ""
+      return harness.send("n1", { t: "leave", playerId, connectionId, reason })
     }
     assert.strictEqual(leaving("ben", "banned"), "ok")
-    assert.deepInclude(world.gateways.n1.last("ben"), { t: "channel_closed", reason: "banned" })
-    assert.deepInclude(world.gateways.n1.last("ann"), { playerId: "ben", reason: "banned" })
+    assert.deepInclude(harness.gateways.n1.last("ben"), { t: "channel_closed", reason: "banned" })
+    assert.deepInclude(harness.gateways.n1.last("ann"), { playerId: "ben", reason: "banned" })
     assert.strictEqual(leaving("cat", "deleted"), "ok")
-    assert.deepInclude(world.gateways.n1.last("ann"), { playerId: "cat", reason: "deleted" })
+    assert.deepInclude(harness.gateways.n1.last("ann"), { playerId: "cat", reason: "deleted" })
     assert.strictEqual(leaving("ben", "banned"), "ok", "a leave of a removed player succeeds")
   })
 
-  it("is closed to children where players make the rules", () => {
-    const world = club("ann")
-    assert.strictEqual(world.send("n1", world.joining("kid", "n1", false)), "channel_forbidden")
-    const managed = new ChannelWorld()
-    assert.strictEqual(managed.send("n1", managed.joining("kid", "n1", false)), "ok")
+  it("is refused to children in channels of players, but not in those of the server", () => {
+    const harness = channelOf("ann")
+    assert.strictEqual(
+      harness.send("n1", harness.joinCommand("kid", "n1", false)),
+      "channel_forbidden"
+    )
+    const managed = new ChannelHarness()
+    assert.strictEqual(managed.send("n1", managed.joinCommand("kid", "n1", false)), "ok")
     managed.send("n1", { t: "restrict", playerId: "kid" })
     assert.deepStrictEqual(managed.members, ["kid"])
-    world.join("ben")
-    world.send("n1", { t: "restrict", playerId: "ben" })
-    assert.deepStrictEqual(world.members, ["ann"])
+    harness.join("ben")
+    harness.send("n1", { t: "restrict", playerId: "ben" })
+    assert.deepStrictEqual(harness.members, ["ann"])
   })
 
-  it("ends at the channel's size", () => {
-    const world = new ChannelWorld({ maxMembers: 2 })
-    assert.deepStrictEqual([world.join("ann"), world.join("ben")], ["ok", "ok"])
-    assert.strictEqual(world.join("cat"), "channel_full")
-    world.drop("ben")
-    assert.strictEqual(world.join("cat"), "channel_full", "a place is kept")
-    world.wait(31 * second)
-    assert.strictEqual(world.join("cat"), "ok")
+  it("is refused beyond `maxMembers`, and counts disconnected members", () => {
+    const harness = new ChannelHarness({ maxMembers: 2 })
+    assert.deepStrictEqual([harness.join("ann"), harness.join("ben")], ["ok", "ok"])
+    assert.strictEqual(harness.join("cat"), "channel_full")
+    harness.drop("ben")
+    assert.strictEqual(
+      harness.join("cat"),
+      "channel_full",
+      "the place of a disconnected member is kept"
+    )
+    harness.wait(31 * second)
+    assert.strictEqual(harness.join("cat"), "ok")
   })
 
-  it("of anonymous listeners is counted, while the server lets them in", () => {
-    const world = new ChannelWorld()
-    assert.strictEqual(world.listen(), "player_required")
-    assert.strictEqual(world.outcome(world.actor.put({ open: true })), "ok")
-    world.listen()
-    world.listen("n2")
-    assert.strictEqual(world.actor.report()?.anonymousCount, 2)
+  it("is not required to listen while the channel is open, and listeners are counted", () => {
+    const harness = new ChannelHarness()
+    assert.strictEqual(harness.listen(), "player_required")
+    assert.strictEqual(harness.outcome(harness.actor.put({ open: true })), "ok")
+    harness.listen()
+    harness.listen("n2")
+    assert.strictEqual(harness.actor.report()?.anonymousCount, 2)
     const listeners = new Map([["n1", limits.listenersMax]])
-    const crowded = { ...world.state, listeners }
+    const crowded = { ...harness.state, listeners }
     const late = { t: "listen", node: "n2", connectionId: "c9", listeners: 1 } as const
-    const refused = decide(crowded, late, world.now)
+    const refused = decide(crowded, late, harness.now)
     assert.strictEqual(Result.isFailure(refused) && refused.failure._tag, "channel_full")
-    world.outcome(world.actor.put({ open: false }))
-    assert.strictEqual(world.gateways.n2.listeners.size, 0)
-    assert.strictEqual(world.actor.report()?.anonymousCount, 0)
+    harness.outcome(harness.actor.put({ open: false }))
+    assert.strictEqual(harness.gateways.n2.listeners.size, 0)
+    assert.strictEqual(harness.actor.report()?.anonymousCount, 0)
   })
 })
 
-describe("an owner", () => {
-  it("who leaves is followed by the earliest member", () => {
-    const world = club("ann", "ben", "cat")
-    world.leave("ann")
-    assert.strictEqual(world.state.options.ownerId, "ben")
-    assert.deepInclude(world.gateways.n1.last("cat"), { t: "channel_changed" })
-    assert.strictEqual(world.act("ann", "kick", "cat"), "owner_only")
-    assert.strictEqual(world.act("ben", "kick", "cat"), "ok")
+describe("the owner of a channel", () => {
+  it("passes the channel to the earliest member when it leaves", () => {
+    const harness = channelOf("ann", "ben", "cat")
+    harness.leave("ann")
+    assert.strictEqual(harness.state.options.ownerId, "ben")
+    assert.deepInclude(harness.gateways.n1.last("cat"), { t: "channel_changed" })
+    assert.strictEqual(harness.moderate("ann", "kick", "cat"), "owner_only")
+    assert.strictEqual(harness.moderate("ben", "kick", "cat"), "ok")
   })
 
-  it("who drops has half a minute", () => {
-    const world = club("ann", "ben")
-    world.drop("ann")
-    world.wait(29 * second)
-    assert.strictEqual(world.state.options.ownerId, "ann")
-    world.wait(2 * second)
-    assert.strictEqual(world.state.options.ownerId, "ben")
+  it("keeps the channel for half a minute after a disconnect", () => {
+    const harness = channelOf("ann", "ben")
+    harness.drop("ann")
+    harness.wait(29 * second)
+    assert.strictEqual(harness.state.options.ownerId, "ann")
+    harness.wait(2 * second)
+    assert.strictEqual(harness.state.options.ownerId, "ben")
   })
 
-  it("who has yet to come in is awaited for half a minute", () => {
-    const world = new ChannelWorld({ ownerId: "ann" })
-    world.join("ben")
-    world.wait(29 * second)
-    assert.strictEqual(world.state.options.ownerId, "ann")
-    world.wait(2 * second)
-    assert.strictEqual(world.state.options.ownerId, "ben")
+  it("keeps the channel for half a minute before its first join", () => {
+    const harness = new ChannelHarness({ ownerId: "ann" })
+    harness.join("ben")
+    harness.wait(29 * second)
+    assert.strictEqual(harness.state.options.ownerId, "ann")
+    harness.wait(2 * second)
+    assert.strictEqual(harness.state.options.ownerId, "ben")
   })
 })
 
-describe("a channel that nobody is in", () => {
-  it("ends half a minute later when players have made it", () => {
-    const world = club("ann")
-    world.leave("ann")
-    world.wait(29 * second)
-    assert.isFalse(world.closed)
-    world.join("ben")
-    world.wait(60 * second)
-    assert.strictEqual(world.state.options.ownerId, "ben")
-    world.leave("ben")
-    world.wait(31 * second)
-    assert.isTrue(world.closed)
+describe("an empty channel", () => {
+  it("closes after half a minute if a player created it", () => {
+    const harness = channelOf("ann")
+    harness.leave("ann")
+    harness.wait(29 * second)
+    assert.isFalse(harness.closed)
+    harness.join("ben")
+    harness.wait(60 * second)
+    assert.strictEqual(harness.state.options.ownerId, "ben")
+    harness.leave("ben")
+    harness.wait(31 * second)
+    assert.isTrue(harness.closed)
   })
 
-  it("stays when the server manages it", () => {
-    const world = new ChannelWorld()
-    world.join("ann")
-    world.leave("ann")
-    world.wait(3600 * second)
-    assert.isFalse(world.closed)
+  it("stays open if the server manages it", () => {
+    const harness = new ChannelHarness()
+    harness.join("ann")
+    harness.leave("ann")
+    harness.wait(3600 * second)
+    assert.isFalse(harness.closed)
   })
 })
 
@@ -190,7 +197,7 @@ const changes = fc.record(
   { requiredKeys: [] }
 )
 
-type Step = (world: ChannelWorld) => void
+type Step = (harness: ChannelHarness) => void
 
 /** Something that happens to a channel. */
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -231,7 +238,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.tuple(player, node).map(
       ([p, n]): Step =>
         (w) =>
-          void w.say(p, n)
+          void w.sendMessage(p, n)
     )
   },
   {
@@ -239,7 +246,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.tuple(player, fc.constantFrom(...ops), player, seconds, node).map(
       ([p, op, target, s, n]): Step =>
         (w) =>
-          void w.act(p, op, target, s, n)
+          void w.moderate(p, op, target, s, n)
     )
   },
   {
@@ -276,7 +283,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.constant((w: ChannelWorld) => {
+    arbitrary: fc.constant((w: ChannelHarness) => {
       w.move()
       w.watch("n2")
       w.wait(500)
@@ -299,30 +306,33 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }
 )
 
-/** What holds of a channel between any two steps. */
-const checkState = (world: ChannelWorld): void => {
-  const { lists, options } = world.state
-  for (const id of world.members) {
+/** Asserts the invariants of a channel, which hold after each step. */
+const checkState = (harness: ChannelHarness): void => {
+  const { lists, options } = harness.state
+  for (const id of harness.members) {
     const banned = lists.banned.get(id)
-    assert.isTrue(banned === undefined || (banned !== null && banned <= world.now), "in and banned")
+    assert.isTrue(
+      banned === undefined || (banned !== null && banned <= harness.now),
+      "a member is not banned"
+    )
   }
   if (options.managed) assert.isNull(options.ownerId)
-  if (options.ownerId !== null && world.state.ownerUntil === null) {
-    assert.include(world.members, options.ownerId)
+  if (options.ownerId !== null && harness.state.ownerUntil === null) {
+    assert.include(harness.members, options.ownerId)
   }
 }
 
-describe("a channel and its gateways, whatever happens to them", () => {
-  it("agree about who is in and what the channel is", () => {
+describe("a channel and its gateways under random steps", () => {
+  it("agree about the members and the settings of the channel", () => {
     fc.assert(
       fc.property(fc.boolean(), fc.array(step, { maxLength: 60 }), (managed, steps) => {
-        const world = new ChannelWorld(managed ? {} : { ownerId: "ann" })
-        for (const take of steps) {
-          if (world.closed) return
-          take(world)
-          if (world.closed) return
-          checkState(world)
-          checkViews(world)
+        const harness = new ChannelHarness(managed ? {} : { ownerId: "ann" })
+        for (const run of steps) {
+          if (harness.closed) return
+          run(harness)
+          if (harness.closed) return
+          checkState(harness)
+          checkViews(harness)
         }
       }),
       { numRuns: 500 }

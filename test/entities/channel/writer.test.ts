@@ -1,4 +1,4 @@
-/** Writes of channels that stop together: one per channel. */
+/** Channel writer when several channels stop at once: one write per channel. */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -13,7 +13,7 @@ import { ThisNode } from "#entities/local-actors"
 const written: Array<string> = []
 const unused = () => Effect.die("not used in this test")
 
-/** Rows that are noted when their statement is through. */
+/** Repository that records each name when its statement completes. */
 const Rows = Layer.succeed(ChannelRepository, {
   claim: unused,
   insert: unused,
@@ -53,8 +53,8 @@ const channel = (name: string): ChannelActor =>
     runtime
   })
 
-layer(Writer)("the rows of channels", (it) => {
-  it.effect("are written once when channels stop together, each before it is fenced", () =>
+layer(Writer)("the channel writer", (it) => {
+  it.effect("writes each channel once, before it is fenced, when several stop at once", () =>
     Effect.gen(function* () {
       const writer = yield* ChannelWriter
       const channels = ["@a", "@b", "@c"].map(channel)

@@ -7,14 +7,14 @@ import * as fc from "fast-check"
 import { matchmaking } from "#rpc/limits"
 import type { QueueMode } from "#entities/matchmaking-queue/state"
 import { queueModes, queueSteps } from "../../support/generators.ts"
-import { QueueWorld } from "../../support/queue-harness.ts"
+import { QueueHarness } from "../../support/queue-harness.ts"
 
 const second = 1000
 const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
 
-describe("a live queue", () => {
-  it("matches at once and notifies the tickets of their room once they have seats", () => {
-    const queue = new QueueWorld(mode)
+describe("a matchmaking queue", () => {
+  it("matches tickets at once, and sends them their room once they have seats", () => {
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     queue.enqueue("b", "n2")
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
@@ -26,8 +26,8 @@ describe("a live queue", () => {
     ])
   })
 
-  it("wakes for the fill timeout to the millisecond", () => {
-    const queue = new QueueWorld(mode)
+  it("starts a match exactly at the fill timeout", () => {
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     queue.wait(15 * second - 1)
     assert.deepStrictEqual(queue.matches, [])
@@ -36,7 +36,7 @@ describe("a live queue", () => {
   })
 
   it("matches waiting tickets under the newest config, not under an older one that arrives late", () => {
-    const queue = new QueueWorld({ ...mode, minPlayers: 3 })
+    const queue = new QueueHarness({ ...mode, minPlayers: 3 })
     queue.enqueue("a")
     queue.enqueue("b")
     queue.configure(mode, 0)
@@ -46,52 +46,52 @@ describe("a live queue", () => {
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
-  it("looks for rooms before it opens one, at most once a second", () => {
-    const queue = new QueueWorld(mode, false)
+  it("lists open rooms before it opens one, at most once a second", () => {
+    const queue = new QueueHarness(mode, false)
     queue.rooms.set("r1", 2)
     queue.enqueue("a")
     queue.enqueue("b")
-    assert.strictEqual(queue.looks, 1)
+    assert.strictEqual(queue.listings, 1)
     assert.deepStrictEqual(queue.matches, [])
     queue.found()
-    assert.deepInclude(queue.making[0], { kind: "fill", roomId: "r1" })
+    assert.deepInclude(queue.pendingMatches[0], { kind: "fill", roomId: "r1" })
     queue.seat()
     queue.enqueue("c")
-    assert.isFalse(queue.looking)
+    assert.isFalse(queue.listing)
     queue.wait(second - 1)
-    assert.isFalse(queue.looking)
+    assert.isFalse(queue.listing)
     queue.wait(1)
-    assert.isTrue(queue.looking)
+    assert.isTrue(queue.listing)
   })
 
   it("keeps matching during a new listing while the last one is recent", () => {
-    const queue = new QueueWorld(mode, false)
+    const queue = new QueueHarness(mode, false)
     queue.enqueue("a")
     queue.found()
     queue.wait(second)
-    assert.isTrue(queue.looking)
+    assert.isTrue(queue.listing)
     queue.enqueue("b")
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
     queue.found()
     queue.wait(10 * second)
     queue.enqueue("c")
     queue.enqueue("d")
-    assert.isTrue(queue.looking)
+    assert.isTrue(queue.listing)
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
-  it("does not look while nobody waits", () => {
-    const queue = new QueueWorld(mode, false)
+  it("does not list rooms while no ticket waits", () => {
+    const queue = new QueueHarness(mode, false)
     queue.cancel("a")
     queue.enqueue("b")
     queue.cancel("b")
     queue.found()
     queue.wait(10 * second)
-    assert.strictEqual(queue.looks, 1)
+    assert.strictEqual(queue.listings, 1)
   })
 
-  it("goes on filling the room it opened", () => {
-    const queue = new QueueWorld(mode)
+  it("fills the room that it opened with later tickets", () => {
+    const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
     queue.seat()
     queue.enqueue("c")
@@ -99,19 +99,19 @@ describe("a live queue", () => {
     assert.strictEqual(queue.outcomes.get("c"), "r1")
   })
 
-  it("lets tickets wait on that a room refused, and does not ask it again at once", () => {
-    const queue = new QueueWorld(mode)
+  it("keeps tickets that a room refused, and does not retry the room at once", () => {
+    const queue = new QueueHarness(mode)
     queue.rooms.set("r1", 2)
     queue.enqueue("a")
     queue.refuse()
     assert.strictEqual(queue.actor.waiting, 1)
-    assert.lengthOf(queue.making, 0)
+    assert.lengthOf(queue.pendingMatches, 0)
     queue.wait(second)
-    assert.lengthOf(queue.making, 1)
+    assert.lengthOf(queue.pendingMatches, 1)
   })
 
-  it("lets those wait on for whom a room had too few seats", () => {
-    const queue = new QueueWorld(mode)
+  it("keeps the tickets for which a room had too few seats", () => {
+    const queue = new QueueHarness(mode)
     queue.rooms.set("r1", 2)
     queue.enqueue("a")
     queue.seat()
@@ -125,7 +125,7 @@ describe("a live queue", () => {
   })
 
   it("sends a repeated ticket its match instead of a new one", () => {
-    const queue = new QueueWorld(mode)
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     queue.enqueue("b", "n2")
     queue.unwatch("n1")
@@ -136,12 +136,12 @@ describe("a live queue", () => {
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
-  it("remembers a match for a minute", () => {
+  it("remembers the match of a ticket for a minute", () => {
     for (const [millis, again] of [
       [60 * second, 0],
       [60 * second + 1, 1]
     ] as const) {
-      const queue = new QueueWorld({ ...mode, maxPlayers: 2 })
+      const queue = new QueueHarness({ ...mode, maxPlayers: 2 })
       queue.enqueue("a", "n1")
       queue.enqueue("b", "n2")
       queue.unwatch("n1")
@@ -154,8 +154,8 @@ describe("a live queue", () => {
     }
   })
 
-  it("does not match a ticket again that comes again while its match is in the making", () => {
-    const queue = new QueueWorld(mode)
+  it("does not match a repeated ticket again while its match is pending", () => {
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     queue.enqueue("b", "n2")
     queue.unwatch("n1")
@@ -167,7 +167,7 @@ describe("a live queue", () => {
   })
 
   it("drops the tickets of a node that stops watching", () => {
-    const queue = new QueueWorld(mode)
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     queue.unwatch("n1")
     assert.strictEqual(queue.actor.waiting, 0)
@@ -176,7 +176,7 @@ describe("a live queue", () => {
   })
 
   it("keeps the tickets of a node whose old stream ends after its new one began", () => {
-    const queue = new QueueWorld(mode)
+    const queue = new QueueHarness(mode)
     const { n1 } = queue.gateways
     const old = n1.watcher
     n1.watcher = undefined
@@ -187,17 +187,17 @@ describe("a live queue", () => {
     assert.strictEqual(queue.actor.waiting, 1)
   })
 
-  it("ends the streams of its nodes when it moves, and says nothing more", () => {
-    const queue = new QueueWorld(mode)
+  it("ends the streams of its nodes when it moves, and sends nothing afterwards", () => {
+    const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
     queue.actor.end()
-    assert.deepStrictEqual(queue.ended, ["n1", "n2"])
+    assert.deepStrictEqual(queue.endedStreams, ["n1", "n2"])
     queue.seat()
     assert.strictEqual(queue.outcomes.size, 0)
   })
 
-  it("takes no ticket from a node that does not watch: it would stay for ever", () => {
-    const queue = new QueueWorld(mode)
+  it("drops tickets from a node that does not watch, because nothing would remove them", () => {
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     const { watcher } = queue.gateways.n1
     queue.unwatch("n1")
@@ -206,8 +206,8 @@ describe("a live queue", () => {
     assert.strictEqual(queue.actor.waiting, 0)
   })
 
-  it("cancels a ticket that waits, and not one that was matched", () => {
-    const queue = new QueueWorld(mode)
+  it("cancels a waiting ticket, but not a matched one", () => {
+    const queue = new QueueHarness(mode)
     queue.enqueue("a")
     queue.cancel("a")
     assert.strictEqual(queue.outcomes.get("a"), "cancelled")
@@ -215,27 +215,27 @@ describe("a live queue", () => {
     queue.enqueue("c")
     queue.seat()
     queue.cancel("b")
-    assert.strictEqual(queue.gateways.n1.cancels.size, 0)
+    assert.strictEqual(queue.gateways.n1.pendingCancels.size, 0)
     assert.strictEqual(queue.outcomes.get("b"), "r1")
   })
 
-  it("answers a cancellation in the making when the match is made, or is not", () => {
-    const queue = new QueueWorld(mode)
+  it("replies to the cancellation of a ticket in a pending match when the match completes", () => {
+    const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)
     queue.cancel("a")
-    assert.strictEqual(queue.gateways.n1.cancels.size, 1)
+    assert.strictEqual(queue.gateways.n1.pendingCancels.size, 1)
     queue.refuse()
     assert.strictEqual(queue.outcomes.get("a"), "cancelled")
     assert.strictEqual(queue.actor.waiting, 1)
     queue.enqueue("c")
     queue.cancel("b")
     queue.seat()
-    assert.strictEqual(queue.gateways.n1.cancels.size, 0)
+    assert.strictEqual(queue.gateways.n1.pendingCancels.size, 0)
     assert.strictEqual(queue.outcomes.get("b"), "r1")
   })
 
-  it("goes by the mode's numbers as the newest ticket brings them", () => {
-    const queue = new QueueWorld({ ...mode, minPlayers: 3 })
+  it("applies the mode settings of the newest ticket", () => {
+    const queue = new QueueHarness({ ...mode, minPlayers: 3 })
     queue.enqueue("a")
     queue.enqueue("b")
     assert.deepStrictEqual(queue.matches, [])
@@ -244,8 +244,8 @@ describe("a live queue", () => {
     assert.deepStrictEqual(queue.matches, [["a", "b"]])
   })
 
-  it("is full at its bound, and not for tickets it has", () => {
-    const queue = new QueueWorld(mode, false)
+  it("refuses new tickets when it is full, but not repeated ones", () => {
+    const queue = new QueueHarness(mode, false)
     const tickets = Array.from({ length: matchmaking.ticketsPerQueue }, (_, i) => `t${i}`)
     queue.enqueueAll(tickets)
     queue.enqueueAll(["t0"])
@@ -255,11 +255,11 @@ describe("a live queue", () => {
   })
 })
 
-describe("a queue, whatever happens to it", () => {
-  it("gives each ticket one seat or none, and one answer", () => {
+describe("a matchmaking queue under random steps", () => {
+  it("gives each ticket at most one seat and one outcome", () => {
     fc.assert(
       fc.property(queueModes, queueSteps, (settings, steps) => {
-        const queue = new QueueWorld(settings, false)
+        const queue = new QueueHarness(settings, false)
         const owners = new Map<string, "n1" | "n2">()
         for (const [index, step] of steps.entries()) {
           switch (step.kind) {
@@ -284,13 +284,13 @@ describe("a queue, whatever happens to it", () => {
           }
         }
         for (const node of ["n1", "n2"] as const) queue.watch(node)
-        while (queue.looking || queue.making.length > 0) {
+        while (queue.listing || queue.pendingMatches.length > 0) {
           queue.found()
           queue.seat()
         }
         for (const [ticket, node] of owners) {
           const outcome = queue.outcomes.get(ticket)
-          const waits = queue.gateways[node].held.has(ticket)
+          const waits = queue.gateways[node].tickets.has(ticket)
           assert.strictEqual(waits, outcome === undefined)
           assert.strictEqual(queue.seats.get(ticket), outcome === "cancelled" ? undefined : outcome)
         }

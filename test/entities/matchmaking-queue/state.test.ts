@@ -16,7 +16,7 @@ import {
   type Ticket,
   waiting
 } from "#entities/matchmaking-queue/state"
-import { lineSteps, queueModes } from "../../support/generators.ts"
+import { queueStateSteps, queueModes } from "../../support/generators.ts"
 
 const second = 1000
 const mode: QueueMode = { minPlayers: 2, maxPlayers: 4, fillTimeoutSeconds: 15 }
@@ -41,8 +41,8 @@ const queueOf = (settings: QueueMode, ...tickets: ReadonlyArray<string>) => {
 
 const ids = (match: Match | undefined) => match?.tickets.map(({ ticketId }) => ticketId)
 
-describe("a queue", () => {
-  it("starts as soon as minPlayers wait, first come first served", () => {
+describe("the state of a queue", () => {
+  it("forms a match as soon as `minPlayers` wait, first come first served", () => {
     const state = queueOf(mode, "a")
     assert.isUndefined(nextMatch(state, 0))
     enqueue(state, ticketOf("b"))
@@ -50,26 +50,26 @@ describe("a queue", () => {
     assert.strictEqual(waiting(state), 0)
   })
 
-  it("puts up to maxPlayers into one room", () => {
+  it("puts at most `maxPlayers` tickets into one match", () => {
     const state = queueOf(mode, "a", "b", "c", "d", "e", "f", "g")
     assert.deepStrictEqual(ids(nextMatch(state, 0)), ["a", "b", "c", "d"])
     assert.deepStrictEqual(ids(nextMatch(state, 0)), ["e", "f", "g"])
   })
 
-  it("starts after the fill timeout with the waiting tickets, even a single one", () => {
+  it("forms a match at the fill timeout, even with a single ticket", () => {
     const state = queueOf(mode, "a")
     assert.strictEqual(fillDeadline(state), 15 * second)
     assert.isUndefined(nextMatch(state, 15 * second - 1))
     assert.deepStrictEqual(ids(nextMatch(state, 15 * second)), ["a"])
   })
 
-  it("waits for ever for minPlayers when the fill timeout is 0", () => {
+  it("waits without limit for `minPlayers` when the fill timeout is 0", () => {
     const state = queueOf({ ...mode, fillTimeoutSeconds: 0 }, "a")
     assert.strictEqual(fillDeadline(state), Number.POSITIVE_INFINITY)
     assert.isUndefined(nextMatch(state, Number.MAX_SAFE_INTEGER))
   })
 
-  it("fills open rooms first, oldest first, also with one ticket", () => {
+  it("fills open rooms before it opens one, oldest first, even with one ticket", () => {
     const state = queueOf(mode, "a", "b", "c", "d")
     setFreeSeats(state, "r1", 1, 10)
     setFreeSeats(state, "r2", 5, 10)
@@ -84,14 +84,14 @@ describe("a queue", () => {
     assert.deepInclude(nextMatch(state, 0), { kind: "open" })
   })
 
-  it("knows no room that is full, nor more rooms than it may", () => {
+  it("keeps no full rooms, and at most the given number of open ones", () => {
     const state = queueOf(mode, "a")
     for (const room of ["r1", "r2", "r3"]) setFreeSeats(state, room, 2, 2)
     setFreeSeats(state, "r1", 0, 2)
     assert.deepStrictEqual(Array.from(state.open.keys()), ["r2"])
   })
 
-  it("has a ticket once, and gives it to a match or a cancellation", () => {
+  it("contains a ticket once, until a match or a cancellation removes it", () => {
     const state = queueOf(mode, "a", "a", "b")
     assert.strictEqual(waiting(state), 2)
     assert.isTrue(cancel(state, "a"))
@@ -101,7 +101,7 @@ describe("a queue", () => {
     assert.isFalse(cancel(state, "b"))
   })
 
-  it("puts refused tickets before all others, with the time they had", () => {
+  it("puts refused tickets before all others, with their original time", () => {
     const state = queueOf(mode, "a")
     const match = nextMatch(state, 15 * second)
     enqueue(state, ticketOf("b", 16 * second))
@@ -110,9 +110,9 @@ describe("a queue", () => {
     assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
   })
 
-  it("is first come first served, also with cancellations in between", () => {
+  it("is first come first served under random cancellations", () => {
     fc.assert(
-      fc.property(queueModes, lineSteps, (settings, steps) => {
+      fc.property(queueModes, queueStateSteps, (settings, steps) => {
         const state = emptyQueue(settings)
         const expected: Array<string> = []
         for (const [index, step] of steps.entries()) {

@@ -46,8 +46,8 @@ class Session {
   }
 }
 
-describe("a session's connection", () => {
-  it("is the newest: it replaces the one before, and keeps the seat", () => {
+describe("the connection of a session", () => {
+  it("is replaced by a newer one, which keeps the seat", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     session.attach("c2")
@@ -55,7 +55,7 @@ describe("a session's connection", () => {
     assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: seat("r1") })
   })
 
-  it("is replaced at once when it comes later than a newer one", () => {
+  it("is replaced at once when it attaches after a newer one", () => {
     const session = new Session().attach("c2").attach("c1", seat("r1"))
     assert.deepStrictEqual(session.replaced, ["c1"])
     assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: noReservation })
@@ -66,7 +66,7 @@ describe("a session's connection", () => {
     assert.deepStrictEqual(session.replaced, [])
   })
 
-  it("is the only one that may claim", () => {
+  it("is the only one that can claim a reservation", () => {
     const session = new Session().attach("c1").attach("c2")
     assert.strictEqual(session.claim("c1", seat("r1")), "unavailable")
     assert.strictEqual(session.claim("c2", seat("r1")), "granted")
@@ -74,7 +74,7 @@ describe("a session's connection", () => {
     assert.strictEqual(session.claim("c2", seat("r1")), "unavailable")
   })
 
-  it("takes nothing with it when an older one detaches", () => {
+  it("keeps its reservation when an older one detaches", () => {
     const session = new Session().attach("c1").attach("c2")
     session.claim("c2", ticket("t1"))
     session.detach("c1")
@@ -82,8 +82,8 @@ describe("a session's connection", () => {
   })
 })
 
-describe("a session's place", () => {
-  it("is one: a seat elsewhere refuses a seat and a ticket, and says where", () => {
+describe("the reservation of a session", () => {
+  it("as a seat refuses another seat or a ticket, and the error names the room", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     assert.strictEqual(session.claim("c1", ticket("t1")), "already_in_room")
@@ -98,14 +98,14 @@ describe("a session's place", () => {
     }
   })
 
-  it("is one: a ticket refuses a seat and another ticket", () => {
+  it("as a ticket refuses a seat and another ticket", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     assert.strictEqual(session.claim("c1", ticket("t2")), "already_matching")
     assert.strictEqual(session.claim("c1", seat("r1")), "already_matching")
   })
 
-  it("can be claimed again by its holder", () => {
+  it("can be claimed again by the connection that holds it", () => {
     const session = new Session().attach("c1")
     for (const reservation of [seat("r1"), ticket("t1")]) {
       session.claim("c1", reservation)
@@ -115,7 +115,7 @@ describe("a session's place", () => {
     assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
-  it("is released only by its own name", () => {
+  it("is released only by a release of the same room or ticket", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     session.run({ t: "release", reservation: seat("r2") })
@@ -125,14 +125,14 @@ describe("a session's place", () => {
     assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
-  it("survives a drop when it is a seat, and not when it is a ticket", () => {
+  it("survives a disconnect as a seat, but not as a ticket", () => {
     const seated = new Session().attach("c1", seat("r1")).detach("c1").attach("c2")
     assert.deepStrictEqual(seated.state, { connectionId: "c2", reservation: seat("r1") })
     const matching = new Session().attach("c1", ticket("t1")).detach("c1").attach("c2")
     assert.deepStrictEqual(matching.state, { connectionId: "c2", reservation: noReservation })
   })
 
-  it("is no ticket of a connection that was replaced", () => {
+  it("loses its ticket when a newer connection replaces the older one", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     session.attach("c2")
@@ -143,7 +143,7 @@ describe("a session's place", () => {
     )
   })
 
-  it("is what the connection holds, when the session wakes elsewhere", () => {
+  it("is restored from the connection when the session moves to another runner", () => {
     const woken = new Session()
     woken.state = { connectionId: null, reservation: seat("old") }
     woken.attach("c1", ticket("t1"))
@@ -155,8 +155,8 @@ describe("a session's place", () => {
   })
 })
 
-describe("a match", () => {
-  it("turns its ticket into the seat, also when settled twice", () => {
+describe("a match of a session's ticket", () => {
+  it("turns the ticket into a seat, also when it is repeated", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
@@ -165,7 +165,7 @@ describe("a match", () => {
     assert.deepStrictEqual(session.state.reservation, seat("r1"))
   })
 
-  it("is refused for a ticket that is no more, and for a second room", () => {
+  it("is refused for a ticket that the session does not hold, and for a second room", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t2"))
     assert.strictEqual(
@@ -202,7 +202,7 @@ describe("a session under random commands", () => {
             if (answer === "granted") assert.deepStrictEqual(reservation, step.reservation)
           }
           if (reservation.kind === "ticket")
-            assert.isNotNull(connectionId, "a ticket goes with a drop")
+            assert.isNotNull(connectionId, "a disconnect removes a ticket")
           if (before.reservation.kind === "seat" && reservation.kind !== "seat") {
             const expected =
               step.t === "attach" || step.t === "release" ? step.reservation : undefined

@@ -6,134 +6,143 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import type { RoomOutput } from "#entities/room/messages"
 import { decide } from "#entities/room/state"
-import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
+import {
+  ActorHarness,
+  type Gateway,
+  roomOfThree,
+  seatedPlayers
+} from "../../support/room-gateways.ts"
 import { emptyRoom } from "../../support/room-harness.ts"
 
 const second = 1000
 
 const kinds = (items: ReadonlyArray<RoomOutput>) => items.map(({ kind }) => kind)
 
-const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: number) =>
-  world.send(node, { t: "setState", playerId: player, patch: { round } })
+const write = (harness: ActorHarness, player: string, node: "n1" | "n2", round: number) =>
+  harness.send(node, { t: "setState", playerId: player, patch: { round } })
 
 describe("a live room", () => {
   it("sends every node the same events in the same order", () => {
-    const world = meeting()
+    const harness = roomOfThree()
     for (let round = 1; round <= 5; round++) {
-      write(world, "ann", "n1", round)
-      world.send("n2", { t: "send", playerId: "ben", type: "move", to: ["ann", "ben"] })
+      write(harness, "ann", "n1", round)
+      harness.send("n2", { t: "send", playerId: "ben", type: "move", to: ["ann", "ben"] })
     }
-    const eventsOf = (gateway: Gateway) => gateway.items.filter(({ kind }) => kind === "event")
-    assert.lengthOf(eventsOf(world.gateways.n1), 10)
-    assert.deepStrictEqual(eventsOf(world.gateways.n1), eventsOf(world.gateways.n2))
+    const eventsOf = (gateway: Gateway) => gateway.outputs.filter(({ kind }) => kind === "event")
+    assert.lengthOf(eventsOf(harness.gateways.n1), 10)
+    assert.deepStrictEqual(eventsOf(harness.gateways.n1), eventsOf(harness.gateways.n2))
   })
 
-  it("answers in order, after the events of the command, on the sender's node only", () => {
-    const world = meeting()
-    write(world, "ann", "n1", 1)
-    world.send("n1", { t: "lock", playerId: "cat", locked: true })
-    assert.deepStrictEqual(kinds(world.gateways.n1.items), ["event", "reply", "refuse"])
-    assert.deepStrictEqual(kinds(world.gateways.n2.items), ["event"])
-    assert.include(world.gateways.n1.items[2], { player: "cat" })
+  it("replies in order, after the events of the command, on the sender's node only", () => {
+    const harness = roomOfThree()
+    write(harness, "ann", "n1", 1)
+    harness.send("n1", { t: "lock", playerId: "cat", locked: true })
+    assert.deepStrictEqual(kinds(harness.gateways.n1.outputs), ["event", "reply", "refuse"])
+    assert.deepStrictEqual(kinds(harness.gateways.n2.outputs), ["event"])
+    assert.include(harness.gateways.n1.outputs[2], { player: "cat" })
   })
 
-  it("gives a joiningPlayer the room before the reply, on its own node only", () => {
-    const world = meeting()
-    world.join("dan", "n2")
-    assert.deepStrictEqual(kinds(world.gateways.n1.items), ["event"])
-    assert.deepStrictEqual(kinds(world.gateways.n2.items), ["event", "enter", "reply"])
+  it("sends a joining player the room before the reply, on its own node only", () => {
+    const harness = roomOfThree()
+    harness.join("dan", "n2")
+    assert.deepStrictEqual(kinds(harness.gateways.n1.outputs), ["event"])
+    assert.deepStrictEqual(kinds(harness.gateways.n2.outputs), ["event", "enter", "reply"])
   })
 
-  it("lets a member out on its own node only", () => {
-    const world = meeting()
-    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    assert.deepStrictEqual(kinds(world.gateways.n1.items), ["event"])
-    assert.deepStrictEqual(kinds(world.gateways.n2.items), ["event", "exit", "reply"])
-    assert.isFalse(world.gateways.n2.members.has("ben"))
+  it("removes a member from its own node only", () => {
+    const harness = roomOfThree()
+    harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    assert.deepStrictEqual(kinds(harness.gateways.n1.outputs), ["event"])
+    assert.deepStrictEqual(kinds(harness.gateways.n2.outputs), ["event", "exit", "reply"])
+    assert.isFalse(harness.gateways.n2.members.has("ben"))
   })
 
-  it("speaks to named members through their nodes only", () => {
-    const world = meeting()
-    world.send("n1", { t: "send", playerId: "ann", type: "hint", to: ["cat"] })
-    assert.deepStrictEqual(kinds(world.gateways.n2.items), [])
-    assert.deepStrictEqual(world.gateways.n1.kinds("cat"), ["message"])
+  it("sends a message with `to` only to the nodes of the named members", () => {
+    const harness = roomOfThree()
+    harness.send("n1", { t: "send", playerId: "ann", type: "hint", to: ["cat"] })
+    assert.deepStrictEqual(kinds(harness.gateways.n2.outputs), [])
+    assert.deepStrictEqual(harness.gateways.n1.kinds("cat"), ["message"])
   })
 
-  it("takes a command without an answer silently, and says so when it refuses", () => {
-    const world = meeting()
-    const { n1 } = world.gateways
+  it("replies to a command without a sequence number only when it refuses it", () => {
+    const harness = roomOfThree()
+    const { n1 } = harness.gateways
     n1.command({ t: "setState", playerId: "ann", patch: { a: 1 } })
     n1.command({ t: "lock", playerId: "cat", locked: true })
-    world.flush()
-    assert.deepStrictEqual(kinds(n1.items), ["event", "refuse"])
-    assert.include(n1.items[1], { seq: 0, player: "cat" })
+    harness.flush()
+    assert.deepStrictEqual(kinds(n1.outputs), ["event", "refuse"])
+    assert.include(n1.outputs[1], { seq: 0, player: "cat" })
   })
 
-  it("keeps its members' time", () => {
-    const world = meeting()
-    world.drop("ben")
-    world.wait(30 * second - 1)
-    assert.include(seats(world), "ben")
-    world.wait(1)
-    assert.notInclude(seats(world), "ben")
+  it("removes a disconnected member when the grace period ends", () => {
+    const harness = roomOfThree()
+    harness.drop("ben")
+    harness.wait(30 * second - 1)
+    assert.include(seatedPlayers(harness), "ben")
+    harness.wait(1)
+    assert.notInclude(seatedPlayers(harness), "ben")
   })
 
-  it("seats a player at the node that asks, whatever the command says", () => {
-    const world = meeting()
-    const dan = { ...world.joiningPlayer("dan", "n2"), node: "n1" }
-    world.send("n2", { t: "join", ...dan })
-    assert.isTrue(world.gateways.n2.members.has("dan"))
+  it("seats a player at the node that sent the join, not at the node in the command", () => {
+    const harness = roomOfThree()
+    const dan = { ...harness.joiningPlayer("dan", "n2"), node: "n1" }
+    harness.send("n2", { t: "join", ...dan })
+    assert.isTrue(harness.gateways.n2.members.has("dan"))
   })
 
-  it("gives those it opens with the time to come in, and no more", () => {
-    const world = new ActorWorld()
+  it("disconnects its first members when their node does not attach within five seconds", () => {
+    const harness = new ActorHarness()
     const state = emptyRoom()
-    const joiningPlayers = [world.joiningPlayer("ann", "n1"), world.joiningPlayer("ben", "n2")]
-    const seated = Result.getOrThrow(decide(state, { t: "seat", joiningPlayers }, world.now)).state
-    for (const node of ["n1", "n2"] as const) world.unwatch(node)
-    world.restart(seated)
-    world.watch("n1")
-    world.wait(5 * second - 1)
-    assert.isNotNull(world.actor.state?.members.get("ben")?.attachment)
-    world.wait(1)
-    assert.isNull(world.actor.state?.members.get("ben")?.attachment)
-    assert.isNotNull(world.actor.state?.members.get("ann")?.attachment)
+    const joiningPlayers = [harness.joiningPlayer("ann", "n1"), harness.joiningPlayer("ben", "n2")]
+    const seated = Result.getOrThrow(
+      decide(state, { t: "seat", joiningPlayers }, harness.now)
+    ).state
+    for (const node of ["n1", "n2"] as const) harness.unwatch(node)
+    harness.restart(seated)
+    harness.watch("n1")
+    harness.wait(5 * second - 1)
+    assert.isNotNull(harness.actor.state?.members.get("ben")?.attachment)
+    harness.wait(1)
+    assert.isNull(harness.actor.state?.members.get("ben")?.attachment)
+    assert.isNotNull(harness.actor.state?.members.get("ann")?.attachment)
   })
 
-  it("answers the last leave, and only then ends", () => {
-    const world = new ActorWorld()
-    world.join("ann")
-    world.gateways.n1.items = []
-    world.send("n1", { t: "leave", playerId: "ann", reason: "left" })
-    assert.deepStrictEqual(kinds(world.gateways.n1.items), ["event", "exit", "reply", "end"])
-    assert.deepStrictEqual(kinds(world.gateways.n2.items).at(-1), "end")
-    assert.strictEqual(world.closed, "empty")
+  it("replies to the last leave before it ends", () => {
+    const harness = new ActorHarness()
+    harness.join("ann")
+    harness.gateways.n1.outputs = []
+    harness.send("n1", { t: "leave", playerId: "ann", reason: "left" })
+    assert.deepStrictEqual(kinds(harness.gateways.n1.outputs), ["event", "exit", "reply", "end"])
+    assert.deepStrictEqual(kinds(harness.gateways.n2.outputs).at(-1), "end")
+    assert.strictEqual(harness.closed, "empty")
   })
 
-  it("answers room_not_found to what comes after its end", () => {
-    const world = new ActorWorld()
-    world.join("ann")
-    const { n1 } = world.gateways
+  it("refuses commands after its end with `room_not_found`", () => {
+    const harness = new ActorHarness()
+    harness.join("ann")
+    const { n1 } = harness.gateways
     n1.command({ t: "leave", playerId: "ann", reason: "left" }, 100)
     n1.command({ t: "setState", playerId: "ann", patch: {} }, 101)
-    world.flush()
-    const refused = n1.items.find((item) => item.kind === "refuse")
+    harness.flush()
+    const refused = n1.outputs.find((item) => item.kind === "refuse")
     assert.include(refused?.error, { code: "room_not_found" })
-    assert.isTrue(Result.isFailure(world.actor.seat([world.joiningPlayer("ben", "n2")])))
+    assert.isTrue(Result.isFailure(harness.actor.seat([harness.joiningPlayer("ben", "n2")])))
   })
 
-  it("sends its members the reason of its end", () => {
-    const world = meeting()
-    world.actor.close("feature_disabled")
-    for (const gateway of world.all) assert.isTrue(gateway.over)
-    assert.deepStrictEqual(world.gateways.n2.kinds("ben"), ["room_closed"])
-    assert.strictEqual(world.closed, "feature_disabled")
+  it("sends its members the reason when it closes", () => {
+    const harness = roomOfThree()
+    harness.actor.close("feature_disabled")
+    for (const gateway of harness.allGateways) assert.isTrue(gateway.over)
+    assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["room_closed"])
+    assert.strictEqual(harness.closed, "feature_disabled")
   })
 
-  it("names all who have a seat when matchmaking asks, and only new ones are news", () => {
-    const world = meeting({ maxPlayers: 4 })
-    const joiningPlayers = ["ann", "dan", "eve"].map((player) => world.joiningPlayer(player, "n2"))
-    assert.deepStrictEqual(world.actor.seat(joiningPlayers), Result.succeed(["ann", "dan"]))
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), ["player_joined"])
+  it("returns all seated players to matchmaking, and announces only new ones", () => {
+    const harness = roomOfThree({ maxPlayers: 4 })
+    const joiningPlayers = ["ann", "dan", "eve"].map((player) =>
+      harness.joiningPlayer(player, "n2")
+    )
+    assert.deepStrictEqual(harness.actor.seat(joiningPlayers), Result.succeed(["ann", "dan"]))
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["player_joined"])
   })
 })

@@ -1,6 +1,6 @@
 /**
- * A founder who goes while the room is being written. What is written together with others is written
- * all the same: a room that nobody knows of, which must not stay.
+ * Creator of a room that disconnects during the insert. A batched insert cannot be interrupted, so
+ * the row is written for a room that no player knows; the room must be removed.
  */
 import { assert, layer } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
@@ -12,8 +12,8 @@ import { DatabaseLive } from "../../support/service.ts"
 
 const Live = Layer.provideMerge(TestApp.layerWith(), DatabaseLive)
 
-layer(Live, { timeout: "60 seconds" })("a founder who goes", (it) => {
-  it.effect("while the room is being written leaves no room behind", () =>
+layer(Live, { timeout: "60 seconds" })("a creator who disconnects", (it) => {
+  it.effect("during the insert of the room leaves no room behind", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { url } = yield* TestDatabase
@@ -26,8 +26,8 @@ layer(Live, { timeout: "60 seconds" })("a founder who goes", (it) => {
         insert into rooms
         select 'rm_held' || id, id, 0, 'nod_0', 'HELD', 'default', false, false, 0, 1, '{}', now(),
           'infinity', '{}', '{}' from environments`)
-      const founder = yield* newPlayer(app)
-      yield* founder.socket.say({ t: "create", rid: "create", mode: "default", code: "HELD" })
+      const creator = yield* newPlayer(app)
+      yield* creator.socket.say({ t: "create", rid: "create", mode: "default", code: "HELD" })
       yield* app.eventually(
         Effect.map(
           watcher.query(`
@@ -35,22 +35,22 @@ layer(Live, { timeout: "60 seconds" })("a founder who goes", (it) => {
               and wait_event_type = 'Lock' and query like '%insert into rooms%'`),
           ({ rows }) => rows.length > 0
         ),
-        "the room is being written"
+        "the insert of the room waits for a lock"
       )
-      yield* founder.socket.close()
-      const again = yield* app.online(founder)
+      yield* creator.socket.close()
+      const again = yield* app.online(creator)
       yield* again.socket.next("welcome")
       yield* holder.query("rollback")
       yield* app.eventually(
         Effect.map(rooms, (count) => count === 1),
-        "the room is written"
+        "the room is inserted"
       )
       yield* app.eventually(
         Effect.gen(function* () {
           yield* TestClock.adjust("1 second")
           return (yield* rooms) === 0
         }),
-        "the room is gone"
+        "the room is removed"
       )
       assert.strictEqual((yield* again.socket.ask({ t: "create", mode: "default" })).t, "reply")
     })

@@ -8,7 +8,7 @@ import { create, join, JsonObject, send, setState } from "#rpc/rooms"
 import { jsonBytes, emptyJsonState, patchJsonState, toJsonObject } from "#entities/room/json-state"
 import { hostilePatch } from "../../support/generators.ts"
 
-describe("values", () => {
+describe("JSON state", () => {
   const max = 64 * 1024
   const patched = (patch: Readonly<Record<string, unknown>>) =>
     patchJsonState(emptyJsonState, patch, max)
@@ -17,7 +17,7 @@ describe("values", () => {
     return Result.isFailure(result) ? result.failure.details.unit : "accepted"
   }
 
-  it("fit up to the last byte of their JSON in UTF-8, whatever the key", () => {
+  it("accepts exactly the limit of UTF-8 bytes, for any key", () => {
     for (const key of ["a", "é", '"', "\n", "\ud800"]) {
       const text = "x".repeat(max - jsonBytes({ [key]: "", b: 1 }))
       assert.strictEqual(refusedFor({ [key]: text, b: 1 }), "accepted")
@@ -25,7 +25,7 @@ describe("values", () => {
     }
   })
 
-  it("have at most 256 keys of at most 64 characters", () => {
+  it("accepts at most 256 keys of at most 64 characters", () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 0]))
     assert.strictEqual(refusedFor(keys(256)), "accepted")
@@ -34,7 +34,7 @@ describe("values", () => {
     assert.strictEqual(refusedFor({ ["k".repeat(65)]: 0 }), "keyCharacters")
   })
 
-  it("never outgrow their limit nor touch a prototype, patch after patch", () => {
+  it("stays within its limit and pollutes no prototype under random patches", () => {
     const small = 64
     fc.assert(
       fc.property(fc.array(hostilePatch, { maxLength: 20 }), (all) => {
@@ -53,11 +53,11 @@ describe("values", () => {
   })
 })
 
-describe("a JSON object of a player's", () => {
+describe("a JSON object from a player", () => {
   const accepts = Schema.is(JsonObject)
   const parse = (json: string): unknown => JSON.parse(json)
 
-  it("cannot name a way to a prototype, at any depth", () => {
+  it("is refused with a prototype key at any depth", () => {
     for (const key of ["__proto__", "constructor", "prototype"]) {
       assert.isFalse(accepts(parse(`{"${key}":{"polluted":true}}`)))
       assert.isFalse(accepts(parse(`{"a":[{"b":{"${key}":1}}]}`)))
@@ -65,7 +65,7 @@ describe("a JSON object of a player's", () => {
     assert.isTrue(accepts(parse(`{"a":"__proto__","toString":1,"hasOwnProperty":null}`)))
   })
 
-  it("nests up to 32 levels", () => {
+  it("is refused with more than 32 nested levels", () => {
     const nested = (levels: number) => parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`)
     assert.isTrue(accepts(nested(33)))
     assert.isFalse(accepts(nested(34)))
@@ -73,13 +73,13 @@ describe("a JSON object of a player's", () => {
     assert.isFalse(accepts(parse(`{"a":${"[".repeat(33)}1${"]".repeat(33)}}`)))
   })
 
-  it("is an object", () => {
+  it("is refused if it is an array, a scalar or null", () => {
     for (const json of ["null", "[]", "1", '"a"']) assert.isFalse(accepts(parse(json)))
   })
 })
 
-describe("a frame", () => {
-  it("says which room to join by id or by code, and by one of them", () => {
+describe("the schema of a frame", () => {
+  it("accepts a join with either a room id or a code", () => {
     const accepts = Schema.is(join.payloadSchema)
     assert.isTrue(accepts({ roomId: "rm_1" }))
     assert.isTrue(accepts({ code: "BCDFGH" }))
@@ -87,7 +87,7 @@ describe("a frame", () => {
     assert.isFalse(accepts({ roomId: "rm_1", code: "BCDFGH" }))
   })
 
-  it("sends a type of 1 to 64 characters to at most 64 players", () => {
+  it("accepts a message type of 1 to 64 characters, and at most 64 receivers", () => {
     const accepts = Schema.is(send.payloadSchema)
     assert.isTrue(accepts({ type: "x".repeat(64), to: Array.from({ length: 64 }, () => "ann") }))
     assert.isFalse(accepts({ type: "x".repeat(65) }))
@@ -95,7 +95,7 @@ describe("a frame", () => {
     assert.isFalse(accepts({ type: "x", to: Array.from({ length: 65 }, () => "ann") }))
   })
 
-  it("opens a room of 1 to 64 players, with a code of 4 to 12 letters or digits", () => {
+  it("accepts a room of 1 to 64 players, with a code of 4 to 12 letters or digits", () => {
     const accepts = Schema.is(create.payloadSchema)
     assert.isTrue(accepts({ mode: "duel" }))
     assert.isFalse(accepts({}))
@@ -107,7 +107,7 @@ describe("a frame", () => {
     }
   })
 
-  it("patches with an object", () => {
+  it("accepts only an object as a patch", () => {
     const accepts = Schema.is(setState.payloadSchema)
     assert.isTrue(accepts({ patch: { a: null } }))
     assert.isFalse(accepts({ patch: null }))

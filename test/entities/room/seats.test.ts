@@ -1,18 +1,18 @@
 /**
- * Seats of a room and its life: joining, leaving, matched players, and the end of the room.
+ * Seats of a room and its lifetime: joining, leaving, matched players, and the end of the room.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { isListed, iso, roomView } from "#entities/room/model"
-import { roomOf, RoomWorld, start } from "../../support/room-harness.ts"
+import { roomOf, RoomHarness, start } from "../../support/room-harness.ts"
 
 const second = 1000
 const hour = 3600 * second
 
-describe("a room's seats", () => {
-  it("make the first to join the host", () => {
-    const room = new RoomWorld()
+describe("a room with seats", () => {
+  it("makes the first player who joins the host", () => {
+    const room = new RoomHarness()
     assert.deepStrictEqual(room.join("ann"), { roomId: "rm_1", code: "BCDFGH" })
-    const [joined] = room.heard("ann")
+    const [joined] = room.takeEvents("ann")
     assert.deepStrictEqual(joined, {
       t: "room_joined",
       playerId: "ann",
@@ -22,7 +22,7 @@ describe("a room's seats", () => {
     assert.strictEqual(room.state.hostId, "ann")
   })
 
-  it("are announced to the others, and are in the snapshot of the joining player", () => {
+  it("announces a joining player to the others, and sends the player a snapshot", () => {
     const room = roomOf(["ann"])
     room.join("ben")
     const player = {
@@ -32,12 +32,12 @@ describe("a room's seats", () => {
       joinedAt: iso(start + 1),
       state: {}
     }
-    assert.deepStrictEqual(room.heard("ann"), [{ t: "player_joined", player }])
-    assert.deepStrictEqual(room.kinds("ben"), ["room_joined"])
+    assert.deepStrictEqual(room.takeEvents("ann"), [{ t: "player_joined", player }])
+    assert.deepStrictEqual(room.takeKinds("ben"), ["room_joined"])
     assert.deepStrictEqual(roomView(room.state).players[1], player)
   })
 
-  it("are no more than maxPlayers, those in their grace included", () => {
+  it("refuses players beyond `maxPlayers`, and counts disconnected members as seated", () => {
     const room = roomOf(["ann", "ben"], { maxPlayers: 2 })
     room.drop("ben")
     assert.strictEqual(room.joinRefusal("cat"), "room_full")
@@ -45,32 +45,32 @@ describe("a room's seats", () => {
     assert.strictEqual(room.joinRefusal("cat"), "granted")
   })
 
-  it("are refused as p2p_room_full in a peer-to-peer room", () => {
+  it("refuses players with `p2p_room_full` when it is a full peer-to-peer room", () => {
     const room = roomOf(["ann"], { maxPlayers: 1, p2p: { relayOnly: true, maxPlayers: 4 } })
     assert.strictEqual(room.joinRefusal("ben"), "p2p_room_full")
     assert.strictEqual(room.joinRefusal("ann"), "granted")
   })
 
-  it("send a member that joins again a new snapshot, and the others no event", () => {
+  it("sends a member that joins again a new snapshot, and the others no event", () => {
     const room = roomOf(["ann", "ben"])
     assert.deepStrictEqual(room.join("ben"), { roomId: "rm_1", code: "BCDFGH" })
-    assert.deepStrictEqual(room.kinds("ben"), ["room_joined"])
-    assert.deepStrictEqual(room.kinds("ann"), [])
+    assert.deepStrictEqual(room.takeKinds("ben"), ["room_joined"])
+    assert.deepStrictEqual(room.takeKinds("ann"), [])
     assert.strictEqual(room.state.members.size, 2)
   })
 
-  it("are freed at once by leave", () => {
+  it("frees the seat of a member at once when it leaves", () => {
     const room = roomOf(["ann", "ben"])
     assert.deepStrictEqual(room.leave("ben"), {})
-    assert.deepStrictEqual(room.heard("ann"), [
+    assert.deepStrictEqual(room.takeEvents("ann"), [
       { t: "player_left", playerId: "ben", reason: "left" }
     ])
-    assert.deepStrictEqual(room.heard("ben"), [])
+    assert.deepStrictEqual(room.takeEvents("ben"), [])
     assert.strictEqual(room.resumeRefusal("ben"), "resume_expired")
     assert.strictEqual(room.refusal({ t: "leave", playerId: "ben", reason: "left" }), "not_in_room")
   })
 
-  it("close the room at once when the last member leaves", () => {
+  it("closes at once when the last member leaves", () => {
     const room = roomOf(["ann", "ben"])
     room.leave("ann")
     assert.isNull(room.state.closed)
@@ -78,7 +78,7 @@ describe("a room's seats", () => {
     assert.strictEqual(room.state.closed, "empty")
   })
 
-  it("keep the room when its last connected member leaves others in their grace", () => {
+  it("stays open when the last connected member leaves and a disconnected one remains", () => {
     const room = roomOf(["ann", "ben", "cat"])
     room.drop("ben")
     room.wait(1)
@@ -88,13 +88,13 @@ describe("a room's seats", () => {
     assert.isNull(room.state.hostId)
     room.resume("ben")
     assert.strictEqual(room.state.hostId, "ben")
-    assert.deepStrictEqual(room.kinds("ben"), ["room_joined"])
+    assert.deepStrictEqual(room.takeKinds("ben"), ["room_joined"])
     assert.strictEqual(room.views.get("ben")?.hostId, "ben")
   })
 })
 
 describe("a locked room", () => {
-  it("refuses strangers, not those who have a seat", () => {
+  it("refuses new players, but not members who resume or join again", () => {
     const room = roomOf(["ann", "ben"])
     room.act({ t: "lock", playerId: "ann", locked: true })
     room.drop("ben")
@@ -107,13 +107,13 @@ describe("a locked room", () => {
     )
   })
 
-  it("says that it is locked before it says that it is full", () => {
+  it("refuses a player with `room_locked` when it is also full", () => {
     const room = roomOf(["ann"], { maxPlayers: 1 })
     room.act({ t: "lock", playerId: "ann", locked: true })
     assert.strictEqual(room.joinRefusal("ben"), "room_locked")
   })
 
-  it("opens again", () => {
+  it("admits players after it is unlocked", () => {
     const room = roomOf(["ann"])
     room.act({ t: "lock", playerId: "ann", locked: true })
     room.act({ t: "lock", playerId: "ann", locked: false })
@@ -121,14 +121,14 @@ describe("a locked room", () => {
   })
 })
 
-describe("seats given by matchmaking", () => {
-  it("make a room with a host, whose members hear it when they come in", () => {
-    const room = new RoomWorld({ matched: true })
+describe("a room with seats assigned by matchmaking", () => {
+  it("has a host at once, and sends each member a snapshot when it joins", () => {
+    const room = new RoomHarness({ matched: true })
     const data = room.seat("ann", "ben")
     assert.deepStrictEqual(data, { seated: ["ann", "ben"], roomId: "rm_1", code: "BCDFGH" })
     assert.strictEqual(room.state.hostId, "ann")
     room.join("ben")
-    const [joined] = room.heard("ben")
+    const [joined] = room.takeEvents("ben")
     assert.isTrue(joined?.t === "room_joined" && !joined.resumed)
     assert.deepStrictEqual(
       room.views.get("ben")?.players.map(({ connected, id }) => [id, connected]),
@@ -139,28 +139,28 @@ describe("seats given by matchmaking", () => {
     )
   })
 
-  it("are announced to the members, in order and as many as fit", () => {
+  it("seats as many players as fit, and announces them to the members in order", () => {
     const room = roomOf(["ann"], { maxPlayers: 3 })
     assert.deepStrictEqual(room.seat("ben", "cat", "dan")["seated"], ["ben", "cat"])
-    assert.deepStrictEqual(room.kinds("ann"), ["player_joined", "player_joined"])
+    assert.deepStrictEqual(room.takeKinds("ann"), ["player_joined", "player_joined"])
   })
 
-  it("are not given twice", () => {
+  it("does not seat a player twice", () => {
     const room = roomOf(["ann"])
     assert.deepStrictEqual(room.seat("ann", "ben")["seated"], ["ben"])
     assert.deepStrictEqual(room.seat("ben")["seated"], [])
     assert.strictEqual(room.state.members.size, 2)
   })
 
-  it("wait ten seconds for their player, then keep the grace", () => {
+  it("waits ten seconds for a seated player, then starts the grace period", () => {
     const room = roomOf(["ann"])
     room.seat("ben")
-    room.heard("ann")
+    room.takeEvents("ann")
     const seatedAt = room.now
     room.wait(10 * second - 1)
-    assert.deepStrictEqual(room.kinds("ann"), [])
+    assert.deepStrictEqual(room.takeKinds("ann"), [])
     room.wait(1)
-    assert.deepStrictEqual(room.heard("ann"), [
+    assert.deepStrictEqual(room.takeEvents("ann"), [
       {
         t: "player_disconnected",
         playerId: "ben",
@@ -171,24 +171,24 @@ describe("seats given by matchmaking", () => {
     assert.strictEqual(room.resumeRefusal("ben"), "granted")
   })
 
-  it("count as taken by those who came in time", () => {
+  it("announces no disconnect of a seated player who joins in time", () => {
     const room = roomOf(["ann"])
     room.seat("ben")
     room.wait(10 * second - 1)
     room.join("ben")
-    room.heard("ann")
+    room.takeEvents("ann")
     room.wait(hour)
-    assert.deepStrictEqual(room.kinds("ann"), [])
+    assert.deepStrictEqual(room.takeKinds("ann"), [])
   })
 
-  it("end with the drop of a player that never came in", () => {
+  it("announces the disconnect of a seated player who never joined", () => {
     const room = roomOf(["ann"])
     room.seat("ben")
     room.drop("ben")
-    assert.deepStrictEqual(room.kinds("ann"), ["player_joined", "player_disconnected"])
+    assert.deepStrictEqual(room.takeKinds("ann"), ["player_joined", "player_disconnected"])
   })
 
-  it("are not given where everybody has dropped: that room waits for its members", () => {
+  it("refuses to seat players while all members are disconnected", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.leave("ann")
@@ -200,16 +200,16 @@ describe("seats given by matchmaking", () => {
   })
 })
 
-describe("a room's life", () => {
-  const closing = (room: RoomWorld, player: string) =>
-    assert.deepStrictEqual(room.heard(player).at(-1), {
+describe("the lifetime of a room", () => {
+  const closing = (room: RoomHarness, player: string) =>
+    assert.deepStrictEqual(room.takeEvents(player).at(-1), {
       t: "room_closed",
       roomId: "rm_1",
       reason: "idle"
     })
 
   it("ends after two hours without a frame", () => {
-    const room = new RoomWorld()
+    const room = new RoomHarness()
     room.join("ann")
     room.wait(2 * hour - 1)
     assert.isNull(room.state.closed)
@@ -218,7 +218,7 @@ describe("a room's life", () => {
     assert.strictEqual(room.state.members.size, 0)
   })
 
-  it("goes on for two hours after a frame, give or take the minute that frames are noted to", () => {
+  it("lasts two hours after the last frame, to the minute", () => {
     const room = roomOf(["ann"])
     room.wait(hour)
     room.act({ t: "send", playerId: "ann", type: "hello" })
@@ -230,8 +230,8 @@ describe("a room's life", () => {
     closing(room, "ann")
   })
 
-  it("ends after a day, whatever is said", () => {
-    const room = new RoomWorld()
+  it("ends after a day, even if members send messages", () => {
+    const room = new RoomHarness()
     room.join("ann")
     for (let i = 1; i < 24; i++) {
       room.wait(hour)
@@ -243,11 +243,11 @@ describe("a room's life", () => {
     closing(room, "ann")
   })
 
-  it("closes on command", () => {
+  it("ends with the `close` command, and members receive the reason", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.act({ t: "close", reason: "feature_disabled" })
-    assert.deepStrictEqual(room.heard("ann").at(-1), {
+    assert.deepStrictEqual(room.takeEvents("ann").at(-1), {
       t: "room_closed",
       roomId: "rm_1",
       reason: "feature_disabled"
@@ -256,8 +256,8 @@ describe("a room's life", () => {
     assert.strictEqual(room.refusal({ t: "send", playerId: "ann", type: "hello" }), "not_in_room")
   })
 
-  it("shows in the list while public, unlocked, not full and somebody is connected", () => {
-    assert.isFalse(isListed(new RoomWorld().state))
+  it("lists the room while it is public, unlocked, not full and has a connected member", () => {
+    assert.isFalse(isListed(new RoomHarness().state))
     const room = roomOf(["ann", "ben"], { maxPlayers: 3 })
     assert.isTrue(isListed(room.state))
     assert.isFalse(isListed(roomOf(["ann"], { private: true }).state))
@@ -274,15 +274,15 @@ describe("a room's life", () => {
   })
 })
 
-describe("a seat without a grace", () => {
-  it("of a replaced connection waits a moment for the connection that replaces it", () => {
+describe("a seat without a grace period", () => {
+  it("is kept for a second when a newer connection replaces the older one", () => {
     const room = roomOf(["ann", "ben"], { graceSeconds: 0 })
     room.drop("ann", true)
     room.wait(999)
     room.resume("ann")
-    assert.isEmpty(room.kinds("ben"))
+    assert.isEmpty(room.takeKinds("ben"))
     room.drop("ann", true)
     room.wait(1000)
-    assert.include(room.kinds("ben"), "player_left")
+    assert.include(room.takeKinds("ben"), "player_left")
   })
 })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { RoomEvent } from "#rpc/rooms"
 import type { RoomSettings } from "#entities/room/model"
-import { RoomWorld, roomOf } from "../../support/room-harness.ts"
+import { RoomHarness, roomOf } from "../../support/room-harness.ts"
 
 const mesh = (relayOnly: boolean): Partial<RoomSettings> => ({
   transport: "p2p",
@@ -32,31 +32,31 @@ const description = (...candidates: ReadonlyArray<string>): string =>
 
 const kind = "candidate"
 
-/** What the other hears of a signal, and how many got it. */
-const passed = (room: RoomWorld, data: unknown, signal: "candidate" | "offer" = kind) => {
+/** Sends a signal from ann to ben, and returns the data that ben receives. */
+const relaySignal = (room: RoomHarness, data: unknown, signal: "candidate" | "offer" = kind) => {
   const reply = room.act({ t: "signal", playerId: "ann", to: "ben", kind: signal, data })
-  const heard = room.heard("ben").filter((event) => event.t === "signal")
-  assert.lengthOf(heard, Number(reply["delivered"]))
-  return heard[0]?.data
+  const received = room.takeEvents("ben").filter((event) => event.t === "signal")
+  assert.lengthOf(received, Number(reply["delivered"]))
+  return received[0]?.data
 }
 
-const hears = (room: RoomWorld, player: string): ReadonlyArray<RoomEvent> =>
-  room.heard(player).filter((event) => event.t === "signal")
+const signalsTo = (room: RoomHarness, player: string): ReadonlyArray<RoomEvent> =>
+  room.takeEvents(player).filter((event) => event.t === "signal")
 
 describe("a signal", () => {
-  it("reaches the one member it is for, as it was sent", () => {
+  it("reaches only its addressee, unchanged", () => {
     const room = roomOf(["ann", "ben", "cat"], mesh(false))
     const data = { candidate: host, sdpMid: "0" }
     const reply = room.act({ t: "signal", playerId: "ann", to: "ben", kind, data, gen: 3 })
     assert.deepStrictEqual(reply, { delivered: 1 })
-    assert.deepStrictEqual(hears(room, "ben"), [
+    assert.deepStrictEqual(signalsTo(room, "ben"), [
       { t: "signal", from: "ann", kind: "candidate", data, gen: 3 }
     ])
-    assert.isEmpty(hears(room, "ann"))
-    assert.isEmpty(hears(room, "cat"))
+    assert.isEmpty(signalsTo(room, "ann"))
+    assert.isEmpty(signalsTo(room, "cat"))
   })
 
-  it("needs a peer-to-peer room, a seat and a member to go to", () => {
+  it("is refused outside peer-to-peer rooms, from other players and to other players", () => {
     const signal = { t: "signal", playerId: "ann", kind: "offer" } as const
     assert.strictEqual(roomOf(["ann", "ben"]).refusal({ ...signal, to: "ben" }), "p2p_only")
     const room = roomOf(["ann", "ben"], mesh(true))
@@ -64,13 +64,13 @@ describe("a signal", () => {
     assert.strictEqual(room.refusal({ ...signal, playerId: "eve", to: "ann" }), "not_in_room")
   })
 
-  it("to a member who is away is not delivered, and says so", () => {
+  it("to a disconnected member is not delivered, and the reply counts no delivery", () => {
     const room = roomOf(["ann", "ben"], mesh(false))
     room.drop("ben")
-    assert.isUndefined(passed(room, { candidate: relay }))
+    assert.isUndefined(relaySignal(room, { candidate: relay }))
   })
 
-  it("changes nothing of the room", () => {
+  it("does not change the room's state", () => {
     const room = roomOf(["ann", "ben"], mesh(false))
     const before = room.state
     room.act({ t: "signal", playerId: "ann", to: "ben", kind: "restart" })
@@ -79,30 +79,30 @@ describe("a signal", () => {
 })
 
 describe("a relayed signal", () => {
-  it("carries relay candidates only, without the address behind them", () => {
+  it("contains only relay candidates, without the related address", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     for (const candidate of [host, mapped, reflexive]) {
-      assert.isUndefined(passed(room, { candidate, sdpMid: "0" }))
-      assert.isUndefined(passed(room, candidate))
-      assert.isUndefined(passed(room, `a=${candidate}`))
-      assert.isUndefined(passed(room, candidate.replace("typ", "TYP")))
+      assert.isUndefined(relaySignal(room, { candidate, sdpMid: "0" }))
+      assert.isUndefined(relaySignal(room, candidate))
+      assert.isUndefined(relaySignal(room, `a=${candidate}`))
+      assert.isUndefined(relaySignal(room, candidate.replace("typ", "TYP")))
     }
-    assert.deepStrictEqual(passed(room, { candidate: related, sdpMid: "0" }), {
+    assert.deepStrictEqual(relaySignal(room, { candidate: related, sdpMid: "0" }), {
       candidate: `${relay} raddr 0.0.0.0 rport 0`,
       sdpMid: "0"
     })
   })
 
-  it("keeps the end of candidates", () => {
+  it("keeps the end-of-candidates marker", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
-    assert.deepStrictEqual(passed(room, { candidate: "" }), { candidate: "" })
+    assert.deepStrictEqual(relaySignal(room, { candidate: "" }), { candidate: "" })
   })
 
-  it("has no other address in its session description, wherever the text stands", () => {
+  it("contains no other address in its session description, in any encoding of the data", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     const sdp = description(host, mapped, related, reflexive)
     for (const data of [sdp, { type: "offer", sdp }, JSON.stringify({ type: "offer", sdp })]) {
-      const text = JSON.stringify(passed(room, data, "offer"))
+      const text = JSON.stringify(relaySignal(room, data, "offer"))
       assert.notMatch(text, addresses)
       assert.include(text, relay)
       assert.include(text, "a=end-of-candidates")
@@ -110,8 +110,8 @@ describe("a relayed signal", () => {
     }
   })
 
-  it("is relayed for a child's sake in either direction, and for nobody else's", () => {
-    const room = new RoomWorld(mesh(false))
+  it("is limited to relay candidates to and from a child, but not between other members", () => {
+    const room = new RoomHarness(mesh(false))
     room.act({ t: "join", ...room.joiningPlayer("ann"), relayOnly: true })
     room.join("ben")
     room.join("cat")
@@ -125,8 +125,8 @@ describe("a relayed signal", () => {
     assert.deepStrictEqual([policy("ann"), policy("ben")], ["relay", "all"])
   })
 
-  it("is relayed from the moment a member has to be, and after its return", () => {
-    const room = new RoomWorld(mesh(false))
+  it("follows the member's relay requirement when it changes, resumes or joins again", () => {
+    const room = new RoomHarness(mesh(false))
     room.join("ann")
     room.join("ben")
     const send = (from: string, to: string) =>
@@ -148,15 +148,15 @@ describe("a relayed signal", () => {
     )
   })
 
-  it("never shows an address, however the data is built", () => {
+  it("contains no address for random nested data", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
-    const line = fc.constantFrom(host, mapped, reflexive, related, relay)
+    const candidate = fc.constantFrom(host, mapped, reflexive, related, relay)
     const newline = fc.constantFrom("\r\n", "\n", "\r")
     const text = fc.oneof(
-      line,
-      line.map((candidate) => `  a=${candidate}`),
-      fc.array(line).map((lines) => description(...lines)),
-      fc.tuple(fc.array(line), newline).map(([lines, end]) => lines.join(end))
+      candidate,
+      candidate.map((text) => `  a=${text}`),
+      fc.array(candidate).map((lines) => description(...lines)),
+      fc.tuple(fc.array(candidate), newline).map(([lines, end]) => lines.join(end))
     )
     const data = fc.letrec((tie) => ({
       value: fc.oneof(
@@ -169,8 +169,8 @@ describe("a relayed signal", () => {
     })).value
     fc.assert(
       fc.property(data, (value) => {
-        const seen = passed(room, value, "offer")
-        assert.notMatch(JSON.stringify(seen ?? null), addresses)
+        const received = relaySignal(room, value, "offer")
+        assert.notMatch(JSON.stringify(received ?? null), addresses)
       })
     )
   })

@@ -12,10 +12,10 @@ import { nextDeadline, tick } from "#entities/room/seats"
 import { decodeSnapshot, fromStored, toRow } from "#entities/room/snapshot"
 import { jsonBytes } from "#entities/room/json-state"
 import { roomSettings, type RoomStep, roomSteps } from "../../support/generators.ts"
-import { agrees, checkRoom, roomOf, RoomWorld, start } from "../../support/room-harness.ts"
+import { viewMatches, checkRoom, roomOf, RoomHarness, start } from "../../support/room-harness.ts"
 
-describe("send", () => {
-  it("reaches everyone but the sender, with the time", () => {
+describe("`send`", () => {
+  it("delivers a message without `to` to all members except the sender, with a timestamp", () => {
     const room = roomOf(["ann", "ben", "cat"])
     const data = room.act({ t: "send", playerId: "ann", type: "move", data: { x: 1 } })
     assert.deepStrictEqual(data, {})
@@ -26,32 +26,32 @@ describe("send", () => {
       data: { x: 1 },
       at: start + 3
     }
-    assert.deepStrictEqual(room.heard("ben"), [message])
-    assert.deepStrictEqual(room.heard("cat"), [message])
-    assert.deepStrictEqual(room.heard("ann"), [])
+    assert.deepStrictEqual(room.takeEvents("ben"), [message])
+    assert.deepStrictEqual(room.takeEvents("cat"), [message])
+    assert.deepStrictEqual(room.takeEvents("ann"), [])
   })
 
-  it("has no data where none was given, and keeps null", () => {
+  it("omits `data` when the sender gave none, and keeps a null", () => {
     const room = roomOf(["ann", "ben"])
     room.act({ t: "send", playerId: "ann", type: "a" })
     room.act({ t: "send", playerId: "ann", type: "b", data: null })
     assert.deepStrictEqual(
-      room.heard("ben").map((event) => "data" in event),
+      room.takeEvents("ben").map((event) => "data" in event),
       [false, true]
     )
   })
 
-  it("reaches exactly those named, oneself included, each once", () => {
+  it("delivers a message with `to` once to each named member, the sender included", () => {
     const room = roomOf(["ann", "ben", "cat"])
     const to = ["ben", "ann", "ben", "nobody", "__proto__"]
     const data = room.act({ t: "send", playerId: "ann", type: "hint", to })
     assert.deepStrictEqual(data, { delivered: 2 })
-    assert.deepStrictEqual(room.kinds("ann"), ["message"])
-    assert.deepStrictEqual(room.kinds("ben"), ["message"])
-    assert.deepStrictEqual(room.kinds("cat"), [])
+    assert.deepStrictEqual(room.takeKinds("ann"), ["message"])
+    assert.deepStrictEqual(room.takeKinds("ben"), ["message"])
+    assert.deepStrictEqual(room.takeKinds("cat"), [])
   })
 
-  it("leaves the room's state be, so that messages cost no snapshot", () => {
+  it("does not change the room within a minute, so that messages cost no snapshot", () => {
     const room = roomOf(["ann", "ben"])
     const before = room.state
     room.now = start + 59_999
@@ -62,28 +62,28 @@ describe("send", () => {
     assert.deepStrictEqual(room.state, { ...before, lastFrameAt: room.now })
   })
 
-  it("counts nobody when nobody is named", () => {
+  it("delivers a message with an empty `to` to no member", () => {
     const room = roomOf(["ann", "ben"])
     const data = room.act({ t: "send", playerId: "ann", type: "hint", to: [] })
     assert.deepStrictEqual(data, { delivered: 0 })
-    assert.deepStrictEqual(room.kinds("ben"), [])
+    assert.deepStrictEqual(room.takeKinds("ben"), [])
   })
 
-  it("does not reach those who are away or have not come in, nor counts them", () => {
+  it("neither reaches nor counts members without a connection or with an unclaimed seat", () => {
     const room = roomOf(["ann", "ben", "cat"])
     room.drop("ben")
     room.seat("dan")
-    room.heard("cat")
+    room.takeEvents("cat")
     const to = ["ben", "cat", "dan"]
     assert.deepStrictEqual(room.act({ t: "send", playerId: "ann", type: "hint", to }), {
       delivered: 1
     })
     room.act({ t: "send", playerId: "ann", type: "all" })
-    assert.deepStrictEqual(room.kinds("cat"), ["message", "message"])
+    assert.deepStrictEqual(room.takeKinds("cat"), ["message", "message"])
     room.resume("ben")
     room.join("dan")
-    assert.deepStrictEqual(room.kinds("ben"), ["room_joined"])
-    assert.deepStrictEqual(room.kinds("dan"), ["room_joined"])
+    assert.deepStrictEqual(room.takeKinds("ben"), ["room_joined"])
+    assert.deepStrictEqual(room.takeKinds("dan"), ["room_joined"])
   })
 
   it.for<RoomCommand>([
@@ -92,13 +92,13 @@ describe("send", () => {
     { t: "setMyState", playerId: "eve", patch: {} },
     { t: "lock", playerId: "eve", locked: true },
     { t: "leave", playerId: "eve", reason: "left" }
-  ])("is for members only, as is $t", (command) => {
+  ])("is refused for a player who is not a member: $t", (command) => {
     assert.strictEqual(roomOf(["ann"]).refusal(command), "not_in_room")
   })
 })
 
-describe("setState", () => {
-  it("merges top-level keys, null deletes, and everyone hears the patch with the next version", () => {
+describe("`setState`", () => {
+  it("merges top-level keys, deletes null keys, and sends all members the patch and version", () => {
     const room = roomOf(["ann", "ben"])
     room.act({ t: "setState", playerId: "ann", patch: { round: 1, map: { x: 1, y: 2 } } })
     const patch = { round: null, map: { x: 3 } }
@@ -106,11 +106,11 @@ describe("setState", () => {
     const { state, version } = roomView(room.state)
     assert.deepStrictEqual({ state, version }, { state: { map: { x: 3 } }, version: 2 })
     const expected: RoomEvent = { t: "state", patch, from: "ben", version: 2 }
-    assert.deepStrictEqual(room.heard("ann").at(-1), expected)
-    assert.deepStrictEqual(room.heard("ben").at(-1), expected)
+    assert.deepStrictEqual(room.takeEvents("ann").at(-1), expected)
+    assert.deepStrictEqual(room.takeEvents("ben").at(-1), expected)
   })
 
-  it("is the host's alone where the room says so", () => {
+  it("is refused for members other than the host when `hostOnlyState` is set", () => {
     const room = roomOf(["ann", "ben"], { hostOnlyState: true })
     const write = (playerId: string) =>
       room.refusal({ t: "setState", playerId, patch: { round: 1 } })
@@ -120,7 +120,7 @@ describe("setState", () => {
     assert.strictEqual(write("ben"), "granted")
   })
 
-  it("leaves everything as it was when it does not fit", () => {
+  it("changes nothing when the result exceeds the size limit", () => {
     const room = roomOf(["ann"])
     room.act({ t: "setState", playerId: "ann", patch: { a: 1 } })
     const before = room.state
@@ -130,14 +130,14 @@ describe("setState", () => {
   })
 })
 
-describe("setMyState", () => {
-  it("writes one's own entry, which outlives a drop and not a leave", () => {
+describe("`setMyState`", () => {
+  it("writes the member's own state, which survives a disconnect but not a leave", () => {
     const room = roomOf(["ann", "ben"])
     const patch = { ready: true }
     room.act({ t: "setMyState", playerId: "ben", patch })
     const expected: RoomEvent = { t: "player_state", playerId: "ben", patch }
-    assert.deepStrictEqual(room.heard("ann"), [expected])
-    assert.deepStrictEqual(room.heard("ben"), [expected])
+    assert.deepStrictEqual(room.takeEvents("ann"), [expected])
+    assert.deepStrictEqual(room.takeEvents("ben"), [expected])
     assert.strictEqual(roomView(room.state).version, 0)
     room.drop("ben")
     room.resume("ben")
@@ -147,13 +147,13 @@ describe("setMyState", () => {
     assert.deepStrictEqual(room.views.get("ben")?.players[1]?.state, {})
   })
 
-  it("is open to all where the room's state is the host's", () => {
+  it("is allowed for every member when `hostOnlyState` is set", () => {
     const room = roomOf(["ann", "ben"], { hostOnlyState: true })
     const command: RoomCommand = { t: "setMyState", playerId: "ben", patch: { ready: true } }
     assert.strictEqual(room.refusal(command), "granted")
   })
 
-  it("has a cap of its own", () => {
+  it("has its own size limit", () => {
     const room = roomOf(["ann"])
     const fill = (bytes: number) => ({ a: "x".repeat(bytes - jsonBytes({ a: "" })) })
     const write = (bytes: number) =>
@@ -163,8 +163,8 @@ describe("setMyState", () => {
   })
 })
 
-describe("lock", () => {
-  it("is for the host only, and emits one event to everyone", () => {
+describe("`lock`", () => {
+  it("is refused for other members than the host, and emits one event per change", () => {
     const room = roomOf(["ann", "ben"])
     const lock = (playerId: string, locked: boolean) =>
       room.refusal({ t: "lock", playerId, locked })
@@ -176,12 +176,12 @@ describe("lock", () => {
       { t: "locked", locked: true },
       { t: "locked", locked: false }
     ]
-    assert.deepStrictEqual(room.heard("ann"), expected)
-    assert.deepStrictEqual(room.heard("ben"), expected)
+    assert.deepStrictEqual(room.takeEvents("ann"), expected)
+    assert.deepStrictEqual(room.takeEvents("ben"), expected)
   })
 })
 
-const commandOf = (room: RoomWorld, step: Exclude<RoomStep, { kind: "wait" }>): RoomCommand => {
+const commandOf = (room: RoomHarness, step: Exclude<RoomStep, { kind: "wait" }>): RoomCommand => {
   switch (step.kind) {
     case "join":
     case "resume":
@@ -213,9 +213,9 @@ const commandOf = (room: RoomWorld, step: Exclude<RoomStep, { kind: "wait" }>): 
   }
 }
 
-/** Plays a life of a room up to its end; `check` is called between any two steps. */
+/** Runs the steps until the room closes; calls `check` after each step. */
 const play = (
-  room: RoomWorld,
+  room: RoomHarness,
   steps: ReadonlyArray<RoomStep>,
   wait: (millis: number) => void,
   check: () => void
@@ -228,34 +228,35 @@ const play = (
   }
 }
 
-describe("a room, whatever happens to it", () => {
-  const life = (play: (room: RoomWorld, steps: ReadonlyArray<RoomStep>) => void) =>
+describe("a room under random commands", () => {
+  const checkProperty = (play: (room: RoomHarness, steps: ReadonlyArray<RoomStep>) => void) =>
     fc.assert(
       fc.property(roomSettings, roomSteps, (settings, steps) => {
-        const room = new RoomWorld(settings)
+        const room = new RoomHarness(settings)
         room.join("ann")
         play(room, steps)
       }),
       { numRuns: 300 }
     )
 
-  it("is what each member that hears it believes it to be", () => {
-    life((room, steps) =>
+  it("keeps the view of each connected member equal to its state", () => {
+    checkProperty((room, steps) =>
       play(
         room,
         steps,
         (millis) => room.wait(millis),
         () => {
           for (const [id, view] of room.views) {
-            if (!agrees(view, room.state)) assert.deepStrictEqual(view, roomView(room.state), id)
+            if (!viewMatches(view, room.state))
+              assert.deepStrictEqual(view, roomView(room.state), id)
           }
         }
       )
     )
   })
 
-  it("keeps its invariants, ticked in time", () => {
-    life((room, steps) =>
+  it("keeps its invariants when its ticks are on time", () => {
+    checkProperty((room, steps) =>
       play(
         room,
         steps,
@@ -265,21 +266,21 @@ describe("a room, whatever happens to it", () => {
     )
   })
 
-  it("keeps its invariants and its members' trust when its ticks come late", () => {
-    const late = (room: RoomWorld) => (millis: number) => {
+  it("keeps its invariants and its members' views when its ticks are late", () => {
+    const late = (room: RoomHarness) => (millis: number) => {
       room.now += millis
       room.act({ t: "tick" })
     }
-    life((room, steps) =>
+    checkProperty((room, steps) =>
       play(room, steps, late(room), () => {
         checkRoom(room.state, room.now, false)
-        for (const view of room.views.values()) assert.isTrue(agrees(view, room.state))
+        for (const view of room.views.values()) assert.isTrue(viewMatches(view, room.state))
       })
     )
   })
 
-  it("has nothing to do before nextDeadline, and nothing left after it", () => {
-    life((room, steps) =>
+  it("has no work before `nextDeadline`, and completes all of it then", () => {
+    checkProperty((room, steps) =>
       play(
         room,
         steps,
@@ -300,22 +301,22 @@ describe("a room, whatever happens to it", () => {
     )
   })
 
-  it("wakes from its snapshot as it was", () => {
-    life((room, steps) =>
+  it("has the same state after it is restored from its snapshot", () => {
+    checkProperty((room, steps) =>
       play(
         room,
         steps,
         (millis) => room.wait(millis),
         () => {
           const row = toRow(room.state, 1, "n1", room.now)
-          const woken = fromStored(Effect.runSync(decodeSnapshot(row.snapshot)))
-          const again = toRow(woken, 1, "n1", room.now)
+          const restored = fromStored(Effect.runSync(decodeSnapshot(row.snapshot)))
+          const again = toRow(restored, 1, "n1", room.now)
           assert.deepStrictEqual(
             { ...again, snapshot: JSON.parse(again.snapshot) },
             { ...row, snapshot: JSON.parse(row.snapshot) }
           )
           const view: unknown = JSON.parse(JSON.stringify(roomView(room.state)))
-          assert.deepStrictEqual<unknown>(roomView(woken), view)
+          assert.deepStrictEqual<unknown>(roomView(restored), view)
         }
       )
     )

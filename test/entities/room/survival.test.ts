@@ -4,299 +4,300 @@ import * as fc from "fast-check"
 import { rooms } from "#rpc/limits"
 import { isReachable, roomView } from "#entities/room/model"
 import * as generators from "../../support/generators.ts"
-import type { JourneyStep, RoomStep } from "../../support/generators.ts"
-import { ActorWorld, type Gateway, meeting, seats } from "../../support/room-gateways.ts"
-import { agrees, checkRoom } from "../../support/room-harness.ts"
+import type { NetworkStep, RoomStep } from "../../support/generators.ts"
+import {
+  ActorHarness,
+  type Gateway,
+  roomOfThree,
+  seatedPlayers
+} from "../../support/room-gateways.ts"
+import { viewMatches, checkRoom } from "../../support/room-harness.ts"
 
 const second = 1000
 
 const version = (gateway: Gateway, player: string) => gateway.views.get(player)?.version
 
-const write = (world: ActorWorld, player: string, node: "n1" | "n2", round: number) =>
-  world.send(node, { t: "setState", playerId: player, patch: { round } })
+const write = (harness: ActorHarness, player: string, node: "n1" | "n2", round: number) =>
+  harness.send(node, { t: "setState", playerId: player, patch: { round } })
 
-describe("an answer", () => {
-  const answers = (gateway: Gateway) =>
-    gateway.items
+describe("a reply", () => {
+  const replies = (gateway: Gateway) =>
+    gateway.outputs
       .map(({ kind }) => kind)
       .filter((k) => k === "reply" || k === "refuse" || k === "end")
 
-  it("to a leave waits until no snapshot knows the seat", () => {
-    const world = meeting()
-    world.writes = false
-    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    write(world, "ann", "n1", 1)
-    assert.deepStrictEqual(answers(world.gateways.n2), [])
-    assert.deepStrictEqual(answers(world.gateways.n1), ["reply"])
-    world.writes = true
-    world.save()
-    assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
+  it("to a leave waits for a snapshot without the seat", () => {
+    const harness = roomOfThree()
+    harness.writes = false
+    harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    write(harness, "ann", "n1", 1)
+    assert.deepStrictEqual(replies(harness.gateways.n2), [])
+    assert.deepStrictEqual(replies(harness.gateways.n1), ["reply"])
+    harness.writes = true
+    harness.save()
+    assert.deepStrictEqual(replies(harness.gateways.n2), ["reply"])
   })
 
-  it("to a leave that is asked again waits as well", () => {
-    const world = meeting()
-    world.writes = false
-    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    assert.deepStrictEqual(answers(world.gateways.n2), [])
-    world.writes = true
-    world.save()
-    assert.deepStrictEqual(answers(world.gateways.n2), ["reply", "refuse"])
+  it("to a repeated leave waits for the same snapshot", () => {
+    const harness = roomOfThree()
+    harness.writes = false
+    harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    assert.deepStrictEqual(replies(harness.gateways.n2), [])
+    harness.writes = true
+    harness.save()
+    assert.deepStrictEqual(replies(harness.gateways.n2), ["reply", "refuse"])
   })
 
-  it("waits for the snapshot that has its change, not for one under way", () => {
-    const world = meeting()
-    world.writes = false
-    const changes = world.actor.beginWrite()
-    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    world.actor.commitWrite(changes)
-    assert.deepStrictEqual(answers(world.gateways.n2), [])
-    world.actor.commitWrite(world.actor.beginWrite())
-    assert.deepStrictEqual(answers(world.gateways.n2), ["reply"])
+  it("waits for the snapshot that contains its change, not for an earlier one in progress", () => {
+    const harness = roomOfThree()
+    harness.writes = false
+    const changes = harness.actor.beginWrite()
+    harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    harness.actor.commitWrite(changes)
+    assert.deepStrictEqual(replies(harness.gateways.n2), [])
+    harness.actor.commitWrite(harness.actor.beginWrite())
+    assert.deepStrictEqual(replies(harness.gateways.n2), ["reply"])
   })
 
-  it("to the last leave waits until the room is removed, and its end with it", () => {
-    const world = new ActorWorld()
-    world.join("ann")
-    const { n1 } = world.gateways
-    n1.items = []
-    world.writes = false
-    world.send("n1", { t: "leave", playerId: "ann", reason: "left" })
-    assert.deepStrictEqual(answers(n1), [])
-    world.writes = true
-    world.save()
-    assert.deepStrictEqual(answers(n1), ["reply", "end"])
+  it("to the last leave waits, like the end of the stream, until the room's row is removed", () => {
+    const harness = new ActorHarness()
+    harness.join("ann")
+    const { n1 } = harness.gateways
+    n1.outputs = []
+    harness.writes = false
+    harness.send("n1", { t: "leave", playerId: "ann", reason: "left" })
+    assert.deepStrictEqual(replies(n1), [])
+    harness.writes = true
+    harness.save()
+    assert.deepStrictEqual(replies(n1), ["reply", "end"])
   })
 
-  it("waits for no snapshot where the room can wake nowhere else", () => {
-    const world = new ActorWorld({}, false)
-    world.join("ann", "n1")
-    world.join("ben", "n2")
-    const { n2 } = world.gateways
-    n2.items = []
-    world.writes = false
-    world.wait(rooms.snapshotDeadlineMillis + 1)
-    write(world, "ben", "n2", 1)
-    world.send("n2", { t: "leave", playerId: "ben", reason: "left" })
-    assert.deepStrictEqual(answers(n2), ["reply", "reply"])
+  it("does not wait for a snapshot on a single node", () => {
+    const harness = new ActorHarness({}, false)
+    harness.join("ann", "n1")
+    harness.join("ben", "n2")
+    const { n2 } = harness.gateways
+    n2.outputs = []
+    harness.writes = false
+    harness.wait(rooms.snapshotDeadlineMillis + 1)
+    write(harness, "ben", "n2", 1)
+    harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
+    assert.deepStrictEqual(replies(n2), ["reply", "reply"])
   })
 
-  it("is withheld while an older change waits too long to be written, though its event is sent", () => {
-    const world = meeting()
-    world.save()
-    world.writes = false
-    write(world, "ann", "n1", 1)
-    world.wait(rooms.snapshotDeadlineMillis)
-    write(world, "ann", "n1", 2)
-    assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply"])
-    world.wait(1)
-    write(world, "ann", "n1", 3)
-    assert.strictEqual(version(world.gateways.n1, "ann"), 3)
-    assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply"])
-    world.writes = true
-    world.save()
-    assert.deepStrictEqual(answers(world.gateways.n1), ["reply", "reply", "reply"])
+  it("is withheld, unlike its event, while a snapshot is more than a second late", () => {
+    const harness = roomOfThree()
+    harness.save()
+    harness.writes = false
+    write(harness, "ann", "n1", 1)
+    harness.wait(rooms.snapshotDeadlineMillis)
+    write(harness, "ann", "n1", 2)
+    assert.deepStrictEqual(replies(harness.gateways.n1), ["reply", "reply"])
+    harness.wait(1)
+    write(harness, "ann", "n1", 3)
+    assert.strictEqual(version(harness.gateways.n1, "ann"), 3)
+    assert.deepStrictEqual(replies(harness.gateways.n1), ["reply", "reply"])
+    harness.writes = true
+    harness.save()
+    assert.deepStrictEqual(replies(harness.gateways.n1), ["reply", "reply", "reply"])
   })
 })
 
 describe("a node that stops watching", () => {
   it("loses its members' connections after five seconds", () => {
-    const world = meeting()
-    world.unwatch("n2")
-    world.wait(5 * second - 1)
-    world.actor.tick()
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), [])
-    world.wait(1)
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), ["player_disconnected"])
+    const harness = roomOfThree()
+    harness.unwatch("n2")
+    harness.wait(5 * second - 1)
+    harness.actor.tick()
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), [])
+    harness.wait(1)
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["player_disconnected"])
   })
 
-  it("may begin again before the end of its old stream is noticed", () => {
-    const world = meeting()
-    const { n2 } = world.gateways
+  it("can watch again before the room detects the end of its old stream", () => {
+    const harness = roomOfThree()
+    const { n2 } = harness.gateways
     const old = n2.watcher
     n2.watcher = undefined
-    world.drop("ben")
-    world.watch("n2")
+    harness.drop("ben")
+    harness.watch("n2")
     assert.isDefined(old)
-    if (old !== undefined) world.actor.detach("n2", old)
-    world.join("ben", "n2")
+    if (old !== undefined) harness.actor.detach("n2", old)
+    harness.join("ben", "n2")
     assert.strictEqual(n2.kinds("ben").at(-1), "room_joined")
-    world.wait(60 * second)
-    assert.include(seats(world), "ben")
+    harness.wait(60 * second)
+    assert.include(seatedPlayers(harness), "ben")
   })
 
-  it("gets a new snapshot when it watches again, and its members lose nothing", () => {
-    const world = meeting()
-    world.unwatch("n2")
-    write(world, "ann", "n1", 1)
-    world.wait(5 * second - 1)
-    world.watch("n2")
-    assert.deepStrictEqual(world.gateways.n2.kinds("ben"), ["room_joined"])
-    assert.strictEqual(version(world.gateways.n2, "ben"), 1)
-    world.wait(60 * second)
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), ["state"])
+  it("receives a new snapshot when it watches again, and keeps its members", () => {
+    const harness = roomOfThree()
+    harness.unwatch("n2")
+    write(harness, "ann", "n1", 1)
+    harness.wait(5 * second - 1)
+    harness.watch("n2")
+    assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["room_joined"])
+    assert.strictEqual(version(harness.gateways.n2, "ben"), 1)
+    harness.wait(60 * second)
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["state"])
   })
 
-  it("brings its members back from their grace", () => {
-    const world = meeting()
-    world.unwatch("n2")
-    world.wait(20 * second)
-    world.watch("n2")
-    world.wait(60 * second)
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), [
+  it("reconnects its members when it watches again within their grace period", () => {
+    const harness = roomOfThree()
+    harness.unwatch("n2")
+    harness.wait(20 * second)
+    harness.watch("n2")
+    harness.wait(60 * second)
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), [
       "player_disconnected",
       "player_reconnected"
     ])
-    assert.include(seats(world), "ben")
+    assert.include(seatedPlayers(harness), "ben")
   })
 
-  it("takes those it lost meanwhile out of their seats' connections", () => {
-    const world = meeting()
-    world.unwatch("n1")
-    world.gateways.n1.members.delete("cat")
-    world.watch("n1")
-    assert.deepStrictEqual(world.gateways.n2.kinds("ben"), ["player_disconnected"])
+  it("disconnects the members that it lost while it did not watch", () => {
+    const harness = roomOfThree()
+    harness.unwatch("n1")
+    harness.gateways.n1.members.delete("cat")
+    harness.watch("n1")
+    assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["player_disconnected"])
   })
 
-  it("does not keep a seat of a player it never brings in", () => {
-    const world = meeting()
-    world.actor.seat([world.joiningPlayer("dan", "n2")])
-    world.unwatch("n2")
-    world.watch("n2")
-    world.wait(10 * second - 1)
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), ["player_joined"])
-    world.wait(31 * second)
-    assert.notInclude(seats(world), "dan")
+  it("does not keep the seat of a matched player who never joins", () => {
+    const harness = roomOfThree()
+    harness.actor.seat([harness.joiningPlayer("dan", "n2")])
+    harness.unwatch("n2")
+    harness.watch("n2")
+    harness.wait(10 * second - 1)
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["player_joined"])
+    harness.wait(31 * second)
+    assert.notInclude(seatedPlayers(harness), "dan")
   })
 
-  it.for(["join", "resume"] as const)("has no say with the late %s of an older connection", (t) => {
-    const world = meeting()
-    world.unwatch("n2")
-    world.join("ben", "n2", t)
-    world.drop("ben", true)
-    world.join("ben", "n1")
-    world.watch("n2")
-    world.wait(60 * second)
-    assert.isTrue(world.gateways.n1.members.has("ben"))
-    assert.strictEqual(world.actor.state?.members.get("ben")?.attachment?.node, "n1")
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), [])
+  it.for(["join", "resume"] as const)("ignores the late %s of an older connection", (t) => {
+    const harness = roomOfThree()
+    harness.unwatch("n2")
+    harness.join("ben", "n2", t)
+    harness.drop("ben", true)
+    harness.join("ben", "n1")
+    harness.watch("n2")
+    harness.wait(60 * second)
+    assert.isTrue(harness.gateways.n1.members.has("ben"))
+    assert.strictEqual(harness.actor.state?.members.get("ben")?.attachment?.node, "n1")
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), [])
   })
 
-  it("has no say with an older connection that it still holds", () => {
-    const world = meeting()
-    world.unwatch("n2")
-    world.join("ben", "n1")
-    world.watch("n2")
-    assert.strictEqual(world.actor.state?.members.get("ben")?.attachment?.node, "n1")
-    assert.deepStrictEqual(world.gateways.n1.kinds("ben"), ["room_joined"])
-    world.gateways.n2.members.delete("ben")
-    world.wait(60 * second)
-    assert.include(seats(world), "ben")
+  it("cannot replace a newer connection with an older one that it still holds", () => {
+    const harness = roomOfThree()
+    harness.unwatch("n2")
+    harness.join("ben", "n1")
+    harness.watch("n2")
+    assert.strictEqual(harness.actor.state?.members.get("ben")?.attachment?.node, "n1")
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ben"), ["room_joined"])
+    harness.gateways.n2.members.delete("ben")
+    harness.wait(60 * second)
+    assert.include(seatedPlayers(harness), "ben")
   })
 
-  it("cannot leave a connection behind that nobody answers for", () => {
-    const world = meeting()
-    world.unwatch("n2")
-    world.wait(5 * second)
-    const late = { t: "join", ...world.joiningPlayer("dan", "n2") } as const
-    world.actor.submit("n2", [{ seq: 1, command: late }])
-    world.wait(5 * second + 30 * second)
-    assert.notInclude(seats(world), "dan")
+  it("leaves no seat behind for a player it added after it stopped watching", () => {
+    const harness = roomOfThree()
+    harness.unwatch("n2")
+    harness.wait(5 * second)
+    const late = { t: "join", ...harness.joiningPlayer("dan", "n2") } as const
+    harness.actor.submit("n2", [{ seq: 1, command: late }])
+    harness.wait(5 * second + 30 * second)
+    assert.notInclude(seatedPlayers(harness), "dan")
   })
 })
 
 describe("a room that moved", () => {
-  const moved = (world: ActorWorld, stale: number, ...nodes: ReadonlyArray<"n1" | "n2">) => {
-    world.move(stale)
-    for (const node of nodes) world.watch(node)
+  const moveRoom = (harness: ActorHarness, stale: number, ...nodes: ReadonlyArray<"n1" | "n2">) => {
+    harness.move(stale)
+    for (const node of nodes) harness.watch(node)
   }
 
-  it("sends every member a new snapshot, and nothing before it", () => {
-    const world = meeting()
-    write(world, "ann", "n1", 1)
-    for (const gateway of world.all) gateway.frames.length = 0
-    moved(world, 0, "n2", "n1")
+  it("sends every member a new snapshot as its first event", () => {
+    const harness = roomOfThree()
+    write(harness, "ann", "n1", 1)
+    for (const gateway of harness.allGateways) gateway.frames.length = 0
+    moveRoom(harness, 0, "n2", "n1")
     for (const [gateway, player] of [
-      [world.gateways.n1, "ann"],
-      [world.gateways.n1, "cat"],
-      [world.gateways.n2, "ben"]
+      [harness.gateways.n1, "ann"],
+      [harness.gateways.n1, "cat"],
+      [harness.gateways.n2, "ben"]
     ] as const) {
       assert.deepStrictEqual(gateway.kinds(player), ["room_joined"])
       assert.deepInclude(gateway.frames[0]?.event, { resumed: true })
       assert.strictEqual(version(gateway, player), 1)
     }
-    world.wait(60 * second)
-    assert.deepStrictEqual(seats(world), ["ann", "ben", "cat"])
+    harness.wait(60 * second)
+    assert.deepStrictEqual(seatedPlayers(harness), ["ann", "ben", "cat"])
   })
 
-  it("takes nobody's connection for a stream that was asked for before anyone was in", () => {
-    const world = meeting()
-    moved(world, 0, "n1")
-    world.actor.attach("n2", { send: () => undefined, end: () => undefined }, 0, [])
-    world.watch("n2")
-    world.wait(60 * second)
-    assert.deepStrictEqual(world.gateways.n2.kinds("ben"), ["room_joined"])
-    assert.deepStrictEqual(world.gateways.n1.kinds("ann"), ["room_joined"])
+  it("keeps connections when a node first attaches with an outdated, empty member list", () => {
+    const harness = roomOfThree()
+    moveRoom(harness, 0, "n1")
+    harness.actor.attach("n2", { send: () => undefined, end: () => undefined }, 0, [])
+    harness.watch("n2")
+    harness.wait(60 * second)
+    assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["room_joined"])
+    assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["room_joined"])
   })
 
-  it("seats those again whom its snapshot did not know", () => {
-    const world = meeting()
-    world.join("dan", "n2")
-    moved(world, 1, "n1", "n2")
-    assert.deepStrictEqual(seats(world), ["ann", "ben", "cat", "dan"])
-    assert.strictEqual(world.gateways.n1.kinds("ann").at(-1), "player_joined")
+  it("seats attached players again whom its snapshot does not contain", () => {
+    const harness = roomOfThree()
+    harness.join("dan", "n2")
+    moveRoom(harness, 1, "n1", "n2")
+    assert.deepStrictEqual(seatedPlayers(harness), ["ann", "ben", "cat", "dan"])
+    assert.strictEqual(harness.gateways.n1.kinds("ann").at(-1), "player_joined")
   })
 
-  it("sends room_closed (lost) to a member that has no seat any more", () => {
-    const world = meeting({ maxPlayers: 3 })
-    world.send("n1", { t: "leave", playerId: "cat", reason: "left" })
-    world.join("dan", "n2")
-    moved(world, 2, "n2", "n1")
-    const frames = world.gateways.n2.frames.filter(({ player }) => player === "dan")
+  it("sends `room_closed` with the reason `lost` to a member without a free seat", () => {
+    const harness = roomOfThree({ maxPlayers: 3 })
+    harness.send("n1", { t: "leave", playerId: "cat", reason: "left" })
+    harness.join("dan", "n2")
+    moveRoom(harness, 2, "n2", "n1")
+    const frames = harness.gateways.n2.frames.filter(({ player }) => player === "dan")
     const lost = { t: "room_closed", roomId: "rm_1", reason: "lost" } as const
     assert.deepStrictEqual(frames.at(-1)?.event, lost)
-    assert.isFalse(world.gateways.n2.members.has("dan"))
+    assert.isFalse(harness.gateways.n2.members.has("dan"))
   })
 
-  it("keeps the time of those who were away", () => {
-    const world = meeting()
-    for (const player of ["ann", "ben", "cat"]) world.drop(player)
-    moved(world, 0)
-    world.wait(30 * second)
-    assert.strictEqual(world.closed, "empty")
+  it("keeps the grace periods of disconnected members", () => {
+    const harness = roomOfThree()
+    for (const player of ["ann", "ben", "cat"]) harness.drop(player)
+    moveRoom(harness, 0)
+    harness.wait(30 * second)
+    assert.strictEqual(harness.closed, "empty")
   })
 
-  it("gives the grace to those whose node does not come back", () => {
-    const world = meeting()
-    moved(world, 0, "n1")
-    world.wait(5 * second)
-    assert.strictEqual(world.gateways.n1.kinds("ann").at(-1), "player_disconnected")
-    world.wait(30 * second)
-    assert.deepStrictEqual(seats(world), ["ann", "cat"])
+  it("starts the grace period of members whose node does not attach again", () => {
+    const harness = roomOfThree()
+    moveRoom(harness, 0, "n1")
+    harness.wait(5 * second)
+    assert.strictEqual(harness.gateways.n1.kinds("ann").at(-1), "player_disconnected")
+    harness.wait(30 * second)
+    assert.deepStrictEqual(seatedPlayers(harness), ["ann", "cat"])
   })
 
-  it("leaves an activation behind that says and takes nothing", () => {
-    const world = meeting()
-    const old = world.actor
+  it("leaves a fenced activation that sends nothing and ignores commands", () => {
+    const harness = roomOfThree()
+    const old = harness.actor
     const before = old.state
-    world.move(0)
-    for (const gateway of world.all) gateway.items = []
+    harness.move(0)
+    for (const gateway of harness.allGateways) gateway.outputs = []
     old.submit("n1", [{ seq: 1, command: { t: "setState", playerId: "ann", patch: { a: 1 } } }])
     old.close("idle")
-    world.wait(24 * 3600 * second)
+    harness.wait(24 * 3600 * second)
     old.tick()
     let ended = false
-    old.attach(
-      "n1",
-      {
-        send: () => assert.fail("a fenced room speaks"),
-        end: () => {
-          ended = true
-        }
-      },
-      1,
-      world.gateways.n1.present
-    )
+    const watcher = {
+      send: () => assert.fail("a fenced room sent an output"),
+      end: () => {
+        ended = true
+      }
+    }
+    old.attach("n1", watcher, 1, harness.gateways.n1.present)
     assert.isTrue(ended)
     assert.strictEqual(old.state, before)
   })
@@ -304,91 +305,91 @@ describe("a room that moved", () => {
 
 const asNode = (node: string) => (node === "n2" ? "n2" : "n1")
 
-/** What a gateway does for a step of a player who is in. */
-const speak = (world: ActorWorld, step: RoomStep): void => {
-  for (const gateway of world.all) {
+/** Sends the command of a step from the gateways where its player is a member. */
+const sendStep = (harness: ActorHarness, step: RoomStep): void => {
+  for (const gateway of harness.allGateways) {
     if (!("player" in step) || !gateway.members.has(step.player)) continue
     const node = asNode(gateway.node)
     const { player: playerId } = step
     if (step.kind === "send") {
       const command = { t: "send", playerId, type: "x" } as const
-      world.send(node, step.to === null ? command : { ...command, to: step.to })
+      harness.send(node, step.to === null ? command : { ...command, to: step.to })
     } else if (step.kind === "setState" || step.kind === "setMyState") {
-      world.send(node, { t: step.kind, playerId, patch: step.patch })
+      harness.send(node, { t: step.kind, playerId, patch: step.patch })
     } else if (step.kind === "lock") {
-      world.send(node, { t: "lock", playerId, locked: step.locked })
+      harness.send(node, { t: "lock", playerId, locked: step.locked })
     } else if (step.kind === "leave") {
-      world.send(node, { t: "leave", playerId, reason: step.reason })
+      harness.send(node, { t: "leave", playerId, reason: step.reason })
     }
   }
 }
 
-const perform = (world: ActorWorld, step: RoomStep | JourneyStep): void => {
+const perform = (harness: ActorHarness, step: RoomStep | NetworkStep): void => {
   switch (step.kind) {
     case "join":
     case "resume":
-      world.drop(step.player, true)
-      return world.join(step.player, asNode(step.node), step.kind)
+      harness.drop(step.player, true)
+      return harness.join(step.player, asNode(step.node), step.kind)
     case "seat": {
       const node = asNode(step.node)
-      world.actor.seat(step.players.map((player) => world.joiningPlayer(player, node)))
+      harness.actor.seat(step.players.map((player) => harness.joiningPlayer(player, node)))
       return
     }
     case "drop":
-      return world.drop(step.player, step.replaced)
+      return harness.drop(step.player, step.replaced)
     case "watch":
-      return world.watch(asNode(step.node))
+      return harness.watch(asNode(step.node))
     case "unwatch":
-      return world.unwatch(asNode(step.node))
+      return harness.unwatch(asNode(step.node))
     case "move":
-      return world.move(step.stale)
+      return harness.move(step.stale)
     case "wait":
-      return world.wait(step.millis)
+      return harness.wait(step.millis)
     default:
-      return speak(world, step)
+      return sendStep(harness, step)
   }
 }
 
-/** Every watching gateway and its members know the room as it is, and the room knows them. */
-const check = (world: ActorWorld): void => {
-  const { state } = world.actor
+/** Asserts that each watching gateway, its members and the room agree. */
+const check = (harness: ActorHarness): void => {
+  const { state } = harness.actor
   if (state === undefined) return
-  checkRoom(state, world.now, false)
-  for (const gateway of world.all) {
+  checkRoom(state, harness.now, false)
+  for (const gateway of harness.allGateways) {
     if (gateway.watcher === undefined) continue
-    assert.strictEqual(gateway.unanswered.size, 0)
-    const here = Array.from(state.members.values()).filter(
+    assert.strictEqual(gateway.pendingReplies.size, 0)
+    const local = Array.from(state.members.values()).filter(
       (member) => isReachable(member) && member.attachment?.node === gateway.node
     )
     assert.sameMembers(
-      here.map(({ id }) => id),
+      local.map(({ id }) => id),
       Array.from(gateway.members.keys())
     )
-    for (const { attachment, id } of here) {
+    for (const { attachment, id } of local) {
       assert.strictEqual(gateway.members.get(id), attachment?.connectionId)
       const view = gateway.views.get(id)
-      if (view === undefined || !agrees(view, state)) {
+      if (view === undefined || !viewMatches(view, state)) {
         assert.deepStrictEqual(view, roomView(state), id)
       }
     }
   }
 }
 
-describe("a room and its gateways, whatever happens to them", () => {
-  it("agree about who is in and what the room is", () => {
+describe("a room and its gateways under random steps", () => {
+  it("agree about the members and the state of the room", () => {
     fc.assert(
-      fc.property(generators.roomSettings, generators.roomLives, (settings, steps) => {
-        const world = new ActorWorld(settings)
-        world.join("ann")
+      fc.property(generators.roomSettings, generators.roomNetworkSteps, (settings, steps) => {
+        const harness = new ActorHarness(settings)
+        harness.join("ann")
         for (const step of steps) {
-          perform(world, step)
-          if (world.closed !== undefined) {
-            for (const gateway of world.all) {
+          perform(harness, step)
+          if (harness.closed !== undefined) {
+            for (const gateway of harness.allGateways) {
               assert.strictEqual(gateway.over, gateway.watcher !== undefined)
             }
             return
           }
-          check(world)
+          check(harness)
         }
       }),
       { numRuns: 300 }

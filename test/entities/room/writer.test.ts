@@ -16,7 +16,7 @@ type Save = RoomRepository["Service"]["save"]
 
 type Unclaimed = RoomRepository["Service"]["unclaimed"]
 
-/** The writer over rows that are saved as a test wants it. */
+/** Writer over a repository with the given `save` and `unclaimed`. */
 const writerWith = (save: Save, unclaimed: Unclaimed = unused) =>
   RoomWriter.layer.pipe(
     Layer.provide([
@@ -54,7 +54,7 @@ const runtime: RoomRuntime = {
 const room = (id = "rm_1") => new RoomActor(id, 1, emptyRoom({ id }), runtime)
 
 const unreachable = new SqlError.SqlError({
-  reason: new SqlError.ConnectionError({ cause: undefined, message: "nobody is there" })
+  reason: new SqlError.ConnectionError({ cause: undefined, message: "connection refused" })
 })
 
 const refused = new SqlError.SqlError({
@@ -167,11 +167,11 @@ describe("the room writer", () => {
 
   it.effect("writes all active rooms once after a crash of Postgres", () => {
     const saves: Array<string> = []
-    let begun = 1
+    let tableEpoch = 1
     const save: Save = (rows) =>
       Effect.sync(() => {
         saves.push(...rows.map(({ id }) => id))
-        return new Map(rows.map(({ id }) => [id, begun]))
+        return new Map(rows.map(({ id }) => [id, tableEpoch]))
       })
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
@@ -184,7 +184,7 @@ describe("the room writer", () => {
       saves.length = 0
       writer.markDirty(changing)
       yield* writer.flush
-      begun = 2
+      tableEpoch = 2
       writer.markDirty(changing)
       yield* writer.flush
       assert.deepStrictEqual(saves, ["rm_1", "rm_1"])

@@ -4,11 +4,11 @@ import { Effect } from "effect"
 import { TestApp } from "#testing/app"
 import { at, newPlayer, type OnlinePlayer } from "#testing/players"
 import {
-  anonymous,
-  code,
-  heardTypes,
+  connectAnonymously,
+  errorCode,
+  receivedTypes,
   manage,
-  member,
+  assertMember,
   moderate,
   uniqueName
 } from "../../support/channel-calls.ts"
@@ -90,7 +90,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const bob = yield* newPlayer(app)
       const channel = yield* makeChannel(ada, { maxMembers: 1 })
       const refused = (player: OnlinePlayer, frame: object) =>
-        Effect.map(player.socket.ask(frame), code)
+        Effect.map(player.socket.ask(frame), errorCode)
       const expect = Effect.fnUntraced(function* (wanted: string, p: OnlinePlayer, frame: object) {
         assert.strictEqual(yield* refused(p, frame), wanted, JSON.stringify(frame))
       })
@@ -121,11 +121,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const channels: Array<string> = []
       for (let i = 0; i < 8; i++) channels.push(yield* makeChannel(ada))
       const ninth = yield* ada.socket.ask({ t: "channelCreate" })
-      assert.strictEqual(code(ninth), "too_many_channels")
+      assert.strictEqual(errorCode(ninth), "too_many_channels")
       const name = yield* uniqueName
       yield* manage(app, "PUT", name, {})
       const join = yield* ada.socket.ask({ t: "channelJoin", channel: name })
-      assert.strictEqual(code(join), "too_many_channels")
+      assert.strictEqual(errorCode(join), "too_many_channels")
       yield* ada.socket.ask({ t: "channelLeave", channel: channels[0] })
       const again = yield* ada.socket.ask({ t: "channelJoin", channel: name })
       assert.strictEqual(again["ok"], true)
@@ -143,7 +143,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
         Array.from({ length: 25 }, () => ada.socket.ask(frame)),
         { concurrency: "unbounded" }
       )
-      const refused = replies.filter((reply) => code(reply) === "rate_limited")
+      const refused = replies.filter((reply) => errorCode(reply) === "rate_limited")
       assert.isAtLeast(refused.length, 3)
       assert.isAtMost(refused.length, 5)
       yield* ada.socket.ask({ t: "channelJoin", channel: other })
@@ -155,7 +155,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
         { concurrency: "unbounded" }
       )
       assert.isTrue(
-        soon.some((reply) => code(reply) === "rate_limited"),
+        soon.some((reply) => errorCode(reply) === "rate_limited"),
         "it is the same bucket"
       )
       const free = yield* ada.socket.ask({ ...frame, channel: other })
@@ -179,10 +179,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
         })
       const join = () => bob.socket.ask({ t: "channelJoin", channel })
       const send = () => bob.socket.ask({ t: "channelSend", channel, type: "x" })
-      assert.strictEqual(code(yield* join()), "channel_forbidden")
+      assert.strictEqual(errorCode(yield* join()), "channel_forbidden")
       yield* act("invite")
       assert.strictEqual((yield* join())["ok"], true)
-      assert.strictEqual(code(yield* send()), "send_forbidden")
+      assert.strictEqual(errorCode(yield* send()), "send_forbidden")
       yield* act("allowSend")
       const self = yield* bob.socket.next("channel_self")
       assert.deepInclude(self, { channel, canSend: true, mutedUntil: null })
@@ -192,7 +192,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       assert.strictEqual(muted["canSend"], false)
       assert.match(String(muted["mutedUntil"]), /^\d{4}-/)
       const refused = yield* send()
-      assert.strictEqual(code(refused), "muted")
+      assert.strictEqual(errorCode(refused), "muted")
       assert.strictEqual(at(refused, "error", "details", "until"), muted["mutedUntil"])
       const over = yield* bob.socket.next("channel_self")
       assert.deepInclude(over, { canSend: true, mutedUntil: null })
@@ -205,11 +205,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       yield* act("ban", 3600)
       assert.strictEqual((yield* bob.socket.next("channel_closed"))["reason"], "banned")
       const banned = yield* join()
-      assert.strictEqual(code(banned), "channel_banned")
+      assert.strictEqual(errorCode(banned), "channel_banned")
       assert.isString(at(banned, "error", "details", "until"))
       yield* act("unban")
       yield* act("uninvite")
-      assert.strictEqual(code(yield* join()), "channel_forbidden")
+      assert.strictEqual(errorCode(yield* join()), "channel_forbidden")
     })
   )
 
@@ -226,7 +226,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const act = { t: "channelModerate", channel, op: "ban", playerId: ada.id }
       assert.strictEqual((yield* bob.socket.ask(act))["ok"], true)
       const back = yield* ada.socket.ask({ t: "channelJoin", channel })
-      assert.strictEqual(code(back), "channel_banned")
+      assert.strictEqual(errorCode(back), "channel_banned")
     })
   )
 
@@ -251,7 +251,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
         yield* again.socket.ask({ t: "channelJoin", channel })
         yield* again.socket.ask({ t: "channelSend", channel, type: "back" })
         yield* ada.socket.next("channel_message")
-        const joins = heardTypes(ada).filter((t) => t.startsWith("channel_player"))
+        const joins = receivedTypes(ada).filter((t) => t.startsWith("channel_player"))
         assert.deepStrictEqual(joins, ["channel_player_joined"])
       })
   )
@@ -259,13 +259,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
   it.effect("lets anonymous connections listen to open channels, and do nothing else", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
-      const listener = yield* anonymous(app)
+      const listener = yield* connectAnonymously(app)
       const ada = yield* newPlayer(app)
       const closed = yield* makeChannel(ada)
       const name = yield* uniqueName
       yield* manage(app, "PUT", name, { open: true })
       const refused = yield* listener.ask({ t: "channelJoin", channel: closed })
-      assert.strictEqual(code(refused), "player_required")
+      assert.strictEqual(errorCode(refused), "player_required")
       const joined = yield* listener.ask({ t: "channelJoin", channel: name })
       assert.deepStrictEqual(joined["data"], { channel: name })
       const snapshot = yield* listener.next("channel_joined")
@@ -275,16 +275,16 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       yield* ada.socket.say({ t: "channelSend", channel: name, type: "hi" })
       assert.strictEqual((yield* listener.next("channel_message"))["from"], ada.id)
       const send = yield* listener.ask({ t: "channelSend", channel: name, type: "x" })
-      assert.strictEqual(code(send), "send_forbidden")
+      assert.strictEqual(errorCode(send), "send_forbidden")
       const create = yield* listener.ask({ t: "channelCreate" })
-      assert.strictEqual(code(create), "player_required")
+      assert.strictEqual(errorCode(create), "player_required")
       assert.strictEqual(at((yield* manage(app, "GET", name)).body, "anonymousCount"), 1)
       yield* manage(app, "PUT", name, { open: false })
       assert.strictEqual((yield* listener.next("channel_closed"))["reason"], "kicked")
       const after = yield* manage(app, "GET", name)
       assert.strictEqual(at(after.body, "anonymousCount"), 0)
       assert.lengthOf(Object(at(after.body, "members")), 1)
-      yield* member(ada, name)
+      yield* assertMember(ada, name)
       yield* moderate(app, name, { op: "kick", playerId: ada.id })
     })
   )

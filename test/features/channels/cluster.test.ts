@@ -9,7 +9,7 @@ import { Reactivity } from "effect/reactivity"
 import { TestDatabase } from "#testing/app"
 import { at, authenticate, newPlayer, type OnlinePlayer } from "#testing/players"
 import { startCluster } from "#testing/runners"
-import { anonymous, code, manage, moderate } from "../../support/channel-calls.ts"
+import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
 
 /** The node that wrote the channel's row. */
@@ -49,7 +49,8 @@ const twoMembers = Effect.fnUntraced(function* (settings: object = {}) {
     : { name, owner: second, near: bob, far: ada, nearAt: at2, farAt: at1 }
 })
 
-const hears = (from: OnlinePlayer, to: OnlinePlayer, channel: string, type: string) =>
+/** Sends a message, and asserts that the other player receives it. */
+const assertDelivery = (from: OnlinePlayer, to: OnlinePlayer, channel: string, type: string) =>
   Effect.gen(function* () {
     const reply = yield* from.socket.ask({ t: "channelSend", channel, type })
     assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
@@ -61,9 +62,9 @@ describe("channels on two runners", () => {
   it.live("reach, count and moderate members on both runners", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, nearAt } = yield* twoMembers({ open: true })
-      yield* hears(near, far, name, "there")
-      yield* hears(far, near, name, "back")
-      const listener = yield* anonymous(farAt)
+      yield* assertDelivery(near, far, name, "there")
+      yield* assertDelivery(far, near, name, "back")
+      const listener = yield* connectAnonymously(farAt)
       yield* listener.ask({ t: "channelJoin", channel: name })
       for (const target of [nearAt, farAt]) {
         const sent = yield* manage(target, "POST", `${name}/messages`, { type: "news" })
@@ -73,7 +74,7 @@ describe("channels on two runners", () => {
       yield* moderate(nearAt, name, { op: "mute", playerId: far.id })
       assert.strictEqual((yield* far.socket.next("channel_self"))["canSend"], false)
       const muted = yield* far.socket.ask({ t: "channelSend", channel: name, type: "x" })
-      assert.strictEqual(code(muted), "muted")
+      assert.strictEqual(errorCode(muted), "muted")
       yield* moderate(farAt, name, { op: "ban", playerId: near.id })
       assert.strictEqual((yield* near.socket.next("channel_closed"))["reason"], "banned")
       const left = yield* listener.next("channel_player_left")
@@ -81,7 +82,7 @@ describe("channels on two runners", () => {
       for (const online of [near, yield* authenticate(farAt, near)]) {
         if (online !== near) yield* online.socket.next("welcome")
         const back = yield* online.socket.ask({ t: "channelJoin", channel: name })
-        assert.strictEqual(code(back), "channel_banned")
+        assert.strictEqual(errorCode(back), "channel_banned")
       }
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
@@ -109,7 +110,7 @@ describe("channels on two runners", () => {
         [near.id, far.id]
       )
       assert.strictEqual(snapshot["canSend"], true)
-      yield* hears(far, back, name, "again")
+      yield* assertDelivery(far, back, name, "again")
       const read = yield* manage(farAt, "GET", name)
       assert.deepStrictEqual(at(read.body, "banned"), [{ playerId: "pl_villain", until: null }])
       assert.isEmpty(far.socket.heard.filter(({ t }) => t === "channel_player_left"))
@@ -123,7 +124,7 @@ describe("channels on two runners", () => {
   it.live("are handed over by a runner that stops gracefully", () =>
     Effect.gen(function* () {
       const { far, name, near, owner } = yield* twoMembers()
-      yield* hears(near, far, name, "before")
+      yield* assertDelivery(near, far, name, "before")
       yield* Effect.forkChild(owner.stop)
       assert.strictEqual((yield* near.socket.closed).code, 1012)
       yield* far.socket.next("channel_joined", (frame) => at(frame, "members", 0, "id") === far.id)
@@ -143,8 +144,8 @@ describe("channels on two runners", () => {
       yield* owner.signal("SIGCONT")
       const rejoined = yield* near.socket.next("channel_joined")
       assert.strictEqual(at(rejoined, "channel", "maxMembers"), 5)
-      yield* hears(far, near, name, "again")
-      yield* hears(near, far, name, "and again")
+      yield* assertDelivery(far, near, name, "again")
+      yield* assertDelivery(near, far, name, "and again")
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

@@ -9,7 +9,7 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, authenticate, guest, newPlayer, type OnlinePlayer } from "#testing/players"
-import { heardTypes, manage, uniqueName } from "../../support/channel-calls.ts"
+import { receivedTypes, manage, uniqueName } from "../../support/channel-calls.ts"
 import { ban, operate, refresh, unban } from "../../support/moderation-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 
@@ -52,8 +52,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
       const gone = yield* bob.socket.next("channel_player_left")
       assert.deepInclude(gone, { channel, playerId: ada.id, reason: "banned" })
       yield* ok(bob, { t: "ping" })
-      assert.notInclude(heardTypes(bob), "player_disconnected")
-      assert.strictEqual(heardTypes(bob).filter((t) => t === "player_left").length, 1)
+      assert.notInclude(receivedTypes(bob), "player_disconnected")
+      assert.strictEqual(receivedTypes(bob).filter((t) => t === "player_left").length, 1)
     })
   )
 

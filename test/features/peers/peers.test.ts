@@ -16,7 +16,7 @@ const RelayedLive = TestApp.layerWith({
   SVC_TURN_SECRET: secret
 }).pipe(Layer.provide(DatabaseLive))
 
-/** `mesh` shows no addresses, `open` does, `plain` has no peers. */
+/** `mesh` hides addresses, `open` reveals them, and `plain` is not peer to peer. */
 const modes = [
   { key: "mesh", minPlayers: 2, maxPlayers: 8, transport: "p2p", p2p: { maxPlayers: 2 } },
   { key: "open", minPlayers: 2, transport: "p2p", p2p: { relayOnly: false } },
@@ -44,7 +44,7 @@ const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
 const live = { timeout: "60 seconds", excludeTestServices: true } as const
 
 layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
-  it.effect("describe their transport, and have no more seats than the mesh allows", () =>
+  it.effect("describe their transport, and have at most as many seats as the mesh allows", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* pair("mesh")
       const joined = yield* ada.socket.next("room_joined")
@@ -64,9 +64,9 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       const signal = { t: "signal", to: bob.id, kind: "offer", data: offer, gen: 1 }
       const sent = yield* ada.socket.ask(signal)
       assert.deepStrictEqual(sent["data"], { delivered: 1 })
-      const heard = yield* bob.socket.next("signal")
+      const received = yield* bob.socket.next("signal")
       const event = { t: "signal", from: ada.id, kind: "offer", data: offer, gen: 1 }
-      assert.deepStrictEqual(heard, event)
+      assert.deepStrictEqual(received, event)
       yield* ada.socket.ask({ t: "send", type: "last" })
       yield* bob.socket.next("message")
       assert.notInclude(
@@ -173,7 +173,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
 })
 
 layer(RelayedLive, live)("a player who has left a peer-to-peer room", (it) => {
-  it.effect("gets not_in_room for iceServers", () =>
+  it.effect("is refused ICE servers with `not_in_room`", () =>
     Effect.gen(function* () {
       const app = yield* configured()
       const ada = yield* newPlayer(app)
@@ -186,7 +186,7 @@ layer(RelayedLive, live)("a player who has left a peer-to-peer room", (it) => {
 })
 
 layer(AppLive, live)("peer-to-peer rooms without a TURN server", (it) => {
-  it.effect("reply turn_unavailable only where a relay is required", () =>
+  it.effect("reply `turn_unavailable` only if a relay is required", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("mesh")
       const refused = yield* ada.socket.ask({ t: "iceServers" })

@@ -4,10 +4,10 @@ import { Clock, Effect, Layer } from "effect"
 import { TestApp } from "#testing/app"
 import { at, configure, goOnline, guest, newPlayer, request } from "#testing/players"
 import {
-  anonymous,
-  code,
+  connectAnonymously,
+  errorCode,
   manage,
-  member,
+  assertMember,
   moderate,
   uniqueName
 } from "../../support/channel-calls.ts"
@@ -71,7 +71,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       yield* manage(app, "PUT", name, { open: true, send: "server" })
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const listener = yield* anonymous(app)
+      const listener = yield* connectAnonymously(app)
       yield* ada.socket.ask({ t: "channelJoin", channel: name })
       yield* bob.socket.ask({ t: "channelJoin", channel: name })
       yield* listener.ask({ t: "channelJoin", channel: name })
@@ -81,7 +81,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.deepInclude(message, { channel: name, from: "server", type: "news", data: [1] })
       yield* ada.socket.next("channel_message")
       const refused = yield* ada.socket.ask({ t: "channelSend", channel: name, type: "x" })
-      assert.strictEqual(code(refused), "send_forbidden")
+      assert.strictEqual(errorCode(refused), "send_forbidden")
       yield* bob.socket.terminate
       yield* app.eventually(
         Effect.map(
@@ -137,7 +137,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.strictEqual(at(changed, "channel", "managed"), true)
       assert.strictEqual((yield* ada.socket.next("channel_self"))["canSend"], false)
       const act = { t: "channelModerate", channel: name, op: "kick", playerId: ada.id }
-      assert.strictEqual(code(yield* ada.socket.ask(act)), "owner_only")
+      assert.strictEqual(errorCode(yield* ada.socket.ask(act)), "owner_only")
     })
   )
 
@@ -148,7 +148,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       yield* manage(app, "PUT", name, { join: "invited" })
       const ada = yield* newPlayer(app)
       const join = () => ada.socket.ask({ t: "channelJoin", channel: name })
-      assert.strictEqual(code(yield* join()), "channel_forbidden")
+      assert.strictEqual(errorCode(yield* join()), "channel_forbidden")
       yield* moderate(app, name, { op: "invite", playerId: ada.id })
       yield* moderate(app, name, { op: "mute", playerId: ada.id })
       assert.strictEqual((yield* join())["ok"], true)
@@ -157,10 +157,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.deepStrictEqual(at(read.body, "muted"), [{ playerId: ada.id, until: null }])
       yield* moderate(app, name, { op: "unmute", playerId: ada.id })
       assert.strictEqual((yield* ada.socket.next("channel_self"))["canSend"], true)
-      yield* member(ada, name)
+      yield* assertMember(ada, name)
       yield* moderate(app, name, { op: "ban", playerId: ada.id, seconds: 60 })
       assert.strictEqual((yield* ada.socket.next("channel_closed"))["reason"], "banned")
-      assert.strictEqual(code(yield* join()), "channel_banned")
+      assert.strictEqual(errorCode(yield* join()), "channel_banned")
       const wrong = yield* manage(app, "POST", `${name}/moderate`, {
         op: "mute",
         playerId: ada.id,
@@ -208,7 +208,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.strictEqual(at(voice.body, "error", "details", "feature"), "voice")
       const ada = yield* goOnline(app.production, yield* guest(app.production))
       const create = yield* ada.socket.ask({ t: "channelCreate", voice: { mode: "sfu" } })
-      assert.strictEqual(code(create), "feature_disabled")
+      assert.strictEqual(errorCode(create), "feature_disabled")
       assert.strictEqual(at(create, "error", "details", "feature"), "voice")
       const room = yield* ada.socket.ask({ t: "create", mode: "default" })
       assert.strictEqual(at(room, "error", "details", "feature"), "multiplayer")
@@ -249,7 +249,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
           t: "channelJoin",
           channel: at(made, "data", "channel")
         })
-        assert.strictEqual(code(gone), "channel_not_found")
+        assert.strictEqual(errorCode(gone), "channel_not_found")
       })
   )
 
@@ -266,9 +266,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       yield* configure(app.production, { ...channelsOn, audience: "kids" })
       const closed = yield* ada.socket.next("channel_closed")
       assert.deepInclude(closed, { channel, reason: "kicked" })
-      yield* member(ada, name)
+      yield* assertMember(ada, name)
       for (const frame of [{ t: "channelCreate" }, { t: "channelJoin", channel }]) {
-        assert.strictEqual(code(yield* ada.socket.ask(frame)), "channel_forbidden")
+        assert.strictEqual(errorCode(yield* ada.socket.ask(frame)), "channel_forbidden")
       }
       yield* configure(app.production, channelsOn)
       yield* app.eventually(
@@ -279,42 +279,44 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
   )
 })
 
-const PacedLive = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(DatabaseLive))
+const RateLimitedLive = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(
+  Layer.provideMerge(DatabaseLive)
+)
 
-layer(PacedLive, { timeout: "60 seconds", excludeTestServices: true })(
+layer(RateLimitedLive, { timeout: "60 seconds", excludeTestServices: true })(
   "channel rate limits",
   (it) => {
-    it.effect("allow a key 600 messages and 300 management requests a minute", () =>
+    it.effect("allow a key 600 messages and 300 management requests per minute", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const name = yield* uniqueName
         yield* manage(app, "PUT", name, {})
-        /** A bucket fills evenly while it is emptied, and a node takes a twentieth at a time. */
-        const passing = Effect.fnUntraced(function* (
+        /** The bucket refills during the calls, and a node takes a twentieth of it at a time. */
+        const assertLimit = Effect.fnUntraced(function* (
           [burst, times]: readonly [number, number],
           path: string,
           body: object
         ) {
           const began = yield* Clock.currentTimeMillis
-          const answers = yield* Effect.forEach(
+          const responses = yield* Effect.forEach(
             Array.from({ length: times }),
             () => manage(app, "POST", `${name}/${path}`, body),
             { concurrency: 32 }
           )
-          const refused = answers.filter(({ status }) => status === 429)
+          const refused = responses.filter(({ status }) => status === 429)
           const filled = (((yield* Clock.currentTimeMillis) - began) / 60_000) * burst
           assert.isAtLeast(times - refused.length, burst - 1)
           assert.isAtMost(times - refused.length, burst + filled + burst / 20)
           assert.isNotNull(refused[0]?.headers.get("retry-after"))
         })
-        yield* passing([600, 1000], "messages", { type: "x" })
-        yield* passing([300, 500], "moderate", { op: "unban", playerId: "pl_x" })
+        yield* assertLimit([600, 1000], "messages", { type: "x" })
+        yield* assertLimit([300, 500], "moderate", { op: "unban", playerId: "pl_x" })
         const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
           manage(app, "PUT", name, {})
         )
         assert.isTrue(
           puts.some(({ status }) => status === 429),
-          "PUT counts as an act"
+          "PUT counts as a management request"
         )
         assert.strictEqual((yield* manage(app, "GET", name)).status, 200)
       })
