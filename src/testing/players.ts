@@ -104,7 +104,7 @@ export const authenticate = (
 ): Effect.Effect<OnlinePlayer, Error, Scope.Scope> =>
   Effect.gen(function* () {
     const socket = yield* connectSocket(`${url.replace("http", "ws")}/v1/realtime`)
-    yield* socket.say({ t: "auth", key: publishableKey, token: accessToken })
+    yield* socket.send({ t: "auth", key: publishableKey, token: accessToken })
     return { id, accessToken, refreshToken, socket }
   })
 

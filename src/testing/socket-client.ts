@@ -6,7 +6,7 @@ import { Deferred, Effect, type Scope } from "effect"
 import { type RawData, WebSocket } from "ws"
 
 /** A received frame. */
-export interface HeardFrame {
+export interface ReceivedFrame {
   readonly t: string
   readonly [field: string]: unknown
 }
@@ -21,15 +21,18 @@ export interface Closed {
 export interface SocketClient {
   readonly ws: WebSocket
   /** All frames received so far, in order. */
-  readonly heard: ReadonlyArray<HeardFrame>
+  readonly received: ReadonlyArray<ReceivedFrame>
   /** Sends a frame without waiting. */
-  readonly say: (frame: object) => Effect.Effect<void>
+  readonly send: (frame: object) => Effect.Effect<void>
   /** Sends raw text. */
-  readonly sayText: (text: string) => Effect.Effect<void>
+  readonly sendText: (text: string) => Effect.Effect<void>
   /** Takes the next untaken frame of a type and, if given, of this shape. */
-  readonly next: (t: string, matches?: (frame: HeardFrame) => boolean) => Effect.Effect<HeardFrame>
+  readonly next: (
+    t: string,
+    matches?: (frame: ReceivedFrame) => boolean
+  ) => Effect.Effect<ReceivedFrame>
   /** Sends a frame with a `rid` and takes its reply. */
-  readonly ask: (frame: object) => Effect.Effect<HeardFrame>
+  readonly request: (frame: object) => Effect.Effect<ReceivedFrame>
   /** Waits for the close. */
   readonly closed: Effect.Effect<Closed>
   readonly close: (code?: number) => Effect.Effect<void>
@@ -47,26 +50,26 @@ const textOf = (data: RawData): string =>
       : Buffer.from(data).toString()
 
 interface Waiter {
-  readonly matches: (frame: HeardFrame) => boolean
-  readonly onFrame: (frame: HeardFrame) => void
+  readonly matches: (frame: ReceivedFrame) => boolean
+  readonly onFrame: (frame: ReceivedFrame) => void
 }
 
 /** All received frames, those not taken yet, and the callers that wait for one. */
 class Transcript {
-  readonly heard: Array<HeardFrame> = []
-  readonly #untaken: Array<HeardFrame> = []
+  readonly received: Array<ReceivedFrame> = []
+  readonly #untaken: Array<ReceivedFrame> = []
   readonly #waiters: Array<Waiter> = []
 
-  add(frame: HeardFrame): void {
-    this.heard.push(frame)
+  add(frame: ReceivedFrame): void {
+    this.received.push(frame)
     const index = this.#waiters.findIndex((waiter) => waiter.matches(frame))
     const [waiter] = index < 0 ? [] : this.#waiters.splice(index, 1)
     if (waiter === undefined) this.#untaken.push(frame)
     else waiter.onFrame(frame)
   }
 
-  take(matches: (frame: HeardFrame) => boolean): Effect.Effect<HeardFrame> {
-    return Effect.callback<HeardFrame>((resume) => {
+  take(matches: (frame: ReceivedFrame) => boolean): Effect.Effect<ReceivedFrame> {
+    return Effect.callback<ReceivedFrame>((resume) => {
       const index = this.#untaken.findIndex(matches)
       const [received] = index < 0 ? [] : this.#untaken.splice(index, 1)
       if (received !== undefined) return resume(Effect.succeed(received))
@@ -75,7 +78,7 @@ class Transcript {
   }
 
   toString(): string {
-    return this.heard.map((frame) => JSON.stringify(frame)).join("\n")
+    return this.received.map((frame) => JSON.stringify(frame)).join("\n")
   }
 }
 
@@ -99,7 +102,7 @@ export const pause = (millis: number): Effect.Effect<void> =>
 const open = (
   url: string,
   origin: { readonly origin?: string },
-  onFrame: (frame: HeardFrame) => void,
+  onFrame: (frame: ReceivedFrame) => void,
   onClosed: (closed: Closed) => void
 ): Effect.Effect<WebSocket, Error> =>
   Effect.callback((resume) => {
@@ -128,8 +131,8 @@ export const connectSocket = (
       ),
       (socket) => Effect.sync(() => socket.terminate())
     )
-    const sayText = (text: string) => Effect.sync(() => ws.send(text))
-    const say = (frame: object) => sayText(JSON.stringify(frame))
+    const sendText = (text: string) => Effect.sync(() => ws.send(text))
+    const send = (frame: object) => sendText(JSON.stringify(frame))
     const next: SocketClient["next"] = (t, matches = () => true) =>
       withTimeout(
         transcript.take((frame) => frame.t === t && matches(frame)),
@@ -137,15 +140,15 @@ export const connectSocket = (
       )
     return {
       ws,
-      heard: transcript.heard,
-      say,
-      sayText,
+      received: transcript.received,
+      send,
+      sendText,
       next,
-      ask: (frame) =>
+      request: (frame) =>
         Effect.suspend(() => {
           const id = `r${++rid}`
           const reply = next("reply", (candidate) => candidate["rid"] === id)
-          return Effect.andThen(say({ ...frame, rid: id }), reply)
+          return Effect.andThen(send({ ...frame, rid: id }), reply)
         }),
       closed: withTimeout(
         Deferred.await(closed),

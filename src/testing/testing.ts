@@ -19,4 +19,9 @@ export {
   type TestTarget
 } from "./players.ts"
 export { type Runner, RunnerError, startCluster, startRunner } from "./runners.ts"
-export { type Closed, connectSocket, type HeardFrame, type SocketClient } from "./socket-client.ts"
+export {
+  type Closed,
+  connectSocket,
+  type ReceivedFrame,
+  type SocketClient
+} from "./socket-client.ts"

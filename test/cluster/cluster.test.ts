@@ -46,14 +46,14 @@ const twoPlayers = Effect.gen(function* () {
   const bob = yield* newPlayer(targetOf(target, second), "Bob")
   const [one, two] = yield* Effect.all(
     [
-      ada.socket.ask({ t: "quickMatch", mode: "default" }),
-      bob.socket.ask({ t: "quickMatch", mode: "default" })
+      ada.socket.request({ t: "quickMatch", mode: "default" }),
+      bob.socket.request({ t: "quickMatch", mode: "default" })
     ],
     { concurrency: 2 }
   )
   assert.strictEqual(at(one, "data", "roomId"), at(two, "data", "roomId"))
   const roomId = at(one, "data", "roomId")
-  yield* ada.socket.ask({ t: "setState", patch: { score: 7 } })
+  yield* ada.socket.request({ t: "setState", patch: { score: 7 } })
   const owner = yield* rowOf(database.url, roomId, (row) =>
     row.snapshot.includes('"score":7')
       ? runners.find((runner) => runner.node === row.node)
@@ -66,7 +66,7 @@ const twoPlayers = Effect.gen(function* () {
 
 const assertDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
   Effect.gen(function* () {
-    yield* from.socket.say({ t: "send", type, data: { n: 1 } })
+    yield* from.socket.send({ t: "send", type, data: { n: 1 } })
     const message = yield* to.socket.next("message", (frame) => frame["type"] === type)
     assert.strictEqual(message["from"], from.id)
   })
@@ -75,7 +75,7 @@ const assertDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
 const retryUntilDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
   Effect.raceFirst(
     to.socket.next("message", (frame) => frame["type"] === type),
-    Effect.forever(Effect.delay(from.socket.say({ t: "send", type }), "100 millis"))
+    Effect.forever(Effect.delay(from.socket.send({ t: "send", type }), "100 millis"))
   )
 
 describe("two runners", () => {
@@ -84,9 +84,9 @@ describe("two runners", () => {
       const { far, near } = yield* twoPlayers
       yield* assertDelivered(near, far, "there")
       yield* assertDelivered(far, near, "back")
-      yield* far.socket.ask({ t: "setState", patch: { turn: far.id } })
+      yield* far.socket.request({ t: "setState", patch: { turn: far.id } })
       yield* near.socket.next("state", (frame) => at(frame, "patch", "turn") === far.id)
-      yield* far.socket.ask({ t: "leave" })
+      yield* far.socket.request({ t: "leave" })
       const left = yield* near.socket.next("player_left")
       assert.strictEqual(left["playerId"], far.id)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
@@ -104,11 +104,11 @@ describe("two runners", () => {
       const back = yield* authenticate(targetOf(target, survivor), near)
       const welcome = yield* back.socket.next("welcome")
       assert.strictEqual(at(welcome, "rooms", 0, "roomId"), roomId)
-      const resumed = yield* back.socket.ask({ t: "resume", roomId })
+      const resumed = yield* back.socket.request({ t: "resume", roomId })
       assert.strictEqual(at(resumed, "ok"), true)
       yield* assertDelivered(back, far, "again")
       yield* assertDelivered(far, back, "and again")
-      const joins = far.socket.heard.filter((frame) => frame.t === "player_joined")
+      const joins = far.socket.received.filter((frame) => frame.t === "player_joined")
       assert.isAtMost(joins.length, 1)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
@@ -116,13 +116,13 @@ describe("two runners", () => {
   it.live("hand the room over without loss when its owner stops gracefully", () =>
     Effect.gen(function* () {
       const { far, near, owner } = yield* twoPlayers
-      yield* near.socket.ask({ t: "setState", patch: { last: "word" } })
+      yield* near.socket.request({ t: "setState", patch: { last: "word" } })
       yield* Effect.forkChild(owner.stop)
       const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
       assert.strictEqual(at(recovered, "room", "state", "last"), "word")
       const closed = yield* near.socket.closed
       assert.strictEqual(closed.code, 1012)
-      const still = yield* far.socket.ask({ t: "setState", patch: { next: 1 } })
+      const still = yield* far.socket.request({ t: "setState", patch: { next: 1 } })
       assert.strictEqual(at(still, "ok"), true)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
@@ -133,10 +133,10 @@ describe("two runners", () => {
       yield* owner.signal("SIGSTOP")
       const recovered = yield* far.socket.next("room_joined", (frame) => frame["resumed"] === true)
       assert.strictEqual(at(recovered, "room", "id"), roomId)
-      yield* far.socket.ask({ t: "setState", patch: { score: 8 } })
+      yield* far.socket.request({ t: "setState", patch: { score: 8 } })
       yield* far.socket.next("player_disconnected")
       // The frozen runner reads this frame first when it wakes up.
-      yield* near.socket.say({ t: "setState", rid: "late", patch: { late: true } })
+      yield* near.socket.send({ t: "setState", rid: "late", patch: { late: true } })
       yield* owner.signal("SIGCONT")
       const rejoined = yield* near.socket.next("room_joined", (frame) => frame["resumed"] === true)
       assert.strictEqual(at(rejoined, "room", "state", "score"), 8)
@@ -146,7 +146,7 @@ describe("two runners", () => {
       yield* retryUntilDelivered(far, near, "and again")
       // A new player sees the writes of both: there is one room.
       const cleo = yield* newPlayer(target, "Cleo")
-      yield* cleo.socket.ask({ t: "join", roomId })
+      yield* cleo.socket.request({ t: "join", roomId })
       const joined = yield* cleo.socket.next("room_joined")
       assert.deepStrictEqual(at(joined, "room", "state"), { score: 8, late: true })
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)

@@ -47,18 +47,18 @@ const renew = Effect.fnUntraced(function* (target: TestTarget, member: Member) {
     body: { refreshToken: member.refreshToken }
   })
   member.refreshToken = String(at(body, "refreshToken"))
-  yield* member.player.socket.say({ t: "auth", token: String(at(body, "accessToken")) })
+  yield* member.player.socket.send({ t: "auth", token: String(at(body, "accessToken")) })
 })
 
 /** Joins the room and keeps sending; `done` waits for the last message and returns the counts. */
 export const bystanders = Effect.fnUntraced(function* (target: TestTarget, findings: Findings) {
   const host = yield* newPlayer(target, "Host")
-  const room = yield* host.socket.ask({ t: "create", mode: "party", private: true })
+  const room = yield* host.socket.request({ t: "create", mode: "party", private: true })
   const roomId = at(room, "data", "roomId")
   const members = [new Member(host, findings)]
   for (const name of ["Left", "Right"]) {
     const player = yield* newPlayer(target, name)
-    yield* player.socket.ask({ t: "join", roomId })
+    yield* player.socket.request({ t: "join", roomId })
     members.push(new Member(player, findings))
   }
   let sent = 0
@@ -68,7 +68,7 @@ export const bystanders = Effect.fnUntraced(function* (target: TestTarget, findi
     sent += 1
     const now = performance.now()
     for (const { player } of members) {
-      yield* player.socket.say({ t: "send", type: "count", data: { n: sent, at: now } })
+      yield* player.socket.send({ t: "send", type: "count", data: { n: sent, at: now } })
     }
     if (sent % renewEvery === 0) yield* Effect.forEach(members, (it) => renew(target, it))
   })

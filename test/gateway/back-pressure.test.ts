@@ -95,10 +95,10 @@ const threeInARoom = Effect.gen(function* () {
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
   const cyd = yield* newPlayer(app)
-  const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+  const created = yield* ada.socket.request({ t: "create", mode: "default" })
   const roomId = at(created, "data", "roomId")
-  yield* bob.socket.ask({ t: "join", roomId })
-  yield* cyd.socket.ask({ t: "join", roomId })
+  yield* bob.socket.request({ t: "join", roomId })
+  yield* cyd.socket.request({ t: "join", roomId })
   return { ada: ada.socket, bob: bob.socket, cyd: cyd.socket, adaId: ada.id, bobId: bob.id }
 })
 
@@ -111,25 +111,25 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-press
         bob.ws.pause()
         const padding = "x".repeat(16_000)
         const sent: Array<number> = []
-        const hasLeft = () => ada.heard.some((frame) => frame.t === "player_disconnected")
+        const hasLeft = () => ada.received.some((frame) => frame.t === "player_disconnected")
         for (let n = 0; !hasLeft(); n++) {
           assert.isBelow(n, 10_000, "bob is still in")
-          const reply = yield* ada.ask({ t: "send", type: "flood", data: { n, padding } })
+          const reply = yield* ada.request({ t: "send", type: "flood", data: { n, padding } })
           if (reply["ok"] === true) sent.push(n)
         }
         bob.ws.resume()
         assert.deepStrictEqual(yield* bob.closed, { code: 1013, reason: "slow_consumer" })
-        yield* ada.ask({ t: "send", type: "last" })
+        yield* ada.request({ t: "send", type: "last" })
         yield* cyd.next("message", (frame) => frame["type"] === "last")
-        const numbers = (frames: typeof cyd.heard) =>
+        const numbers = (frames: typeof cyd.received) =>
           frames
             .filter((frame) => frame["type"] === "flood" && frame["from"] === adaId)
             .map((frame) => at(frame, "data", "n"))
-        assert.deepStrictEqual(numbers(cyd.heard), sent)
-        const read = numbers(bob.heard)
+        assert.deepStrictEqual(numbers(cyd.received), sent)
+        const read = numbers(bob.received)
         assert.deepStrictEqual(read, sent.slice(0, read.length), "bob read what was sent, in order")
         assert.isBelow(read.length, sent.length + 1)
-        const left = cyd.heard.find((frame) => frame.t === "player_disconnected")
+        const left = cyd.received.find((frame) => frame.t === "player_disconnected")
         assert.strictEqual(at(left, "playerId"), bobId)
       })
   )
@@ -141,19 +141,19 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-press
         const { ada, adaId, bob, bobId, cyd } = yield* threeInARoom
         const sent = Array.from({ length: 100 }, (_, n) => n)
         for (let i = 0; i < 1000; i++) {
-          yield* bob.say({ t: "send", type: "flood", data: i, rid: `${i}` })
-          if (i % 10 === 0) yield* ada.say({ t: "send", type: "own", data: i / 10 })
+          yield* bob.send({ t: "send", type: "flood", data: i, rid: `${i}` })
+          if (i % 10 === 0) yield* ada.send({ t: "send", type: "own", data: i / 10 })
         }
         assert.deepStrictEqual(yield* bob.closed, { code: 4029, reason: "rate_limited" })
-        yield* ada.ask({ t: "send", type: "last" })
+        yield* ada.request({ t: "send", type: "last" })
         yield* cyd.next("message", (frame) => frame["type"] === "last")
         const receivedFrom = (from: string) =>
-          cyd.heard
+          cyd.received
             .filter((frame) => frame.t === "message" && frame["from"] === from)
             .filter((frame) => frame["type"] !== "last")
             .map((frame) => Number(frame["data"]))
         assert.deepStrictEqual(receivedFrom(adaId), sent)
-        const replies = bob.heard.filter((frame) => frame.t === "reply" && "rid" in frame)
+        const replies = bob.received.filter((frame) => frame.t === "reply" && "rid" in frame)
         const limited = replies.filter((reply) => at(reply, "error", "code") === "rate_limited")
         assert.isAtLeast(limited.length, 1)
         assert.isBelow(limited.length, limits.dropsUntilAbuse)

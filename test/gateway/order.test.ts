@@ -19,13 +19,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
         const { accessToken } = yield* guest(app)
         const socket = yield* connectSocket(app.socketUrl)
         const key = app.publishableKey
-        yield* socket.say({ t: "auth", rid: "auth", key, token: accessToken })
-        yield* socket.say({ t: "create", rid: "one", mode: "default" })
-        yield* socket.say({ t: "leave", rid: "two" })
-        yield* socket.say({ t: "create", rid: "three", mode: "default" })
-        yield* socket.say({ t: "create", rid: "four", mode: "default" })
+        yield* socket.send({ t: "auth", rid: "auth", key, token: accessToken })
+        yield* socket.send({ t: "create", rid: "one", mode: "default" })
+        yield* socket.send({ t: "leave", rid: "two" })
+        yield* socket.send({ t: "create", rid: "three", mode: "default" })
+        yield* socket.send({ t: "create", rid: "four", mode: "default" })
         yield* socket.next("reply", (frame) => frame["rid"] === "four")
-        const order = socket.heard
+        const order = socket.received
           .filter(({ t }) => t === "welcome" || t === "reply")
           .map(({ ok, rid, t }) => (t === "reply" ? `${String(rid)} ${String(ok)}` : t))
         assert.deepStrictEqual(order, [
@@ -47,11 +47,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
         const auth = { t: "auth", key, token: accessToken }
         const many = yield* connectSocket(app.socketUrl)
         const frames = Array.from({ length: limits.earlyFramesMax + 1 }, () => ({ t: "ping" }))
-        yield* Effect.forEach([auth, ...frames], many.say, { discard: true })
+        yield* Effect.forEach([auth, ...frames], many.send, { discard: true })
         assert.strictEqual((yield* many.closed).code, 4029)
         const large = yield* connectSocket(app.socketUrl)
         const half = { t: "send", type: "x", data: "x".repeat(limits.frameMaxBytes / 2) }
-        yield* Effect.forEach([auth, half, half], large.say, { discard: true })
+        yield* Effect.forEach([auth, half, half], large.send, { discard: true })
         assert.strictEqual((yield* large.closed).code, 4029)
       })
     )
@@ -60,8 +60,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
       Effect.gen(function* () {
         const app = yield* TestApp
         const { socket } = yield* newPlayer(app)
-        yield* socket.say({ t: "quickMatch", rid: "match", mode: "default" })
-        const cancelled = yield* socket.ask({ t: "cancelMatch" })
+        yield* socket.send({ t: "quickMatch", rid: "match", mode: "default" })
+        const cancelled = yield* socket.request({ t: "cancelMatch" })
         assert.deepStrictEqual(cancelled["data"], { cancelled: true })
         const ended = yield* socket.next("reply", (frame) => frame["rid"] === "match")
         assert.strictEqual(at(ended, "error", "code"), "match_cancelled")
@@ -72,9 +72,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
       Effect.gen(function* () {
         const app = yield* TestApp
         const { socket } = yield* newPlayer(app)
-        yield* socket.ask({ t: "create", mode: "default" })
-        yield* socket.say({ t: "leave", rid: "leave" })
-        const late = yield* socket.ask({ t: "setState", patch: {} })
+        yield* socket.request({ t: "create", mode: "default" })
+        yield* socket.send({ t: "leave", rid: "leave" })
+        const late = yield* socket.request({ t: "setState", patch: {} })
         assert.strictEqual(at(late, "error", "code"), "not_in_room")
       })
     )
@@ -86,7 +86,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new toke
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
       const roomId = at(created, "data", "roomId")
       yield* ada.socket.terminate
       const { socket } = yield* app.online(ada)
@@ -96,10 +96,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new toke
       })
       const token = at(body, "accessToken")
       yield* socket.next("welcome")
-      yield* socket.ask({ t: "auth", token })
+      yield* socket.request({ t: "auth", token })
       assert.strictEqual(at(yield* socket.next("welcome"), "rooms", 0, "roomId"), roomId)
-      yield* socket.ask({ t: "resume", roomId })
-      yield* socket.ask({ t: "auth", token })
+      yield* socket.request({ t: "resume", roomId })
+      yield* socket.request({ t: "auth", token })
       assert.deepStrictEqual(at(yield* socket.next("welcome"), "rooms"), [])
     })
   )
@@ -114,7 +114,7 @@ layer(Throttled, { timeout: "60 seconds", excludeTestServices: true })("room cod
       const { socket } = yield* newPlayer(app)
       const { burst } = throttles.roomCodesPerPlayer
       const codes = Array.from({ length: burst + 1 }, (_, i) => `NONE${i}`)
-      const answers = yield* Effect.forEach(codes, (code) => socket.ask({ t: "join", code }))
+      const answers = yield* Effect.forEach(codes, (code) => socket.request({ t: "join", code }))
       const errors = answers.map((answer) => at(answer, "error", "code"))
       assert.deepStrictEqual(
         errors,

@@ -19,7 +19,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       assert.deepStrictEqual(welcome["rooms"], [])
       assert.isNumber(welcome["serverTime"])
       assert.match(String(welcome["tokenExpiresAt"]), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
-      const pong = yield* socket.ask({ t: "ping" })
+      const pong = yield* socket.request({ t: "ping" })
       assert.isNumber(at(pong, "data", "at"))
     })
   )
@@ -50,7 +50,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
         (frame) =>
           Effect.gen(function* () {
             const socket = yield* connectSocket(app.socketUrl)
-            yield* socket.sayText(frame)
+            yield* socket.sendText(frame)
             const { code } = yield* socket.closed
             assert.strictEqual(code, 4001, frame)
           }),
@@ -85,14 +85,14 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
         [{ t: "cancelMatch" }, "not_matching"]
       ]
       for (const [frame, code] of cases) {
-        const reply = yield* socket.ask(frame)
+        const reply = yield* socket.request(frame)
         assert.strictEqual(at(reply, "error", "code"), code, JSON.stringify(frame))
         assert.isString(at(reply, "error", "message"))
       }
-      yield* socket.sayText("{")
+      yield* socket.sendText("{")
       const warned = yield* socket.next("warn")
       assert.strictEqual(warned["code"], "invalid_frame")
-      yield* socket.say({ t: "send", type: "x" })
+      yield* socket.send({ t: "send", type: "x" })
       const unasked = yield* socket.next("warn")
       assert.strictEqual(unasked["code"], "not_in_room")
     })
@@ -102,7 +102,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)
-      yield* socket.ask({ t: "create", mode: "default" })
+      yield* socket.request({ t: "create", mode: "default" })
       const patches = [
         '{"__proto__":{"polluted":1}}',
         '{"a":{"__proto__":{"polluted":1}}}',
@@ -112,7 +112,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       ]
       for (const [index, patch] of patches.entries()) {
         for (const t of ["setState", "setMyState"]) {
-          yield* socket.sayText(`{"t":"${t}","rid":"${t}${index}","patch":${patch}}`)
+          yield* socket.sendText(`{"t":"${t}","rid":"${t}${index}","patch":${patch}}`)
           const reply = yield* socket.next("reply", (frame) => frame["rid"] === `${t}${index}`)
           assert.strictEqual(at(reply, "error", "code"), "invalid_frame", patch)
         }
@@ -126,19 +126,21 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
-      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
       const nested = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`
       for (const [rid, levels, code] of [
         ["fits", rooms.dataDepthMax, undefined],
         ["deep", rooms.dataDepthMax + 1, "invalid_frame"],
         ["deeper", 8000, "invalid_frame"]
       ] as const) {
-        yield* ada.socket.sayText(`{"t":"send","rid":"${rid}","type":"x","data":${nested(levels)}}`)
+        yield* ada.socket.sendText(
+          `{"t":"send","rid":"${rid}","type":"x","data":${nested(levels)}}`
+        )
         const reply = yield* ada.socket.next("reply", (frame) => frame["rid"] === rid)
         assert.strictEqual(at(reply, "error", "code"), code, rid)
       }
-      yield* ada.socket.say({ t: "send", type: "last" })
+      yield* ada.socket.send({ t: "send", type: "last" })
       const types = [yield* bob.socket.next("message"), yield* bob.socket.next("message")]
       assert.deepStrictEqual(
         types.map((frame) => frame["type"]),
@@ -151,21 +153,21 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      yield* ada.socket.ask({ t: "create", mode: "default" })
-      const fits = yield* ada.socket.ask({ t: "send", type: "x", data: "a".repeat(16_382) })
+      yield* ada.socket.request({ t: "create", mode: "default" })
+      const fits = yield* ada.socket.request({ t: "send", type: "x", data: "a".repeat(16_382) })
       assert.strictEqual(at(fits, "ok"), true)
-      const large = yield* ada.socket.ask({ t: "send", type: "x", data: "a".repeat(16_383) })
+      const large = yield* ada.socket.request({ t: "send", type: "x", data: "a".repeat(16_383) })
       assert.strictEqual(at(large, "error", "code"), "payload_too_large")
-      const bytes = yield* ada.socket.ask({ t: "send", type: "x", data: "é".repeat(8_192) })
+      const bytes = yield* ada.socket.request({ t: "send", type: "x", data: "é".repeat(8_192) })
       assert.strictEqual(at(bytes, "error", "code"), "payload_too_large")
       const keys = Object.fromEntries(Array.from({ length: 257 }, (_, i) => [`k${i}`, i]))
-      const many = yield* ada.socket.ask({ t: "setState", patch: keys })
+      const many = yield* ada.socket.request({ t: "setState", patch: keys })
       assert.strictEqual(at(many, "error", "code"), "state_too_large")
-      const long = yield* ada.socket.ask({ t: "setState", patch: { ["k".repeat(65)]: 1 } })
+      const long = yield* ada.socket.request({ t: "setState", patch: { ["k".repeat(65)]: 1 } })
       assert.strictEqual(at(long, "error", "code"), "state_too_large")
-      const mine = yield* ada.socket.ask({ t: "setMyState", patch: { a: "a".repeat(17_000) } })
+      const mine = yield* ada.socket.request({ t: "setMyState", patch: { a: "a".repeat(17_000) } })
       assert.strictEqual(at(mine, "error", "code"), "state_too_large")
-      const nothing = ada.socket.heard.filter((frame) => frame.t === "state")
+      const nothing = ada.socket.received.filter((frame) => frame.t === "state")
       assert.lengthOf(nothing, 0)
     })
   )
@@ -177,7 +179,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       ada.socket.ws.send(Buffer.from([1, 2, 3]))
       assert.strictEqual((yield* ada.socket.closed).code, 1003)
       const bob = yield* newPlayer(app)
-      yield* bob.socket.sayText("x".repeat(70_000))
+      yield* bob.socket.sendText("x".repeat(70_000))
       assert.strictEqual((yield* bob.socket.closed).code, 1009)
     })
   )
@@ -186,14 +188,14 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
       const newer = yield* app.online(ada)
       const welcome = yield* newer.socket.next("welcome")
       const closed = yield* ada.socket.closed
       assert.deepStrictEqual([closed.code, closed.reason], [4004, "replaced"])
       assert.strictEqual(at(welcome, "rooms", 0, "roomId"), at(created, "data", "roomId"))
       const roomId = at(created, "data", "roomId")
-      const resumed = yield* newer.socket.ask({ t: "resume", roomId })
+      const resumed = yield* newer.socket.request({ t: "resume", roomId })
       assert.strictEqual(at(resumed, "ok"), true)
     })
   )
@@ -203,13 +205,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
-      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
-      for (let i = 0; i < 1000; i++) yield* bob.socket.say({ t: "setMyState", patch: { i } })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      for (let i = 0; i < 1000; i++) yield* bob.socket.send({ t: "setMyState", patch: { i } })
       const closed = yield* bob.socket.closed
       assert.strictEqual(closed.code, 4029)
-      assert.isTrue(bob.socket.heard.some((frame) => frame["code"] === "rate_limited"))
-      const still = yield* ada.socket.ask({ t: "ping" })
+      assert.isTrue(bob.socket.received.some((frame) => frame["code"] === "rate_limited"))
+      const still = yield* ada.socket.request({ t: "ping" })
       assert.strictEqual(at(still, "ok"), true)
     })
   )
@@ -219,18 +221,18 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
-      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
       bob.socket.ws.pause()
       const data = "x".repeat(16_000)
       yield* app.eventually(
         Effect.gen(function* () {
-          yield* ada.socket.say({ t: "send", type: "flood", data })
-          return ada.socket.heard.some((frame) => frame.t === "player_disconnected")
+          yield* ada.socket.send({ t: "send", type: "flood", data })
+          return ada.socket.received.some((frame) => frame.t === "player_disconnected")
         }),
         "the slow reader is dropped"
       )
-      const still = yield* ada.socket.ask({ t: "setState", patch: { on: true } })
+      const still = yield* ada.socket.request({ t: "setState", patch: { on: true } })
       assert.strictEqual(at(still, "ok"), true)
     })
   )
@@ -243,11 +245,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
         headers: { "x-svc-key": app.publishableKey },
         body: { refreshToken: ada.refreshToken }
       })
-      const reply = yield* ada.socket.ask({ t: "auth", token: at(renewed.body, "accessToken") })
+      const reply = yield* ada.socket.request({ t: "auth", token: at(renewed.body, "accessToken") })
       assert.strictEqual(at(reply, "ok"), true)
       yield* ada.socket.next("welcome")
       const stranger = yield* guest(app)
-      yield* ada.socket.say({ t: "auth", token: stranger.accessToken })
+      yield* ada.socket.send({ t: "auth", token: stranger.accessToken })
       assert.strictEqual((yield* ada.socket.closed).code, 4001)
     })
   )
@@ -267,7 +269,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
           Effect.gen(function* () {
             const socket = yield* connectSocket(app.socketUrl, { origin })
             const key = app.production.publishableKey
-            yield* socket.say({ t: "auth", key, token: accessToken })
+            yield* socket.send({ t: "auth", key, token: accessToken })
             return socket
           })
         const evil = yield* open("https://game.example.evil")
@@ -285,28 +287,28 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       yield* configure(app.production, on)
       const player = yield* guest(app.production)
       const ada = yield* goOnline(app.production, player)
-      yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* ada.socket.request({ t: "create", mode: "default" })
       const away = yield* guest(app.production)
       const left = yield* goOnline(app.production, away)
-      yield* left.socket.ask({ t: "create", mode: "default" })
+      yield* left.socket.request({ t: "create", mode: "default" })
       yield* left.socket.terminate
       yield* configure(app.production, { version: 1, features: { realtimeChannels: true } })
       const closed = yield* ada.socket.next("room_closed")
       assert.strictEqual(closed["reason"], "feature_disabled")
-      const refused = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const refused = yield* ada.socket.request({ t: "create", mode: "default" })
       assert.strictEqual(at(refused, "error", "code"), "feature_disabled")
       assert.deepStrictEqual(at(refused, "error", "details"), {
         feature: "multiplayer",
         configPath: "features.multiplayer"
       })
       const back = yield* goOnline(app.production, away)
-      assert.deepStrictEqual(back.socket.heard[0]?.["rooms"], [])
+      assert.deepStrictEqual(back.socket.received[0]?.["rooms"], [])
       yield* configure(app.production, { version: 1 })
       const over = yield* ada.socket.closed
       assert.deepStrictEqual([over.code, over.reason], [4003, "feature_disabled"])
       const late = yield* connectSocket(app.socketUrl)
       const key = app.production.publishableKey
-      yield* late.say({ t: "auth", key, token: player.accessToken })
+      yield* late.send({ t: "auth", key, token: player.accessToken })
       assert.strictEqual((yield* late.closed).code, 4003)
     })
   )
@@ -316,14 +318,14 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime",
       const app = yield* TestApp
       const open = Effect.gen(function* () {
         const socket = yield* connectSocket(app.socketUrl)
-        yield* socket.say({ t: "auth", key: app.publishableKey, anon: true })
+        yield* socket.send({ t: "auth", key: app.publishableKey, anon: true })
         return socket
       })
       const [first, ...others] = yield* Effect.all(Array.from({ length: 20 }, () => open))
       if (first === undefined) return assert.fail("no socket")
       const welcome = yield* first.next("welcome")
       assert.isNull(welcome["playerId"])
-      const refused = yield* first.ask({ t: "create", mode: "default" })
+      const refused = yield* first.request({ t: "create", mode: "default" })
       assert.strictEqual(at(refused, "error", "code"), "player_required")
       yield* Effect.forEach(others, (socket) => socket.next("welcome"), { discard: true })
       const oneMore = yield* open

@@ -91,10 +91,10 @@ const testGateway = Effect.gen(function* () {
     signInWithoutReply: Effect.suspend(() => {
       admission.result = Effect.never
       return client
-        .say({ t: "auth" })
+        .send({ t: "auth" })
         .pipe(Effect.andThen(Deferred.await(requested)), Effect.andThen(Effect.yieldNow))
     }),
-    signIn: Effect.andThen(client.say({ t: "auth" }), client.next("welcome"))
+    signIn: Effect.andThen(client.send({ t: "auth" }), client.next("welcome"))
   }
 })
 
@@ -129,7 +129,7 @@ describe("a socket over time", () => {
           client.ws.once("ping", () => resume(Effect.void))
         })
         yield* Effect.all([pinged, pass(20)], { concurrency: 2 })
-        yield* client.say({ t: "auth" })
+        yield* client.send({ t: "auth" })
         yield* client.next("welcome")
       }
       assert.strictEqual(client.ws.readyState, client.ws.OPEN)
@@ -151,7 +151,7 @@ describe("a socket over time", () => {
     Effect.gen(function* () {
       const { client, pass, signIn } = yield* testGateway
       yield* signIn
-      const keepAlive = Effect.andThen(client.say({ t: "nonsense" }), client.next("warn"))
+      const keepAlive = Effect.andThen(client.send({ t: "nonsense" }), client.next("warn"))
       for (let passed = 0; passed < 840; passed += 40) {
         yield* keepAlive
         yield* pass(40)

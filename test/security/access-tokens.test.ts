@@ -68,7 +68,7 @@ layer(SecurityAppLive(), live)("access tokens (ASVS 9)", (it) => {
         const { publishableKey: key, socketUrl } = app
         const connect = Effect.fnUntraced(function* (token: string) {
           const socket = yield* connectSocket(socketUrl)
-          yield* socket.say({ t: "auth", key, token })
+          yield* socket.send({ t: "auth", key, token })
           return socket
         })
         yield* Effect.forEach(
@@ -102,7 +102,7 @@ layer(SecurityAppLive(), live)("access tokens (ASVS 9)", (it) => {
         [401, "token_expired"]
       )
       const socket = yield* connectSocket(app.socketUrl)
-      yield* socket.say({ t: "auth", key: app.publishableKey, token: expired })
+      yield* socket.send({ t: "auth", key: app.publishableKey, token: expired })
       const { code, reason } = yield* socket.closed
       assert.deepStrictEqual([code, reason], [4002, "token_expired"])
     })

@@ -74,18 +74,18 @@ const byServer = (app: TestTarget, key: string, channel: string, op: string, pla
   })
 
 const join = ({ socket }: { readonly socket: SocketClient }, channel: string) =>
-  socket.ask({ t: "channelJoin", channel })
+  socket.request({ t: "channelJoin", channel })
 
 /** A player's channel with its owner, a member and a banned player. */
 const makeChannel = Effect.gen(function* () {
   const app = yield* TestApp
   const owner = yield* newPlayer(app, "Owner")
-  const made = yield* owner.socket.ask({ t: "channelCreate" })
+  const made = yield* owner.socket.request({ t: "channelCreate" })
   const channel = String(at(made, "data", "channel"))
   const member = yield* newPlayer(app, "Member")
   const banned = yield* newPlayer(app, "Banned")
   for (const player of [member, banned]) yield* join(player, channel)
-  yield* owner.socket.ask({ t: "channelModerate", channel, op: "ban", playerId: banned.id })
+  yield* owner.socket.request({ t: "channelModerate", channel, op: "ban", playerId: banned.id })
   return { app, channel, owner, member, banned }
 })
 
@@ -101,7 +101,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
           ({ socket }: { readonly socket: SocketClient }) =>
           (op: Op, playerId: string) =>
             Effect.map(
-              socket.ask({ t: "channelModerate", channel, op, playerId }),
+              socket.request({ t: "channelModerate", channel, op, playerId }),
               (reply) => errorCode(reply) ?? "ok"
             )
         const server = (key: string) => (op: Op, playerId: string) =>
@@ -147,8 +147,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
     () =>
       Effect.gen(function* () {
         const { app, banned, channel, member, owner } = yield* makeChannel
-        yield* owner.socket.ask({ t: "channelModerate", channel, op: "mute", playerId: member.id })
-        yield* banned.socket.ask({ t: "channelCreate" })
+        yield* owner.socket.request({
+          t: "channelModerate",
+          channel,
+          op: "mute",
+          playerId: member.id
+        })
+        yield* banned.socket.request({ t: "channelCreate" })
         const cases: ReadonlyArray<readonly [OnlinePlayer, Op]> = [
           [banned, "unban"],
           [banned, "invite"],
@@ -157,11 +162,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
         ]
         for (const [player, op] of cases) {
           const act = { t: "channelModerate", channel, op, playerId: player.id }
-          assert.strictEqual(errorCode(yield* player.socket.ask(act)), "owner_only", op)
+          assert.strictEqual(errorCode(yield* player.socket.request(act)), "owner_only", op)
         }
         assert.strictEqual(errorCode(yield* join(banned, channel)), "channel_banned")
         const send = { t: "channelSend", channel, type: "x" }
-        assert.strictEqual(errorCode(yield* member.socket.ask(send)), "muted")
+        assert.strictEqual(errorCode(yield* member.socket.request(send)), "muted")
         const shown = yield* report(app, channel)
         assert.isTrue(isListed(shown, "banned", banned.id))
       })
@@ -173,7 +178,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
       Effect.gen(function* () {
         const { app, channel, member, owner } = yield* makeChannel
         const act = (op: Op) =>
-          owner.socket.ask({ t: "channelModerate", channel, op, playerId: member.id })
+          owner.socket.request({ t: "channelModerate", channel, op, playerId: member.id })
         for (let round = 0; round < 25; round++) {
           for (const op of ["kick", "ban"] as const) {
             yield* join(member, channel)
@@ -181,7 +186,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
               [
                 act(op),
                 join(member, channel),
-                member.socket.ask({ t: "channelSend", channel, type: "late" }),
+                member.socket.request({ t: "channelSend", channel, type: "late" }),
                 join(member, channel)
               ],
               { concurrency: "unbounded" }
@@ -204,7 +209,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
       yield* manage(app, "PUT", managed, {})
       const listener = yield* connectAnonymously(app)
       for (const name of [channel, managed]) {
-        const refused = yield* listener.ask({ t: "channelJoin", channel: name })
+        const refused = yield* listener.request({ t: "channelJoin", channel: name })
         assert.strictEqual(errorCode(refused), "player_required")
       }
     })
@@ -226,12 +231,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel mo
         ["", "invalid_frame"]
       ] as const
       for (const [channel, expected] of cases) {
-        const made = yield* owner.socket.ask({ t: "channelCreate", channel })
+        const made = yield* owner.socket.request({ t: "channelCreate", channel })
         assert.strictEqual(errorCode(made), expected, channel)
       }
       assert.isUndefined(errorCode(yield* join(owner, managed)))
       const act = { t: "channelModerate", channel: managed, op: "allowSend", playerId: owner.id }
-      assert.strictEqual(errorCode(yield* owner.socket.ask(act)), "owner_only")
+      assert.strictEqual(errorCode(yield* owner.socket.request(act)), "owner_only")
     })
   )
 })

@@ -140,26 +140,26 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", 
         const mesh = { key: "mesh", transport: "p2p", p2p: { relayOnly: false } }
         yield* configure(app, { features, multiplayer: { modes: [mesh] } })
         const other = yield* newPlayer(app)
-        const made = yield* other.socket.ask({ t: "create", mode: "mesh" })
+        const made = yield* other.socket.request({ t: "create", mode: "mesh" })
         const wrong: Array<string> = []
         const test = Effect.fnUntraced(function* ({ code, frame, n, name }: Limit) {
           const { socket } = yield* newPlayer(app)
-          yield* socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
-          const created = yield* socket.ask({ t: "channelCreate" })
+          yield* socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+          const created = yield* socket.request({ t: "channelCreate" })
           const context = { other: other.id, channel: String(at(created, "data", "channel")) }
           for (const size of [n - 1, n, n + 1]) {
-            const reply = yield* socket.ask(frame(size, context))
+            const reply = yield* socket.request(frame(size, context))
             const refusal = at(reply, "error", "code")
             if (refusal !== (size > n ? code : undefined)) {
               wrong.push(`${name}, ${size}: ${refusal}`)
             }
           }
-          yield* socket.ask({ t: "leave" })
+          yield* socket.request({ t: "leave" })
         })
         // No more players at once than the room has seats for.
         yield* Effect.forEach(limits, (limit) => Effect.scoped(test(limit)), { concurrency: 3 })
         assert.deepStrictEqual(wrong, [])
-        assert.strictEqual((yield* other.socket.ask({ t: "ping" }))["ok"], true)
+        assert.strictEqual((yield* other.socket.request({ t: "ping" }))["ok"], true)
       }),
     60_000
   )
@@ -170,12 +170,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", 
       for (const size of [-1, 0, 1]) {
         const { socket } = yield* newPlayer(app)
         const rid = "r".repeat(sockets.ridMaxCharacters + size)
-        yield* socket.say({ t: "ping", rid })
+        yield* socket.send({ t: "ping", rid })
         const answer = yield* socket.next(size > 0 ? "warn" : "reply")
         assert.strictEqual(answer["rid"], size > 0 ? undefined : rid)
         const head = '{"t":"ping","rid":"r","pad":"'
         const pad = "x".repeat(sockets.frameMaxBytes + size - head.length - 2)
-        yield* socket.sayText(`${head}${pad}"}`)
+        yield* socket.sendText(`${head}${pad}"}`)
         if (size > 0) assert.strictEqual((yield* socket.closed).code, 1009)
         else yield* socket.next("reply", (frame) => frame["rid"] === "r")
       }

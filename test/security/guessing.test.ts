@@ -266,7 +266,7 @@ layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("room codes (API6)", (it) 
       const app = yield* TestApp
       yield* configure(app, { version: 1, features: { multiplayer: true } })
       const host = yield* newPlayer(app)
-      const made = yield* host.socket.ask({ t: "create", mode: "default" })
+      const made = yield* host.socket.request({ t: "create", mode: "default" })
       const code = at(made, "data", "code")
       const { burst } = throttles.wrongRoomCodesPerAddress
       const perPlayer = throttles.roomCodesPerPlayer.burst - 5
@@ -274,10 +274,10 @@ layer(SecurityAppLive({ SVC_THROTTLES: "on" }), live)("room codes (API6)", (it) 
       for (let sent = 0; sent < burst + 20; sent += perPlayer) {
         const { socket } = yield* newPlayer(app)
         // A correct code takes no token.
-        assert.isTrue((yield* socket.ask({ t: "join", code }))["ok"])
-        yield* socket.ask({ t: "leave" })
+        assert.isTrue((yield* socket.request({ t: "join", code }))["ok"])
+        yield* socket.request({ t: "leave" })
         for (let i = 0; i < perPlayer; i++) {
-          const answer = yield* socket.ask({ t: "join", code: `WRONG${i}` })
+          const answer = yield* socket.request({ t: "join", code: `WRONG${i}` })
           codes.push(at(answer, "error", "code"))
         }
         if (codes.includes("rate_limited")) break

@@ -125,7 +125,7 @@ const setUp = Effect.gen(function* () {
       Effect.gen(function* () {
         const socket = yield* connectSocket(app.socketUrl, { origin })
         const { publishableKey } = app.production
-        yield* socket.say({ t: "auth", key: publishableKey, token: player.accessToken })
+        yield* socket.send({ t: "auth", key: publishableKey, token: player.accessToken })
         return yield* Effect.raceFirst(
           Effect.map(socket.next("welcome"), () => "welcome"),
           Effect.map(socket.closed, ({ code, reason }) => `${code} ${reason}`)

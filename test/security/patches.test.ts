@@ -95,14 +95,14 @@ const base = { keep: { a: 1 }, also: 2 }
 
 /** Sends a patch as JSON text and returns the reply. */
 const sendPatch = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, t: string, patch: string) {
-  const rid = `${t}-${socket.heard.length}`
-  yield* socket.sayText(`{"t":"${t}","rid":"${rid}","patch":${patch}}`)
+  const rid = `${t}-${socket.received.length}`
+  yield* socket.sendText(`{"t":"${t}","rid":"${rid}","patch":${patch}}`)
   return yield* socket.next("reply", (frame) => frame["rid"] === rid)
 })
 
 /** The state of the room and of the player, as a snapshot contains them. */
 const readState = Effect.fnUntraced(function* ({ id, socket }: OnlinePlayer, roomId: unknown) {
-  yield* socket.ask({ t: "join", roomId })
+  yield* socket.request({ t: "join", roomId })
   const snapshot = yield* socket.next("room_joined")
   const players = at(snapshot, "room", "players")
   const self = Array.isArray(players) ? players.find((entry) => at(entry, "id") === id) : undefined
@@ -120,15 +120,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of
       const attempt = Effect.fnUntraced(function* ([patch, code]: (typeof payloads)[number]) {
         const name = patch.slice(0, 80)
         const player = yield* newPlayer(app)
-        const made = yield* player.socket.ask({ t: "create", mode: "default" })
+        const made = yield* player.socket.request({ t: "create", mode: "default" })
         yield* player.socket.next("room_joined")
-        yield* player.socket.ask({ t, patch: base })
+        yield* player.socket.request({ t, patch: base })
         const reply = yield* sendPatch(player, t, patch)
         assert.strictEqual(at(reply, "error", "code"), code, name)
         const { [t]: state } = yield* readState(player, at(made, "data", "roomId"))
         const wanted = code === undefined ? expected(base, patch) : base
         assert.deepStrictEqual(state, wanted, name)
-        assert.strictEqual(at(yield* witness.socket.ask({ t: "ping" }), "ok"), true)
+        assert.strictEqual(at(yield* witness.socket.request({ t: "ping" }), "ok"), true)
       })
       yield* Effect.forEach(payloads, (payload) => Effect.scoped(attempt(payload)), {
         concurrency: 8,

@@ -158,12 +158,12 @@ const joinRoomAndChannels = Effect.fnUntraced(function* (target: TestTarget, ada
   for (const op of ["mute", "ban", "unban"]) {
     yield* manage(target, "POST", "lobby/moderate", { op, playerId: ada.id })
   }
-  const made = yield* ada.socket.ask({ t: "create", mode: "default" })
+  const made = yield* ada.socket.request({ t: "create", mode: "default" })
   const roomId = String(at(made, "data", "roomId"))
-  yield* bob.socket.ask({ t: "join", roomId })
-  yield* ada.socket.ask({ t: "setMyState", patch: { name: displayName } })
-  for (const { socket } of [ada, bob]) yield* socket.ask({ t: "channelJoin", channel: "lobby" })
-  yield* ada.socket.ask({ t: "channelCreate" })
+  yield* bob.socket.request({ t: "join", roomId })
+  yield* ada.socket.request({ t: "setMyState", patch: { name: displayName } })
+  for (const { socket } of [ada, bob]) yield* socket.request({ t: "channelJoin", channel: "lobby" })
+  yield* ada.socket.request({ t: "channelCreate" })
   return { bob, roomId }
 })
 
@@ -208,10 +208,10 @@ describe("a player's data", { timeout: 180_000 }, () => {
       const again = yield* cluster.join
       const there = { ...target, url: again.url }
       const back = yield* goOnline(there, bob)
-      yield* back.socket.ask({ t: "resume", roomId })
+      yield* back.socket.request({ t: "resume", roomId })
       const room = yield* back.socket.next("room_joined")
       assert.strictEqual(at(room, "room", "id"), roomId)
-      yield* back.socket.ask({ t: "channelJoin", channel: "lobby" })
+      yield* back.socket.request({ t: "channelJoin", channel: "lobby" })
       const channel = yield* back.socket.next("channel_joined")
       for (const response of [room, channel, (yield* manage(there, "GET", "lobby")).body]) {
         assert.notMatch(JSON.stringify(response), new RegExp(`zebrafink|quux|${ada.id}`, "i"))

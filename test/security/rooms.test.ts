@@ -58,13 +58,13 @@ const makeRoom = Effect.gen(function* () {
   }
   const host = yield* newPlayer(app, "Host")
   const create = { t: "create", mode: "mesh", hostOnlyState: true }
-  const made = yield* host.socket.ask(create)
+  const made = yield* host.socket.request(create)
   const roomId = String(at(made, "data", "roomId"))
   const member = yield* newPlayer(app, "Member")
   const left = yield* newPlayer(app, "Left")
-  for (const { socket } of [member, left]) yield* socket.ask({ t: "join", roomId })
-  yield* left.socket.ask({ t: "leave" })
-  yield* host.socket.ask({ t: "lock", locked: true })
+  for (const { socket } of [member, left]) yield* socket.request({ t: "join", roomId })
+  yield* left.socket.request({ t: "leave" })
+  yield* host.socket.request({ t: "lock", locked: true })
   const stranger = yield* newPlayer(app, "Stranger")
   const foreigner = yield* newPlayer(app.production, "Foreigner")
   const sockets: Readonly<Record<string, SocketClient>> = {
@@ -78,7 +78,7 @@ const makeRoom = Effect.gen(function* () {
   return { app, host, member, roomId, sockets }
 })
 
-const types = ({ heard }: SocketClient) => heard.map(({ t }) => t)
+const types = ({ received: heard }: SocketClient) => heard.map(({ t }) => t)
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("accept each of 10 commands only from the roles that may send it", () =>
@@ -88,11 +88,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       for (const [role, socket] of Object.entries(sockets)) {
         const before = types(host.socket).length
         for (const [act, frame] of Object.entries(commands)) {
-          const refusal = errorCode(yield* socket.ask(frame({ roomId, host: host.id })))
+          const refusal = errorCode(yield* socket.request(frame({ roomId, host: host.id })))
           if (refusal !== refusals[role]?.[act]) wrong.push(`${role}, ${act}: ${String(refusal)}`)
         }
         if (role === "member" || role === "host") continue
-        yield* host.socket.ask({ t: "ping" })
+        yield* host.socket.request({ t: "ping" })
         assert.deepStrictEqual(types(host.socket).slice(before), ["reply"], role)
       }
       assert.deepStrictEqual(wrong, [])
@@ -103,7 +103,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     Effect.gen(function* () {
       const { app, host, member, roomId } = yield* makeRoom
       const stranger = yield* newPlayer(app, "Stranger")
-      yield* stranger.socket.ask({ t: "create", mode: "mesh" })
+      yield* stranger.socket.request({ t: "create", mode: "mesh" })
       const otherRoom = { roomId, room: roomId, code: "x", environmentId: "env_1" }
       const forged = { from: host.id, playerId: host.id, hostId: host.id, at: 1, ...otherRoom }
       const frames = [
@@ -112,14 +112,14 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
         { t: "signal", kind: "offer", to: host.id, ...forged }
       ]
       for (const frame of frames) {
-        yield* stranger.socket.ask(frame)
-        assert.isUndefined(errorCode(yield* member.socket.ask(frame)), frame.t)
+        yield* stranger.socket.request(frame)
+        assert.isUndefined(errorCode(yield* member.socket.request(frame)), frame.t)
       }
       assert.strictEqual((yield* host.socket.next("message"))["from"], member.id)
       assert.strictEqual((yield* host.socket.next("player_state"))["playerId"], member.id)
       assert.strictEqual((yield* host.socket.next("signal"))["from"], member.id)
-      yield* host.socket.ask({ t: "ping" })
-      const text = JSON.stringify(host.socket.heard)
+      yield* host.socket.request({ t: "ping" })
+      const text = JSON.stringify(host.socket.received)
       assert.notInclude(text, stranger.id)
       assert.strictEqual(types(host.socket).filter((t) => t === "message").length, 1)
     })
@@ -128,16 +128,16 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
   it.effect("remove a banned player and refuse it when it joins again", () =>
     Effect.gen(function* () {
       const { app, host, member, roomId } = yield* makeRoom
-      yield* host.socket.ask({ t: "lock", locked: false })
+      yield* host.socket.request({ t: "lock", locked: false })
       yield* ban(app, member.id)
       assert.strictEqual((yield* member.socket.closed).code, 4003)
       assert.strictEqual((yield* host.socket.next("player_left"))["reason"], "left")
       const removal = yield* host.socket.next("player_left")
       assert.deepInclude(removal, { playerId: member.id, reason: "banned" })
       const again = yield* app.online(member)
-      yield* again.socket.say({ t: "join", roomId, rid: "j" })
+      yield* again.socket.send({ t: "join", roomId, rid: "j" })
       assert.strictEqual((yield* again.socket.closed).code, 4003)
-      yield* host.socket.ask({ t: "ping" })
+      yield* host.socket.request({ t: "ping" })
       assert.notInclude(types(again.socket), "room_joined")
     })
   )
@@ -146,11 +146,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     Effect.gen(function* () {
       const { host, member, sockets } = yield* makeRoom
       const signal = { t: "signal", to: host.id, kind: "candidate", data: "x" }
-      for (let sent = 0; sent < 1000; sent++) yield* member.socket.say(signal)
+      for (let sent = 0; sent < 1000; sent++) yield* member.socket.send(signal)
       assert.strictEqual((yield* member.socket.closed).code, 4029)
-      assert.isUndefined(errorCode(yield* host.socket.ask({ t: "setState", patch: { on: true } })))
+      assert.isUndefined(
+        errorCode(yield* host.socket.request({ t: "setState", patch: { on: true } }))
+      )
       assert.strictEqual(
-        errorCode(yield* (sockets["a stranger"] ?? host.socket).ask({ t: "ping" })),
+        errorCode(yield* (sockets["a stranger"] ?? host.socket).request({ t: "ping" })),
         undefined
       )
     })

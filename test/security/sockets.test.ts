@@ -84,7 +84,7 @@ const authenticateAs = (socketUrl: string, credentials: Credentials) =>
   Effect.scoped(
     Effect.gen(function* () {
       const socket = yield* connectSocket(socketUrl)
-      yield* socket.say({ t: "auth", ...credentials })
+      yield* socket.send({ t: "auth", ...credentials })
       return yield* Effect.raceFirst(
         Effect.map(socket.next("welcome"), () => "welcome"),
         Effect.map(socket.closed, ({ code, reason }) => `${code} ${reason}`)
@@ -125,7 +125,7 @@ layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
       const victim = yield* guest(app)
       const { accessToken, id } = yield* guest(app)
       const socket = yield* connectSocket(app.socketUrl)
-      yield* socket.say({
+      yield* socket.send({
         t: "auth",
         key: app.publishableKey,
         token: accessToken,
@@ -136,11 +136,11 @@ layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
         "x-svc-player": victim.id
       })
       assert.strictEqual((yield* socket.next("welcome"))["playerId"], id)
-      yield* socket.ask({ t: "create", mode: "duel", hostId: victim.id, playerId: victim.id })
+      yield* socket.request({ t: "create", mode: "duel", hostId: victim.id, playerId: victim.id })
       const joined = yield* socket.next("room_joined")
       assert.strictEqual(at(joined, "room", "hostId"), id)
       // Renewing the token of the socket as another player closes it.
-      yield* socket.say({ t: "auth", token: victim.accessToken })
+      yield* socket.send({ t: "auth", token: victim.accessToken })
       assert.strictEqual((yield* socket.closed).code, 4001)
     })
   )
@@ -162,18 +162,18 @@ layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
       }
       const { claims } = partsOf(ada.accessToken)
       const online = yield* goOnline(app, ada)
-      const made = yield* online.socket.ask({ t: "create", mode: "duel" })
-      yield* online.socket.ask({ t: "channelCreate", channel: "@club" })
+      const made = yield* online.socket.request({ t: "create", mode: "duel" })
+      yield* online.socket.request({ t: "channelCreate", channel: "@club" })
       const bob = yield* Effect.flatMap(guest(app, "Bob"), (player) => goOnline(app, player))
-      yield* bob.socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
-      yield* bob.socket.ask({ t: "channelJoin", channel: "@club" })
-      yield* online.socket.ask({ t: "send", type: "hi" })
-      yield* online.socket.ask({ t: "setMyState", patch: { ready: true } })
-      yield* online.socket.ask({ t: "channelSend", channel: "@club", type: "hi" })
+      yield* bob.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
+      yield* bob.socket.request({ t: "channelJoin", channel: "@club" })
+      yield* online.socket.request({ t: "send", type: "hi" })
+      yield* online.socket.request({ t: "setMyState", patch: { ready: true } })
+      yield* online.socket.request({ t: "channelSend", channel: "@club", type: "hi" })
       yield* bob.socket.next("channel_message")
-      yield* online.socket.ask({ t: "leave" })
+      yield* online.socket.request({ t: "leave" })
       yield* bob.socket.next("player_left")
-      const received = JSON.stringify(bob.socket.heard)
+      const received = JSON.stringify(bob.socket.received)
       assert.include(received, ada.id)
       const secrets = [email, ada.accessToken, ada.refreshToken, claims["sid"], environmentId]
       for (const secret of secrets.map(String)) assert.notInclude(received, secret)

@@ -3,14 +3,14 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { at, type OnlinePlayer, request, type TestTarget } from "#testing/players"
-import { connectSocket, type HeardFrame } from "#testing/socket-client"
+import { connectSocket, type ReceivedFrame } from "#testing/socket-client"
 
 /** Returns the error code of a reply; undefined if it is no error. */
-export const errorCode = (reply: HeardFrame): unknown => at(reply, "error", "code")
+export const errorCode = (reply: ReceivedFrame): unknown => at(reply, "error", "code")
 
 /** Returns the types of all frames that a player received. */
 export const receivedTypes = ({ socket }: OnlinePlayer): ReadonlyArray<string> =>
-  socket.heard.map(({ t }) => t)
+  socket.received.map(({ t }) => t)
 
 /** A unique channel name. */
 export const uniqueName = Effect.gen(function* () {
@@ -46,14 +46,14 @@ export const assertMember = Effect.fnUntraced(function* (
   { socket }: OnlinePlayer,
   channel: string
 ) {
-  const reply = yield* socket.ask({ t: "channelSend", channel, type: "here" })
+  const reply = yield* socket.request({ t: "channelSend", channel, type: "here" })
   assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
 })
 
 /** Connects an anonymous socket, and waits for its welcome. */
 export const connectAnonymously = Effect.fnUntraced(function* (target: TestTarget) {
   const socket = yield* connectSocket(`${target.url.replace("http", "ws")}/v1/realtime`)
-  yield* socket.say({ t: "auth", key: target.publishableKey, anon: true })
+  yield* socket.send({ t: "auth", key: target.publishableKey, anon: true })
   yield* socket.next("welcome")
   return socket
 })

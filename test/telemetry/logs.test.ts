@@ -33,8 +33,8 @@ const play = Effect.gen(function* () {
 
   const ada = yield* newPlayer(app)
   used.add(ada.accessToken).add(ada.refreshToken)
-  yield* ada.socket.ask({ t: "auth", key: publishableKey, token: ada.accessToken })
-  yield* ada.socket.ask({ t: "auth", key: publishableKey, token: `${ada.accessToken}x` })
+  yield* ada.socket.request({ t: "auth", key: publishableKey, token: ada.accessToken })
+  yield* ada.socket.request({ t: "auth", key: publishableKey, token: `${ada.accessToken}x` })
   for (const refreshToken of [ada.refreshToken, ada.refreshToken, `${ada.refreshToken}x`]) {
     const { body } = yield* call("POST", "/v1/auth/refresh", pk, { refreshToken })
     if (at(body, "refreshToken") !== undefined) {

@@ -66,8 +66,8 @@ layer(AppLive)("metrics", (it) => {
       const app = yield* TestApp
       const before = (yield* scrape).samples
       const ada = yield* newPlayer(app)
-      yield* ada.socket.ask({ t: "ping" })
-      yield* ada.socket.ask({ t: "nonsense" })
+      yield* ada.socket.request({ t: "ping" })
+      yield* ada.socket.request({ t: "nonsense" })
       const { samples: after } = yield* scrape
       const increase = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0)
       assert.strictEqual(increase(`svc_sockets{kind="player"}`), 1)
@@ -81,7 +81,7 @@ layer(AppLive)("metrics", (it) => {
       assert.isAbove(increase("svc_sent_bytes_total"), 100)
 
       const unauthenticated = yield* connectSocket(app.socketUrl)
-      yield* unauthenticated.say({ t: "ping" })
+      yield* unauthenticated.send({ t: "ping" })
       assert.strictEqual((yield* unauthenticated.closed).code, 4001)
       yield* ada.socket.close()
       const closed = (reason: string) => sample(`svc_sockets_closed_total{reason="${reason}"}`)
@@ -100,12 +100,12 @@ layer(AppLive)("metrics", (it) => {
       yield* configure(app, modes)
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      yield* Effect.forkChild(ada.socket.ask({ t: "quickMatch", mode: "duel" }))
+      yield* Effect.forkChild(ada.socket.request({ t: "quickMatch", mode: "duel" }))
       yield* until(
         Effect.map(sample("svc_queue_tickets"), (tickets) => tickets === 1),
         "a ticket waits"
       )
-      yield* bob.socket.ask({ t: "quickMatch", mode: "duel" })
+      yield* bob.socket.request({ t: "quickMatch", mode: "duel" })
       const { samples } = yield* scrape
       assert.strictEqual(samples.get("svc_rooms"), 1)
       assert.strictEqual(samples.get("svc_room_members"), 2)
@@ -121,7 +121,7 @@ layer(AppLive)("metrics", (it) => {
         ),
         "a snapshot is written"
       )
-      for (const { socket } of [ada, bob]) yield* socket.ask({ t: "leave" })
+      for (const { socket } of [ada, bob]) yield* socket.request({ t: "leave" })
       assert.strictEqual(yield* sample("svc_rooms"), 0)
     })
   )

@@ -151,7 +151,7 @@ describe("traces", () => {
           const app = yield* TestApp
           yield* configure(app, modes)
           const ada = yield* newPlayer(app)
-          const created = yield* ada.socket.ask({ t: "create", mode: "duel" })
+          const created = yield* ada.socket.request({ t: "create", mode: "duel" })
           assert.strictEqual(at(created, "ok"), true)
         }).pipe(Effect.scoped)
       )

@@ -32,15 +32,15 @@ layer(AppLive, { timeout: "60 seconds" })("virtual time", (it) => {
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)
-      yield* socket.say({ t: "quickMatch", rid: "match", mode: "default" })
-      yield* socket.ask({ t: "ping" })
+      yield* socket.send({ t: "quickMatch", rid: "match", mode: "default" })
+      yield* socket.request({ t: "ping" })
       yield* TestClock.adjust("14 seconds")
-      yield* socket.ask({ t: "ping" })
-      assert.isFalse(socket.heard.some((frame) => frame.t === "room_joined"))
+      yield* socket.request({ t: "ping" })
+      assert.isFalse(socket.received.some((frame) => frame.t === "room_joined"))
       yield* app.eventually(
         Effect.gen(function* () {
           yield* TestClock.adjust("1 second")
-          return socket.heard.some((frame) => frame["rid"] === "match")
+          return socket.received.some((frame) => frame["rid"] === "match")
         }),
         "the match is made"
       )

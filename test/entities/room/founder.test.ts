@@ -27,7 +27,7 @@ layer(Live, { timeout: "60 seconds" })("a creator who disconnects", (it) => {
         select 'rm_held' || id, id, 0, 'nod_0', 'HELD', 'default', false, false, 0, 1, '{}', now(),
           'infinity', '{}', '{}' from environments`)
       const creator = yield* newPlayer(app)
-      yield* creator.socket.say({ t: "create", rid: "create", mode: "default", code: "HELD" })
+      yield* creator.socket.send({ t: "create", rid: "create", mode: "default", code: "HELD" })
       yield* app.eventually(
         Effect.map(
           watcher.query(`
@@ -52,7 +52,7 @@ layer(Live, { timeout: "60 seconds" })("a creator who disconnects", (it) => {
         }),
         "the room is removed"
       )
-      assert.strictEqual((yield* again.socket.ask({ t: "create", mode: "default" })).t, "reply")
+      assert.strictEqual((yield* again.socket.request({ t: "create", mode: "default" })).t, "reply")
     })
   )
 })

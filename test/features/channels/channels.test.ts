@@ -15,7 +15,7 @@ import {
 import { AppLive } from "../../support/service.ts"
 
 const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: object = {}) {
-  const reply = yield* owner.socket.ask({ t: "channelCreate", ...options })
+  const reply = yield* owner.socket.request({ t: "channelCreate", ...options })
   assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
   return String(at(reply, "data", "channel"))
 })
@@ -28,12 +28,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const bob = yield* newPlayer(app, "Bob")
       const channel = yield* makeChannel(ada)
       assert.match(channel, /^@[a-z0-9]{10}$/)
-      const made = ada.socket.heard.findIndex(({ t }) => t === "channel_joined")
+      const made = ada.socket.received.findIndex(({ t }) => t === "channel_joined")
       assert.isBelow(
         made,
-        ada.socket.heard.findIndex(({ t }) => t === "reply")
+        ada.socket.received.findIndex(({ t }) => t === "reply")
       )
-      yield* bob.socket.ask({ t: "channelJoin", channel })
+      yield* bob.socket.request({ t: "channelJoin", channel })
       const joined = yield* bob.socket.next("channel_joined")
       const settings = at(joined, "channel")
       assert.deepInclude(settings, {
@@ -53,7 +53,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       assert.deepInclude(joined, { canSend: true, mutedUntil: null, voice: null })
       const news = yield* ada.socket.next("channel_player_joined")
       assert.deepInclude(at(news, "player"), { id: bob.id, displayName: "Bob" })
-      yield* bob.socket.ask({ t: "channelLeave", channel })
+      yield* bob.socket.request({ t: "channelLeave", channel })
       const left = yield* ada.socket.next("channel_player_left")
       assert.deepInclude(left, { channel, playerId: bob.id, reason: "left" })
     })
@@ -65,10 +65,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
       const channel = yield* makeChannel(ada)
-      yield* bob.socket.ask({ t: "channelJoin", channel })
+      yield* bob.socket.request({ t: "channelJoin", channel })
       for (const n of [1, 2, 3]) {
-        yield* ada.socket.say({ t: "channelSend", channel, type: "n", data: { n } })
-        yield* bob.socket.say({ t: "channelSend", channel, type: "n", data: { n: -n } })
+        yield* ada.socket.send({ t: "channelSend", channel, type: "n", data: { n } })
+        yield* bob.socket.send({ t: "channelSend", channel, type: "n", data: { n: -n } })
       }
       const messagesOf = (player: OnlinePlayer) =>
         Effect.all(Array.from({ length: 6 }, () => player.socket.next("channel_message")))
@@ -90,7 +90,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const bob = yield* newPlayer(app)
       const channel = yield* makeChannel(ada, { maxMembers: 1 })
       const refused = (player: OnlinePlayer, frame: object) =>
-        Effect.map(player.socket.ask(frame), errorCode)
+        Effect.map(player.socket.request(frame), errorCode)
       const expect = Effect.fnUntraced(function* (wanted: string, p: OnlinePlayer, frame: object) {
         assert.strictEqual(yield* refused(p, frame), wanted, JSON.stringify(frame))
       })
@@ -108,7 +108,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const large = { t: "channelSend", channel, type: "x", data: "é".repeat(8_192) }
       yield* expect("payload_too_large", ada, large)
       yield* expect("voice_too_large", bob, { t: "channelCreate", maxMembers: 101, voice: true })
-      const left = yield* bob.socket.ask({ t: "channelLeave", channel: "nope" })
+      const left = yield* bob.socket.request({ t: "channelLeave", channel: "nope" })
       assert.deepStrictEqual(left["data"], {})
     })
   )
@@ -117,17 +117,17 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* ada.socket.request({ t: "create", mode: "default" })
       const channels: Array<string> = []
       for (let i = 0; i < 8; i++) channels.push(yield* makeChannel(ada))
-      const ninth = yield* ada.socket.ask({ t: "channelCreate" })
+      const ninth = yield* ada.socket.request({ t: "channelCreate" })
       assert.strictEqual(errorCode(ninth), "too_many_channels")
       const name = yield* uniqueName
       yield* manage(app, "PUT", name, {})
-      const join = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      const join = yield* ada.socket.request({ t: "channelJoin", channel: name })
       assert.strictEqual(errorCode(join), "too_many_channels")
-      yield* ada.socket.ask({ t: "channelLeave", channel: channels[0] })
-      const again = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* ada.socket.request({ t: "channelLeave", channel: channels[0] })
+      const again = yield* ada.socket.request({ t: "channelJoin", channel: name })
       assert.strictEqual(again["ok"], true)
     })
   )
@@ -140,25 +140,25 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const other = yield* makeChannel(ada)
       const frame = { t: "channelSend", channel: one, type: "x" }
       const replies = yield* Effect.all(
-        Array.from({ length: 25 }, () => ada.socket.ask(frame)),
+        Array.from({ length: 25 }, () => ada.socket.request(frame)),
         { concurrency: "unbounded" }
       )
       const refused = replies.filter((reply) => errorCode(reply) === "rate_limited")
       assert.isAtLeast(refused.length, 3)
       assert.isAtMost(refused.length, 5)
-      yield* ada.socket.ask({ t: "channelJoin", channel: other })
-      yield* ada.socket.ask({ t: "channelLeave", channel: one })
-      const back = yield* ada.socket.ask({ t: "channelJoin", channel: one })
+      yield* ada.socket.request({ t: "channelJoin", channel: other })
+      yield* ada.socket.request({ t: "channelLeave", channel: one })
+      const back = yield* ada.socket.request({ t: "channelJoin", channel: one })
       assert.strictEqual(back["ok"], true)
       const soon = yield* Effect.all(
-        Array.from({ length: 20 }, () => ada.socket.ask(frame)),
+        Array.from({ length: 20 }, () => ada.socket.request(frame)),
         { concurrency: "unbounded" }
       )
       assert.isTrue(
         soon.some((reply) => errorCode(reply) === "rate_limited"),
         "it is the same bucket"
       )
-      const free = yield* ada.socket.ask({ ...frame, channel: other })
+      const free = yield* ada.socket.request({ ...frame, channel: other })
       assert.strictEqual(free["ok"], true)
     })
   )
@@ -170,15 +170,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const bob = yield* newPlayer(app)
       const channel = yield* makeChannel(ada, { join: "invited", send: "speakers" })
       const act = (op: string, seconds?: number) =>
-        ada.socket.ask({
+        ada.socket.request({
           t: "channelModerate",
           channel,
           op,
           playerId: bob.id,
           ...(seconds === undefined ? {} : { seconds })
         })
-      const join = () => bob.socket.ask({ t: "channelJoin", channel })
-      const send = () => bob.socket.ask({ t: "channelSend", channel, type: "x" })
+      const join = () => bob.socket.request({ t: "channelJoin", channel })
+      const send = () => bob.socket.request({ t: "channelSend", channel, type: "x" })
       assert.strictEqual(errorCode(yield* join()), "channel_forbidden")
       yield* act("invite")
       assert.strictEqual((yield* join())["ok"], true)
@@ -219,13 +219,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
       const channel = yield* makeChannel(ada)
-      yield* bob.socket.ask({ t: "channelJoin", channel })
-      yield* ada.socket.ask({ t: "channelLeave", channel })
+      yield* bob.socket.request({ t: "channelJoin", channel })
+      yield* ada.socket.request({ t: "channelLeave", channel })
       const changed = yield* bob.socket.next("channel_changed")
       assert.strictEqual(at(changed, "channel", "ownerId"), bob.id)
       const act = { t: "channelModerate", channel, op: "ban", playerId: ada.id }
-      assert.strictEqual((yield* bob.socket.ask(act))["ok"], true)
-      const back = yield* ada.socket.ask({ t: "channelJoin", channel })
+      assert.strictEqual((yield* bob.socket.request(act))["ok"], true)
+      const back = yield* ada.socket.request({ t: "channelJoin", channel })
       assert.strictEqual(errorCode(back), "channel_banned")
     })
   )
@@ -238,18 +238,18 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
         const ada = yield* newPlayer(app)
         const bob = yield* newPlayer(app)
         const channel = yield* makeChannel(ada)
-        yield* bob.socket.ask({ t: "channelJoin", channel })
+        yield* bob.socket.request({ t: "channelJoin", channel })
         const replacing = yield* app.online(bob)
         yield* replacing.socket.next("welcome")
         yield* bob.socket.closed
-        yield* replacing.socket.ask({ t: "channelJoin", channel })
+        yield* replacing.socket.request({ t: "channelJoin", channel })
         const rejoined = yield* replacing.socket.next("channel_joined")
         assert.strictEqual(at(rejoined, "members", 1, "id"), bob.id)
         yield* replacing.socket.terminate
         const again = yield* app.online(bob)
         yield* again.socket.next("welcome")
-        yield* again.socket.ask({ t: "channelJoin", channel })
-        yield* again.socket.ask({ t: "channelSend", channel, type: "back" })
+        yield* again.socket.request({ t: "channelJoin", channel })
+        yield* again.socket.request({ t: "channelSend", channel, type: "back" })
         yield* ada.socket.next("channel_message")
         const joins = receivedTypes(ada).filter((t) => t.startsWith("channel_player"))
         assert.deepStrictEqual(joins, ["channel_player_joined"])
@@ -264,19 +264,19 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels",
       const closed = yield* makeChannel(ada)
       const name = yield* uniqueName
       yield* manage(app, "PUT", name, { open: true })
-      const refused = yield* listener.ask({ t: "channelJoin", channel: closed })
+      const refused = yield* listener.request({ t: "channelJoin", channel: closed })
       assert.strictEqual(errorCode(refused), "player_required")
-      const joined = yield* listener.ask({ t: "channelJoin", channel: name })
+      const joined = yield* listener.request({ t: "channelJoin", channel: name })
       assert.deepStrictEqual(joined["data"], { channel: name })
       const snapshot = yield* listener.next("channel_joined")
       assert.deepInclude(snapshot, { canSend: false, members: [] })
-      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* ada.socket.request({ t: "channelJoin", channel: name })
       yield* listener.next("channel_player_joined")
-      yield* ada.socket.say({ t: "channelSend", channel: name, type: "hi" })
+      yield* ada.socket.send({ t: "channelSend", channel: name, type: "hi" })
       assert.strictEqual((yield* listener.next("channel_message"))["from"], ada.id)
-      const send = yield* listener.ask({ t: "channelSend", channel: name, type: "x" })
+      const send = yield* listener.request({ t: "channelSend", channel: name, type: "x" })
       assert.strictEqual(errorCode(send), "send_forbidden")
-      const create = yield* listener.ask({ t: "channelCreate" })
+      const create = yield* listener.request({ t: "channelCreate" })
       assert.strictEqual(errorCode(create), "player_required")
       assert.strictEqual(at((yield* manage(app, "GET", name)).body, "anonymousCount"), 1)
       yield* manage(app, "PUT", name, { open: false })

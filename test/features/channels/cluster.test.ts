@@ -37,8 +37,8 @@ const twoMembers = Effect.fnUntraced(function* (settings: object = {}) {
   const at2 = { ...target, url: second.url }
   const ada = yield* newPlayer(at1, "Ada")
   const bob = yield* newPlayer(at2, "Bob")
-  yield* ada.socket.ask({ t: "channelJoin", channel: name })
-  yield* bob.socket.ask({ t: "channelJoin", channel: name })
+  yield* ada.socket.request({ t: "channelJoin", channel: name })
+  yield* bob.socket.request({ t: "channelJoin", channel: name })
   yield* ada.socket.next("channel_player_joined")
   yield* ada.socket.next("channel_joined")
   yield* bob.socket.next("channel_joined")
@@ -52,7 +52,7 @@ const twoMembers = Effect.fnUntraced(function* (settings: object = {}) {
 /** Sends a message, and asserts that the other player receives it. */
 const assertDelivery = (from: OnlinePlayer, to: OnlinePlayer, channel: string, type: string) =>
   Effect.gen(function* () {
-    const reply = yield* from.socket.ask({ t: "channelSend", channel, type })
+    const reply = yield* from.socket.request({ t: "channelSend", channel, type })
     assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
     const message = yield* to.socket.next("channel_message", (frame) => frame["type"] === type)
     assert.strictEqual(message["from"], from.id)
@@ -65,7 +65,7 @@ describe("channels on two runners", () => {
       yield* assertDelivery(near, far, name, "there")
       yield* assertDelivery(far, near, name, "back")
       const listener = yield* connectAnonymously(farAt)
-      yield* listener.ask({ t: "channelJoin", channel: name })
+      yield* listener.request({ t: "channelJoin", channel: name })
       for (const target of [nearAt, farAt]) {
         const sent = yield* manage(target, "POST", `${name}/messages`, { type: "news" })
         assert.deepStrictEqual(sent.body, { delivered: 3 })
@@ -73,7 +73,7 @@ describe("channels on two runners", () => {
       }
       yield* moderate(nearAt, name, { op: "mute", playerId: far.id })
       assert.strictEqual((yield* far.socket.next("channel_self"))["canSend"], false)
-      const muted = yield* far.socket.ask({ t: "channelSend", channel: name, type: "x" })
+      const muted = yield* far.socket.request({ t: "channelSend", channel: name, type: "x" })
       assert.strictEqual(errorCode(muted), "muted")
       yield* moderate(farAt, name, { op: "ban", playerId: near.id })
       assert.strictEqual((yield* near.socket.next("channel_closed"))["reason"], "banned")
@@ -81,7 +81,7 @@ describe("channels on two runners", () => {
       assert.deepInclude(left, { playerId: near.id, reason: "banned" })
       for (const online of [near, yield* authenticate(farAt, near)]) {
         if (online !== near) yield* online.socket.next("welcome")
-        const back = yield* online.socket.ask({ t: "channelJoin", channel: name })
+        const back = yield* online.socket.request({ t: "channelJoin", channel: name })
         assert.strictEqual(errorCode(back), "channel_banned")
       }
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
@@ -92,13 +92,13 @@ describe("channels on two runners", () => {
       const { far, farAt, name, near, nearAt, owner } = yield* twoMembers({ send: "speakers" })
       yield* moderate(nearAt, name, { op: "allowSend", playerId: far.id })
       yield* far.socket.next("channel_self")
-      const made = yield* far.socket.ask({ t: "channelCreate", maxMembers: 5 })
+      const made = yield* far.socket.request({ t: "channelCreate", maxMembers: 5 })
       const own = String(at(made, "data", "channel"))
       yield* manage(farAt, "POST", `${name}/moderate`, { op: "ban", playerId: "pl_villain" })
       yield* owner.kill
       const back = yield* authenticate(farAt, near)
       yield* back.socket.next("welcome")
-      const rejoined = yield* back.socket.ask({ t: "channelJoin", channel: name })
+      const rejoined = yield* back.socket.request({ t: "channelJoin", channel: name })
       assert.strictEqual(rejoined["ok"], true, JSON.stringify(rejoined))
       // After all nodes have attached, everyone gets a snapshot in which nobody has left.
       const snapshot = yield* far.socket.next(
@@ -113,8 +113,8 @@ describe("channels on two runners", () => {
       yield* assertDelivery(far, back, name, "again")
       const read = yield* manage(farAt, "GET", name)
       assert.deepStrictEqual(at(read.body, "banned"), [{ playerId: "pl_villain", until: null }])
-      assert.isEmpty(far.socket.heard.filter(({ t }) => t === "channel_player_left"))
-      const send = yield* far.socket.ask({ t: "channelSend", channel: own, type: "mine" })
+      assert.isEmpty(far.socket.received.filter(({ t }) => t === "channel_player_left"))
+      const send = yield* far.socket.request({ t: "channelSend", channel: own, type: "mine" })
       assert.strictEqual(send["ok"], true, JSON.stringify(send))
       const mine = yield* manage(farAt, "GET", encodeURIComponent(own))
       assert.deepInclude(at(mine.body, "channel"), { ownerId: far.id, maxMembers: 5 })
@@ -128,7 +128,7 @@ describe("channels on two runners", () => {
       yield* Effect.forkChild(owner.stop)
       assert.strictEqual((yield* near.socket.closed).code, 1012)
       yield* far.socket.next("channel_joined", (frame) => at(frame, "members", 0, "id") === far.id)
-      const reply = yield* far.socket.ask({ t: "channelSend", channel: name, type: "after" })
+      const reply = yield* far.socket.request({ t: "channelSend", channel: name, type: "after" })
       assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
@@ -140,7 +140,7 @@ describe("channels on two runners", () => {
       yield* far.socket.next("channel_joined")
       yield* manage(farAt, "PUT", name, { maxMembers: 5 })
       // What waits in the frozen runner's sockets is the first thing that it reads.
-      yield* near.socket.say({ t: "channelSend", channel: name, type: "late" })
+      yield* near.socket.send({ t: "channelSend", channel: name, type: "late" })
       yield* owner.signal("SIGCONT")
       const rejoined = yield* near.socket.next("channel_joined")
       assert.strictEqual(at(rejoined, "channel", "maxMembers"), 5)

@@ -57,7 +57,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.strictEqual((yield* put({ maxMembers: 101 })).status, 400)
       assert.isNull(voice(yield* put({ maxMembers: 101, voice: null })))
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "channelCreate", maxMembers: 8, voice: true })
+      const created = yield* ada.socket.request({ t: "channelCreate", maxMembers: 8, voice: true })
       assert.strictEqual(created["ok"], true)
       const joined = yield* ada.socket.next("channel_joined")
       assert.deepStrictEqual(joined["voice"], { mode: "p2p", relayOnly: true })
@@ -72,15 +72,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
       const listener = yield* connectAnonymously(app)
-      yield* ada.socket.ask({ t: "channelJoin", channel: name })
-      yield* bob.socket.ask({ t: "channelJoin", channel: name })
-      yield* listener.ask({ t: "channelJoin", channel: name })
+      yield* ada.socket.request({ t: "channelJoin", channel: name })
+      yield* bob.socket.request({ t: "channelJoin", channel: name })
+      yield* listener.request({ t: "channelJoin", channel: name })
       const sent = yield* manage(app, "POST", `${name}/messages`, { type: "news", data: [1] })
       assert.deepStrictEqual(sent.body, { delivered: 3 })
       const message = yield* listener.next("channel_message")
       assert.deepInclude(message, { channel: name, from: "server", type: "news", data: [1] })
       yield* ada.socket.next("channel_message")
-      const refused = yield* ada.socket.ask({ t: "channelSend", channel: name, type: "x" })
+      const refused = yield* ada.socket.request({ t: "channelSend", channel: name, type: "x" })
       assert.strictEqual(errorCode(refused), "send_forbidden")
       yield* bob.socket.terminate
       yield* app.eventually(
@@ -104,7 +104,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       const name = `@${yield* uniqueName}`
       yield* manage(app, "PUT", name, {})
       const ada = yield* newPlayer(app)
-      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* ada.socket.request({ t: "channelJoin", channel: name })
       const deleted = yield* manage(app, "DELETE", name)
       assert.deepStrictEqual(deleted.body, { deleted: true })
       assert.strictEqual((yield* ada.socket.next("channel_closed"))["reason"], "deleted")
@@ -119,7 +119,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
         assert.strictEqual(answer.status, 404)
         assert.strictEqual(at(answer.body, "error", "code"), "channel_not_found")
       }
-      const again = yield* ada.socket.ask({ t: "channelCreate", channel: name })
+      const again = yield* ada.socket.request({ t: "channelCreate", channel: name })
       assert.strictEqual(again["ok"], true)
     })
   )
@@ -128,7 +128,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "channelCreate" })
+      const created = yield* ada.socket.request({ t: "channelCreate" })
       const name = String(at(created, "data", "channel"))
       const taken = yield* manage(app, "PUT", encodeURIComponent(name), { send: "server" })
       assert.deepInclude(at(taken.body, "channel"), { managed: true, ownerId: null })
@@ -137,7 +137,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.strictEqual(at(changed, "channel", "managed"), true)
       assert.strictEqual((yield* ada.socket.next("channel_self"))["canSend"], false)
       const act = { t: "channelModerate", channel: name, op: "kick", playerId: ada.id }
-      assert.strictEqual(errorCode(yield* ada.socket.ask(act)), "owner_only")
+      assert.strictEqual(errorCode(yield* ada.socket.request(act)), "owner_only")
     })
   )
 
@@ -147,7 +147,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       const name = yield* uniqueName
       yield* manage(app, "PUT", name, { join: "invited" })
       const ada = yield* newPlayer(app)
-      const join = () => ada.socket.ask({ t: "channelJoin", channel: name })
+      const join = () => ada.socket.request({ t: "channelJoin", channel: name })
       assert.strictEqual(errorCode(yield* join()), "channel_forbidden")
       yield* moderate(app, name, { op: "invite", playerId: ada.id })
       yield* moderate(app, name, { op: "mute", playerId: ada.id })
@@ -207,10 +207,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       assert.strictEqual(voice.status, 403)
       assert.strictEqual(at(voice.body, "error", "details", "feature"), "voice")
       const ada = yield* goOnline(app.production, yield* guest(app.production))
-      const create = yield* ada.socket.ask({ t: "channelCreate", voice: { mode: "sfu" } })
+      const create = yield* ada.socket.request({ t: "channelCreate", voice: { mode: "sfu" } })
       assert.strictEqual(errorCode(create), "feature_disabled")
       assert.strictEqual(at(create, "error", "details", "feature"), "voice")
-      const room = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const room = yield* ada.socket.request({ t: "create", mode: "default" })
       assert.strictEqual(at(room, "error", "details", "feature"), "multiplayer")
     })
   )
@@ -225,8 +225,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
         const name = yield* uniqueName
         yield* manage(app.production, "PUT", name, { maxMembers: 7 })
         const ada = yield* goOnline(app.production, yield* guest(app.production))
-        yield* ada.socket.ask({ t: "channelJoin", channel: name })
-        const made = yield* ada.socket.ask({ t: "channelCreate" })
+        yield* ada.socket.request({ t: "channelJoin", channel: name })
+        const made = yield* ada.socket.request({ t: "channelCreate" })
         yield* configure(app.production, { version: 1, features: { multiplayer: true } })
         const closed = [
           yield* ada.socket.next("channel_closed"),
@@ -236,16 +236,19 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
           closed.map((event) => event["reason"]),
           ["feature_disabled", "feature_disabled"]
         )
-        const refused = yield* ada.socket.ask({ t: "channelJoin", channel: name })
+        const refused = yield* ada.socket.request({ t: "channelJoin", channel: name })
         assert.strictEqual(at(refused, "error", "details", "feature"), "realtimeChannels")
         yield* configure(app.production, both)
         yield* app.eventually(
-          Effect.map(ada.socket.ask({ t: "channelJoin", channel: name }), ({ ok }) => ok === true),
+          Effect.map(
+            ada.socket.request({ t: "channelJoin", channel: name }),
+            ({ ok }) => ok === true
+          ),
           "the node knows that channels are on again"
         )
         const kept = yield* manage(app.production, "GET", name)
         assert.strictEqual(at(kept.body, "channel", "maxMembers"), 7)
-        const gone = yield* ada.socket.ask({
+        const gone = yield* ada.socket.request({
           t: "channelJoin",
           channel: at(made, "data", "channel")
         })
@@ -260,19 +263,19 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channel ma
       const name = yield* uniqueName
       yield* manage(app.production, "PUT", name, {})
       const ada = yield* goOnline(app.production, yield* guest(app.production))
-      const created = yield* ada.socket.ask({ t: "channelCreate" })
+      const created = yield* ada.socket.request({ t: "channelCreate" })
       const channel = at(created, "data", "channel")
-      yield* ada.socket.ask({ t: "channelJoin", channel: name })
+      yield* ada.socket.request({ t: "channelJoin", channel: name })
       yield* configure(app.production, { ...channelsOn, audience: "kids" })
       const closed = yield* ada.socket.next("channel_closed")
       assert.deepInclude(closed, { channel, reason: "kicked" })
       yield* assertMember(ada, name)
       for (const frame of [{ t: "channelCreate" }, { t: "channelJoin", channel }]) {
-        assert.strictEqual(errorCode(yield* ada.socket.ask(frame)), "channel_forbidden")
+        assert.strictEqual(errorCode(yield* ada.socket.request(frame)), "channel_forbidden")
       }
       yield* configure(app.production, channelsOn)
       yield* app.eventually(
-        Effect.map(ada.socket.ask({ t: "channelCreate" }), ({ ok }) => ok === true),
+        Effect.map(ada.socket.request({ t: "channelCreate" }), ({ ok }) => ok === true),
         "the player is no child any more"
       )
     })

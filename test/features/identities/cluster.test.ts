@@ -33,7 +33,7 @@ describe("logout on two runners", () => {
           assert.strictEqual((yield* play(there, tablet, "GET", "players/me")).status, 200)
           assert.strictEqual((yield* play(there, phone, "GET", "players/me")).status, 200)
         }
-        assert.strictEqual((yield* bystander.socket.ask({ t: "ping" }))["ok"], true)
+        assert.strictEqual((yield* bystander.socket.request({ t: "ping" }))["ok"], true)
         const proof = { refreshToken: bystander.refreshToken }
         const deleted = yield* play(here, bystander, "DELETE", "players/me", proof)
         assert.strictEqual(codeOf(deleted), "ok")

@@ -27,20 +27,20 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       const bob = yield* newPlayer(app)
       const [first, second] = yield* Effect.all(
         [
-          ada.socket.ask({ t: "quickMatch", mode: "duel" }),
-          bob.socket.ask({ t: "quickMatch", mode: "duel" })
+          ada.socket.request({ t: "quickMatch", mode: "duel" }),
+          bob.socket.request({ t: "quickMatch", mode: "duel" })
         ],
         { concurrency: 2 }
       )
       assert.strictEqual(at(first, "ok"), true)
       assert.strictEqual(at(first, "data", "roomId"), at(second, "data", "roomId"))
       for (const { socket } of [ada, bob]) {
-        const order = socket.heard.map((frame) => frame.t)
+        const order = socket.received.map((frame) => frame.t)
         assert.isBelow(order.indexOf("room_joined"), order.indexOf("reply"))
         const joined = yield* socket.next("room_joined")
         assert.lengthOf(Object(at(joined, "room", "players")), 2)
       }
-      yield* ada.socket.say({ t: "send", type: "hi" })
+      yield* ada.socket.send({ t: "send", type: "hi" })
       yield* bob.socket.next("message")
     })
   )
@@ -53,12 +53,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       const [ada, bob, cleo] = players
       const [first] = yield* Effect.all(
         [
-          ada.socket.ask({ t: "quickMatch", mode: "party" }),
-          bob.socket.ask({ t: "quickMatch", mode: "party" })
+          ada.socket.request({ t: "quickMatch", mode: "party" }),
+          bob.socket.request({ t: "quickMatch", mode: "party" })
         ],
         { concurrency: 2 }
       )
-      const third = yield* cleo.socket.ask({ t: "quickMatch", mode: "party" })
+      const third = yield* cleo.socket.request({ t: "quickMatch", mode: "party" })
       assert.strictEqual(at(third, "data", "roomId"), at(first, "data", "roomId"))
       const news = yield* ada.socket.next("player_joined")
       assert.strictEqual(at(news, "player", "id"), cleo.id)
@@ -70,16 +70,16 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       const app = yield* TestApp
       yield* configure(app, modes)
       const ada = yield* newPlayer(app)
-      yield* ada.socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
-      const twice = yield* ada.socket.ask({ t: "quickMatch", mode: "patient" })
+      yield* ada.socket.send({ t: "quickMatch", rid: "wait", mode: "patient" })
+      const twice = yield* ada.socket.request({ t: "quickMatch", mode: "patient" })
       assert.strictEqual(at(twice, "error", "code"), "already_matching")
-      const cancelled = yield* ada.socket.ask({ t: "cancelMatch" })
+      const cancelled = yield* ada.socket.request({ t: "cancelMatch" })
       assert.deepStrictEqual(cancelled["data"], { cancelled: true })
       const ended = yield* ada.socket.next("reply", (frame) => frame["rid"] === "wait")
       assert.strictEqual(at(ended, "error", "code"), "match_cancelled")
-      const again = yield* ada.socket.ask({ t: "cancelMatch" })
+      const again = yield* ada.socket.request({ t: "cancelMatch" })
       assert.strictEqual(at(again, "error", "code"), "not_matching")
-      const unknown = yield* ada.socket.ask({ t: "quickMatch", mode: "nope" })
+      const unknown = yield* ada.socket.request({ t: "quickMatch", mode: "nope" })
       assert.strictEqual(at(unknown, "error", "code"), "mode_not_found")
     })
   )
@@ -89,7 +89,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       const app = yield* TestApp
       yield* configure(app, modes)
       const ada = yield* newPlayer(app)
-      const alone = yield* ada.socket.ask({ t: "quickMatch", mode: "hasty" })
+      const alone = yield* ada.socket.request({ t: "quickMatch", mode: "hasty" })
       assert.strictEqual(at(alone, "ok"), true)
       const joined = yield* ada.socket.next("room_joined")
       assert.lengthOf(Object(at(joined, "room", "players")), 1)
@@ -101,15 +101,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       const app = yield* TestApp
       yield* configure(app, modes)
       const [ada, bob, cleo] = yield* Effect.all([newPlayer(app), newPlayer(app), newPlayer(app)])
-      yield* ada.socket.say({ t: "quickMatch", rid: "a", mode: "duel" })
-      yield* ada.socket.ask({ t: "ping" })
+      yield* ada.socket.send({ t: "quickMatch", rid: "a", mode: "duel" })
+      yield* ada.socket.request({ t: "ping" })
       yield* ada.socket.terminate
       const back = yield* app.online(ada)
       yield* back.socket.next("welcome")
       const [first, second] = yield* Effect.all(
         [
-          bob.socket.ask({ t: "quickMatch", mode: "duel" }),
-          cleo.socket.ask({ t: "quickMatch", mode: "duel" })
+          bob.socket.request({ t: "quickMatch", mode: "duel" }),
+          cleo.socket.request({ t: "quickMatch", mode: "duel" })
         ],
         { concurrency: 2 }
       )
@@ -126,9 +126,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       yield* configure(app, modes)
       const [ada, bob] = yield* Effect.all([newPlayer(app), newPlayer(app)])
       for (const { socket } of [ada, bob]) {
-        yield* socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
+        yield* socket.send({ t: "quickMatch", rid: "wait", mode: "patient" })
       }
-      yield* ada.socket.ask({ t: "ping" })
+      yield* ada.socket.request({ t: "ping" })
       const [duel, party, patient, hasty] = modes.multiplayer.modes
       const lowered = [duel, party, { ...patient, minPlayers: 2 }, hasty]
       yield* configure(app, { ...modes, multiplayer: { modes: lowered } })
@@ -146,8 +146,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmakin
       const app = yield* TestApp
       yield* configure(app, modes)
       const ada = yield* newPlayer(app)
-      yield* ada.socket.say({ t: "quickMatch", rid: "wait", mode: "patient" })
-      yield* ada.socket.ask({ t: "ping" })
+      yield* ada.socket.send({ t: "quickMatch", rid: "wait", mode: "patient" })
+      yield* ada.socket.request({ t: "ping" })
       yield* configure(app, { version: 1, features: { multiplayer: true } })
       const ended = yield* ada.socket.next("reply", (frame) => frame["rid"] === "wait")
       assert.strictEqual(at(ended, "error", "code"), "mode_not_found")

@@ -33,16 +33,16 @@ describe("a ban on two runners", () => {
       const name = "lobby"
       yield* manage(at1, "PUT", name, {})
       const host = yield* newPlayer(at1, "Host")
-      const made = yield* host.socket.ask({ t: "create", mode: "default" })
+      const made = yield* host.socket.request({ t: "create", mode: "default" })
       const roomId = at(made, "data", "roomId")
-      yield* host.socket.ask({ t: "channelJoin", channel: name })
+      yield* host.socket.request({ t: "channelJoin", channel: name })
       const afterCall: Array<number> = []
       const afterAnswer: Array<number> = []
       for (let round = 0; round < rounds; round++) {
         const [there, here] = round % 2 === 0 ? [at2, at1] : [at1, at2]
         const player = yield* newPlayer(there, "Player")
-        yield* player.socket.ask({ t: "join", roomId })
-        yield* player.socket.ask({ t: "channelJoin", channel: name })
+        yield* player.socket.request({ t: "join", roomId })
+        yield* player.socket.request({ t: "channelJoin", channel: name })
         const called = yield* Clock.currentTimeMillis
         const [answered, closed] = yield* Effect.all(
           [
@@ -83,8 +83,8 @@ describe("a ban on two runners", () => {
       const { at1, at2 } = yield* twoRunners
       const host = yield* newPlayer(at1, "Host")
       const player = yield* newPlayer(at2, "Player")
-      const made = yield* host.socket.ask({ t: "create", mode: "default" })
-      yield* player.socket.ask({ t: "join", roomId: at(made, "data", "roomId") })
+      const made = yield* host.socket.request({ t: "create", mode: "default" })
+      yield* player.socket.request({ t: "join", roomId: at(made, "data", "roomId") })
       yield* player.socket.terminate
       yield* host.socket.next("player_disconnected")
       yield* ban(at2, player.id)

@@ -14,7 +14,7 @@ import { ban, operate, refresh, unban } from "../../support/moderation-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 
 const ok = Effect.fnUntraced(function* (player: OnlinePlayer, frame: object) {
-  const reply = yield* player.socket.ask(frame)
+  const reply = yield* player.socket.request(frame)
   assert.strictEqual(reply["ok"], true, JSON.stringify(reply))
   return reply
 })
@@ -70,7 +70,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
       yield* unban(app, ada.id)
       const back = yield* authenticate(app, ada)
       yield* back.socket.next("welcome")
-      const resumed = yield* back.socket.ask({ t: "resume", roomId })
+      const resumed = yield* back.socket.request({ t: "resume", roomId })
       assert.strictEqual(at(resumed, "error", "code"), "resume_expired")
     })
   )
@@ -91,9 +91,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
-      yield* ada.socket.say({ t: "quickMatch", mode: "default", rid: "q" })
+      yield* ada.socket.send({ t: "quickMatch", mode: "default", rid: "q" })
       // This command follows the ticket, which is therefore in its queue by now.
-      const twice = yield* ada.socket.ask({ t: "quickMatch", mode: "default" })
+      const twice = yield* ada.socket.request({ t: "quickMatch", mode: "default" })
       assert.strictEqual(at(twice, "error", "code"), "already_matching")
       yield* ban(app, ada.id)
       yield* closedWith(ada, 4003)
@@ -174,13 +174,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age gro
       yield* setAge(app, ada.id, "child")
       const closed = yield* ada.socket.next("channel_closed")
       assert.deepInclude(closed, { channel: theirs, reason: "kicked" })
-      const again = yield* ada.socket.ask({ t: "channelJoin", channel: theirs })
+      const again = yield* ada.socket.request({ t: "channelJoin", channel: theirs })
       assert.strictEqual(at(again, "error", "code"), "channel_forbidden")
       yield* ok(ada, { t: "channelSend", channel, type: "hello" })
       yield* setAge(app, ada.id, "teen")
       yield* app.eventually(
         Effect.map(
-          ada.socket.ask({ t: "channelJoin", channel: theirs }),
+          ada.socket.request({ t: "channelJoin", channel: theirs }),
           (reply) => reply["ok"] === true
         ),
         "a teen may come in"

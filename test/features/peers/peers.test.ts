@@ -36,8 +36,8 @@ const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
   const app = yield* configured(document)
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
-  const created = yield* ada.socket.ask({ t: "create", mode })
-  yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+  const created = yield* ada.socket.request({ t: "create", mode })
+  yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
   return { app, ada, bob }
 })
 
@@ -52,7 +52,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       assert.strictEqual(at(joined, "room", "maxPlayers"), 2)
       assert.deepStrictEqual(at(joined, "room", "p2p"), { maxPlayers: 2, relayOnly: true })
       const cleo = yield* newPlayer(app)
-      const full = yield* cleo.socket.ask({ t: "join", roomId: at(joined, "room", "id") })
+      const full = yield* cleo.socket.request({ t: "join", roomId: at(joined, "room", "id") })
       assert.strictEqual(at(full, "error", "code"), "p2p_room_full")
     })
   )
@@ -62,15 +62,15 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       const { ada, bob } = yield* pair("open")
       const offer = { type: "offer", sdp: "v=0\r\n" }
       const signal = { t: "signal", to: bob.id, kind: "offer", data: offer, gen: 1 }
-      const sent = yield* ada.socket.ask(signal)
+      const sent = yield* ada.socket.request(signal)
       assert.deepStrictEqual(sent["data"], { delivered: 1 })
       const received = yield* bob.socket.next("signal")
       const event = { t: "signal", from: ada.id, kind: "offer", data: offer, gen: 1 }
       assert.deepStrictEqual(received, event)
-      yield* ada.socket.ask({ t: "send", type: "last" })
+      yield* ada.socket.request({ t: "send", type: "last" })
       yield* bob.socket.next("message")
       assert.notInclude(
-        ada.socket.heard.map(({ t }) => t),
+        ada.socket.received.map(({ t }) => t),
         "signal"
       )
     })
@@ -80,8 +80,9 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open")
       const refusal = (frame: object) =>
-        Effect.map(ada.socket.ask({ t: "signal", to: bob.id, kind: "offer", ...frame }), (reply) =>
-          at(reply, "error", "code")
+        Effect.map(
+          ada.socket.request({ t: "signal", to: bob.id, kind: "offer", ...frame }),
+          (reply) => at(reply, "error", "code")
         )
       assert.strictEqual(yield* refusal({ to: "pl_nobody" }), "player_not_in_room")
       assert.strictEqual(yield* refusal({ kind: "hello" }), "invalid_frame")
@@ -90,11 +91,11 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       const limit = rooms.signalDataMaxBytes
       assert.isUndefined(yield* refusal({ data: "x".repeat(limit - 2) }))
       assert.strictEqual(yield* refusal({ data: "x".repeat(limit - 1) }), "payload_too_large")
-      yield* ada.socket.ask({ t: "leave" })
+      yield* ada.socket.request({ t: "leave" })
       assert.strictEqual(yield* refusal({}), "not_in_room")
-      yield* ada.socket.ask({ t: "create", mode: "plain" })
+      yield* ada.socket.request({ t: "create", mode: "plain" })
       assert.strictEqual(yield* refusal({}), "p2p_only")
-      const servers = yield* ada.socket.ask({ t: "iceServers" })
+      const servers = yield* ada.socket.request({ t: "iceServers" })
       assert.strictEqual(at(servers, "error", "code"), "p2p_only")
     })
   )
@@ -102,7 +103,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
   it.effect("issue TURN credentials for an hour, in the form that coturn checks", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* pair("mesh")
-      const { data } = yield* ada.socket.ask({ t: "iceServers" })
+      const { data } = yield* ada.socket.request({ t: "iceServers" })
       assert.strictEqual(at(data, "iceTransportPolicy"), "relay")
       const servers = at(data, "iceServers")
       assert.lengthOf(Array.isArray(servers) ? servers : [], 1)
@@ -116,7 +117,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       const credential = createHmac("sha1", secret).update(username).digest("base64")
       assert.strictEqual(at(servers, 0, "credential"), credential)
       const nowhere = yield* newPlayer(app)
-      const refused = yield* nowhere.socket.ask({ t: "iceServers" })
+      const refused = yield* nowhere.socket.request({ t: "iceServers" })
       assert.strictEqual(at(refused, "error", "code"), "not_in_room")
     })
   )
@@ -124,7 +125,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
   it.effect("that may reveal addresses offer STUN servers, too", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("open")
-      const { data } = yield* ada.socket.ask({ t: "iceServers" })
+      const { data } = yield* ada.socket.request({ t: "iceServers" })
       assert.strictEqual(at(data, "iceTransportPolicy"), "all")
       assert.deepStrictEqual(at(data, "iceServers", 0), { urls: ["stun:stun.example.com:3478"] })
       assert.deepStrictEqual(at(data, "iceServers", 1, "urls"), turnUrls)
@@ -134,10 +135,10 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
   it.effect("always relay players under 13", () =>
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open", { audience: "mixed" })
-      const { data } = yield* ada.socket.ask({ t: "iceServers" })
+      const { data } = yield* ada.socket.request({ t: "iceServers" })
       assert.strictEqual(at(data, "iceTransportPolicy"), "relay")
       const candidate = "candidate:1 1 udp 1 192.168.1.7 5 typ host"
-      const hidden = yield* ada.socket.ask({
+      const hidden = yield* ada.socket.request({
         t: "signal",
         to: bob.id,
         kind: "candidate",
@@ -151,7 +152,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     Effect.gen(function* () {
       const { ada, app, bob } = yield* pair("open")
       const policyOf = ({ socket }: OnlinePlayer) =>
-        Effect.map(socket.ask({ t: "iceServers" }), (reply) =>
+        Effect.map(socket.request({ t: "iceServers" }), (reply) =>
           at(reply, "data", "iceTransportPolicy")
         )
       const isRelayed = (player: OnlinePlayer) =>
@@ -165,7 +166,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
       assert.strictEqual(yield* policyOf(bob), "all")
       const data = { candidate: "candidate:1 1 udp 1 192.168.1.7 5 typ host" }
       const signal = { t: "signal", to: ada.id, kind: "candidate", data }
-      assert.deepStrictEqual((yield* bob.socket.ask(signal))["data"], { delivered: 0 })
+      assert.deepStrictEqual((yield* bob.socket.request(signal))["data"], { delivered: 0 })
       yield* configured({ audience: "kids" })
       yield* isRelayed(bob)
     })
@@ -177,9 +178,9 @@ layer(RelayedLive, live)("a player who has left a peer-to-peer room", (it) => {
     Effect.gen(function* () {
       const app = yield* configured()
       const ada = yield* newPlayer(app)
-      yield* ada.socket.ask({ t: "create", mode: "mesh" })
-      yield* ada.socket.say({ t: "leave" })
-      const refused = yield* ada.socket.ask({ t: "iceServers" })
+      yield* ada.socket.request({ t: "create", mode: "mesh" })
+      yield* ada.socket.send({ t: "leave" })
+      const refused = yield* ada.socket.request({ t: "iceServers" })
       assert.strictEqual(at(refused, "error", "code"), "not_in_room")
     })
   )
@@ -189,10 +190,10 @@ layer(AppLive, live)("peer-to-peer rooms without a TURN server", (it) => {
   it.effect("reply `turn_unavailable` only if a relay is required", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("mesh")
-      const refused = yield* ada.socket.ask({ t: "iceServers" })
+      const refused = yield* ada.socket.request({ t: "iceServers" })
       assert.strictEqual(at(refused, "error", "code"), "turn_unavailable")
       const { ada: dan } = yield* pair("open")
-      const { data } = yield* dan.socket.ask({ t: "iceServers" })
+      const { data } = yield* dan.socket.request({ t: "iceServers" })
       assert.deepStrictEqual(at(data, "iceServers"), [])
       assert.strictEqual(at(data, "iceTransportPolicy"), "all")
     })

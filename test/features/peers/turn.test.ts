@@ -21,7 +21,7 @@ const AppLive = Layer.unwrap(
 
 /** One end of a WebRTC connection, with ICE servers and signalling from the service. */
 const openPeer = Effect.fnUntraced(function* (player: OnlinePlayer, other: OnlinePlayer) {
-  const { data } = yield* player.socket.ask({ t: "iceServers" })
+  const { data } = yield* player.socket.request({ t: "iceServers" })
   assert.strictEqual(at(data, "iceTransportPolicy"), "relay")
   const server = at(data, "iceServers", 0)
   const [, hostname = "", port] = String(at(server, "urls", 0)).split(":")
@@ -51,7 +51,7 @@ const openPeer = Effect.fnUntraced(function* (player: OnlinePlayer, other: Onlin
   yield* Effect.forkScoped(
     Effect.forever(
       Effect.flatMap(Queue.take(signals), (signal) =>
-        player.socket.ask({ t: "signal", to: other.id, ...signal })
+        player.socket.request({ t: "signal", to: other.id, ...signal })
       )
     )
   )
@@ -88,8 +88,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a TURN ser
         yield* configure(app, { features, multiplayer: { modes: [mesh] } })
         const ada = yield* newPlayer(app)
         const bob = yield* newPlayer(app)
-        const created = yield* ada.socket.ask({ t: "create", mode: "mesh" })
-        yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+        const created = yield* ada.socket.request({ t: "create", mode: "mesh" })
+        yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
         const caller = yield* openPeer(ada, bob)
         const callee = yield* openPeer(bob, ada)
         const incoming = Effect.callback<DataChannel>((resume) =>

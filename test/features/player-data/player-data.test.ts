@@ -97,9 +97,9 @@ const busyPlayer = Effect.gen(function* () {
   for (const op of ["mute", "ban", "unban"]) {
     yield* manage(app, "POST", `${channel}/moderate`, { op, playerId: ada.id })
   }
-  yield* ada.socket.ask({ t: "channelJoin", channel })
-  yield* ada.socket.ask({ t: "channelCreate" })
-  const made = yield* ada.socket.ask({ t: "create", mode: "default" })
+  yield* ada.socket.request({ t: "channelJoin", channel })
+  yield* ada.socket.request({ t: "channelCreate" })
+  const made = yield* ada.socket.request({ t: "create", mode: "default" })
   const saved = yield* play(app, ada, "PUT", "saves/one", { data: { level: 3 } })
   assert.strictEqual(saved.status, 200, JSON.stringify(saved.body))
   for (const [key, score] of [
@@ -122,8 +122,8 @@ const busyPlayer = Effect.gen(function* () {
   yield* unban(app, ada.id)
   // The ban closed the socket, so the player connects again.
   const back = yield* goOnline(app, ada)
-  yield* back.socket.ask({ t: "channelJoin", channel })
-  yield* back.socket.ask({ t: "create", mode: "default" })
+  yield* back.socket.request({ t: "channelJoin", channel })
+  yield* back.socket.request({ t: "create", mode: "default" })
   yield* sql`
     insert into sign_in_steps (hash, environment_id, provider, player_id, sealed, expires_at)
     select id, environment_id, 'google', id, '', '2100-01-01' from players where id = ${ada.id}`
@@ -222,7 +222,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     Effect.gen(function* () {
       const { ada, app, channel } = yield* busyPlayer
       const bob = yield* newPlayer(app, "Bob")
-      yield* bob.socket.ask({ t: "channelJoin", channel })
+      yield* bob.socket.request({ t: "channelJoin", channel })
       yield* waitUntilIn(ada, allTables)
       const deleted = yield* operate(app, "POST", `players/${ada.id}/delete`)
       assert.deepStrictEqual(deleted.body, { deleted: true })

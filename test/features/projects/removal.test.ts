@@ -55,9 +55,9 @@ const populate = Effect.fnUntraced(function* (target: TestTarget) {
   yield* configure(target, document)
   const ada = yield* goOnline(target, yield* guest(target, "Ada"))
   const bob = yield* goOnline(target, yield* guest(target, "Bob"))
-  yield* ada.socket.ask({ t: "create", mode: "duel", private: true })
-  yield* ada.socket.ask({ t: "channelCreate" })
-  yield* bob.socket.say({ t: "quickMatch", mode: "duel", rid: "q" })
+  yield* ada.socket.request({ t: "create", mode: "duel", private: true })
+  yield* ada.socket.request({ t: "channelCreate" })
+  yield* bob.socket.send({ t: "quickMatch", mode: "duel", rid: "q" })
   const server = { "x-svc-key": secretKey }
   const player = { "x-svc-key": publishableKey, authorization: `Bearer ${ada.accessToken}` }
   yield* request(`${url}/v1/saves/slot`, { method: "PUT", headers: player, body: { data: 1 } })

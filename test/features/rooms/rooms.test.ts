@@ -10,9 +10,13 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
-      const reply = yield* ada.socket.ask({ t: "create", mode: "default", metadata: { map: 1 } })
+      const reply = yield* ada.socket.request({
+        t: "create",
+        mode: "default",
+        metadata: { map: 1 }
+      })
       const joined = yield* ada.socket.next("room_joined")
-      const order = ada.socket.heard.map((frame) => frame.t)
+      const order = ada.socket.received.map((frame) => frame.t)
       assert.isBelow(order.indexOf("room_joined"), order.indexOf("reply"))
       assert.strictEqual(at(reply, "ok"), true)
       assert.strictEqual(at(reply, "data", "roomId"), at(joined, "room", "id"))
@@ -29,22 +33,22 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
       const bob = yield* newPlayer(app, "Bob")
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
       const code = String(at(created, "data", "code")).toLowerCase()
-      const joined = yield* bob.socket.ask({ t: "join", code })
+      const joined = yield* bob.socket.request({ t: "join", code })
       assert.strictEqual(at(joined, "ok"), true)
       const news = yield* ada.socket.next("player_joined")
       assert.strictEqual(at(news, "player", "id"), bob.id)
       assert.strictEqual(at(news, "player", "displayName"), "Bob")
 
-      yield* ada.socket.say({ t: "send", type: "move", data: { x: 1 } })
+      yield* ada.socket.send({ t: "send", type: "move", data: { x: 1 } })
       const message = yield* bob.socket.next("message")
       assert.strictEqual(message["from"], ada.id)
       assert.strictEqual(message["type"], "move")
       assert.deepStrictEqual(message["data"], { x: 1 })
       assert.isNumber(message["at"])
 
-      const whispered = yield* bob.socket.ask({
+      const whispered = yield* bob.socket.request({
         t: "send",
         type: "whisper",
         to: [ada.id, bob.id, "nobody"]
@@ -60,11 +64,11 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
-      yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
-      yield* ada.socket.ask({ t: "setState", patch: { round: 1, map: "sea" } })
-      yield* bob.socket.ask({ t: "setState", patch: { map: null } })
-      yield* bob.socket.ask({ t: "setMyState", patch: { ready: true } })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
+      yield* ada.socket.request({ t: "setState", patch: { round: 1, map: "sea" } })
+      yield* bob.socket.request({ t: "setState", patch: { map: null } })
+      yield* bob.socket.request({ t: "setMyState", patch: { ready: true } })
       for (const { socket } of [ada, bob]) {
         const first = yield* socket.next("state")
         assert.deepStrictEqual([first["version"], first["from"]], [1, ada.id])
@@ -75,7 +79,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
         assert.deepStrictEqual([mine["playerId"], mine["patch"]], [bob.id, { ready: true }])
       }
       const cleo = yield* newPlayer(app)
-      yield* cleo.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      yield* cleo.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
       const joined = yield* cleo.socket.next("room_joined")
       assert.deepStrictEqual(at(joined, "room", "state"), { round: 1 })
       assert.deepStrictEqual(at(joined, "room", "players", 1, "state"), { ready: true })
@@ -87,19 +91,19 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
       const roomId = at(created, "data", "roomId")
-      yield* bob.socket.ask({ t: "join", roomId })
-      const elsewhere = yield* ada.socket.ask({ t: "create", mode: "default" })
+      yield* bob.socket.request({ t: "join", roomId })
+      const elsewhere = yield* ada.socket.request({ t: "create", mode: "default" })
       assert.strictEqual(at(elsewhere, "error", "code"), "already_in_room")
       assert.strictEqual(at(elsewhere, "error", "details", "roomId"), roomId)
-      const left = yield* ada.socket.ask({ t: "leave" })
+      const left = yield* ada.socket.request({ t: "leave" })
       assert.deepStrictEqual(left["data"], {})
       const news = yield* bob.socket.next("player_left")
       assert.deepStrictEqual([news["playerId"], news["reason"]], [ada.id, "left"])
       const host = yield* bob.socket.next("host_changed")
       assert.deepStrictEqual([host["hostId"], host["reason"]], [bob.id, "left"])
-      const again = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const again = yield* ada.socket.request({ t: "create", mode: "default" })
       assert.strictEqual(at(again, "ok"), true)
     })
   )
@@ -109,15 +113,15 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
       const roomId = at(created, "data", "roomId")
-      yield* bob.socket.ask({ t: "join", roomId })
-      const refused = yield* bob.socket.ask({ t: "lock", locked: true })
+      yield* bob.socket.request({ t: "join", roomId })
+      const refused = yield* bob.socket.request({ t: "lock", locked: true })
       assert.strictEqual(at(refused, "error", "code"), "host_only")
-      yield* ada.socket.ask({ t: "lock", locked: true })
+      yield* ada.socket.request({ t: "lock", locked: true })
       yield* bob.socket.next("locked", (frame) => frame["locked"] === true)
       const cleo = yield* newPlayer(app)
-      const shut = yield* cleo.socket.ask({ t: "join", roomId })
+      const shut = yield* cleo.socket.request({ t: "join", roomId })
       assert.strictEqual(at(shut, "error", "code"), "room_locked")
       yield* app.eventually(
         Effect.map(listed(app), (rooms) => !rooms.includes(String(roomId))),
@@ -131,16 +135,16 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default", maxPlayers: 1 })
-      const full = yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+      const created = yield* ada.socket.request({ t: "create", mode: "default", maxPlayers: 1 })
+      const full = yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
       assert.strictEqual(at(full, "error", "code"), "room_full")
-      const code = yield* bob.socket.ask({ t: "join", code: "ZZZZZZ" })
+      const code = yield* bob.socket.request({ t: "join", code: "ZZZZZZ" })
       assert.strictEqual(at(code, "error", "code"), "room_not_found")
-      const id = yield* bob.socket.ask({ t: "join", roomId: "rm_0000000000000000000000000" })
+      const id = yield* bob.socket.request({ t: "join", roomId: "rm_0000000000000000000000000" })
       assert.strictEqual(at(id, "error", "code"), "room_not_found")
       yield* configure(app.production, { version: 1, features: { multiplayer: true } })
       const stranger = yield* newPlayer(app.production)
-      const foreign = yield* stranger.socket.ask({
+      const foreign = yield* stranger.socket.request({
         t: "join",
         roomId: at(created, "data", "roomId")
       })
@@ -153,9 +157,9 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const first = yield* ada.socket.ask({ t: "create", mode: "default", code: "party1" })
+      const first = yield* ada.socket.request({ t: "create", mode: "default", code: "party1" })
       assert.strictEqual(at(first, "data", "code"), "PARTY1")
-      const second = yield* bob.socket.ask({ t: "create", mode: "default", code: "PARTY1" })
+      const second = yield* bob.socket.request({ t: "create", mode: "default", code: "PARTY1" })
       assert.strictEqual(at(second, "error", "code"), "code_taken")
     })
   )
@@ -165,24 +169,24 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
       const roomId = at(created, "data", "roomId")
-      yield* bob.socket.ask({ t: "join", roomId })
-      yield* bob.socket.ask({ t: "setMyState", patch: { hp: 3 } })
+      yield* bob.socket.request({ t: "join", roomId })
+      yield* bob.socket.request({ t: "setMyState", patch: { hp: 3 } })
       yield* bob.socket.terminate
       const gone = yield* ada.socket.next("player_disconnected")
       assert.strictEqual(gone["playerId"], bob.id)
       const back = yield* app.online(bob)
       const held = yield* back.socket.next("welcome")
       assert.strictEqual(at(held, "rooms", 0, "roomId"), roomId)
-      const reply = yield* back.socket.ask({ t: "resume", roomId })
+      const reply = yield* back.socket.request({ t: "resume", roomId })
       assert.strictEqual(at(reply, "ok"), true)
       const joined = yield* back.socket.next("room_joined")
       assert.strictEqual(joined["resumed"], true)
       assert.deepStrictEqual(at(joined, "room", "players", 1, "state"), { hp: 3 })
       yield* ada.socket.next("player_reconnected")
       const nobody = yield* newPlayer(app)
-      const expired = yield* nobody.socket.ask({ t: "resume", roomId })
+      const expired = yield* nobody.socket.request({ t: "resume", roomId })
       assert.strictEqual(at(expired, "error", "code"), "resume_expired")
     })
   )
@@ -192,9 +196,12 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const created = yield* ada.socket.ask({ t: "create", mode: "default" })
-      yield* bob.socket.say({ t: "quickMatch", mode: "default" })
-      const refused = yield* bob.socket.ask({ t: "resume", roomId: at(created, "data", "roomId") })
+      const created = yield* ada.socket.request({ t: "create", mode: "default" })
+      yield* bob.socket.send({ t: "quickMatch", mode: "default" })
+      const refused = yield* bob.socket.request({
+        t: "resume",
+        roomId: at(created, "data", "roomId")
+      })
       assert.strictEqual(at(refused, "error", "code"), "resume_expired")
     })
   )
@@ -204,8 +211,8 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
       const app = yield* TestApp
       const ada = yield* newPlayer(app)
       const bob = yield* newPlayer(app)
-      const open = yield* ada.socket.ask({ t: "create", mode: "default", metadata: { a: 1 } })
-      const hidden = yield* bob.socket.ask({ t: "create", mode: "default", private: true })
+      const open = yield* ada.socket.request({ t: "create", mode: "default", metadata: { a: 1 } })
+      const hidden = yield* bob.socket.request({ t: "create", mode: "default", private: true })
       const rooms = yield* app.eventually(
         Effect.map(listed(app), (ids) =>
           ids.includes(String(at(open, "data", "roomId"))) ? ids : undefined

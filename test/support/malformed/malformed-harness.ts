@@ -62,12 +62,12 @@ const withHealthyClients = Effect.fnUntraced(function* <A, E, R>(attack: Effect.
   const clock = yield* Clock.Clock
   const ada = yield* newPlayer(app)
   const bob = yield* newPlayer(app)
-  const created = yield* ada.socket.ask({ t: "create", mode: "default" })
-  yield* bob.socket.ask({ t: "join", roomId: at(created, "data", "roomId") })
+  const created = yield* ada.socket.request({ t: "create", mode: "default" })
+  yield* bob.socket.request({ t: "join", roomId: at(created, "data", "roomId") })
   let isOver = false
   let rounds = 0
   const round = Effect.gen(function* () {
-    const reply = yield* ada.socket.ask({ t: "send", type: "beat", data: rounds++ })
+    const reply = yield* ada.socket.request({ t: "send", type: "beat", data: rounds++ })
     assert.strictEqual(reply["ok"], true)
     const headers = { "x-svc-key": app.secretKey }
     const { status } = yield* request(`${app.url}/v1/config`, { headers })
@@ -85,7 +85,7 @@ const withHealthyClients = Effect.fnUntraced(function* <A, E, R>(attack: Effect.
     { concurrency: 2 }
   )
   yield* bob.socket.next("message", (frame) => frame["data"] === rounds - 1)
-  const beats = bob.socket.heard.filter((frame) => frame["type"] === "beat")
+  const beats = bob.socket.received.filter((frame) => frame["type"] === "beat")
   assert.deepStrictEqual(
     beats.map((frame) => frame["data"]),
     Array.from({ length: rounds }, (_, n) => n)
