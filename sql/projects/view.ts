@@ -137,7 +137,7 @@ const activity = (sql: SqlClient.SqlClient) => ({
         (s #>> '{settings,private}')::boolean as private, (s ->> 'locked')::boolean as locked,
         s ->> 'hostId' as host_id,
         jsonb_array_length(jsonb_path_query_array(s,
-          '$.members[*] ? (@.absentSince == null && @.enterBy == null)')) as connected
+          '$.members[*] ? (@.absentSince == null && @.joinDeadline == null)')) as connected
       from (select *, snapshot::jsonb as s from rooms
         where environment_id = ${environmentId} order by created_at desc, id limit ${limit}) as r
       order by created_at desc, id`

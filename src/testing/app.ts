@@ -71,7 +71,8 @@ export class TestApp extends Context.Service<
     Layer.effect(TestApp, startApp(env)).pipe(Layer.provide(NodeServices.layer))
 }
 
-const attempts = 600
+/** A minute and more of polling: a busy machine is ten times as slow. */
+const attempts = 3000
 const pollMillis = 20
 
 const eventually: TestApp["Service"]["eventually"] = (effect, what) =>
