@@ -5,6 +5,7 @@
  */
 import { existsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const house = "test/house/house.test.ts"
 const simulation = "test/simulation/simulation.test.ts"
@@ -17,12 +18,23 @@ const globalSetup = existsSync("test/support/global-setup.ts")
 /** A test that hangs ends here. No test may depend on it: a busy machine is ten times as slow. */
 const hangMillis = 120_000
 
+/** Starts the fuzz test first: it mostly waits for entities to end, which others can use. */
+class FuzzFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const sorted = await super.sort(files)
+    const isFuzz = ({ moduleId }: TestSpecification) => moduleId.endsWith(fuzz)
+    return sorted.toSorted((a, b) => Number(isFuzz(b)) - Number(isFuzz(a)))
+  }
+}
+
 export const configOf = (form: "short" | "long") =>
   defineConfig({
     test: {
       environment: "node",
       pool: "forks",
-      maxWorkers: 2,
+      // One more than cores, since the fuzz test mostly waits.
+      maxWorkers: 3,
+      sequence: { sequencer: FuzzFirst },
       testTimeout: hangMillis,
       hookTimeout: hangMillis,
       provide: { form },
@@ -54,7 +66,11 @@ export const configOf = (form: "short" | "long") =>
         },
         {
           extends: true,
-          test: { name: "fuzz", include: [fuzz], sequence: { groupOrder: 3 } }
+          test: {
+            name: "fuzz",
+            include: [fuzz],
+            sequence: { groupOrder: form === "short" ? 0 : 3 }
+          }
         }
       ]
     }
