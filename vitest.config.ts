@@ -21,7 +21,7 @@ const hangMillis = 120_000
 /** Starts the fuzz test first: it mostly waits for entities to end, which others can use. */
 class FuzzFirst extends BaseSequencer {
   override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
-    const sorted = await super.sort(files)
+    const sorted = await BaseSequencer.prototype.sort.call(this, files)
     const isFuzz = ({ moduleId }: TestSpecification) => moduleId.endsWith(fuzz)
     return sorted.toSorted((a, b) => Number(isFuzz(b)) - Number(isFuzz(a)))
   }
