@@ -1,12 +1,12 @@
 /**
  * Faults under load: three runner processes on one Postgres, and apps that use the typed client and do
- * nothing about a lost connection. The short form strikes twice; the long one adds every other fault
- * and a rolling upgrade. `npm run test:chaos` runs any seed and faults.
+ * nothing about a lost connection. The short form strikes twice; the long one adds four more faults and
+ * a rolling upgrade. `npm run test:chaos` runs every fault, with any seed.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { inject } from "vitest"
-import { type FaultName, faultNames, isFault } from "./faults.ts"
+import type { FaultName } from "./faults.ts"
 import { rollingUpgrade } from "./rolling.ts"
 import { chaos } from "./run.ts"
 
@@ -19,7 +19,7 @@ const seed = 8
 
 const faults: Readonly<Record<typeof form, ReadonlyArray<FaultName>>> = {
   short: ["kill", "partition"],
-  long: faultNames.filter(isFault)
+  long: ["kill", "partition", "crash", "slow", "freeze", "restart"]
 }
 
 /** Above this wait for a core, a delay of the service is the machine's. */

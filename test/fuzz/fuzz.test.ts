@@ -23,10 +23,10 @@ const forms = {
   },
   long: {
     seed: 8,
-    requests: 50_000,
-    frames: 500_000,
-    rounds: 3,
-    lingeringMax: 0,
+    requests: 20_000,
+    frames: 200_000,
+    rounds: 2,
+    lingeringMax: 8,
     growthMaxBytes: 12e6
   }
 } as const
