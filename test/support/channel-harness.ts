@@ -273,7 +273,7 @@ export class ChannelHarness {
     const { epoch } = this.actor
     this.actor.fence()
     for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
-    const state = Effect.runSync(fromRow({ ...row }, this.now))
+    const { state } = Effect.runSync(fromRow({ ...row }, this.now))
     this.actor = this.#activate(epoch + 1, state)
     this.actor.reschedule()
   }

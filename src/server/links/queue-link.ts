@@ -110,7 +110,10 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
       .pipe(Stream.mapError(() => new Unavailable()))
   }
 
-  /** `onAttached` sends every ticket that still waits. */
+  /**
+   * Nothing is sent twice, so no repeat can undo what followed it: `onAttached` sends every ticket that
+   * still waits, and the queue has a ticket at most once.
+   */
   protected override isRepeatable(): boolean {
     return false
   }
