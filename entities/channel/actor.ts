@@ -21,7 +21,7 @@ import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { ExecutedCommands, type StoredLink } from "../executed-commands.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
-import { isDone, isElsewhere } from "./late-commands.ts"
+import { isDone, isElsewhere, isKick } from "./late-commands.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import {
   type ModerationAct,
@@ -241,10 +241,11 @@ export class ChannelActor {
   /** Executes a command; returns the error if it is refused. */
   #execute(node: string, command: GatewayCommand, now: number): WireError | undefined {
     if (isElsewhere(this.state, node, command)) return toWire(new NotInChannel())
+    const before = this.state
     const result = this.#decide(withNode(node, command), now)
     if (Result.isFailure(result)) return toWire(result.failure)
     // A kick changes no list, and must not be repeated after a move either.
-    if (command.t === "moderate") this.#changed()
+    if (isKick(command) && this.state !== before) this.#changed()
     return undefined
   }
 

@@ -24,3 +24,6 @@ export const isDone = (state: ChannelState | undefined, command: GatewayCommand)
   const member = state && memberOf(state, command.playerId)
   return member?.attachment?.connectionId !== command.connectionId
 }
+
+export const isKick = (command: GatewayCommand): boolean =>
+  command.t === "moderate" && command.op === "kick"

@@ -26,6 +26,7 @@ import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/chan
 import type { ChannelRuntime } from "#entities/channel/runtime"
 import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
+import type { StoredLink } from "#entities/executed-commands"
 import type { Watcher } from "#entities/watchers"
 
 /** Creation time of each channel, Unix milliseconds. */
@@ -210,7 +211,11 @@ export class ChannelHarness {
     return membersOf(this.state).map(({ id }) => id)
   }
 
-  #activate(epoch: number, state: ChannelState | undefined): ChannelActor {
+  #activate(
+    epoch: number,
+    state: ChannelState | undefined,
+    links: ReadonlyArray<StoredLink> = []
+  ): ChannelActor {
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.#flushAt = Number.POSITIVE_INFINITY
     const runtime: ChannelRuntime = {
@@ -231,7 +236,8 @@ export class ChannelHarness {
         this.closed = true
       }
     }
-    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime })
+    const id = `${environmentId}/${name}`
+    return new ChannelActor({ id, name, epoch, state, runtime, links })
   }
 
   /** Attaches the node, possibly again, with its members and listeners. */
@@ -257,7 +263,7 @@ export class ChannelHarness {
       openChat: true,
       ...member
     }))
-    this.actor.attach(node, watcher, gateway.epoch, players, gateway.listeners.size)
+    this.actor.attach(node, watcher, gateway.epoch, players, gateway.listeners.size, 1)
     gateway.epoch = epoch
   }
 
@@ -269,12 +275,12 @@ export class ChannelHarness {
 
   /** Restores the channel from its row on another runner; nodes must watch it again. */
   move(): void {
-    const row = toRow(this.state, this.actor.epoch, "n0", this.now)
-    const { epoch } = this.actor
+    const { epoch, executed } = this.actor
+    const row = toRow(this.state, epoch, "n0", this.now, executed.stored())
     this.actor.fence()
     for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
-    const { state } = Effect.runSync(fromRow({ ...row }, this.now))
-    this.actor = this.#activate(epoch + 1, state)
+    const { links, state } = Effect.runSync(fromRow({ ...row }, this.now))
+    this.actor = this.#activate(epoch + 1, state, links)
     this.actor.reschedule()
   }
 
