@@ -111,8 +111,8 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   /**
-   * Nothing is sent twice, so no repeat can undo what followed it: `onAttached` sends every ticket that
-   * still waits, and the queue has a ticket at most once.
+   * Nothing is sent twice: `onAttached` sends every ticket that still waits. The queue has a ticket at
+   * most once, and knows which it has cancelled.
    */
   protected override isRepeatable(): boolean {
     return false
