@@ -195,7 +195,7 @@ export class ChannelHarness {
       { ...defaultOptions(environmentId, name, start), managed, ...options },
       start + limits.emptySeconds * 1000
     )
-    this.actor = this.#activate(1, undefined)
+    this.actor = this.#activate(1)
     this.actor.open(state)
     this.watch("n1")
     this.watch("n2")
@@ -211,11 +211,7 @@ export class ChannelHarness {
     return membersOf(this.state).map(({ id }) => id)
   }
 
-  #activate(
-    epoch: number,
-    state: ChannelState | undefined,
-    links: ReadonlyArray<StoredLink> = []
-  ): ChannelActor {
+  #activate(epoch: number, state?: ChannelState, links: ReadonlyArray<StoredLink> = []) {
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.#flushAt = Number.POSITIVE_INFINITY
     const runtime: ChannelRuntime = {
@@ -236,8 +232,7 @@ export class ChannelHarness {
         this.closed = true
       }
     }
-    const id = `${environmentId}/${name}`
-    return new ChannelActor({ id, name, epoch, state, runtime, links })
+    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime, links })
   }
 
   /** Attaches the node, possibly again, with its members and listeners. */
