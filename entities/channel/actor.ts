@@ -14,11 +14,14 @@ import {
   NotInChannel,
   toWire,
   type VoiceInUse,
-  type VoiceTooLarge
+  type VoiceTooLarge,
+  type WireError
 } from "#rpc/errors/codes"
 import type { ChannelChanges, ChannelEvent, ChannelReport } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
+import { ExecutedCommands, type StoredLink } from "../executed-commands.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
+import { isDone, isElsewhere, isKick } from "./late-commands.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import {
   type ModerationAct,
@@ -33,11 +36,12 @@ import {
   reportOf
 } from "./model.ts"
 import { moderate } from "./moderation.ts"
+import { PendingJoins } from "./pending-joins.ts"
 import { Presence } from "./presence.ts"
 import type { ChannelRuntime } from "./runtime.ts"
 import { refreshMillis } from "./snapshot.ts"
 import { close, decide, nextDeadline, publish, put, removePlayer, withNode } from "./state.ts"
-import { ChannelView, type Entry, entryOf, rejectedOutputs } from "./view.ts"
+import { ChannelView, entryOf, rejectedOutputs } from "./view.ts"
 
 const never = Number.POSITIVE_INFINITY
 
@@ -47,6 +51,8 @@ export class ChannelActor {
   readonly id: string
   readonly epoch: number
   readonly watchers = new Watchers<ChannelOutput>()
+  /** The commands that the lists contain; write them with the lists. */
+  readonly executed: ExecutedCommands
   state: ChannelState | undefined
   /** Fenced: a newer activation owns the channel; ignore commands, send nothing. */
   fenced = false
@@ -56,9 +62,7 @@ export class ChannelActor {
   readonly #runtime: ChannelRuntime
   readonly #view = new ChannelView()
   readonly #presence: Presence
-  /** Connections that join with this batch, and the replies that follow their snapshots. */
-  #entries: Array<Entry> = []
-  #replies: Array<{ readonly node: string; readonly output: ChannelOutput }> = []
+  readonly #joins = new PendingJoins()
   /** Connections removed while their node did not watch. */
   readonly #pendingExits = new Set<string>()
   /** When the actor last asked for a write of its row. */
@@ -73,6 +77,7 @@ export class ChannelActor {
     readonly epoch: number
     readonly state: ChannelState | undefined
     readonly runtime: ChannelRuntime
+    readonly links?: ReadonlyArray<StoredLink>
   }) {
     this.id = options.id
     this.epoch = options.epoch
@@ -81,6 +86,7 @@ export class ChannelActor {
     this.#runtime = options.runtime
     this.#presence = new Presence(options.name)
     this.#changedAt = options.runtime.now()
+    this.executed = new ExecutedCommands(options.links ?? [], this.#changedAt)
   }
 
   /** Carries out the commands of one node. */
@@ -145,10 +151,13 @@ export class ChannelActor {
     watcher: Watcher<ChannelOutput>,
     lastEpoch: number,
     present: ReadonlyArray<PresentMember>,
-    listeners: number
+    listeners: number,
+    link?: number
   ): void {
     if (!this.#isActive || this.state === undefined) return watcher.end()
     const now = this.#runtime.now()
+    this.executed.expire(now)
+    this.executed.attach(node, link)
     this.watchers.remove(node)
     if (lastEpoch !== 0 && lastEpoch !== this.epoch) this.#gather(now)
     const rejected = this.#reconcileMembers(node, present, listeners, now)
@@ -162,7 +171,9 @@ export class ChannelActor {
   /** The stream to a node broke; its members may come back until the absence is noticed. */
   detach(node: string, watcher: Watcher<ChannelOutput>): void {
     if (!this.watchers.remove(node, watcher) || this.state === undefined) return
-    this.watchers.expect(node, this.#runtime.now())
+    const now = this.#runtime.now()
+    this.executed.detach(node, now)
+    this.watchers.expect(node, now)
     this.reschedule()
   }
 
@@ -212,25 +223,30 @@ export class ChannelActor {
   }
 
   #input(node: string, { command, seq }: ChannelInput, now: number): void {
+    const link = this.executed.of(node)
     const enters = command.t === "join" || command.t === "listen"
     if (!enters) this.#enterAll(now)
-    const result = this.#isElsewhere(node, command)
-      ? Result.fail(new NotInChannel())
-      : this.#decide(withNode(node, command), now)
-    if (Result.isSuccess(result) && seq === 0) return
+    const isNew = link?.accept(seq) ?? true
+    const isReplay = !isNew && isDone(this.state, command)
+    const error = isReplay ? link?.errorOf(seq) : this.#execute(node, command, now)
+    if (isNew && error !== undefined) link?.refused(seq, error)
+    if (error === undefined && seq <= 0) return
     const player = "playerId" in command ? command.playerId : null
-    const output: ChannelOutput = Result.isFailure(result)
-      ? { kind: "refuse", seq, player, error: toWire(result.failure) }
-      : { kind: "reply", seq }
-    if (enters) this.#replies.push({ node, output })
+    const output: ChannelOutput =
+      error === undefined ? { kind: "reply", seq } : { kind: "refuse", seq, player, error }
+    if (enters) this.#joins.addReply(node, output)
     else this.watchers.push(node, output)
   }
 
-  /** Whether the member has moved to another node: commands from this one come too late. */
-  #isElsewhere(node: string, command: GatewayCommand): boolean {
-    if (command.t !== "send" && command.t !== "moderate") return false
-    const member = this.state && memberOf(this.state, command.playerId)
-    return member !== undefined && member.attachment?.node !== node
+  /** Executes a command; returns the error if it is refused. */
+  #execute(node: string, command: GatewayCommand, now: number): WireError | undefined {
+    if (isElsewhere(this.state, node, command)) return toWire(new NotInChannel())
+    const before = this.state
+    const result = this.#decide(withNode(node, command), now)
+    if (Result.isFailure(result)) return toWire(result.failure)
+    // A kick changes no list, and must not be repeated after a move either.
+    if (isKick(command) && this.state !== before) this.#changed()
+    return undefined
   }
 
   /** Holds presence events back after a move while the nodes bring their members back. */
@@ -264,8 +280,7 @@ export class ChannelActor {
       const result = this.#decide({ t: "join", node, ...player }, now)
       return Result.isSuccess(result) ? [] : rejectedOutputs(this.#name, player, result.failure)
     })
-    // The node already delivers to these connections.
-    this.#entries = []
+    this.#joins.dropEntries()
     return rejected
   }
 
@@ -316,11 +331,11 @@ export class ChannelActor {
         return this.#emitPresence(emission)
       case "enter": {
         const attachment = this.state && memberOf(this.state, emission.playerId)?.attachment
-        if (attachment) this.#entries.push(entryOf(attachment, emission.playerId))
+        if (attachment) this.#joins.add(entryOf(attachment, emission.playerId))
         return
       }
       case "listen":
-        this.#entries.push(entryOf(emission, null))
+        this.#joins.add(entryOf(emission, null))
         return
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
@@ -351,28 +366,15 @@ export class ChannelActor {
 
   #emitPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
     if (this.state === undefined || this.#gatherUntil !== undefined) return
-    const audience = audienceOf(this.state)
-    const event =
-      emission.kind === "joined"
-        ? this.#presence.joined(emission.member, audience)
-        : this.#presence.left(emission.playerId, emission.reason, audience)
+    const event = this.#presence.eventOf(emission, audienceOf(this.state))
     if (event !== undefined) this.#broadcast(event)
   }
 
   /** Sends the collected joins their snapshots, then their replies. */
   #enterAll(now: number): void {
-    const entries = this.#entries
-    const replies = this.#replies
-    if (entries.length === 0 && replies.length === 0) return
-    this.#entries = []
-    this.#replies = []
-    const { state } = this
-    if (state !== undefined) {
-      for (const [node, here] of Map.groupBy(entries, (entry) => entry.node)) {
-        for (const output of this.#view.enter(state, here, now)) this.watchers.push(node, output)
-      }
+    for (const { node, output } of this.#joins.take(this.state, this.#view, now)) {
+      this.watchers.push(node, output)
     }
-    for (const { node, output } of replies) this.watchers.push(node, output)
   }
 
   /** Sends the outputs of a step: at once in a small channel, after the flush window in a large one. */

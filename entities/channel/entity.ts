@@ -47,10 +47,10 @@ const identityOf = (id: string): Identity => {
 const wakeState = Effect.fnUntraced(function* ({ environmentId, name }: Identity) {
   const rows = yield* ChannelRepository
   const { epoch, stored } = yield* rows.claim(environmentId, name)
-  if (stored === undefined) return { epoch, state: undefined }
+  if (stored === undefined) return { epoch, state: undefined, links: [] }
   const now = yield* Clock.currentTimeMillis
-  const state = yield* Effect.orDie(fromRow({ environmentId, name, ...stored }, now))
-  return { epoch, state }
+  const { links, state } = yield* Effect.orDie(fromRow({ environmentId, name, ...stored }, now))
+  return { epoch, state, links }
 })
 
 /** Activates the channel on this node until the scope closes. */
@@ -61,7 +61,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const writer = yield* ChannelWriter
   const lease = yield* Lease
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const { epoch, state } = yield* wakeState(identity)
+  const { epoch, links, state } = yield* wakeState(identity)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const flushAt = yield* makeTimer(() => actor.flush())
   const now = () => clock.currentTimeMillisUnsafe()
@@ -76,7 +76,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     changed: () => writer.markDirty(actor),
     closed: () => runFork(forget)
   }
-  const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, runtime })
+  const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, runtime, links })
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
@@ -188,14 +188,14 @@ export const ChannelLive = Channel.toLayer(
       Watch: ({ payload }) =>
         Stream.unwrap(
           Effect.flatMap(active, (actor) => {
-            const { epoch, listeners, node, players, watch } = payload
+            const { epoch, link, listeners, node, players, watch } = payload
             if (actor.state === undefined) return fail(new ChannelNotFound())
             if (!actor.watchers.admit(node, watch)) return fail(new Unavailable())
             const queue = makeOutputQueue({
               id: actor.id,
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,
-              attach: (watcher) => actor.attach(node, watcher, epoch, players, listeners),
+              attach: (watcher) => actor.attach(node, watcher, epoch, players, listeners, link),
               detach: (watcher) => actor.detach(node, watcher)
             })
             return Effect.map(queue, Stream.fromQueue)

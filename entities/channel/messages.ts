@@ -45,7 +45,10 @@ export const GatewayCommand = Schema.Union([
 ])
 export type GatewayCommand = typeof GatewayCommand.Type
 
-/** A command and the number of its reply; with 0 the channel replies only to refuse. */
+/**
+ * A command and its number on its link. With a negative number the channel replies only to refuse. The
+ * number 0 is from a runner of an older version, which did not number such commands.
+ */
 export const ChannelInput = Schema.Struct({ seq: Schema.Int, command: GatewayCommand })
 export type ChannelInput = typeof ChannelInput.Type
 

@@ -5,11 +5,13 @@
  */
 import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import { type Member, playerView } from "./model.ts"
+import { type Emission, type Member, playerView } from "./model.ts"
 
 type Change =
   | { readonly kind: "joined"; readonly member: Member }
   | { readonly kind: "left"; readonly reason: ChannelLeaveReason }
+
+type PresenceEmission = Extract<Emission, { readonly kind: "joined" | "left" }>
 
 export class Presence {
   readonly #channel: string
@@ -18,6 +20,13 @@ export class Presence {
 
   constructor(channel: string) {
     this.#channel = channel
+  }
+
+  /** Records a join or leave; returns the event to send now, if any. */
+  eventOf(emission: PresenceEmission, audience: number): ChannelEvent | undefined {
+    return emission.kind === "joined"
+      ? this.joined(emission.member, audience)
+      : this.left(emission.playerId, emission.reason, audience)
   }
 
   /** Records a join; returns the event to send now, if any. */

@@ -7,7 +7,11 @@ import { Effect, Schema } from "effect"
 import { ChannelJoin, ChannelSend, ChannelVoice } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelRow, StoredRow } from "#sql/channels"
+import { StoredLink } from "../executed-commands.ts"
 import { type ChannelState, iso, openChannel } from "./model.ts"
+
+/** What was executed before the row was written; older versions do not store it. */
+const links = Schema.optionalKey(Schema.Array(StoredLink))
 
 const StoredExpirations = Schema.Array(Schema.Tuple([Schema.String, Schema.NullOr(Schema.Int)]))
 
@@ -23,7 +27,8 @@ const Stored = Schema.fromJsonString(
     allow: Schema.Array(Schema.String),
     speakers: Schema.Array(Schema.String),
     muted: StoredExpirations,
-    banned: StoredExpirations
+    banned: StoredExpirations,
+    links
   })
 )
 
@@ -41,15 +46,16 @@ export const fromRow = Effect.fnUntraced(function* (
   now: number
 ) {
   const stored = yield* decodeStored(row.document)
-  const { allow, banned, muted, speakers, ...settings } = stored
+  const { allow, banned, links: executed = [], muted, speakers, ...settings } = stored
   const { environmentId, managed, name } = row
   const options = { environmentId, name, managed, ...settings }
-  return openChannel(options, now + emptyMillis, {
+  const state = openChannel(options, now + emptyMillis, {
     allow: new Set(allow),
     speakers: new Set(speakers),
     muted: new Map(muted),
     banned: new Map(banned)
   })
+  return { state, links: executed }
 })
 
 /** The row of a channel. An unmanaged one is overdue if nobody writes it again in time. */
@@ -57,7 +63,8 @@ export const toRow = (
   { lists, options }: ChannelState,
   epoch: number,
   node: string,
-  now: number
+  now: number,
+  executed: ReadonlyArray<StoredLink> = []
 ): ChannelRow => {
   const { environmentId, managed, name, ...settings } = options
   return {
@@ -72,7 +79,8 @@ export const toRow = (
       allow: Array.from(lists.allow),
       speakers: Array.from(lists.speakers),
       muted: Array.from(lists.muted),
-      banned: Array.from(lists.banned)
+      banned: Array.from(lists.banned),
+      links: executed
     })
   }
 }

@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { Unavailable } from "#rpc/errors/codes"
 import { ChannelRepository } from "#sql/channels"
+import type { StoredLink } from "../executed-commands.ts"
 import { ThisNode } from "../local-actors.ts"
 import { makeWriteBehind } from "../write-behind.ts"
 import type { ChannelActor } from "./actor.ts"
@@ -20,14 +21,14 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
       const writeBehind = yield* makeWriteBehind<ChannelActor>("channels")
       const { attempt, dirty, exclusive, inBatches, stats, warn } = writeBehind
 
-      const rowOf = (state: ChannelState, epoch: number) =>
-        Effect.map(Clock.currentTimeMillis, (now) => toRow(state, epoch, node.id, now))
+      const rowOf = (state: ChannelState, epoch: number, links: ReadonlyArray<StoredLink>) =>
+        Effect.map(Clock.currentTimeMillis, (now) => toRow(state, epoch, node.id, now, links))
 
       const write = Effect.fnUntraced(function* (actor: ChannelActor) {
-        const { epoch, fenced, state } = actor
+        const { epoch, executed, fenced, state } = actor
         if (state === undefined) return
         if (fenced) return yield* new Unavailable()
-        const saved = yield* repository.save(yield* rowOf(state, epoch))
+        const saved = yield* repository.save(yield* rowOf(state, epoch, executed.stored()))
         if (saved) return stats.recordWritten(1)
         stats.fenced += 1
         actor.fence()
@@ -63,7 +64,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         flush,
         /** Inserts the row of a new channel; false if the name is taken. */
         insert: (state: ChannelState, epoch: number) =>
-          exclusive(Effect.flatMap(rowOf(state, epoch), repository.insert)),
+          exclusive(Effect.flatMap(rowOf(state, epoch, []), repository.insert)),
         /** Removes the row of a closed channel. */
         remove: (environmentId: string, name: string, epoch: number) =>
           exclusive(repository.remove(environmentId, name, epoch))

@@ -154,6 +154,7 @@ export class QueueActor {
       this.#state,
       tickets.filter(({ joiningPlayer, ticketId }) => {
         const cancelled = this.#endMatch(ticketId, true)
+        if (cancelled) this.#remember(ticketId, null)
         return !cancelled && this.#watchers.has(joiningPlayer.node)
       })
     )
@@ -164,9 +165,9 @@ export class QueueActor {
     const cancellations = this.#inProgress.get(ticketId)
     if (cancellations !== undefined) cancellations.push({ node, seq })
     else {
-      const cancelled = cancel(this.#state, ticketId)
-      if (cancelled) this.#remember(ticketId, null)
-      this.#sendCancelled(node, seq, cancelled)
+      if (cancel(this.#state, ticketId)) this.#remember(ticketId, null)
+      // A call that is delivered twice must not report the opposite of what it did.
+      this.#sendCancelled(node, seq, this.#outcomeOf(ticketId)?.roomId === null)
     }
   }
 

@@ -4,10 +4,12 @@
  * receivers.
  */
 import { Result } from "effect"
-import { NotInRoom, RoomNotFound, toWire } from "#rpc/errors/codes"
+import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
+import { ExecutedCommands, type LinkCommands, type StoredLink } from "../executed-commands.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
+import { isElsewhere, isRestorable } from "./late-commands.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
 import {
   type Emission,
@@ -49,19 +51,28 @@ export class RoomActor {
   /** Fenced: a newer activation owns the room; ignore commands, send nothing. */
   fenced = false
   readonly watchers = new Watchers<RoomOutput>()
+  /** The commands that the state contains; write them with it. */
+  readonly executed: ExecutedCommands
   #retired = false
   readonly #runtime: RoomRuntime
   /** When the actor last asked for a snapshot. */
   #changedAt: number
   readonly #pendingWrites = new PendingWrites()
 
-  constructor(id: string, epoch: number, state: RoomState | undefined, runtime: RoomRuntime) {
+  constructor(
+    id: string,
+    epoch: number,
+    state: RoomState | undefined,
+    runtime: RoomRuntime,
+    links: ReadonlyArray<StoredLink> = []
+  ) {
     this.id = id
     this.epoch = epoch
     this.since = epoch
     this.state = state
     this.#runtime = runtime
     this.#changedAt = runtime.now()
+    this.executed = new ExecutedCommands(links, this.#changedAt)
   }
 
   /** Whether the node watches through this attachment; commands of another come too late. */
@@ -69,22 +80,18 @@ export class RoomActor {
     return this.watchers.isAttached(node, watch)
   }
 
-  /** Carries out the commands of one node. */
+  /** Executes the commands of one node; each at most once, however often the node sends it. */
   submit(node: string, inputs: ReadonlyArray<RoomInput>): void {
     if (!this.#isActive) return
     const now = this.#runtime.now()
     this.#expect(node, now)
-    for (const { seq, command } of inputs) {
-      const result = this.#isElsewhere(node, command)
-        ? Result.fail(new NotInRoom())
-        : this.#decide(this.#withNode(node, command), now)
-      const player = command.playerId
-      const reply: RoomOutput | undefined = Result.isFailure(result)
-        ? { kind: "refuse", seq, player, error: toWire(result.failure) }
-        : seq > 0
-          ? { kind: "reply", seq, data: result.success }
-          : undefined
+    const link = this.executed.of(node)
+    for (const input of inputs) {
+      const { command, seq } = input
+      const isNew = link === undefined || link.accept(seq)
+      const reply = isNew ? this.#execute(node, input, now) : this.#repeat(node, input, link, now)
       if (reply === undefined) continue
+      if (isNew && reply.kind === "refuse") link?.refused(seq, reply.error)
       if (this.#needsWrite(command, now)) this.#pendingWrites.defer(node, reply)
       else this.watchers.push(node, reply)
     }
@@ -144,9 +151,11 @@ export class RoomActor {
     node: string,
     watcher: Watcher<RoomOutput>,
     lastEpoch: number,
-    present: ReadonlyArray<JoiningPlayer>
+    present: ReadonlyArray<JoiningPlayer>,
+    link?: number
   ): void {
     if (!this.#isActive) return watcher.end()
+    this.executed.attach(node, link)
     // While the members are reconciled, the node must not receive events before its snapshot.
     this.watchers.remove(node)
     this.watchers.cancelExpectation(node)
@@ -160,7 +169,10 @@ export class RoomActor {
 
   /** The stream to a node broke; its members may come back until the absence is noticed. */
   detach(node: string, watcher: Watcher<RoomOutput>): void {
-    if (this.watchers.remove(node, watcher)) this.#expect(node, this.#runtime.now())
+    if (!this.watchers.remove(node, watcher)) return
+    const now = this.#runtime.now()
+    this.executed.detach(node, now)
+    this.#expect(node, now)
   }
 
   /** Expects every node that the snapshot names to attach again. */
@@ -175,6 +187,7 @@ export class RoomActor {
   tick(): void {
     if (!this.#isActive) return
     const now = this.#runtime.now()
+    this.executed.expire(now)
     for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (now >= this.#changedAt + refreshMillis) this.#changed()
@@ -199,6 +212,32 @@ export class RoomActor {
     return !this.fenced && !this.#retired
   }
 
+  /** Executes a command; returns its reply, if there is one. */
+  #execute(node: string, { command, seq }: RoomInput, now: number): RoomOutput | undefined {
+    const result = isElsewhere(this.state, node, command)
+      ? Result.fail(new NotInRoom())
+      : this.#decide(this.#withNode(node, command), now)
+    if (Result.isFailure(result)) {
+      return { kind: "refuse", seq, player: command.playerId, error: toWire(result.failure) }
+    }
+    return seq > 0 ? { kind: "reply", seq, data: result.success } : undefined
+  }
+
+  /** Replies to a command that was executed before. */
+  #repeat(node: string, input: RoomInput, link: LinkCommands, now: number): RoomOutput | undefined {
+    const { command, seq } = input
+    const known = link.errorOf(seq)
+    if (known === undefined && isRestorable(this.state, command)) {
+      return this.#execute(node, input, now)
+    }
+    if (seq <= 0) return undefined
+    // A member that has come in and gone since has no seat to report.
+    const error = known ?? (command.t === "join" ? toWire(new Unavailable()) : undefined)
+    return error === undefined
+      ? { kind: "reply", seq, data: {} }
+      : { kind: "refuse", seq, player: command.playerId, error }
+  }
+
   /**
    * Whether the reply must wait until the state is written. A seat given up must not come back when
    * the runner dies. And if this node cannot write, another node may activate the room with an old
@@ -207,17 +246,6 @@ export class RoomActor {
   #needsWrite({ t }: RoomInput["command"], now: number): boolean {
     if (!this.#runtime.shared) return false
     return t === "leave" || this.#pendingWrites.delayMillis(now) > rooms.snapshotDeadlineMillis
-  }
-
-  /**
-   * Whether the member has moved to another node: commands from this one come too late. An absent
-   * member may still leave.
-   */
-  #isElsewhere(node: string, { playerId, t }: RoomInput["command"]): boolean {
-    if (t === "join" || t === "resume" || t === "disconnect") return false
-    const member = this.state?.members.get(playerId)
-    if (member === undefined || (member.attachment === null && t === "leave")) return false
-    return member.attachment?.node !== node
   }
 
   #hasSeat(playerId: string): boolean {

@@ -46,10 +46,10 @@ const wakeState = Effect.fnUntraced(function* (id: string) {
   const repository = yield* RoomRepository
   const { epoch, snapshot, tableEpoch } = yield* repository.claim(id)
   if (snapshot === null) {
-    return { epoch, state: undefined, since: tableEpoch ?? Number.POSITIVE_INFINITY }
+    return { epoch, state: undefined, since: tableEpoch ?? Number.POSITIVE_INFINITY, links: [] }
   }
   const stored = yield* Effect.orDie(decodeSnapshot(snapshot))
-  return { epoch, state: fromStored(stored), since: epoch }
+  return { epoch, state: fromStored(stored), since: epoch, links: stored.links ?? [] }
 })
 
 /** Activates the room on this node until the scope closes. */
@@ -59,7 +59,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
   const writer = yield* RoomWriter
   const lease = yield* Lease
   const remoteRooms = yield* RemoteRooms
-  const { epoch, since, state } = yield* wakeState(id)
+  const { epoch, links, since, state } = yield* wakeState(id)
   const wakeAt = yield* makeTimer(() => actor.tick())
   const runtime: RoomRuntime = {
     now: () => clock.currentTimeMillisUnsafe(),
@@ -70,7 +70,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     shared: remoteRooms.address !== null,
     closed: () => writer.closed(actor)
   }
-  const actor: RoomActor = new RoomActor(id, epoch, state, runtime)
+  const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links)
   actor.since = since
   yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -186,7 +186,7 @@ export const RoomLive = Room.toLayer(
       Watch: ({ payload }) =>
         Stream.unwrap(
           Effect.flatMap(active, (actor) => {
-            const { address, environmentId, epoch, node, present, watch } = payload
+            const { address, environmentId, epoch, link, node, present, watch } = payload
             const from = remoteRooms.address
             const sendByLink = (items: ReadonlyArray<RoomOutput>, onLost: () => void): void => {
               if (address === null || from === null) return onLost()
@@ -202,7 +202,7 @@ export const RoomLive = Room.toLayer(
               epoch: actor.epoch,
               local: node === thisNode.id ? local : undefined,
               remote: address === null || from === null ? undefined : sendByLink,
-              attach: (watcher) => actor.attach(node, watcher, epoch, members),
+              attach: (watcher) => actor.attach(node, watcher, epoch, members, link),
               detach: (watcher) => actor.detach(node, watcher)
             })
             return Effect.map(queue, Stream.fromQueue)

@@ -48,7 +48,10 @@ export const PlayerCommand = Schema.Union([
 ])
 export type PlayerCommand = typeof PlayerCommand.Type
 
-/** A command and the number of its reply; with 0 the room replies only to refuse. */
+/**
+ * A command and its number on its link. With a negative number the room replies only to refuse. The
+ * number 0 is from a runner of an older version, which did not number such commands.
+ */
 export const RoomInput = Schema.Struct({ seq: Schema.Int, command: PlayerCommand })
 export type RoomInput = typeof RoomInput.Type
 

@@ -53,6 +53,8 @@ export const Room = Entity.make("Room", [
       address: Schema.NullOr(Schema.String),
       /** Number of the node's attachment; a repeated number is a duplicate delivery. */
       watch: Schema.Int,
+      /** Number of the node's link, whose commands are numbered. Older versions do not send it. */
+      link: Schema.optionalKey(Schema.Int),
       /** Epoch of the activation that the node last received from; 0 for none. */
       epoch: Schema.Int,
       present: Schema.Array(PresentMember)

@@ -7,6 +7,7 @@ import type { RoomRow } from "#sql/rooms"
 import { CloseReason, JsonObject } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
+import { StoredLink } from "../executed-commands.ts"
 import { nextDeadline } from "./seats.ts"
 import { fromJsonObject, toJsonObject } from "./json-state.ts"
 
@@ -39,7 +40,9 @@ const Stored = Schema.fromJsonString(
     version: Schema.Int,
     members: Schema.Array(StoredMember),
     lastFrameAt: Schema.Int,
-    closed: Schema.NullOr(CloseReason)
+    closed: Schema.NullOr(CloseReason),
+    /** What was executed before the snapshot; older versions do not store it. */
+    links: Schema.optionalKey(Schema.Array(StoredLink))
   })
 )
 
@@ -50,7 +53,7 @@ export const decodeSnapshot = (text: string) => decodeStored(text)
 
 type StoredRoom = typeof Stored.Type
 
-export const fromStored = (stored: StoredRoom): RoomState => ({
+export const fromStored = ({ links: _, ...stored }: StoredRoom): RoomState => ({
   ...stored,
   sharedState: fromJsonObject(stored.sharedState),
   members: new Map(
@@ -61,8 +64,9 @@ export const fromStored = (stored: StoredRoom): RoomState => ({
   )
 })
 
-const toStored = (state: RoomState): StoredRoom => ({
+const toStored = (state: RoomState, links: ReadonlyArray<StoredLink>): StoredRoom => ({
   ...state,
+  links,
   sharedState: toJsonObject(state.sharedState),
   members: Array.from(state.members.values(), (member) => ({
     ...member,
@@ -74,7 +78,13 @@ const toStored = (state: RoomState): StoredRoom => ({
 export const refreshMillis = 60_000
 
 /** The row of a room. It is overdue if nobody writes it again in time. */
-export const toRow = (state: RoomState, epoch: number, node: string, now: number): RoomRow => ({
+export const toRow = (
+  state: RoomState,
+  epoch: number,
+  node: string,
+  now: number,
+  links: ReadonlyArray<StoredLink> = []
+): RoomRow => ({
   id: state.settings.id,
   environmentId: state.settings.environmentId,
   epoch,
@@ -88,5 +98,5 @@ export const toRow = (state: RoomState, epoch: number, node: string, now: number
   createdAt: iso(state.settings.createdAt),
   dueAt: iso(Math.min(nextDeadline(state), now + 2 * refreshMillis)),
   members: Array.from(state.members.keys()),
-  snapshot: JSON.stringify(toStored(state))
+  snapshot: JSON.stringify(toStored(state, links))
 })

@@ -28,9 +28,9 @@ const makeSave = (repository: Repository, nodeId: string, stats: SnapshotStats) 
   Effect.fnUntraced(function* (actors: ReadonlyArray<RoomActor>, hasCode: boolean) {
     const now = yield* Clock.currentTimeMillis
     const batch = actors.flatMap((actor) => {
-      const { epoch, id, since, state } = actor
+      const { epoch, executed, id, since, state } = actor
       if (state === undefined || state.closed !== null || actor.fenced) return []
-      const row = toRow(state, epoch, nodeId, now)
+      const row = toRow(state, epoch, nodeId, now, executed.stored())
       const snapshot = { ...row, code: hasCode ? row.code : id, since }
       return [{ actor, changes: actor.beginWrite(), snapshot }]
     })

@@ -205,6 +205,15 @@ export const checkSessions = (
 /** How long a change may wait for its snapshot, and how long the write may take. */
 const windowMillis = 1000
 
+/** The part that was acknowledged so long before the next fault that it must survive. */
+export const safeOf = <A extends { readonly at: number }>(
+  acknowledged: ReadonlyArray<A>,
+  outages: ReadonlyArray<Outage>
+): ReadonlyArray<A> =>
+  acknowledged.filter(
+    ({ at }) => !outages.some(({ from, to }) => from < at + windowMillis && to > at - windowMillis)
+  )
+
 /** What was acknowledged a second before the next fault must survive. */
 export const checkWrites = (
   record: RoomRecord,
@@ -212,9 +221,7 @@ export const checkWrites = (
   ledger: Ledger,
   outages: ReadonlyArray<Outage>
 ): void => {
-  const safe = ledger.acknowledged.filter(
-    ({ at }) => !outages.some(({ from, to }) => from < at + windowMillis && to > at - windowMillis)
-  )
+  const safe = safeOf(ledger.acknowledged, outages)
   for (const { actor } of record.speaking()) {
     const { state } = actor
     if (state === undefined || state.closed !== null) continue

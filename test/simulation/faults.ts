@@ -58,7 +58,7 @@ export class Cluster {
     const runner = chance.pick(living)
     const other = chance.pick(living)
     if (runner === undefined || other === undefined) return this.start()
-    switch (chance.integer(0, 11)) {
+    switch (chance.integer(0, 13)) {
       case 0:
       case 1:
         return this.#kill(runner, chance.happens(0.3))
@@ -81,6 +81,9 @@ export class Cluster {
         return this.#crash()
       case 11:
         if (living.length < 4) this.start()
+        return
+      default:
+        return this.flap()
     }
   }
 
@@ -126,6 +129,22 @@ export class Cluster {
     this.world.note(`${a.name} and ${b.name} are cut off for ${millis}`)
     this.#all.network.cut(a.process, b.process)
     this.world.after(millis, () => this.#all.network.heal())
+  }
+
+  /** The connections between runners break again and again; each time, replies are lost. */
+  flap(): void {
+    this.calm = false
+    this.world.note("connections between runners are unstable")
+    const resets = this.#chance.integer(5, 30)
+    for (let i = 0; i < resets; i++) {
+      this.world.after(this.#chance.integer(0, 2000), () => {
+        const runner = this.#chance.pick(this.#living)
+        const other = this.#chance.pick(this.#living)
+        if (runner === undefined || other === undefined || runner === other) return
+        this.world.note(`connections reset between ${runner.name} and ${other.name}`)
+        this.#all.network.reset(runner.process, other.process)
+      })
+    }
   }
 
   /** The runner loses its database and so its locks; no other runner notices. */

@@ -27,6 +27,8 @@ export interface Play {
   readonly runners: () => ReadonlyArray<Runner>
   /** Whether this simulation has channels. */
   readonly channels: boolean
+  /** Whether players write to their rooms all the time. */
+  readonly busy: boolean
 }
 
 const nothing = (): void => undefined
@@ -91,6 +93,7 @@ const inRoom = (play: Play, player: Player): Choices => {
       }
     ],
     [15, () => write(player)],
+    [15, () => writeShared(chance, player)],
     [8, () => player.ask("setMyState", { patch: { n: player.next() } })],
     [4, () => player.ask("lock", { locked: chance.happens(0.4) })],
     [10, () => player.ask("leave")],
@@ -103,6 +106,17 @@ const inRoom = (play: Play, player: Player): Choices => {
 export const write = (player: Player): void => {
   const n = player.next()
   player.ask("setState", { patch: { [player.id]: n } }, n)
+}
+
+/** Keys of the room state that all members write. */
+const sharedKeys = ["turn", "score"] as const
+
+/** Writes a shared key, often several times in a row, with and without asking for a reply. */
+const writeShared = (chance: Chance, player: Player): void => {
+  const key = chance.pick(sharedKeys) ?? "turn"
+  for (let writes = chance.integer(1, 4); writes > 0; writes--) {
+    player.writeShared(key, chance.happens(0.5))
+  }
 }
 
 const outside = (play: Play, player: Player): Choices => [
@@ -162,6 +176,16 @@ export const keepActing = (play: Play, player: Player, goesOn: () => boolean): v
     player.world.after(play.chance.integer(10, 10 + play.chance.integer(50, 1500)), step)
   }
   player.world.after(play.chance.integer(0, 1000), step)
+}
+
+/** Keeps a player writing shared keys of its room while the given condition holds. */
+export const keepWriting = ({ chance }: Play, player: Player, goesOn: () => boolean): void => {
+  const step = (): void => {
+    if (!goesOn()) return
+    if (player.welcome && player.view !== undefined) writeShared(chance, player)
+    player.world.after(chance.integer(2, 60), step)
+  }
+  player.world.after(chance.integer(0, 1000), step)
 }
 
 /** A well-behaved idle client: stays connected and in its room. */

@@ -35,6 +35,8 @@ export interface Request {
   readonly sentAt: number
   /** The value that a `setState` writes. */
   readonly n: number
+  /** The value that a `setState` writes to a shared key. */
+  readonly value: string | undefined
   /** Pending `quickMatch` requests that a `cancelMatch` may cancel. */
   readonly matches: ReadonlyArray<string>
 }
@@ -56,6 +58,13 @@ export interface Acknowledged {
   readonly at: number
 }
 
+/** A write to a shared key that was acknowledged with `ok`; no other write has its value. */
+export interface AcknowledgedValue {
+  readonly roomId: string
+  readonly value: string
+  readonly at: number
+}
+
 /** A pending match request, until the reply or the end of the connection. */
 export interface Wait {
   readonly playerId: string
@@ -69,6 +78,7 @@ export interface Ledger {
   readonly transcripts: Array<Transcript>
   readonly channelTranscripts: Array<ChannelTranscript>
   readonly acknowledged: Array<Acknowledged>
+  readonly acknowledgedValues: Array<AcknowledgedValue>
   readonly left: Array<Acknowledged>
   /** Rooms known to players, by id. */
   readonly codes: Map<string, string>
@@ -174,15 +184,29 @@ export class Player {
   }
 
   /** Sends a frame that expects a reply. */
-  ask(t: string, payload: Readonly<Record<string, unknown>> = {}, n = 0): void {
+  ask(
+    t: string,
+    payload: Readonly<Record<string, unknown>> = {},
+    n = 0,
+    value: string | undefined = undefined
+  ): void {
     const rid = String(this.next())
     const matches = Array.from(this.pending.values()).filter(({ t: of }) => of === "quickMatch")
     const sentAt = this.world.now
-    this.pending.set(rid, { t, rid, sentAt, n, matches: matches.map((match) => match.rid) })
+    this.pending.set(rid, { t, rid, sentAt, n, value, matches: matches.map((match) => match.rid) })
     if (t === "quickMatch") this.#wait(rid, sentAt)
     this.channels.asks(rid, t, payload["channel"])
     this.world.note(`${this.id.slice(-2)} > ${t} ${JSON.stringify(payload)}`)
     this.socket?.say({ t, rid, ...payload })
+  }
+
+  /** Writes a value that no other write has. Without confirmation the frame asks for no reply. */
+  writeShared(key: string, confirmed: boolean): void {
+    const value = `${this.id.slice(-2)}:${this.next()}`
+    const patch = { [key]: value }
+    if (confirmed) return this.ask("setState", { patch }, 0, value)
+    this.world.note(`${this.id.slice(-2)} > setState ${JSON.stringify(patch)}, unconfirmed`)
+    this.socket?.say({ t: "setState", patch })
   }
 
   fault(what: string): void {
@@ -284,13 +308,19 @@ export class Player {
         this.#transcript = undefined
         return
       case "setState":
-        this.#note(this.#ledger.acknowledged, request, sentAt)
+        if (request.value === undefined) this.#note(this.#ledger.acknowledged, request, sentAt)
+        else this.#noteValue(request.value, sentAt)
     }
   }
 
   #note(list: Array<Acknowledged>, { n, sentAt }: Request, at: number): void {
     if (this.view === undefined) return
     list.push({ playerId: this.id, roomId: this.view.id, n, sentAt, at })
+  }
+
+  #noteValue(value: string, at: number): void {
+    if (this.view === undefined) return
+    this.#ledger.acknowledgedValues.push({ roomId: this.view.id, value, at })
   }
 
   #hasEntered({ rid, t }: Request, roomId: string): void {

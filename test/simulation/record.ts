@@ -2,7 +2,8 @@
  * Records all that each room sends, per activation and watching node, in order. The checks compare the
  * transcripts of the players with it.
  */
-import { Layer } from "effect"
+import { Layer, Schema } from "effect"
+import { JsonObject } from "#rpc/rooms"
 import type { RoomActor } from "#entities/room/actor"
 import { LocalRooms } from "#entities/room/entity"
 import type { RoomState } from "#entities/room/model"
@@ -25,13 +26,27 @@ export interface MatchedSeat {
   readonly at: number
 }
 
+/** A write to the room state; `version` counts the writes of the state's history. */
+export interface Write {
+  readonly version: number
+  readonly patch: JsonObject
+}
+
 export interface Activation {
   readonly process: Process
   readonly actor: RoomActor
   readonly wokenAt: number
   /** The state at activation; undefined for a new room. */
   readonly wokenFrom: RoomState | undefined
+  /** The writes to the room state that the activation executed, in order. */
+  readonly writes: Array<Write>
 }
+
+const stateForm = /^\{"t":"state",/
+
+const decodeWrite = Schema.decodeUnknownSync(
+  Schema.fromJsonString(Schema.Struct({ version: Schema.Int, patch: JsonObject }))
+)
 
 export class RoomRecord {
   readonly logs: Array<RoomOutputLog> = []
@@ -42,12 +57,20 @@ export class RoomRecord {
 
   add(process: Process, actor: RoomActor): void {
     const known = this.activations.get(actor.id) ?? []
-    const activation = { process, actor, wokenAt: process.world.now, wokenFrom: actor.state }
+    const writes: Array<Write> = []
+    const activation = {
+      process,
+      actor,
+      wokenAt: process.world.now,
+      wokenFrom: actor.state,
+      writes
+    }
     this.activations.set(actor.id, [...known, activation])
     this.#noteSeats(process, actor)
+    this.#noteWrites(actor, writes)
     const attached = new WeakMap<object, Watcher<RoomOutput>>()
     const attach = actor.attach.bind(actor)
-    actor.attach = (node, watcher, heardEpoch, present) => {
+    actor.attach = (node, watcher, heardEpoch, present, link) => {
       const log: RoomOutputLog = { roomId: actor.id, epoch: actor.epoch, node, items: [] }
       this.logs.push(log)
       const send = (items: ReadonlyArray<RoomOutput>): void => {
@@ -56,7 +79,7 @@ export class RoomRecord {
         watcher.send(items)
       }
       attached.set(watcher, { send, end: watcher.end })
-      attach(node, attached.get(watcher) ?? watcher, heardEpoch, present)
+      attach(node, attached.get(watcher) ?? watcher, heardEpoch, present, link)
     }
     const detach = actor.detach.bind(actor)
     actor.detach = (node, watcher) => detach(node, attached.get(watcher) ?? watcher)
@@ -71,6 +94,16 @@ export class RoomRecord {
   #checkOwner({ name, world }: Process, { epoch, id }: RoomActor): void {
     const newest = Math.max(...(this.activations.get(id) ?? []).map(({ actor }) => actor.epoch))
     if (newest > epoch) world.fault(`${id} of ${epoch} speaks on ${name}, ${newest} owns it`)
+  }
+
+  #noteWrites({ watchers }: RoomActor, writes: Array<Write>): void {
+    const broadcast = watchers.broadcast.bind(watchers)
+    watchers.broadcast = (output) => {
+      if (output.kind === "event" && stateForm.test(output.frame)) {
+        writes.push(decodeWrite(output.frame))
+      }
+      broadcast(output)
+    }
   }
 
   #noteSeats({ world }: Process, actor: RoomActor): void {

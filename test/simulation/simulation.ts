@@ -26,11 +26,12 @@ import {
 import { Database, type RealDatabase } from "./database.ts"
 import { Cluster } from "./faults.ts"
 import { Network } from "./network.ts"
-import { keepActing, type Play, rest } from "./play.ts"
+import { keepActing, keepWriting, type Play, rest } from "./play.ts"
 import { type Ledger, Player } from "./player.ts"
 import { Chance } from "./random.ts"
 import { RoomRecord } from "./record.ts"
 import { ShardLocks } from "./shard-locks.ts"
+import { checkHistories } from "./write-checks.ts"
 import { World } from "./world.ts"
 
 /** The outcome of one simulation. */
@@ -56,6 +57,9 @@ const emptyMillis = 33_000
 /** Runs with channels take longer, so only some have them. */
 const channelsEvery = 6
 
+/** Constant writes take time too. */
+const busyEvery = 3
+
 /** The parts of one simulation. */
 interface Life {
   readonly world: World
@@ -79,6 +83,10 @@ const turmoil = async (life: Life) => {
   const millis = play.chance.integer(2500, 5500)
   const until = world.now + millis
   for (const player of play.players) keepActing(play, player, () => world.now < until)
+  for (const player of play.busy ? play.players : []) {
+    keepWriting(play, player, () => world.now < until)
+  }
+  if (play.busy) world.after(play.chance.integer(500, millis), () => cluster.flap())
   if (play.channels) keepManaging(world, play.chance, rules, () => world.now < until)
   for (let strikes = play.chance.integer(0, 4); strikes > 0; strikes--) {
     world.after(play.chance.integer(1000, millis), () => cluster.strike())
@@ -146,6 +154,7 @@ const live = async (life: Life) => {
   checkChannelOwners(world, channels, players)
   checkSessions(world, record, players)
   checkWrites(record, world, ledger, cluster.outages)
+  checkHistories(record, world, ledger, cluster.outages)
   await world.pass(2000)
   for (const player of players) {
     if (player.view !== undefined) player.ask("leave")
@@ -179,6 +188,7 @@ const begin = (seed: number, real: RealDatabase) => {
     transcripts: [],
     channelTranscripts: [],
     acknowledged: [],
+    acknowledgedValues: [],
     left: [],
     waits: [],
     codes: new Map(),
@@ -192,7 +202,14 @@ const begin = (seed: number, real: RealDatabase) => {
   const runners = () => cluster.runners
   const rules = new ChannelRules({ world, chance: newChance(), players: ids, runners })
   const players = ids.map((id) => new Player(id, world, newChance(), ledger, rules))
-  const play: Play = { chance, ledger, players, runners, channels: seed % channelsEvery === 0 }
+  const play: Play = {
+    chance,
+    ledger,
+    players,
+    runners,
+    channels: seed % channelsEvery === 0,
+    busy: seed % busyEvery === 1
+  }
   const life: Life = { world, cluster, play, record, channels, rules, ledger, real }
   return { life, database }
 }

@@ -26,6 +26,7 @@ import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/chan
 import type { ChannelRuntime } from "#entities/channel/runtime"
 import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
+import type { StoredLink } from "#entities/executed-commands"
 import type { Watcher } from "#entities/watchers"
 
 /** Creation time of each channel, Unix milliseconds. */
@@ -194,7 +195,7 @@ export class ChannelHarness {
       { ...defaultOptions(environmentId, name, start), managed, ...options },
       start + limits.emptySeconds * 1000
     )
-    this.actor = this.#activate(1, undefined)
+    this.actor = this.#activate(1)
     this.actor.open(state)
     this.watch("n1")
     this.watch("n2")
@@ -210,7 +211,7 @@ export class ChannelHarness {
     return membersOf(this.state).map(({ id }) => id)
   }
 
-  #activate(epoch: number, state: ChannelState | undefined): ChannelActor {
+  #activate(epoch: number, state?: ChannelState, links: ReadonlyArray<StoredLink> = []) {
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.#flushAt = Number.POSITIVE_INFINITY
     const runtime: ChannelRuntime = {
@@ -231,7 +232,7 @@ export class ChannelHarness {
         this.closed = true
       }
     }
-    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime })
+    return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime, links })
   }
 
   /** Attaches the node, possibly again, with its members and listeners. */
@@ -257,7 +258,7 @@ export class ChannelHarness {
       openChat: true,
       ...member
     }))
-    this.actor.attach(node, watcher, gateway.epoch, players, gateway.listeners.size)
+    this.actor.attach(node, watcher, gateway.epoch, players, gateway.listeners.size, 1)
     gateway.epoch = epoch
   }
 
@@ -269,12 +270,12 @@ export class ChannelHarness {
 
   /** Restores the channel from its row on another runner; nodes must watch it again. */
   move(): void {
-    const row = toRow(this.state, this.actor.epoch, "n0", this.now)
-    const { epoch } = this.actor
+    const { epoch, executed } = this.actor
+    const row = toRow(this.state, epoch, "n0", this.now, executed.stored())
     this.actor.fence()
     for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
-    const state = Effect.runSync(fromRow({ ...row }, this.now))
-    this.actor = this.#activate(epoch + 1, state)
+    const { links, state } = Effect.runSync(fromRow({ ...row }, this.now))
+    this.actor = this.#activate(epoch + 1, state, links)
     this.actor.reschedule()
   }
 

@@ -116,7 +116,8 @@ export class ChannelLink
 
   protected override directTarget(): DirectTarget<GatewayCommand> | undefined {
     const actor = this.#local.actors.get(this.#channelId)
-    return actor === undefined || actor.fenced ? undefined : actor
+    if (actor === undefined || actor.fenced) return undefined
+    return actor.watchers.isAttached(this.context.node, this.attachment) ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<ChannelInput>, call: number) {
@@ -136,13 +137,23 @@ export class ChannelLink
     const listeners = this.#listeners.size
     this.#reportedListeners = listeners
     return this.#client(this.#channelId)
-      .Watch({ node: this.context.node, watch: this.attachment, epoch, players, listeners })
+      .Watch({
+        node: this.context.node,
+        watch: this.attachment,
+        link: this.link,
+        epoch,
+        players,
+        listeners
+      })
       .pipe(Stream.mapError(watchError))
   }
 
-  /** Messages are never sent twice. */
+  /**
+   * The channel knows which moderation it has executed. Messages are never sent twice. Each attachment
+   * reports the newest number of listeners itself.
+   */
   protected override isRepeatable({ t }: GatewayCommand): boolean {
-    return t !== "send"
+    return t !== "send" && t !== "listeners"
   }
 
   protected override isInUse(): boolean {

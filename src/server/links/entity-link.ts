@@ -1,8 +1,9 @@
 /**
  * Link from this node to one entity, wherever it lives: commands leave in one batch per flush, outputs
  * arrive through one stream per node. When the entity moves, the stream ends and the link attaches
- * again with back-off; a bounded number of commands waits meanwhile. A command whose outcome is unknown
- * is sent again if repeating is harmless, and fails as `unavailable` otherwise.
+ * again with back-off; a bounded number of commands waits meanwhile. Every command has a number, in the
+ * order of sending. A command whose outcome is unknown is sent again under its number if the entity
+ * executes it only once, and fails as `unavailable` otherwise.
  *
  * Each kind of entity has a subclass, which says how to reach it and what its outputs do.
  */
@@ -20,7 +21,7 @@ export type CommandResult<Data> =
 
 export type ReplyCallback<Data> = (result: CommandResult<Data>) => void
 
-/** A command on its way; the sender of `seq` 0 wants no reply. */
+/** A command on its way and its number; the sender of a negative number wants no reply. */
 export interface Numbered<Command> {
   readonly seq: number
   readonly command: Command
@@ -35,7 +36,7 @@ export interface DirectTarget<Command> {
 export interface NodeContext {
   readonly node: string
   readonly scheduler: FlushScheduler
-  /** Numbers the attachments of all links of this node, counting up. */
+  /** Numbers the links of this node and their attachments, counting up. */
   readonly nextAttachment: () => number
   readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 }
@@ -54,6 +55,8 @@ const errorOf = (exit: Exit.Exit<void, CodedError>): CodedError | undefined =>
 export abstract class EntityLink<Command, Output, Data> {
   readonly environmentId: string
   protected readonly context: NodeContext
+  /** The number of this link, unique on its node: the commands of another link have other numbers. */
+  protected readonly link: number
   readonly #pending = new Map<number, Pending<Command, Data>>()
   #queued: Array<Numbered<Command>> = []
   #seq = 0
@@ -65,6 +68,7 @@ export abstract class EntityLink<Command, Output, Data> {
   constructor(environmentId: string, context: NodeContext) {
     this.environmentId = environmentId
     this.context = context
+    this.link = context.nextAttachment()
   }
 
   /** The entity, if it lives on this node or a runner link leads to it. */
@@ -82,7 +86,7 @@ export abstract class EntityLink<Command, Output, Data> {
   /** Handles a batch of outputs, which is not empty. */
   protected abstract handle(outputs: ReadonlyArray<Output>): void
 
-  /** May the command be sent again when its outcome is unknown? */
+  /** May the command be sent again when its outcome is unknown, in the order of the numbers? */
   protected abstract isRepeatable(command: Command): boolean
 
   /** Does anybody on this node use the link? */
@@ -123,7 +127,8 @@ export abstract class EntityLink<Command, Output, Data> {
       onReply?.({ ok: false, error })
       return
     }
-    const seq = onReply === undefined ? 0 : ++this.#seq
+    this.#seq += 1
+    const seq = onReply === undefined ? -this.#seq : this.#seq
     if (onReply !== undefined) this.#pending.set(seq, { command, onReply })
     this.#queued.push({ seq, command })
     this.context.scheduler.scheduleInput(this)

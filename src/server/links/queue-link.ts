@@ -110,7 +110,10 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
       .pipe(Stream.mapError(() => new Unavailable()))
   }
 
-  /** `onAttached` sends every ticket that still waits. */
+  /**
+   * Nothing is sent twice: `onAttached` sends every ticket that still waits. The queue has a ticket at
+   * most once, and knows which it has cancelled.
+   */
   protected override isRepeatable(): boolean {
     return false
   }

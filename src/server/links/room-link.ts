@@ -62,7 +62,8 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
 
   protected override directTarget(): DirectTarget<Command> | undefined {
     const actor = this.#local.actors.get(this.roomId)
-    return actor === undefined || actor.fenced ? this.#runnerLink() : actor
+    const isHere = actor?.fenced === false && actor.watches(this.context.node, this.attachment)
+    return isHere ? actor : this.#runnerLink()
   }
 
   protected override call(inputs: ReadonlyArray<RoomInput>, call: number) {
@@ -85,13 +86,14 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
         node: this.context.node,
         address: this.#remote.address,
         watch: this.attachment,
+        link: this.link,
         epoch,
         present
       })
       .pipe(Stream.mapError((error) => watchError(error)))
   }
 
-  /** Messages and signals are never sent twice. */
+  /** The room knows which commands it has executed. Messages and signals are never sent twice. */
   protected override isRepeatable({ t }: Command): boolean {
     return t !== "send" && t !== "signal"
   }

@@ -105,7 +105,10 @@ export class SessionLink extends EntityLink<PlayerSessionCommand, SessionOutput,
       .pipe(Stream.mapError(() => new Unavailable()))
   }
 
-  /** Only the sender of another command can find out whether it was carried out. */
+  /**
+   * Attaching the same connection again changes nothing, and an older connection never replaces a newer
+   * one. Only the sender of another command can find out whether it was carried out.
+   */
   protected override isRepeatable({ t }: PlayerSessionCommand): boolean {
     return t === "attach"
   }

@@ -219,6 +219,21 @@ describe("a matchmaking queue", () => {
     assert.strictEqual(queue.outcomes.get("b"), "r1")
   })
 
+  it("replies to a repeated cancellation as to the first", () => {
+    const queue = new QueueHarness(mode)
+    queue.enqueue("a")
+    const cancel = { t: "cancel", ticketId: "a" } as const
+    const cancelled: Array<boolean> = []
+    queue.actor.attach("n3", {
+      send: (items) => {
+        for (const item of items) if (item.kind === "cancelled") cancelled.push(item.cancelled)
+      },
+      end: () => undefined
+    })
+    for (const seq of [1, 1]) queue.actor.submit("n3", [{ seq, command: cancel }])
+    assert.deepStrictEqual(cancelled, [true, true])
+  })
+
   it("replies to the cancellation of a ticket in a pending match when the match completes", () => {
     const queue = new QueueHarness(mode)
     for (const ticket of ["a", "b"]) queue.enqueue(ticket)

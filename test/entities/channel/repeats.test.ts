@@ -1,0 +1,50 @@
+/** Moderation that a node sends again, because its reply was lost: a channel executes it once. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { fromRow, toRow } from "#entities/channel/snapshot"
+import { channelOf } from "../../support/channel-harness.ts"
+
+const ban = { t: "moderate", playerId: "ann", op: "ban", target: "ben" } as const
+const kick = { ...ban, op: "kick" } as const
+
+/** Ann, who owns the channel, and ben, on a node whose link numbers its commands. */
+const numbered = () => {
+  const harness = channelOf("ann", "ben")
+  const { n1 } = harness.gateways
+  const attach = () => {
+    harness.unwatch("n1")
+    harness.watch("n1")
+  }
+  return { harness, n1, attach }
+}
+
+describe("moderation that is sent again", () => {
+  it("does not undo moderation that followed it", () => {
+    const { attach, harness, n1 } = numbered()
+    harness.actor.submit("n1", [{ seq: 11, command: ban }])
+    Result.getOrThrow(harness.actor.moderate({ op: "unban", target: "ben" }))
+    attach()
+    harness.actor.submit("n1", [{ seq: 11, command: ban }])
+    assert.strictEqual(n1.replies.get(11), "ok")
+    assert.strictEqual(harness.state.lists.banned.size, 0)
+  })
+
+  it("does not kick a player who has come back since", () => {
+    const { attach, harness } = numbered()
+    harness.actor.submit("n1", [{ seq: 11, command: kick }])
+    assert.notInclude(harness.members, "ben")
+    attach()
+    harness.actor.submit("n1", [{ seq: 12, command: harness.joinCommand("ben") }])
+    harness.actor.submit("n1", [{ seq: 11, command: kick }])
+    assert.include(harness.members, "ben")
+  })
+
+  it("is stored with the lists", () => {
+    const { harness } = numbered()
+    harness.actor.submit("n1", [{ seq: 11, command: ban }])
+    const row = toRow(harness.state, 1, "n1", harness.now, harness.actor.executed.stored())
+    const { links } = Effect.runSync(fromRow({ ...row }, harness.now))
+    const stored = { node: "n1", link: 1, last: 11, forgotten: 0, refusals: [] }
+    assert.deepStrictEqual(links, [stored])
+  })
+})

@@ -1,0 +1,91 @@
+/**
+ * Checks that rooms execute each write once. Every written value is unique, and an activation descends
+ * from the one whose snapshot it woke from. In the history of an activation each write stands at most
+ * once, the writes of a player stand in the order in which it sent them, and the state is their result.
+ */
+import { isDeepStrictEqual } from "node:util"
+import type { RoomState } from "#entities/room/model"
+import { toJsonObject } from "#entities/room/json-state"
+import { safeOf } from "./checks.ts"
+import type { Outage } from "./faults.ts"
+import type { Ledger } from "./player.ts"
+import type { RoomRecord, Write } from "./record.ts"
+import type { World } from "./world.ts"
+
+type History = ReadonlyArray<Write>
+
+const resultOf = (history: History) =>
+  Object.fromEntries(history.flatMap(({ patch }) => Object.entries(patch)))
+
+const hasResult = (history: History, state: RoomState): boolean =>
+  history.length === state.version &&
+  isDeepStrictEqual(resultOf(history), toJsonObject(state.sharedState))
+
+/** The history of each activation of a room, in the order of the activations. */
+const historiesOf = (world: World, record: RoomRecord, id: string): ReadonlyArray<History> => {
+  const histories: Array<History> = []
+  for (const { actor, wokenFrom, writes } of record.activations.get(id) ?? []) {
+    const origins = histories.map((history) =>
+      history.filter(({ version }) => version <= (wokenFrom?.version ?? 0))
+    )
+    const origin =
+      wokenFrom === undefined ? [] : origins.findLast((history) => hasResult(history, wokenFrom))
+    if (origin === undefined && wokenFrom?.version !== 0) {
+      world.fault(`${id} of ${actor.epoch} woke from a state that no activation had`)
+    }
+    histories.push([...(origin ?? []), ...writes])
+  }
+  return histories
+}
+
+/** The author and the number of a write: `02:17` is the seventeenth frame of one player. */
+const valuesOf = (history: History): ReadonlyArray<string> =>
+  history.flatMap(({ patch }) =>
+    Object.entries(patch).map(([key, value]) =>
+      typeof value === "string" ? value : `${key.slice(-2)}:${String(value)}`
+    )
+  )
+
+const checkOrder = (world: World, id: string, history: History): void => {
+  const last = new Map<string, number>()
+  for (const value of valuesOf(history)) {
+    const [author = "", text] = value.split(":")
+    const before = last.get(author) ?? 0
+    const number = Number(text)
+    if (number === before) world.fault(`${id} executes ${value} twice`)
+    else if (number < before) world.fault(`${id} executes ${value} after ${author}:${before}`)
+    last.set(author, Math.max(number, before))
+  }
+}
+
+/** Checks the writes of all rooms; the surviving rooms must have every safe acknowledged one. */
+export const checkHistories = (
+  record: RoomRecord,
+  world: World,
+  ledger: Ledger,
+  outages: ReadonlyArray<Outage>
+): void => {
+  const speaking = new Set(record.speaking().map(({ actor }) => actor))
+  const safe = new Set(safeOf(ledger.acknowledgedValues, outages))
+  for (const [id, activations] of record.activations) {
+    const histories = historiesOf(world, record, id)
+    for (const history of histories) checkOrder(world, id, history)
+    const executed = new Set(histories.flatMap(valuesOf))
+    const acknowledged = ledger.acknowledgedValues.filter(({ roomId }) => roomId === id)
+    for (const { value } of acknowledged) {
+      if (!executed.has(value)) world.fault(`${id} has acknowledged ${value} without executing it`)
+    }
+    for (const [index, { actor }] of activations.entries()) {
+      const history = histories[index] ?? []
+      const { state } = actor
+      if (!speaking.has(actor) || state === undefined || state.closed !== null) continue
+      if (!hasResult(history, state)) world.fault(`${id} is not the result of its writes`)
+      const survived = new Set(valuesOf(history))
+      for (const write of acknowledged) {
+        if (safe.has(write) && !survived.has(write.value)) {
+          world.fault(`${id} has lost the acknowledged ${write.value}`)
+        }
+      }
+    }
+  }
+}
