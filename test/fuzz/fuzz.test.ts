@@ -23,8 +23,8 @@ const forms = {
   },
   long: {
     seed: 8,
-    requests: 20_000,
-    frames: 200_000,
+    requests: 12_000,
+    frames: 100_000,
     rounds: 2,
     lingeringMax: 8,
     growthMaxBytes: 12e6
