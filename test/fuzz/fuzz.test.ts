@@ -9,8 +9,9 @@ import { fuzz } from "./run.ts"
 
 /**
  * To repeat the short form: `npm run test:fuzz --` with
- * `--seed 8 --requests 8000 --frames 20000 --rounds 2 --lingering 8 --growth 4`. Its memory changes by
- * -4.5 to 1.8 MB, or grows by 5 to 7 MB if a list keeps every request (1.2 kB each).
+ * `--seed 8 --requests 8000 --frames 20000 --rounds 2 --lingering 8 --growth 4`. After the warm-up caches
+ * may still fill, by up to 13 MB; a further round then changed memory by less than 1 MB. A list that
+ * keeps every request (1.2 kB each) adds 5 to 7 MB in each round.
  */
 const forms = {
   short: {
