@@ -5,7 +5,7 @@
 import { Effect, type Fiber, Result } from "effect"
 import { PlayerId } from "#rpc/ids"
 import { closeCodes, type CloseCode } from "#rpc/realtime"
-import { Frame } from "#server/platform/outbox"
+import { Frame } from "#server/platform/socket-outbox"
 import { dispatch, frameHead, parseFrame } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"

@@ -19,7 +19,7 @@ import {
 import { rooms } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { ClientFrames, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
-import type { Frame } from "#server/platform/outbox"
+import type { Frame } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import type { ReplyCallback } from "#server/links/entity-link"
 import {

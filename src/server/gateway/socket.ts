@@ -10,7 +10,7 @@ import { type CodedError, RateLimited, Unauthorized } from "#rpc/errors/codes"
 import { socket as limits } from "#rpc/limits"
 import { type CloseCode, closeCodes, type HeldSeat } from "#rpc/realtime"
 import type { FlushScheduler } from "#server/platform/flush"
-import { Frame, Outbox, pingFrame, type WriteStats } from "#server/platform/outbox"
+import { Frame, Outbox, pingFrame, type WriteStats } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import {
   dispatch,

@@ -7,7 +7,7 @@ import { ChannelNotFound, type CodedError, Unavailable } from "#rpc/errors/codes
 import type { LocalChannels } from "#entities/channel/entity"
 import type { ChannelInput, ChannelOutput, GatewayCommand } from "#entities/channel/messages"
 import type { Channel } from "#entities/channel/protocol"
-import { Frame } from "#server/platform/outbox"
+import { Frame } from "#server/platform/socket-outbox"
 import type { ChannelMembership } from "./channel-memberships.ts"
 import {
   type DirectTarget,

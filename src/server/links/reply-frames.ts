@@ -1,7 +1,7 @@
 /** Replies and warnings as frames of the JSON protocol. */
 import { type CodedError, toWire } from "#rpc/errors/codes"
 import type { Reply, Warn } from "#rpc/realtime"
-import { Frame } from "#server/platform/outbox"
+import { Frame } from "#server/platform/socket-outbox"
 import type { CommandResult } from "./entity-link.ts"
 
 /** The reply to the frame with this `rid`. */

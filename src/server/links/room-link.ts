@@ -9,7 +9,7 @@ import type { LocalRooms } from "#entities/room/entity"
 import type { RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import type { RoomInput, RoomOutput } from "#entities/room/messages"
 import type { Room } from "#entities/room/protocol"
-import { Frame } from "#server/platform/outbox"
+import { Frame } from "#server/platform/socket-outbox"
 import { type DirectTarget, EntityLink, type NodeContext } from "./entity-link.ts"
 import type { RoomHandle, RoomSubscriber } from "./subscriber.ts"
 

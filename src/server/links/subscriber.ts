@@ -9,7 +9,7 @@ import type { CloseCode } from "#rpc/realtime"
 import type { JsonObject } from "#rpc/rooms"
 import type { GatewayCommand } from "#entities/channel/messages"
 import type { PlayerCommand } from "#entities/room/messages"
-import type { Frame } from "#server/platform/outbox"
+import type { Frame } from "#server/platform/socket-outbox"
 import type { ChannelMemberships } from "./channel-memberships.ts"
 import type { ReplyCallback } from "./entity-link.ts"
 
