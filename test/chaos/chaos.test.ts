@@ -28,7 +28,7 @@ const starvedMillis = 250
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 describe("three runners under load", { timeout: 900_000 }, () => {
-  it.live("lose nothing acknowledged under faults, and every app recovers by itself", () =>
+  it.live("loses nothing acknowledged under faults, and every app recovers by itself", () =>
     Effect.gen(function* () {
       const { violations } = yield* chaos({
         seed,

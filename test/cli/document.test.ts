@@ -12,7 +12,7 @@ const parsed = (text: string) => Result.getOrThrow(parseConfig(text))
 const syntax = (text: string) => Result.getOrThrow(Result.flip(parseConfig(text)))
 
 describe("positions in a config file", () => {
-  it("are those of names and array entries, counted from 1", () => {
+  it("counts the lines and columns of names and array entries from 1", () => {
     const { place } = parsed('{\n  "a": [\n    1,\n    { "b-c": { "d": true } }\n  ]\n}')
     const at = (path: string) => {
       const { column, line } = place({ path, message: "" })
@@ -26,7 +26,7 @@ describe("positions in a config file", () => {
     assert.strictEqual(at('a[1]["b-c"].d'), "4:16")
   })
 
-  it("fall back to the nearest existing parent for a missing path", () => {
+  it("falls back to the nearest existing parent for a missing path", () => {
     const { place } = parsed('{\n  "a": [\n    { "b": 1 }\n  ]\n}')
     const lineOf = (path: string) => place({ path, message: "" }).line
     assert.strictEqual(lineOf("a[0].missing.deeper"), 3)
@@ -35,7 +35,7 @@ describe("positions in a config file", () => {
     assert.strictEqual(lineOf("nowhere"), 1)
   })
 
-  it("exist for every path of any document", () => {
+  it("finds a position for every path of any document", () => {
     const pathsOf = (value: unknown, keys: ReadonlyArray<string | number>): Array<string> => [
       jsonPath(keys),
       ...(Array.isArray(value)
@@ -59,14 +59,14 @@ describe("positions in a config file", () => {
     )
   })
 
-  it("ignore a byte order mark and carriage returns", () => {
+  it("ignores a byte order mark and carriage returns in positions", () => {
     const { place } = parsed('\uFEFF{\r\n  "a": 1\r\n}')
     assert.deepInclude(place({ path: "a", message: "" }), { line: 2, column: 3 })
   })
 })
 
 describe("a config file with malformed JSON", () => {
-  it("is reported with the position and the expected token", () => {
+  it("reports malformed JSON with the position and the expected token", () => {
     assert.deepInclude(syntax('{\n  "a": x\n}'), { line: 2, column: 8 })
     assert.deepInclude(syntax('{\n  "a" 1\n}'), { line: 2, column: 7 })
     assert.deepInclude(syntax(""), { line: 1, column: 1 })
@@ -80,14 +80,14 @@ describe("a config file with malformed JSON", () => {
 })
 
 describe("a config file", () => {
-  it("with a duplicate name gets a warning", () => {
+  it("warns of a duplicate name", () => {
     const text = parsed('{ "features": { "saves": true,\n "saves": false } }')
     const { config, warnings } = Result.getOrThrow(validateConfig(text))
     assert.isFalse(config.features.saves)
     assert.deepInclude(warnings[0], { path: "features.saves", line: 2, column: 2 })
   })
 
-  it("above the size limit of the service is refused", () => {
+  it("refuses a file above the size limit of the service", () => {
     const title = "x".repeat(262_144)
     const issues = Result.getOrThrow(Result.flip(validateConfig(parsed(`{ "title": "${title}" }`))))
     assert.match(issues[0]?.message ?? "", /^is too large/)
@@ -103,7 +103,7 @@ describe("a diff", () => {
       { name: "new", document: JSON.parse(JSON.stringify(after)) }
     )
 
-  it("lists removed and added lines under both names", () => {
+  it("lists the removed and added lines of a diff under both names", () => {
     assert.deepStrictEqual(lines({ b: 1, a: [1, 2] }, { a: [1, 3], b: 1 }), [
       "--- old",
       "+++ new",
@@ -119,7 +119,7 @@ describe("a diff", () => {
     ])
   })
 
-  it("is empty if and only if no path changed", () => {
+  it("prints an empty diff if and only if no path changed", () => {
     const member = fc.dictionary(fc.constantFrom("a", "b", "toString", "__proto__"), fc.nat(2))
     fc.assert(
       fc.property(

@@ -24,7 +24,7 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const json = (text: string): unknown => JSON.parse(text)
 
 layer(Node)("svc link and login", (it) => {
-  it.effect("link a folder, store its key outside of it, and delete the key", () =>
+  it.effect("links a folder, stores its key outside of it, and deletes the key", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development } = yield* makeTenants
@@ -54,7 +54,7 @@ layer(Node)("svc link and login", (it) => {
     })
   )
 
-  it.effect("store one key for each environment, and refuse the key of the other one", () =>
+  it.effect("stores one key for each environment, and refuses the key of the other one", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
@@ -74,7 +74,7 @@ layer(Node)("svc link and login", (it) => {
   )
 
   it.effect(
-    "refuse keys that the service refuses, publishable keys and keys on the command line",
+    "refuses keys that the service refuses, publishable keys and keys on the command line",
     () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
@@ -98,7 +98,7 @@ layer(Node)("svc link and login", (it) => {
       })
   )
 
-  it.effect("are not needed with SVC_SECRET_KEY, nor for a local service", () =>
+  it.effect("needs no link with SVC_SECRET_KEY, nor for a local service", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants

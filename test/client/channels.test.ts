@@ -121,7 +121,7 @@ const newPlayer = Effect.fnUntraced(function* (displayName: string) {
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client channels", (it) => {
-  it.effect("are joined, used for messages, moderated and left", () =>
+  it.effect("joins a channel, sends messages, moderates and leaves", () =>
     Effect.gen(function* () {
       const { client: ada } = yield* newPlayer("Ada")
       const { client: bob } = yield* newPlayer("Bob")
@@ -155,7 +155,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client cha
     })
   )
 
-  it.effect("are joined again after a disconnect, unseen by other members", () =>
+  it.effect("joins its channels again after a disconnect, unseen by other members", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const name = yield* uniqueName
@@ -197,7 +197,7 @@ describe("a disconnect", () => {
     return yield* socket.next
   })
 
-  it.effect("closes a channel that no longer exists", () =>
+  it.effect("closes a channel that no longer exists after a disconnect", () =>
     Effect.gen(function* () {
       const { channel, client, service, socket } = yield* inLobby()
       const closed = listen(channel, "closed")

@@ -174,7 +174,7 @@ describe("the client's socket", () => {
 })
 
 describe("after a disconnect", () => {
-  it.effect("the client resumes its seat: same room, new snapshot", () =>
+  it.effect("resumes its seat after a disconnect: same room, new snapshot", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service, { state: { round: 1 } })
@@ -191,7 +191,7 @@ describe("after a disconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("calls wait until the seat is resumed; messages are dropped with a warning", () =>
+  it.effect("holds calls back until the seat is resumed, and drops messages with a warning", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -210,7 +210,7 @@ describe("after a disconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a call whose reply was lost rejects with disconnected", () =>
+  it.effect("rejects a call whose reply was lost with disconnected", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service)
@@ -223,7 +223,7 @@ describe("after a disconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("the client retries the resume while the room moves", () =>
+  it.effect("retries the resume while the room moves", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { room, socket } = yield* seated(service)
@@ -239,7 +239,7 @@ describe("after a disconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a failed resume closes the room", () =>
+  it.effect("closes the room when the resume fails", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -255,7 +255,7 @@ describe("after a disconnect", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("a silent socket is closed after an unanswered ping", () =>
+  it.effect("closes a silent socket after an unanswered ping", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)
@@ -271,7 +271,7 @@ describe("after a disconnect", () => {
   )
 
   it.effect(
-    "a silent socket with a waiting call is closed within seconds, unless a frame arrives",
+    "closes a silent socket with a waiting call within seconds, unless a frame arrives",
     () =>
       Effect.gen(function* () {
         const service = yield* scriptedService
@@ -303,7 +303,7 @@ describe("after a disconnect", () => {
 })
 
 describe("after close code", () => {
-  it.effect("1012 the client reconnects at once", () =>
+  it.effect("reconnects at once after close code 1012", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)
@@ -313,7 +313,7 @@ describe("after close code", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("4002 the client refreshes its token first", () =>
+  it.effect("refreshes its token before it reconnects after close code 4002", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { socket } = yield* seated(service)
@@ -327,7 +327,7 @@ describe("after close code", () => {
     [4003, "player_banned"],
     [4004, "replaced"]
   ] as const) {
-    it.effect(`${code} the client stays closed until the next call`, () =>
+    it.effect(`stays closed after close code ${code} until the next call`, () =>
       Effect.gen(function* () {
         const service = yield* scriptedService
         const { client, room, socket } = yield* seated(service)
@@ -345,7 +345,7 @@ describe("after close code", () => {
     )
   }
 
-  it.effect("4001 the client finds out whether its session has ended", () =>
+  it.effect("finds out after close code 4001 whether its session has ended", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, socket } = yield* seated(service)

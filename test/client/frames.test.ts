@@ -16,13 +16,13 @@ const tagOf = (encoded: Result.Result<unknown, { readonly _tag: string }>): stri
   Result.isFailure(encoded) ? encoded.failure._tag : "sent"
 
 describe("frames of the client", () => {
-  it("have their type, rid and the fields of the definition, and no others", () => {
+  it("builds frames with type, rid and the fields of the definition, and no others", () => {
     const frame = encodeFrame(send, { type: "move", data: { x: 1 } }, "7")
     assert.deepStrictEqual(textOf(frame), { t: "send", rid: "7", type: "move", data: { x: 1 } })
     assert.deepStrictEqual(textOf(encodeFrame(leave, undefined)), { t: "leave" })
   })
 
-  it("are refused before sending if the service would refuse them", () => {
+  it("refuses a frame before sending if the service would refuse it", () => {
     assert.strictEqual(tagOf(encodeFrame(create, { mode: "" })), "invalid_frame")
     assert.strictEqual(tagOf(encodeFrame(join, {})), "invalid_frame")
     const hostile = JSON.parse('{"deep":{"__proto__":1}}')
@@ -30,7 +30,7 @@ describe("frames of the client", () => {
     assert.strictEqual(tagOf(encodeFrame(send, { type: "big", data: 1n })), "invalid_frame")
   })
 
-  it("are limited in bytes, not characters", () => {
+  it("limits frames in bytes, not characters", () => {
     const sized = (data: string) => tagOf(encodeFrame(send, { type: "t", data }))
     assert.strictEqual(sized("a".repeat(60_000)), "sent")
     assert.strictEqual(sized("é".repeat(60_000)), "payload_too_large")
@@ -39,19 +39,19 @@ describe("frames of the client", () => {
 })
 
 describe("frames of the service", () => {
-  it("are decoded as events and replies", () => {
+  it("decodes frames of the service as events and replies", () => {
     const locked = { t: "locked", locked: true } as const
     assert.deepStrictEqual(decodeFrame(JSON.stringify(locked)), locked)
     const reply = { t: "reply", rid: "1", ok: true, data: {} } as const
     assert.deepStrictEqual(decodeFrame(JSON.stringify(reply)), reply)
   })
 
-  it("may have unknown fields", () => {
+  it("accepts unknown fields in frames of the service", () => {
     const text = JSON.stringify({ t: "locked", locked: false, by: "ada" })
     assert.deepStrictEqual(decodeFrame(text), { t: "locked", locked: false })
   })
 
-  it("are unknown, not an error, when their type or a value is new", () => {
+  it("reports a frame with a new type or value as unknown, without an error", () => {
     assert.deepStrictEqual(decodeFrame('{"t":"fireworks"}'), { t: "unknown", type: "fireworks" })
     const kicked = { t: "player_left", playerId: "ada", reason: "kicked" }
     assert.deepStrictEqual(decodeFrame(JSON.stringify(kicked)), {
@@ -61,7 +61,7 @@ describe("frames of the service", () => {
     assert.deepStrictEqual(decodeFrame("nonsense"), { t: "unknown", type: undefined })
   })
 
-  it("are unknown when a patch could reach a prototype", () => {
+  it("reports a frame as unknown when its patch could reach a prototype", () => {
     const text = '{"t":"state","patch":{"__proto__":{"admin":true}},"from":"eve","version":1}'
     assert.deepStrictEqual(decodeFrame(text), { t: "unknown", type: "state" })
   })
@@ -76,28 +76,28 @@ describe("replies", () => {
       error: { code, message: "no", ...(details === undefined ? {} : { details }) }
     })
 
-  it("fail with the class of their code", () => {
+  it("fails a refused call with the class of the error's code", () => {
     assert.deepStrictEqual(refused("room_full"), Result.fail(new RoomFull({ message: "no" })))
     const details = { roomId: "rm_2" }
     const elsewhere = Result.fail(new AlreadyInRoom({ message: "no", details }))
     assert.deepStrictEqual(refused("already_in_room", details), elsewhere)
   })
 
-  it("fail with service_error for an unknown code", () => {
+  it("fails a call that is refused with an unknown code with service_error", () => {
     const failed = refused("room_haunted", { ghosts: 3 })
     assert(Result.isFailure(failed) && failed.failure instanceof ServiceError)
     assert.strictEqual(failed.failure.code, "room_haunted")
     assert.deepStrictEqual(failed.failure.details, { ghosts: 3 })
   })
 
-  it("return the data of the definition, or fail", () => {
+  it("returns the data of a reply by its definition, or fails the call", () => {
     const reply = (data: unknown) => readReply(join, { t: "reply", rid: "1", ok: true, data })
     const seat = { roomId: "rm_1", code: "7KMB2P" }
     assert.deepStrictEqual(reply({ ...seat, more: 1 }), Result.succeed(seat))
     assert.strictEqual(tagOf(reply({ roomId: 1 })), "service_error")
   })
 
-  it("settle their own call, once", () => {
+  it("settles each call with its own reply, once", () => {
     const pending = makePendingReplies()
     const heard: Array<string | undefined> = []
     const wait = () => pending.add((reply) => heard.push(reply?.rid))
@@ -121,21 +121,21 @@ describe("after a close", () => {
     return next.reconnect ? next.delayMillis : "never"
   }
 
-  it("a refused or replaced client does not reconnect", () => {
+  it("does not reconnect after it was refused or replaced", () => {
     const { forbidden, replaced, unauthorized, unsupported } = closeCodes
     for (const code of [unauthorized, forbidden, replaced, unsupported]) {
       assert.strictEqual(delay(code, 1), "never")
     }
   })
 
-  it("1012 and 4002 reconnect at once, only the first time", () => {
+  it("reconnects at once after 1012 and 4002, only the first time", () => {
     for (const code of [closeCodes.draining, closeCodes.tokenExpired]) {
       assert.strictEqual(delay(code, 1), 0)
       assert.isAbove(Number(delay(code, 2)), 0)
     }
   })
 
-  it("the delay doubles up to a bound, with full jitter", () => {
+  it("doubles the delay between reconnects up to a bound, with full jitter", () => {
     assert.deepStrictEqual(
       [1, 2, 3, 20].map((failures) => delay(1006, failures)),
       [250, 500, 1000, 7500]
@@ -144,7 +144,7 @@ describe("after a close", () => {
     assert.isAtMost(Number(delay(closeCodes.idle, 20, 0.999)), 15_000)
   })
 
-  it("a client closed for abuse waits at least five seconds", () => {
+  it("waits at least five seconds to reconnect after a close for abuse", () => {
     assert.isAtLeast(Number(delay(closeCodes.abuse, 1, 0)), 5000)
   })
 })

@@ -170,7 +170,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("exports its data, and is deleted in all tabs: a guest by its session", () =>
+  it.effect("exports its data, and deletes a guest by its session in all tabs", () =>
     Effect.gen(function* () {
       const storage = memoryStorage()
       const client = yield* newClient({ storage })
@@ -187,7 +187,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player",
     })
   )
 
-  it.effect("with an email is deleted only with the password", () =>
+  it.effect("deletes a player with an email only with the password", () =>
     Effect.gen(function* () {
       const account = { email: "eve@example.com", password }
       const client = yield* newClient()

@@ -16,7 +16,7 @@ const details = (error: unknown) =>
   isError(error, "player_banned") ? error.details : assert.fail(String(error))
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a banned client", (it) => {
-  it.effect("stays closed, gets the ban's details, and appeals", () =>
+  it.effect("stays closed under a ban, gets the ban's details, and appeals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const storage = memoryStorage()

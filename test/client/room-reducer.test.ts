@@ -102,7 +102,7 @@ describe("the client's view of a room", () => {
     assert.deepStrictEqual([view.hostId, view.locked], ["bob", true])
   })
 
-  it("is replaced as a whole by a snapshot", () => {
+  it("replaces the whole view by a snapshot", () => {
     const fresh: RoomSnapshot = { ...room, state: { round: 9 }, version: 40, players: [] }
     const view = after(patched({ round: 2 }), {
       t: "room_joined",
@@ -113,7 +113,7 @@ describe("the client's view of a room", () => {
     assert.deepStrictEqual(view, fresh)
   })
 
-  it("stays the same object when nothing changes", () => {
+  it("returns the same object when nothing changes", () => {
     assert.strictEqual(after({ t: "message", from: "bob", type: "hi", at: 1 }), room)
   })
 })

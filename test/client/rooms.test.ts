@@ -29,7 +29,7 @@ describe("quickMatch", () => {
     return { abort, client, matching, socket, ticket }
   })
 
-  it.effect("waits without a timeout", () =>
+  it.effect("waits for a quick match without a timeout", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, matching, socket, ticket } = yield* waiting(service)
@@ -42,7 +42,7 @@ describe("quickMatch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is cancelled by its abort signal", () =>
+  it.effect("cancels a quick match by its abort signal", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { abort, matching, socket } = yield* waiting(service)
@@ -65,7 +65,7 @@ describe("quickMatch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("continues after a disconnect, and resumes a seat found meanwhile", () =>
+  it.effect("continues a quick match after a disconnect, and resumes a seat found meanwhile", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { matching, socket } = yield* waiting(service)
@@ -83,7 +83,7 @@ describe("quickMatch", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("rejects when another tab replaces the connection", () =>
+  it.effect("rejects a quick match when another tab replaces the connection", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, matching, socket } = yield* waiting(service)
@@ -128,7 +128,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is resumed by a new page if the seat is reserved", () =>
+  it.effect("resumes the room in a new page if the seat is reserved", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -144,7 +144,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("closes when another player signs in, who gets a new socket", () =>
+  it.effect("closes the room when another player signs in, who gets a new socket", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room } = yield* seated(service)
@@ -157,7 +157,7 @@ describe("the room of the client", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("closes with the client, and rejects every waiting call", () =>
+  it.effect("closes the room with the client, and rejects every waiting call", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)

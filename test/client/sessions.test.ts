@@ -45,7 +45,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("is the same guest for concurrent calls", () =>
+  it.effect("creates one guest for concurrent calls", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -54,7 +54,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("starts only on request if autoGuest is off", () =>
+  it.effect("starts a session only on request if autoGuest is off", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth, { autoGuest: false })
@@ -68,7 +68,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("is renewed shortly before the access token expires, once for all calls", () =>
+  it.effect("renews the session shortly before the access token expires, once for all calls", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -82,7 +82,7 @@ describe("the session", () => {
     })
   )
 
-  it.effect("is renewed when the service answers token_expired, and the call is retried once", () =>
+  it.effect("renews the session on token_expired, and retries the call once", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -100,7 +100,7 @@ describe("the session", () => {
 })
 
 describe("two tabs", () => {
-  it.effect("renew the shared session once", () =>
+  it.effect("renews the shared session of two tabs once", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -117,7 +117,7 @@ describe("two tabs", () => {
     })
   )
 
-  it.effect("that race: the second adopts the tokens that the first stored", () =>
+  it.effect("adopts the tokens that another tab has stored first", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -138,7 +138,7 @@ describe("two tabs", () => {
     })
   )
 
-  it.effect("that race: a loser that finds no tokens in time fails, and stays signed in", () =>
+  it.effect("stays signed in and fails the call when a tab that lost finds no tokens", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -151,7 +151,7 @@ describe("two tabs", () => {
     })
   )
 
-  it.effect("sign out together", () =>
+  it.effect("signs two tabs out together", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -168,7 +168,7 @@ describe("two tabs", () => {
 })
 
 describe("the end of a session", () => {
-  it.effect("signs the player out, and creates no guest implicitly", () =>
+  it.effect("signs the player out when the session ends, and creates no guest implicitly", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -190,7 +190,7 @@ describe("the end of a session", () => {
     })
   )
 
-  it.effect("is detected by the next visit, which creates a new guest", () =>
+  it.effect("detects an ended session on the next visit, and creates a new guest", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()
@@ -206,7 +206,7 @@ describe("the end of a session", () => {
     })
   )
 
-  it.effect("does not follow from an unreachable service", () =>
+  it.effect("keeps the session when the service is unreachable", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -221,7 +221,7 @@ describe("the end of a session", () => {
 })
 
 describe("errors over HTTP", () => {
-  it.effect("are those of the definitions, or service_error with the unknown code", () =>
+  it.effect("rejects with the errors of the definitions, or service_error for another code", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -249,7 +249,7 @@ describe("errors over HTTP", () => {
     })
   )
 
-  it.effect("include a timeout when the service does not respond", () =>
+  it.effect("rejects with a timeout when the service does not respond", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const client = yield* newTab(auth)
@@ -262,7 +262,7 @@ describe("errors over HTTP", () => {
 })
 
 describe("the storage", () => {
-  it.effect("may fail: the session then lives in memory", () =>
+  it.effect("keeps the session in memory when the storage fails", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const broken = (): never => {
@@ -277,7 +277,7 @@ describe("the storage", () => {
     })
   )
 
-  it.effect("counts as empty when its content is malformed", () =>
+  it.effect("treats a storage with malformed content as empty", () =>
     Effect.gen(function* () {
       const auth = new FakeAuth()
       const storage = memoryStorage()

@@ -45,7 +45,7 @@ const asTimePasses = <A, E>(effect: Effect.Effect<A, E>) =>
 afterEach(() => vi.unstubAllGlobals())
 
 describe("tabs", () => {
-  it.effect("create one guest when they open at once", () =>
+  it.effect("creates one guest when tabs open at once", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       const players = yield* Effect.promise(() =>
@@ -56,7 +56,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("switch to the player who signs in in one of them", () =>
+  it.effect("switches all tabs to the player who signs in in one of them", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       yield* Effect.promise(() => one.sessions.guest({ displayName: "Ada" }))
@@ -68,7 +68,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("sign out together, and in again", () =>
+  it.effect("signs all tabs out together, and in again", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       yield* Effect.promise(() => one.sessions.guest({ displayName: "Ada" }))
@@ -82,7 +82,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("exclude each other: the second tab reads what the first has stored", () =>
+  it.effect("lets one tab write at a time: the second reads what the first has stored", () =>
     Effect.gen(function* () {
       const { auth, one, two } = yield* twoTabs()
       yield* Effect.promise(() => one.sessions.guest({ displayName: "Ada" }))
@@ -98,7 +98,7 @@ describe("tabs", () => {
     })
   )
 
-  it.effect("race without Web Locks, and the loser adopts the winner's tokens", () =>
+  it.effect("adopts the winner's tokens in the tab that loses a race without Web Locks", () =>
     Effect.gen(function* () {
       vi.stubGlobal("navigator", {})
       const { auth, one, two } = yield* twoTabs()
@@ -116,7 +116,7 @@ describe("tabs", () => {
 })
 
 describe("the socket", () => {
-  it.effect("is reopened for the next player", () =>
+  it.effect("reopens the socket for the next player", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room } = yield* seated(service)
@@ -127,7 +127,7 @@ describe("the socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is replaced if it was still opening for the previous player", () =>
+  it.effect("replaces a socket that was still opening for the previous player", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const client = yield* service.client()
@@ -141,7 +141,7 @@ describe("the socket", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("sends the renewed token of its player", () =>
+  it.effect("sends the renewed token of the socket's player", () =>
     Effect.gen(function* () {
       const service = yield* scriptedService
       const { client, room, socket } = yield* seated(service)

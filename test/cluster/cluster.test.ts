@@ -79,7 +79,7 @@ const retryUntilDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string)
   )
 
 describe("two runners", () => {
-  it.live("share a room between their players", () =>
+  it.live("shares a room between the players of two runners", () =>
     Effect.gen(function* () {
       const { far, near } = yield* twoPlayers
       yield* assertDelivered(near, far, "there")
@@ -92,7 +92,7 @@ describe("two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("recover the room on the other runner when its owner is killed", () =>
+  it.live("recovers a room on the other runner when its owner is killed", () =>
     Effect.gen(function* () {
       const { far, near, owner, roomId, runners, target } = yield* twoPlayers
       yield* owner.kill
@@ -113,7 +113,7 @@ describe("two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("hand the room over without loss when its owner stops gracefully", () =>
+  it.live("hands a room over without loss when its owner stops gracefully", () =>
     Effect.gen(function* () {
       const { far, near, owner } = yield* twoPlayers
       yield* near.socket.request({ t: "setState", patch: { last: "word" } })
@@ -127,7 +127,7 @@ describe("two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("deny a frozen runner its rooms when it wakes up", () =>
+  it.live("denies a frozen runner its rooms when it wakes up", () =>
     Effect.gen(function* () {
       const { far, near, owner, roomId, target } = yield* twoPlayers
       yield* owner.signal("SIGSTOP")

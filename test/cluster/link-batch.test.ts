@@ -47,7 +47,7 @@ const input = fc.record(
 const roundTrip = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe("a link batch", () => {
-  it("is accepted and rejected exactly as its schemas say", () => {
+  it("accepts and rejects exactly the link batches that the schemas do", () => {
     const isItems = Schema.is(RemoteRoomOutputs)
     const isInputs = Schema.is(RemoteRoomInputs)
     const [areItems, areInputs] = [

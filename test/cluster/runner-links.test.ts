@@ -120,7 +120,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(lost, ["a", "b", "a"])
   })
 
-  it("is alive while heartbeats are answered, and closes after five without a pong", () => {
+  it("stays alive while heartbeats are answered, and closes after five without a pong", () => {
     const { ends, link, lost, submit, connection } = makeLink()
     assert.strictEqual(link.status, "unknown")
     connection().received(pong)
@@ -193,7 +193,7 @@ describe("a runner link", () => {
     assert.deepStrictEqual(lost, ["a", "b"])
   })
 
-  it("is idle a minute after it has closed", () => {
+  it("counts as idle a minute after it has closed", () => {
     const { clock, link, submit, connection } = makeLink()
     submit("a")
     clock.now += 3_600_000

@@ -102,7 +102,7 @@ const assertRestores = Effect.fnUntraced(function* (
 })
 
 describe("a backup", () => {
-  it.live("of the data directory, copied while the service is stopped, restores all data", () =>
+  it.live("restores all data from a copy of the data directory of a stopped service", () =>
     Effect.gen(function* () {
       const home = yield* temporaryDirectory("svc-")
       // As root, Postgres runs as an unprivileged user, who must be able to enter.
@@ -120,7 +120,7 @@ describe("a backup", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live.skipIf(programs === undefined)("made with pg_dump restores all data", () =>
+  it.live.skipIf(programs === undefined)("restores all data from a dump of pg_dump", () =>
     Effect.gen(function* () {
       const bin = programs ?? ""
       const server = yield* startServer(bin)

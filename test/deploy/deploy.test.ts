@@ -94,7 +94,7 @@ describe("the image", () => {
     assert.match(dockerfile, /npm ci --omit=dev /)
   })
 
-  it("contains each folder that the service imports, and has a health check", () => {
+  it("copies each folder that the service imports into the image, with a health check", () => {
     const ignored = read(".dockerignore").split("\n")
     for (const [, folder = ""] of dockerfile.matchAll(/^COPY (?!--)(\w+) \1$/gm)) {
       assert.isTrue(existsSync(new URL(`../../${folder}`, import.meta.url)), folder)
@@ -137,7 +137,7 @@ describe("compose.yaml", () => {
 })
 
 describe("the Kubernetes manifests", () => {
-  it.effect("have valid settings, and advertise each runner under its pod IP", () =>
+  it.effect("gives manifests valid settings, and advertises each runner under its pod IP", () =>
     Effect.gen(function* () {
       const env = at(container, "env")
       assertVariables(namesIn(env))
@@ -158,7 +158,7 @@ describe("the Kubernetes manifests", () => {
     })
   )
 
-  it("probe existing paths, and leave time for a graceful stop", () => {
+  it("probes existing paths, and leaves time for a graceful stop", () => {
     const path = (probe: string) => at(container, probe, "httpGet", "path")
     assert.strictEqual(path("livenessProbe"), "/healthz")
     assert.strictEqual(path("startupProbe"), "/healthz")
@@ -169,7 +169,7 @@ describe("the Kubernetes manifests", () => {
     assert.isAbove(Number(at(pod, "terminationGracePeriodSeconds")), 20 + Number(seconds))
   })
 
-  it("spread the runners, keep two of them up, and open the runner port to runners only", () => {
+  it("spreads the runners, keeps two up, and opens the runner port to runners only", () => {
     const own = at(manifest("Deployment"), "spec", "selector")
     assert.deepStrictEqual(at(manifest("PodDisruptionBudget"), "spec", "selector"), own)
     const anti = at(

@@ -18,11 +18,11 @@ const documents = globSync(["README.md", "docs/**/*.md"], { cwd: root })
   )
 
 describe("the config documents of the documentation", () => {
-  it("are found", () => {
+  it("finds the config documents of the documentation", () => {
     assert.isAtLeast(documents.length, 4)
   })
 
-  it.each(documents)("are valid in $page", ({ text }) => {
+  it.each(documents)("holds valid config documents in $page", ({ text }) => {
     const decoded = decodeConfig(JSON.parse(text))
     assert.strictEqual(Result.isFailure(decoded) ? decoded.failure.message : "", "")
   })

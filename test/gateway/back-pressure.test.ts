@@ -36,7 +36,7 @@ describe("an outbox", () => {
     return { overflows, waiting: socket.writableLength }
   }
 
-  it("overflows once, at the first frame beyond the limit", () => {
+  it("overflows an outbox once, at the first frame beyond the limit", () => {
     assert.deepStrictEqual(fill(Number.POSITIVE_INFINITY).overflows, [fits + 1])
   })
 
@@ -51,7 +51,7 @@ describe("an outbox that gets a frame larger than its limit", () => {
   const small = new Frame("x".repeat(16_000))
   const huge = new Frame("x".repeat(limits.outboxMaxBytes + 100_000))
 
-  it("sends it once, with the frames that follow, and overflows at a second one", () => {
+  it("sends one frame over the limit with those that follow, and overflows at a second", () => {
     const overflows: Array<string> = []
     let pushed = ""
     const outbox = new Outbox({

@@ -120,7 +120,7 @@ const admitted = Effect.gen(function* () {
 
 layer(serviceWith())("misbehaving sockets", (it) => {
   it.effect(
-    "are closed with the code of their violation, before admission and after",
+    "closes misbehaving sockets with the code of their violation, admitted or not",
     () =>
       assertSurvives(
         Effect.forEach(
@@ -144,7 +144,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
   )
 
   it.effect(
-    "that send nothing are closed in time, however many",
+    "closes sockets that send nothing in time, however many",
     () =>
       assertSurvives(
         Effect.gen(function* () {
@@ -160,7 +160,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
   )
 
   it.effect(
-    "that send frames byte by byte, or too much before admission, are closed",
+    "closes sockets that send frames byte by byte, or too much before admission",
     () =>
       assertSurvives(
         Effect.gen(function* () {
@@ -191,7 +191,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
   )
 
   it.effect(
-    "whose clients vanished are closed after the idle timeout",
+    "closes sockets whose clients vanished after the idle timeout",
     () =>
       assertSurvives(
         Effect.gen(function* () {
@@ -214,7 +214,7 @@ layer(serviceWith())("misbehaving sockets", (it) => {
   )
 
   it.effect(
-    "of native RPC are closed",
+    "closes misbehaving sockets of native RPC",
     () =>
       assertSurvives(
         Effect.gen(function* () {
@@ -268,7 +268,7 @@ const maxConnections = 60
 
 layer(serviceWith({ SVC_MAX_CONNECTIONS: `${maxConnections}` }))("too many connections", (it) => {
   it.effect(
-    "are refused, and open connections continue",
+    "refuses connections beyond the limit, and serves the open ones",
     () =>
       assertSurvives(
         Effect.gen(function* () {

@@ -13,7 +13,7 @@ import { AppLive, DatabaseLive } from "../support/service.ts"
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
   "a client that does not wait for replies",
   (it) => {
-    it.effect("may send frames right after `auth`, and gets all replies in order", () =>
+    it.effect("replies in order to all frames that a client sends right after `auth`", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const { accessToken } = yield* guest(app)
@@ -39,7 +39,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
       })
     )
 
-    it.effect("is closed when it sends too much before its admission", () =>
+    it.effect("closes a client that sends too much before its admission", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const { accessToken } = yield* guest(app)
@@ -56,7 +56,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
       })
     )
 
-    it.effect("cancels a match right after it has requested it", () =>
+    it.effect("cancels a match right after the client has requested it", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const { socket } = yield* newPlayer(app)
@@ -68,7 +68,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
       })
     )
 
-    it.effect("is in no room for a frame that follows `leave` at once", () =>
+    it.effect("refuses a frame for a room that follows `leave` at once", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const { socket } = yield* newPlayer(app)
@@ -108,7 +108,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new toke
 const Throttled = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provide(DatabaseLive))
 
 layer(Throttled, { timeout: "60 seconds", excludeTestServices: true })("room codes", (it) => {
-  it.effect("cannot be guessed: wrong codes are rate limited", () =>
+  it.effect("limits the rate of wrong room codes, so that nobody guesses one", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { socket } = yield* newPlayer(app)

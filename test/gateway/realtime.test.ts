@@ -8,7 +8,7 @@ import { connectSocket } from "#testing/socket-client"
 import { AppLive } from "../support/service.ts"
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
-  it.effect("the welcome names the player and the service's time", () =>
+  it.effect("names the player and the service's time in the welcome", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const player = yield* guest(app)

@@ -61,7 +61,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc
     })
   )
 
-  it.effect("errors arrive as their classes", () =>
+  it.effect("delivers errors as their classes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)

@@ -120,7 +120,7 @@ describe("a socket over time", () => {
     })
   )
 
-  it.live("is pinged every 20 seconds, and stays open while the client replies", () =>
+  it.live("pings a socket every 20 seconds, and keeps it open while the client replies", () =>
     Effect.gen(function* () {
       const { client, pass, signIn } = yield* testGateway
       yield* signIn

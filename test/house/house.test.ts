@@ -7,7 +7,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { arrows, cycles, folderCycles, importForms } from "./imports.ts"
 import { hiddenInputs, machinePaths, marks, types } from "./language.ts"
-import { citations, wordings } from "./prose.ts"
+import { citations, titles, wordings } from "./prose.ts"
 import { functionSizes, header, names, sizes, topFolders, twins, words } from "./shape.ts"
 import { parse, type Problem, type Source, type TextFile } from "./source.ts"
 import { readTree } from "./tree.ts"
@@ -34,14 +34,14 @@ const refuses = (problems: ReadonlyArray<Problem>, ...expected: ReadonlyArray<st
   assert.strictEqual(report(problems), expected.join("\n"))
 
 describe("shape", () => {
-  it("is read from the files of this repository", () => {
+  it("reads the files of this repository", () => {
     assert.include(
       sources.map(({ path }) => path),
       "test/house/house.test.ts"
     )
   })
 
-  it("has the folders that a newcomer is told of at the top, and no other", () => {
+  it("allows only the known folders at the top", () => {
     refuses(topFolders(file("lib/rooms.ts")), "lib/rooms.ts:1 no folder at the top is called lib")
     refuses(topFolders(file(".deploy/a")), ".deploy/a:1 no folder at the top is called .deploy")
     refuses(topFolders(file(".ci/run")))
@@ -115,7 +115,7 @@ describe("shape", () => {
 })
 
 describe("imports", () => {
-  it("run downwards: from src/server/telemetry down to platform, entities, sql, rpc, effect", () => {
+  it("lets imports run downwards only: telemetry, platform, entities, sql, rpc, effect", () => {
     refuses(
       arrows(source("sql/rooms.ts", `import { Room } from "#entities/room/protocol"`)),
       "sql/rooms.ts:1 sql may import sql, rpc, not entities/room/protocol.ts"
@@ -135,7 +135,7 @@ describe("imports", () => {
     holds(sources.flatMap(arrows))
   })
 
-  it("let a browser load the contract and the client", () => {
+  it("lets a browser load the contract and the client", () => {
     refuses(
       arrows(source("rpc/ids.ts", `import { randomBytes } from "node:crypto"`)),
       "rpc/ids.ts:1 rpc may import the packages effect, not node:crypto"
@@ -148,7 +148,7 @@ describe("imports", () => {
     refuses(arrows(source("rpc/ids.ts", `import * as Schema from "effect/Schema"`)))
   })
 
-  it("show whether they leave the room", () => {
+  it("shows in each import whether it leaves the room", () => {
     const path = "src/server/features/rooms/frames.ts"
     refuses(
       importForms(source(path, `import { Rooms } from "../../../../sql/rooms.ts"`)),
@@ -167,7 +167,7 @@ describe("imports", () => {
     holds(sources.flatMap(importForms))
   })
 
-  it("form no cycle", () => {
+  it("finds no cycle of imports", () => {
     const cycle = [
       source("rpc/a.ts", `import { b } from "./b.ts"`),
       source("rpc/b.ts", `import { c } from "#rpc/c"\nimport { d } from "./d.ts"`),
@@ -178,7 +178,7 @@ describe("imports", () => {
     holds(cycles(sources))
   })
 
-  it("form no cycle between folders", () => {
+  it("finds no cycle between folders", () => {
     const apart = [
       source("entities/room/entity.ts", `import { seats } from "../channel/state.ts"`),
       source("entities/room/state.ts", ""),
@@ -195,7 +195,7 @@ describe("imports", () => {
 })
 
 describe("language", () => {
-  it("has no hidden clock, randomness or environment", () => {
+  it("finds no hidden clock, randomness or environment", () => {
     const path = "src/saves.ts"
     refuses(
       hiddenInputs(source(path, "const now = () => Date.now()")),
@@ -214,7 +214,7 @@ describe("language", () => {
     holds(sources.flatMap(hiddenInputs))
   })
 
-  it("waits on state in tests, never on time", () => {
+  it("lets tests wait on state, never on time", () => {
     const path = "test/saves.test.ts"
     const instead = "use a wait on state, or TestClock.adjust"
     refuses(
@@ -254,7 +254,7 @@ describe("language", () => {
     holds(sources.flatMap(marks))
   })
 
-  it("means the same on every machine", () => {
+  it("finds no path of one machine", () => {
     const path = ["", "work", "main"].join("/")
     refuses(
       machinePaths(file("README.md", `\nRun it in ${path}.`)),
@@ -272,7 +272,7 @@ describe("prose", () => {
   )
   const paths = new Set(files.map(({ path }) => path))
 
-  it("has no word of a private language", () => {
+  it("finds no word of a private language", () => {
     refuses(
       wordings(file("docs/rooms.md", "Rooms.\nThe player is told so.")),
       `docs/rooms.md:2 do not write "told": name who sends what: notified, returns, reports`
@@ -280,6 +280,22 @@ describe("prose", () => {
     refuses(wordings(file("src/a.ts", "// Begins anew")), `src/a.ts:1 do not write "anew": again`)
     refuses(wordings(file("docs/rooms.md", "The room sends its state to the player again.")))
     holds(readable.flatMap(wordings))
+  })
+
+  it("names each test so that it reads alone", () => {
+    const problem = "start the name of this test with a subject or a verb"
+    const path = "test/sql/rooms.test.ts"
+    refuses(
+      titles(file(path, `it("that fails", f)\nit.effect(\n  "of a room fails", f)`)),
+      `${path}:1 ${problem}: that fails`,
+      `${path}:2 ${problem}: of a room fails`
+    )
+    refuses(
+      titles(file(path, `it.each(rooms)("may be full", f)`)),
+      `${path}:1 ${problem}: may be full`
+    )
+    refuses(titles(file(path, `it("fails", f)\nedit("that one")`)))
+    holds(readable.flatMap(titles))
   })
 
   it("cites only what is in the repository", () => {

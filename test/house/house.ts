@@ -193,3 +193,21 @@ export const foreignCitations: ReadonlyArray<RegExp> = [
   /\bdesign section\b/i,
   /\b(?:spec|decisions|design|writing|findings|performance|reliability|voice|functions)\.md\b/
 ]
+
+/** First words of a test name that does not read alone, since its subject stands in the group around it. */
+export const fragmentStarts: ReadonlyArray<string> = [
+  "also",
+  "and",
+  "can",
+  "from",
+  "have",
+  "may",
+  "must",
+  "of",
+  "over",
+  "that",
+  "to",
+  "which",
+  "whose",
+  "with"
+]

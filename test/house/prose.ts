@@ -3,7 +3,7 @@
  * comments, names of tests and documents.
  */
 import { dirname, join } from "node:path/posix"
-import { bannedWordings, foreignCitations } from "./house.ts"
+import { bannedWordings, foreignCitations, fragmentStarts } from "./house.ts"
 import { problem, type Problem, type TextFile } from "./source.ts"
 
 /** Every place of a text that a pattern matches. */
@@ -17,6 +17,18 @@ export const wordings = (file: TextFile): ReadonlyArray<Problem> =>
       problem(file, index, `do not write "${found}": ${instead}`)
     )
   )
+
+const fragment = new RegExp(
+  `\\bit(?:\\.\\w+(?:\\([^()]*\\))?)*\\(\\s*["'\`]((?:${fragmentStarts.join("|")}) [^"'\`]*)`
+)
+
+/** Names of tests read alone, without the name of their group. */
+export const titles = (file: TextFile): ReadonlyArray<Problem> =>
+  file.path.endsWith(".test.ts")
+    ? matchesOf(file.text, fragment).map(({ 1: title = "", index }) =>
+        problem(file, index, `start the name of this test with a subject or a verb: ${title}`)
+      )
+    : []
 
 /** A path in backticks or in a link, of a file: with a folder, or a document at the top. */
 const pathForms = [

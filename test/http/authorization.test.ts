@@ -32,7 +32,7 @@ import { SecurityAppLive } from "../support/security/security-harness.ts"
 const committed = readFileSync(new URL("../../rpc/authorization.md", import.meta.url), "utf8")
 
 describe("rpc/authorization.md", () => {
-  it("matches the definitions (otherwise: npm run generate)", () => {
+  it("commits the matrix that the definitions generate (otherwise: npm run generate)", () => {
     assert.strictEqual(committed, authorizationText())
   })
 })

@@ -198,7 +198,7 @@ describe("client addresses", () => {
     Result.getOrThrow(IpNetwork.fromString(network))
   )
 
-  it("are the IPv4 address or the /64 network of the IPv6 address", () => {
+  it("counts a client by its IPv4 address or the /64 network of its IPv6 address", () => {
     const keyOf = (remote: string, forwardedFor?: string) =>
       resolveClientAddress(remote, forwardedFor, [])
     assert.strictEqual(keyOf("192.0.2.1"), "192.0.2.1")
@@ -209,7 +209,7 @@ describe("client addresses", () => {
     assert.strictEqual(keyOf("not an address"), "unknown")
   })
 
-  it("use the entries of X-Forwarded-For that trusted proxies wrote", () => {
+  it("uses the entries of X-Forwarded-For that trusted proxies wrote", () => {
     const keyOf = (remote: string, forwardedFor?: string) =>
       resolveClientAddress(remote, forwardedFor, trusted)
     assert.strictEqual(keyOf("10.0.0.1"), "10.0.0.1")

@@ -9,7 +9,7 @@ import { DatabaseLive } from "../support/service.ts"
 const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(Layer.provide(DatabaseLive))
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL character", (it) => {
-  it.effect("in a path, a query or a body never causes a server error", () =>
+  it.effect("answers a NUL character in a path, a query or a body without a server error", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const { developer, development, player, projectId } = yield* makeTenantFixtures("nul")

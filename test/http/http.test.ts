@@ -23,7 +23,7 @@ const setUp = Effect.gen(function* () {
 })
 
 layer(Node)("requests", (it) => {
-  it.effect("return a request id: the client's if it is valid, otherwise a new one", () =>
+  it.effect("returns a request id: the client's if it is valid, otherwise a new one", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const idOf = (path: string, given?: string) =>
@@ -46,7 +46,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get 404 for an unknown path, and 405 with the allowed methods for a known one", () =>
+  it.effect("answers 404 to an unknown path, and 405 with the allowed methods to a known one", () =>
     Effect.gen(function* () {
       const { key, url } = yield* setUp
       for (const path of ["/", "/v1", "/v1/nowhere", "/v1/config/more", "/v1/%zz"]) {
@@ -71,7 +71,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("with HEAD get the response of GET without its body", () =>
+  it.effect("answers HEAD with the response of GET without its body", () =>
     Effect.gen(function* () {
       const { secret, url } = yield* setUp
       const head = yield* request(`${url}/v1/config`, { method: "HEAD", headers: secret })
@@ -82,7 +82,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("from any origin get CORS headers on every path", () =>
+  it.effect("sends CORS headers to any origin on every path", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const origin = { origin: "https://game.example" }
@@ -111,7 +111,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get invalid_json for a body that is not JSON", () =>
+  it.effect("answers invalid_json to a body that is not JSON", () =>
     Effect.gen(function* () {
       const { guest } = yield* setUp
       for (const body of ["{", "{'a':1}", "{} {}", "undefined", "\u0000", "[", "nul"]) {
@@ -122,7 +122,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get invalid_request with the path of each issue for a body of the wrong shape", () =>
+  it.effect("answers invalid_request with each issue's path to a body of the wrong shape", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp
       const issuesOf = ({ body }: Answer) => at(body, "error", "details", "issues")
@@ -138,7 +138,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get unsupported_media_type for another content type than JSON", () =>
+  it.effect("answers unsupported_media_type to another content type than JSON", () =>
     Effect.gen(function* () {
       const { guest } = yield* setUp
       for (const type of [
@@ -155,7 +155,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get payload_too_large for a body over 1.5 MiB, with a length or chunked", () =>
+  it.effect("answers payload_too_large to a body over 1.5 MiB, with a length or chunked", () =>
     Effect.gen(function* () {
       const { guest, key, url } = yield* setUp
       const limit = 1.5 * 1024 * 1024
@@ -175,7 +175,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get upgrade_required at a WebSocket path without an upgrade", () =>
+  it.effect("answers upgrade_required at a WebSocket path without an upgrade", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const answer = yield* request(`${url}/v1/realtime`)
@@ -185,7 +185,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get only a request id when the handler has a defect", () =>
+  it.effect("returns only a request id when the handler has a defect", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const answer = yield* request(`${url}/boom`, { headers: { "x-request-id": "find-me" } })
@@ -197,7 +197,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("get the usual error format for invalid HTTP and for too large headers", () =>
+  it.effect("answers invalid HTTP and too large headers in the usual error format", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const garbage = yield* sendRaw(url, "\u0016\u0003\u0001 hello\r\n\r\n")
@@ -212,7 +212,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("with an upgrade go to the upgrade handler of their path, or to the router", () =>
+  it.effect("sends upgrades to the handler of their path, or to the router", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const { onUpgrade } = yield* HttpServerHandle
@@ -229,7 +229,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("for the API reference get a page that loads no external resource", () =>
+  it.effect("serves an API reference that loads no external resource", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const { body, headers, status } = yield* request(`${url}/docs`)
@@ -241,7 +241,7 @@ layer(Node)("requests", (it) => {
     })
   )
 
-  it.effect("for health, readiness and public keys need no API key", () =>
+  it.effect("serves health, readiness and public keys without an API key", () =>
     Effect.gen(function* () {
       const { url } = yield* setUp
       const health = yield* request(`${url}/healthz`)

@@ -132,7 +132,7 @@ const cases: Readonly<Record<string, Case>> = {
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken requests", (it) => {
   it.effect(
-    "get an error in the usual format, and are disconnected",
+    "answers broken requests in the usual error format, and disconnects",
     () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* TestApp
@@ -151,7 +151,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
   )
 
   it.effect(
-    "get 408 when they are too slow or never end, and are disconnected",
+    "answers 408 to requests that are too slow or never end, and disconnects",
     () =>
       Effect.gen(function* () {
         const { publishableKey, url } = yield* TestApp
@@ -200,7 +200,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken req
   )
 
   it.effect(
-    "are disconnected when they do not read their responses",
+    "disconnects clients that do not read their responses",
     () =>
       Effect.gen(function* () {
         const { url } = yield* TestApp

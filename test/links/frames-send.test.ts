@@ -48,7 +48,7 @@ const frame = fc
   .map((value): unknown => JSON.parse(JSON.stringify(value)))
 
 describe("a send frame", () => {
-  it("is decoded and refused as its schema does", () => {
+  it("decodes and refuses a send frame as its schema does", () => {
     fc.assert(
       fc.property(frame, (input) => {
         const decoded = Result.mapError(sendPayload(input), issuesOf)

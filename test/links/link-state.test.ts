@@ -36,7 +36,7 @@ const run = (steps: ReadonlyArray<Step>): ReadonlyArray<State.LinkState> => {
 }
 
 describe("the attachment of a link", () => {
-  it("begins with the first empty batch of a stream", () => {
+  it("attaches a link with the first empty batch of a stream", () => {
     const attaching = State.open(State.initialState, 7)
     assert.strictEqual(State.receive(attaching, 3, false), attaching)
     assert.deepInclude(State.receive(attaching, 3, true), {
@@ -46,7 +46,7 @@ describe("the attachment of a link", () => {
     })
   })
 
-  it("ends with a batch of a newer activation, and ignores older ones", () => {
+  it("ends the attachment with a batch of a newer activation, and ignores older ones", () => {
     const attached = attachedTo(3)
     assert.strictEqual(State.receive(attached, 2, false), attached)
     assert.strictEqual(State.receive(attached, 4, false).tag, "moved")
@@ -79,7 +79,7 @@ describe("the attachment of a link", () => {
     )
   })
 
-  it("is only entered from a stream that was opened for it", () => {
+  it("attaches a link only from a stream that was opened for it", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const states = run(steps)
@@ -96,7 +96,7 @@ describe("the attachment of a link", () => {
 })
 
 describe("calls of a link", () => {
-  it("run one at a time while the link is attached", () => {
+  it("runs calls one at a time while the link is attached", () => {
     assert.strictEqual(State.beginCall(State.initialState), State.initialState)
     const calling = State.beginCall(attachedTo(1))
     assert.deepInclude(calling, { calling: true, calls: 1 })
@@ -104,11 +104,11 @@ describe("calls of a link", () => {
     assert.deepInclude(State.completeCall(calling, 1), { calling: false, calls: 1 })
   })
 
-  it("end the attachment when they fail", () => {
+  it("ends the attachment when a call fails", () => {
     assert.strictEqual(State.failCall(State.beginCall(attachedTo(1)), 1).tag, "moved")
   })
 
-  it("of an earlier attachment change nothing", () => {
+  it("ignores the calls of an earlier attachment", () => {
     const again = State.receive(State.open(State.close(State.beginCall(attachedTo(1))), 2), 1, true)
     assert.strictEqual(State.failCall(again, 1), again)
     const calling = State.beginCall(again)
@@ -118,7 +118,7 @@ describe("calls of a link", () => {
 })
 
 describe("a link that has ended", () => {
-  it("stays so, with its first error", () => {
+  it("keeps an ended link ended, with its first error", () => {
     const error = new RoomNotFound()
     fc.assert(
       fc.property(
@@ -139,13 +139,13 @@ describe("a link that has ended", () => {
 describe("after a stream has ended", () => {
   const first = State.firstRetry(0)
 
-  it("the link ends when the entity does not exist", () => {
+  it("ends the link when the entity does not exist", () => {
     const error = new RoomNotFound()
     const decision = State.afterStream(first, { wasAttached: true, error, now: 1 })
     assert.deepStrictEqual(decision, { tag: "lost", error })
   })
 
-  it("the link retries with growing delays up to half a second", () => {
+  it("retries with growing delays up to half a second after a stream has ended", () => {
     const delays: Array<number> = []
     let retry = first
     for (let i = 0; i < 12; i++) {
@@ -163,21 +163,21 @@ describe("after a stream has ended", () => {
     assert.strictEqual(delays.at(-1), 500)
   })
 
-  it("an attached stream resets the delay", () => {
+  it("resets the delay when a stream attaches", () => {
     const retry = { attempts: 8, attachedAt: 0, missingSince: undefined }
     const stream = { wasAttached: true, error: undefined, now: 50_000 }
     const decision = State.afterStream(retry, stream)
     assert.deepInclude(decision, { tag: "retry", delayMillis: 20, failsCommands: false })
   })
 
-  it("commands fail once the entity was unreachable for more than ten seconds", () => {
+  it("fails commands once the entity was unreachable for more than ten seconds", () => {
     const after = (now: number) =>
       State.afterStream(first, { wasAttached: false, error: new Unavailable(), now })
     assert.deepInclude(after(10_000), { tag: "retry", failsCommands: false })
     assert.deepInclude(after(10_001), { tag: "retry", failsCommands: true })
   })
 
-  it("a missing entity is given up after six seconds, and its commands wait until then", () => {
+  it("gives up a missing entity after six seconds, until which its commands wait", () => {
     const missing = { wasAttached: false, error: roomMissing }
     const decision = State.afterStream(first, { ...missing, now: 20_000 })
     assert.deepInclude(decision, { tag: "retry", failsCommands: false })
@@ -187,7 +187,7 @@ describe("after a stream has ended", () => {
     assert.deepStrictEqual(later(26_000), { tag: "lost", error: roomMissing })
   })
 
-  it("another error starts the patience with a missing entity again", () => {
+  it("restarts the patience with a missing entity after another error", () => {
     const retry = { attempts: 0, attachedAt: 0, missingSince: 0 }
     const stream = { wasAttached: false, error: new Unavailable(), now: 6000 }
     const decision = State.afterStream(retry, stream)

@@ -38,7 +38,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("is refused with another body", () =>
+  it.effect("refuses an Idempotency-Key with another body", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(game)
       yield* report(player.ask, "k")
@@ -49,7 +49,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("is 1 to 128 characters of A-Z a-z 0-9 _ . : -", () =>
+  it.effect("accepts keys of 1 to 128 characters of A-Z a-z 0-9 _ . : -", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(game)
       for (const key of ["", " ", "a b", "a/b", "a,b", "x".repeat(129), "é"]) {
@@ -64,7 +64,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("is scoped to its caller", () =>
+  it.effect("scopes an Idempotency-Key to its caller", () =>
     Effect.gen(function* () {
       const { newPlayer, player } = yield* newGame(game)
       const other = yield* newPlayer
@@ -74,7 +74,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("runs once for 32 concurrent requests on two nodes", () =>
+  it.effect("runs a request once for 32 concurrent repeats on two nodes", () =>
     Effect.gen(function* () {
       const { player, url } = yield* newGame(game)
       const other = yield* Layer.build(Layer.fresh(nodeWith()))
@@ -98,7 +98,7 @@ layer(Node)("an Idempotency-Key", (it) => {
     })
   )
 
-  it.effect("may be used again after the request failed", () =>
+  it.effect("accepts an Idempotency-Key again after the request failed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)
@@ -113,7 +113,7 @@ layer(Node)("an Idempotency-Key", (it) => {
 })
 
 layer(Node)("a report whose answer cannot be kept", (it) => {
-  it.effect("counts nothing, so that it counts once when it is repeated", () =>
+  it.effect("counts nothing without a stored answer, so that a repeated report counts once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)
@@ -133,7 +133,7 @@ const Once = Idempotency.layer.pipe(
 )
 
 layer(Once)("an answer", (it) => {
-  it.effect("is kept for 24 hours", () =>
+  it.effect("keeps an answer for 24 hours", () =>
     Effect.gen(function* () {
       const { once } = yield* Idempotency
       const sql = yield* SqlClient.SqlClient
@@ -154,7 +154,7 @@ layer(Once)("an answer", (it) => {
     })
   )
 
-  it.effect("and what it answers are kept together or not at all", () =>
+  it.effect("keeps an answer and its effect together or not at all", () =>
     Effect.gen(function* () {
       const { once } = yield* Idempotency
       const sql = yield* SqlClient.SqlClient

@@ -84,7 +84,7 @@ const withOwnServers = flow(
 )
 
 describe("an accepted mail", () => {
-  it.effect("is sent by another node after the first stops before sending it", () =>
+  it.effect("sends an accepted mail by another node when the first stops before sending it", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)
@@ -109,7 +109,7 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("is sent by another node when the claim of a killed node expires", () =>
+  it.effect("sends an accepted mail by another node when the claim of a killed node expires", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)
@@ -135,7 +135,7 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("is sent once and without delay when two nodes run", () =>
+  it.effect("sends a mail once and without delay when two nodes run", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { nodes, project } = yield* startNodes(2)
@@ -153,7 +153,7 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("is retried while the mail server is down, and sent when it is up", () =>
+  it.effect("retries a mail while the mail server is down, and sends it when it is up", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)
@@ -167,7 +167,7 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("is discarded after the mail server rejects it permanently", () =>
+  it.effect("discards a mail after the mail server rejects it permanently", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)
@@ -180,7 +180,7 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("is discarded when its link has expired", () =>
+  it.effect("discards a mail when its link has expired", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)
@@ -198,7 +198,7 @@ describe("an accepted mail", () => {
     }).pipe(withOwnServers)
   )
 
-  it.effect("is deleted with its player", () =>
+  it.effect("deletes an accepted mail with its player", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)
@@ -214,7 +214,7 @@ describe("an accepted mail", () => {
 })
 
 layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("a rendered mail", (it) => {
-  it.effect("has the project's name in text and HTML, and none of it becomes a header", () =>
+  it.effect("writes the project's name into a mail's text and HTML, and never into a header", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const inbox = yield* Inbox
@@ -240,7 +240,7 @@ layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("a rendered mail", (
     })
   )
 
-  it("has no line break in its subject, and escapes the link in its HTML", () => {
+  it("writes no line break into a subject, and escapes the link in HTML", () => {
     const link = `https://game.example.com/?a="><script>x</script>#svc_reset=t`
     const mail = renderMail("reset", "A\r\nBcc: eve@example.com\u2028", link)
     assert.strictEqual(mail.subject, "Choose a new password for A Bcc: eve@example.com")
@@ -255,7 +255,7 @@ const LocalNode = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 layer(LocalNode)("without a mail server in development", (it) => {
   const page = Effect.flatMap(addressOfNode, (url) => request(`${url}/dev/mail`))
 
-  it.effect("mails are stored and shown, newest first, escaped and with working links", () =>
+  it.effect("shows stored mails in development, newest first, escaped and with working links", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const environments = yield* Environments
@@ -284,7 +284,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("the mail page answers 404 to requests of another origin", () =>
+  it.effect("answers 404 on the mail page to requests of another origin", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const answer = yield* request(`${url}/dev/mail`, {
@@ -294,7 +294,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("the mail page answers 404 to a foreign host name (DNS rebinding)", () =>
+  it.effect("answers 404 on the mail page to a foreign host name (DNS rebinding)", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const status = (host: string) =>
@@ -309,7 +309,7 @@ layer(LocalNode)("without a mail server in development", (it) => {
     })
   )
 
-  it.effect("the newest mails are stored, encrypted", () =>
+  it.effect("stores the newest mails, encrypted", () =>
     Effect.gen(function* () {
       const { signUp } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
@@ -335,7 +335,7 @@ const NodeWithoutMail = nodeWith({ NODE_ENV: "production" }).pipe(
 )
 
 layer(NodeWithoutMail)("without a mail server in production", (it) => {
-  it.effect("requests for a mail get mail_unavailable; sign-ups and links work without one", () =>
+  it.effect("answers mail_unavailable without a mail server; sign-ups and links work", () =>
     Effect.gen(function* () {
       const { guest, logIn, post, signUp, url } = yield* makeEmailProject
       const sql = yield* SqlClient.SqlClient
@@ -358,7 +358,7 @@ layer(NodeWithoutMail)("without a mail server in production", (it) => {
 })
 
 describe("the outbox", () => {
-  it.effect("answers mail_unavailable when it is full, while sign-ups continue", () =>
+  it.effect("answers mail_unavailable when the outbox is full, while sign-ups continue", () =>
     Effect.gen(function* () {
       const inbox = yield* Inbox
       const { first, project } = yield* startNodes(1)

@@ -181,15 +181,15 @@ const messageOf = (options: Partial<OutgoingPost>, resolve = resolveTo("127.0.0.
   Effect.map(Effect.flip(send(resolve, options)), ({ message }) => message)
 
 describe("connections", () => {
-  it.each(hostileAddresses)("to addresses are refused: %s", (_, ...addresses) => {
+  it.each(hostileAddresses)("refuses connections to addresses: %s", (_, ...addresses) => {
     for (const address of addresses) assert.isFalse(mayConnect(address, false), address)
   })
 
-  it("to public addresses are allowed", () => {
+  it("allows connections to public addresses", () => {
     for (const address of publicAddresses) assert.isTrue(mayConnect(address, false), address)
   })
 
-  it("to loopback addresses are allowed by an option, other private ones are not", () => {
+  it("allows loopback addresses by an option, and no other private ones", () => {
     for (const address of ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]) {
       assert.isTrue(mayConnect(address, true), address)
     }
@@ -200,11 +200,11 @@ describe("connections", () => {
 })
 
 describe("URLs", () => {
-  it.each(hostileUrls)("%s is refused", (url) => {
+  it.each(hostileUrls)("refuses the URL %s", (url) => {
     assert.isTrue(Result.isFailure(checkUrl(url, false)))
   })
 
-  it("of public servers are accepted, and with an option those of loopback addresses", () => {
+  it("accepts URLs of public servers, and by an option those of loopback addresses", () => {
     for (const url of ["https://example.com/hook?x=1", "https://8.8.8.8/", "HTTPS://EXAMPLE.COM"]) {
       assert.isTrue(Result.isSuccess(checkUrl(url, false)), url)
     }
@@ -225,7 +225,7 @@ describe("host names", () => {
       )
     )
 
-  it.effect("resolve to all of their addresses if all are public, otherwise to none", () =>
+  it.effect("resolves a host name to its addresses if all are public, otherwise to none", () =>
     Effect.gen(function* () {
       const found = yield* lookup(resolveTo("8.8.8.8", "2606:4700::1"))
       assert.deepStrictEqual(found, [
@@ -246,7 +246,7 @@ describe("host names", () => {
     })
   )
 
-  it.live("are resolved once, so that the checked address is the connected one", () =>
+  it.live("resolves a host name once, so that the checked address is the connected one", () =>
     Effect.gen(function* () {
       const { port } = yield* startServer((_, response) => response.end("reached"))
       let lookups = 0
@@ -273,7 +273,7 @@ describe("responses", () => {
     return { url: `http://localhost:${port}/hook`, allowLoopback: true }
   })
 
-  it.live("with 2xx return their body; the request is a POST with body and headers", () =>
+  it.live("sends a POST with body and headers, and returns the body of a 2xx response", () =>
     Effect.gen(function* () {
       const received: Array<string> = []
       const target = yield* startHook((request, response) => {
@@ -288,7 +288,7 @@ describe("responses", () => {
     })
   )
 
-  it.live("with other statuses are errors, and redirects are not followed", () =>
+  it.live("fails on other statuses, and follows no redirect", () =>
     Effect.gen(function* () {
       let requests = 0
       for (const status of [301, 302, 303, 307, 308, 400, 404, 500, 503]) {
@@ -302,7 +302,7 @@ describe("responses", () => {
     })
   )
 
-  it.live("over 64 KiB, late, incomplete or missing are errors", () =>
+  it.live("fails on responses over 64 KiB, late, incomplete or missing", () =>
     Effect.gen(function* () {
       const full = yield* startHook((_, response) => response.end("x".repeat(65_536)))
       assert.lengthOf(yield* send(resolveTo("127.0.0.1"), full), 65_536)
@@ -344,7 +344,7 @@ describe("requests to an address of the operator", () => {
       })
     ).pipe(Effect.provide(Outgoing.layerWith(resolveTo("127.0.0.1")), { local: true }))
 
-  it.live("may reach private addresses and return any status; other requests may not", () =>
+  it.live("reaches private addresses and returns any status only for an operator's address", () =>
     Effect.gen(function* () {
       const received: Array<string> = []
       const { port } = yield* startServer((request, response) => {
@@ -365,7 +365,7 @@ describe("requests to an address of the operator", () => {
     })
   )
 
-  it.live("fail when the response is over the size limit", () =>
+  it.live("fails when the response from an operator's address is over the size limit", () =>
     Effect.gen(function* () {
       const { port } = yield* startServer((_, response) => response.end("x".repeat(17)))
       const url = `http://127.0.0.1:${port}/`
@@ -376,7 +376,7 @@ describe("requests to an address of the operator", () => {
 })
 
 describe("certificates", () => {
-  it.live("are checked against the host name of the URL", () =>
+  it.live("checks certificates against the host name of the URL", () =>
     Effect.gen(function* () {
       const { port } = yield* startServer((_, response) => response.end("reached"), certified)
       const targetOf = (name: string) => ({ url: `https://${name}:${port}/`, allowLoopback: true })

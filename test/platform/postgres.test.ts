@@ -143,7 +143,7 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
     })
   )
 
-  it.effect("is stopped by the last service that stops, and not before", () =>
+  it.effect("stops Postgres with the last service that stops, and not before", () =>
     Effect.gen(function* () {
       const dataDir = yield* DataDir
       const [first, second] = yield* Effect.all([startService(dataDir), startService(dataDir)], {
@@ -167,7 +167,7 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
     })
   )
 
-  it.effect("is shared by processes that start together, and outlives their kill", () =>
+  it.effect("shares Postgres between processes that start together, and survives their kill", () =>
     Effect.gen(function* () {
       const dataDir = yield* makeDataDir
       const [first, second] = yield* Effect.all([spawnService(dataDir), spawnService(dataDir)], {
@@ -254,7 +254,7 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
   )
 
   it.effect.skipIf(!isRoot)(
-    "as root keeps data where Postgres can enter (skipped unless root)",
+    "keeps data where Postgres can enter when root starts it (skipped unless root)",
     () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem

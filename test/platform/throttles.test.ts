@@ -32,7 +32,7 @@ const attempt = Effect.fnUntraced(function* (throttle: Throttle, key: string, ti
 })
 
 layer(Node)("throttles", (it) => {
-  it.effect("let a burst pass and then the refill", () =>
+  it.effect("lets a burst pass and then the refill", () =>
     Effect.gen(function* () {
       const throttle = { burst: 30, seconds: 60 }
       assert.deepStrictEqual(yield* attempt(throttle, "burst", 40), { passed: 30, wait: 2 })
@@ -44,7 +44,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("are shared: two nodes together pass no more than one", () =>
+  it.effect("shares a throttle: two nodes together pass no more than one", () =>
     Effect.gen(function* () {
       const other = yield* Layer.build(Layer.fresh(coreOfNode(on)))
       const throttle = { burst: 300, seconds: 60 }
@@ -60,7 +60,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("spend an allowance without a statement", () =>
+  it.effect("spends an allowance without a statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const throttle = { burst: 6000, seconds: 60 }
@@ -74,7 +74,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("remember a refusal, so that retries cost no statement", () =>
+  it.effect("remembers a refusal, so that retries cost no statement", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const throttle = { burst: 2, seconds: 60 }
@@ -87,7 +87,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("delete buckets that are full again", () =>
+  it.effect("deletes buckets that are full again", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* attempt({ burst: 10, seconds: 10 }, "swept", 1)
@@ -97,7 +97,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("limit guests to 30 a minute for each address, with Retry-After", () =>
+  it.effect("limits guests to 30 a minute for each address, with Retry-After", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development, production } = yield* makeTenants
@@ -119,7 +119,7 @@ layer(Node)("throttles", (it) => {
     })
   )
 
-  it.effect("limit requests by player, refreshes by session, servers by key", () =>
+  it.effect("limits requests by player, refreshes by session, servers by key", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const { development } = yield* makeTenants

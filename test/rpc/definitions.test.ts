@@ -34,7 +34,7 @@ layer(Node)("definitions", (it) => {
     return { ...created, read }
   })
 
-  it.effect("contain the public part of the config, and nothing else", () =>
+  it.effect("publishes the public part of the config, and nothing else", () =>
     Effect.gen(function* () {
       const { read } = yield* gameWith(game)
       const answer = yield* read()
@@ -72,7 +72,7 @@ layer(Node)("definitions", (it) => {
     })
   )
 
-  it.effect("are cacheable for a minute, and get 304 while unchanged", () =>
+  it.effect("caches definitions for a minute, and answers 304 while they are unchanged", () =>
     Effect.gen(function* () {
       const { read, tenant } = yield* gameWith(game)
       const first = yield* read()
@@ -95,7 +95,7 @@ layer(Node)("definitions", (it) => {
     })
   )
 
-  it.effect("of a new environment are those of an empty config, and need no player", () =>
+  it.effect("publishes the defaults in a new environment, without a player", () =>
     Effect.gen(function* () {
       const { read, secretKey } = yield* gameWith({})
       const answer = yield* read()
@@ -108,7 +108,7 @@ layer(Node)("definitions", (it) => {
 })
 
 layer(Node)("features", (it) => {
-  it.effect("are listed with their config path, state and availability", () =>
+  it.effect("lists features with their config path, state and availability", () =>
     Effect.gen(function* () {
       const { server } = yield* newGame(game)
       const { body, status } = yield* server("GET", "/v1/admin/features")
@@ -138,7 +138,7 @@ layer(Node)("features", (it) => {
     })
   )
 
-  it.effect("require a secret key", () =>
+  it.effect("requires a secret key to list features", () =>
     Effect.gen(function* () {
       const { publishableKey, url } = yield* newGame({})
       const answer = yield* request(`${url}/v1/admin/features`, {

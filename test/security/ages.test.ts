@@ -86,7 +86,7 @@ const signal = (target: TestTarget, player: TestPlayer, upperBound: number) =>
   })
 
 layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", (it) => {
-  it.effect("never relaxes in any sequence of declarations and signals", () =>
+  it.effect("never relaxes an age band in any sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { id } = yield* guest(app)
@@ -119,7 +119,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", 
     })
   )
 
-  it.effect("ends as the strictest of concurrent declarations and signals", () =>
+  it.effect("ends with the strictest age band of concurrent declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       for (let round = 0; round < 20; round++) {
@@ -141,7 +141,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", 
     })
   )
 
-  it.effect("stays with the player across sessions and identities", () =>
+  it.effect("keeps the age band of a player across sessions and identities", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, { features: { emailLogin: true, multiplayer: true }, ...inAppBrowser })

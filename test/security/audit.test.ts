@@ -67,7 +67,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("the audit log"
     })
   )
 
-  it.effect("gains no entry without a change, and a change without an entry is rolled back", () =>
+  it.effect("adds no entry without a change, and rolls a change without an entry back", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { url } = yield* TestApp
@@ -142,7 +142,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("the audit log"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
 describe("the statements of the service", () => {
-  it("insert into the audit log in one place and delete only old entries", () => {
+  it("inserts into the audit log in one place and deletes only old entries", () => {
     const statements = ["rpc", "sql", "entities", "src"].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
         .filter((path) => path.endsWith(".ts") && !path.startsWith("migrations"))

@@ -107,7 +107,7 @@ const appealConcurrently = Effect.fnUntraced(function* (
 })
 
 describe("a ban on two nodes", { timeout: 180_000 }, () => {
-  it.live("allows the player no later write, session or socket, in 50 races", () =>
+  it.live("allows a banned player no later write, session or socket, in 50 races", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
       const { runners, target } = yield* startCluster({ databaseUrl: url, size: 2 })

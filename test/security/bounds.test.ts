@@ -33,7 +33,7 @@ const unresponsiveServer = Effect.acquireRelease(
 )
 
 describe("outgoing requests", () => {
-  it.live("refuse the 1,025th concurrent request at once, and accept one when another ends", () =>
+  it.live("refuses the 1,025th concurrent outgoing request until another one ends", () =>
     Effect.gen(function* () {
       const { port } = yield* unresponsiveServer
       const service = yield* Outgoing
@@ -105,7 +105,7 @@ const Node = StatRepository.layer.pipe(
 )
 
 layer(Node)("rejected stats", (it) => {
-  it.effect("keep the newest 10,000 of each environment", () =>
+  it.effect("keeps the newest 10,000 rejected stats of each environment", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const repository = yield* StatRepository

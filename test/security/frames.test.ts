@@ -132,7 +132,7 @@ const limits: ReadonlyArray<Limit> = [
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", (it) => {
   it.effect(
-    "is accepted up to each of its limits and refused beyond",
+    "accepts a frame up to each of its limits and refuses it beyond",
     () =>
       Effect.gen(function* () {
         const app = yield* TestApp
@@ -164,7 +164,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", 
     60_000
   )
 
-  it.effect("may have a rid of 64 characters and 64 KiB in total, and no more", () =>
+  it.effect("accepts a rid of 64 characters and a frame of 64 KiB, and no more", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       for (const size of [-1, 0, 1]) {

@@ -30,7 +30,7 @@ const total = (ask: Ask) =>
 
 layer(Node, { timeout: "60 seconds" })("32 concurrent requests with one idempotency key", (it) => {
   it.effect(
-    "have one effect and one response in each of 50 rounds, whatever their bodies",
+    "gives concurrent requests with one key one effect and one response, in 50 rounds",
     () =>
       Effect.gen(function* () {
         const { newPlayer, player, url } = yield* newGame(game)
@@ -98,7 +98,7 @@ const Once = Idempotency.layer.pipe(
 )
 
 layer(Once, { timeout: "30 seconds" })("an idempotency key", (it) => {
-  it.effect("belongs to one caller and one endpoint, and is free again after a failure", () =>
+  it.effect("scopes a key to one caller and one endpoint, and frees it after a failure", () =>
     Effect.gen(function* () {
       const { once } = yield* Idempotency
       const { environmentId } = yield* newGame(game)

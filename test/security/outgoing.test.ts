@@ -160,7 +160,7 @@ const post = (url: string, resolve: Resolve) =>
 const toThisMachine: Resolve = (_, answer) => answer(null, [{ address: "127.0.0.1", family: 4 }])
 
 describe("outgoing requests (API7)", () => {
-  it.live("never connect to a private address, however the URL writes it", () =>
+  it.live("never connects to a private address, however the URL writes it", () =>
     Effect.gen(function* () {
       const { connections, port } = yield* canary
       const urls = [...hosts.map((host) => `https://${host}:${port}/`), ...misleadingUrls(port)]
@@ -174,7 +174,7 @@ describe("outgoing requests (API7)", () => {
   )
 
   it.live(
-    "never connect to a name that resolves to a private address, also among public ones",
+    "never connects to a name that resolves to a private address, also beside public ones",
     () =>
       Effect.gen(function* () {
         const { connections, port } = yield* canary
@@ -191,7 +191,7 @@ describe("outgoing requests (API7)", () => {
       })
   )
 
-  it.effect("never go to a misleading webhook URL: the config or the request refuses it", () =>
+  it.effect("refuses a misleading webhook URL in the config or at the request", () =>
     Effect.sync(() => {
       for (const url of misleadingUrls(80)) {
         const document = { integrity: { stats: { webhook: { url } } } }

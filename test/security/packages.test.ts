@@ -34,7 +34,7 @@ const allowedDependencies = [
 ]
 
 describe("packages", () => {
-  it.each(locks)("of %s come from the npm registry and have a SHA-512 hash", (path) => {
+  it.each(locks)("takes packages of %s from the npm registry with a SHA-512 hash", (path) => {
     const wrong = locked(path).filter(
       ([, entry]) =>
         !/^sha512-[\w+/]{86}==$/.test(String(at(entry, "integrity"))) ||
@@ -48,7 +48,7 @@ describe("packages", () => {
     )
   })
 
-  it("have an exact version in package.json, equal to the locked one", () => {
+  it("pins packages to an exact version in package.json, equal to the locked one", () => {
     const lock = read("package-lock.json")
     for (const group of ["dependencies", "devDependencies"]) {
       for (const [name, version] of entries(at(manifest, group))) {
@@ -59,7 +59,7 @@ describe("packages", () => {
     }
   })
 
-  it("of the running service are 10 direct and at most 40 in total", () => {
+  it("needs 10 direct packages and at most 40 in total to run the service", () => {
     assert.deepStrictEqual(
       entries(at(manifest, "dependencies")).map(([name]) => name),
       allowedDependencies
@@ -70,7 +70,7 @@ describe("packages", () => {
     assert.isAtMost(shipped.length, 40)
   })
 
-  it("run an install script only if package.json allows it by name", () => {
+  it("runs an install script only if package.json allows it by name", () => {
     const allowed = entries(at(manifest, "allowScripts")).map(([name]) => name)
     const scripted = locked("package-lock.json").flatMap(([path, entry]) =>
       at(entry, "hasInstallScript") === true && at(entry, "dev") !== true
@@ -80,7 +80,7 @@ describe("packages", () => {
     for (const name of scripted) assert.include(allowed, name)
   })
 
-  it("include a ws release without the advisories that affect a server", () => {
+  it("includes a ws release without the advisories that affect a server", () => {
     const version = String(at(manifest, "dependencies", "ws"))
     const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number)
     assert.isTrue(major > 8 || (major === 8 && (minor > 21 || (minor === 21 && patch >= 1))))

@@ -69,7 +69,7 @@ const currentHash = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$[\w+/]{22}\$[\w+/]{
 
 layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (ASVS 6)", (it) => {
   it.effect(
-    "match in full and in any Unicode normalization form, and not otherwise",
+    "matches passwords in full and in any Unicode normalization form, not otherwise",
     () =>
       Effect.gen(function* () {
         for (const { logIn, signUp, who } of yield* makeAccountKinds) {
@@ -88,7 +88,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
     60_000
   )
 
-  it.effect("have 8 to 256 characters, checked before any hash is computed", () =>
+  it.effect("accepts passwords of 8 to 256 characters, and checks that before it hashes", () =>
     Effect.gen(function* () {
       for (const { logIn, signUp, who } of yield* makeAccountKinds) {
         for (const password of refused) {
@@ -113,7 +113,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
   )
 
   it.effect(
-    "are stored as argon2id with at least 19 MiB and a salt each, and rehashed at login",
+    "stores passwords as argon2id with 19 MiB or more and a salt, rehashed at login",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -155,7 +155,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
     60_000
   )
 
-  it.effect("are hashed with bounded concurrency, and 503 unavailable beyond the queue", () =>
+  it.effect("hashes with bounded concurrency, and answers 503 unavailable beyond the queue", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords
       const capacity = limits.concurrency + limits.waitingMax
@@ -174,7 +174,7 @@ layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (AS
     })
   )
 
-  it.effect("of developers: a login that races with a password change is revoked by it", () =>
+  it.effect("revokes a developer's login that races with a password change", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const email = "racer@example.com"

@@ -141,7 +141,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of
 })
 
 describe("1,000 random sequences of patches", () => {
-  it("delete only keys set to null, stay within the size limit and change no prototype", () => {
+  it("deletes only keys set to null, stays within the size limit, changes no prototype", () => {
     const before = builtInPrototypes()
     const max = 200
     fc.assert(

@@ -168,7 +168,7 @@ const joinRoomAndChannels = Effect.fnUntraced(function* (target: TestTarget, ada
 })
 
 describe("a player's data", { timeout: 180_000 }, () => {
-  it.live("is exported row by row and absent after deletion, restart and room restore", () =>
+  it.live("exports a player row by row, and keeps none after deletion, restart and restore", () =>
     Effect.gen(function* () {
       const { url } = yield* TestDatabase
       const env = { SVC_LOG_LEVEL: "debug", SVC_LOG_REQUESTS: "all", SVC_LOG_FORMAT: "json" }

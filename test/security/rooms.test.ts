@@ -81,7 +81,7 @@ const makeRoom = Effect.gen(function* () {
 const types = ({ received: heard }: SocketClient) => heard.map(({ t }) => t)
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
-  it.effect("accept each of 10 commands only from the roles that may send it", () =>
+  it.effect("accepts each of 10 commands only from the roles that may send it", () =>
     Effect.gen(function* () {
       const { host, roomId, sockets } = yield* makeRoom
       const wrong: Array<string> = []
@@ -99,7 +99,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("name the player of the socket as sender, whatever the frame claims", () =>
+  it.effect("names the player of the socket as sender, whatever the frame claims", () =>
     Effect.gen(function* () {
       const { app, host, member, roomId } = yield* makeRoom
       const stranger = yield* newPlayer(app, "Stranger")
@@ -125,7 +125,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("remove a banned player and refuse it when it joins again", () =>
+  it.effect("removes a banned player and refuses it when it joins again", () =>
     Effect.gen(function* () {
       const { app, host, member, roomId } = yield* makeRoom
       yield* host.socket.request({ t: "lock", locked: false })
@@ -142,7 +142,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (i
     })
   )
 
-  it.effect("close the socket of a player who floods signals with 4029 and serve the others", () =>
+  it.effect("closes the socket of a signal flood with 4029 and serves the others", () =>
     Effect.gen(function* () {
       const { host, member, sockets } = yield* makeRoom
       const signal = { t: "signal", to: host.id, kind: "candidate", data: "x" }

@@ -36,7 +36,7 @@ const purpose = "the client of google"
 const text = "GOCSPX-the-secret-of-a-client"
 
 describe("a sealed secret", () => {
-  it.effect("names its master key and has a data key and ciphertext of its own each time", () =>
+  it.effect("names the master key in a sealed secret, with its own data key and ciphertext", () =>
     Effect.gen(function* () {
       const secrets = yield* secretsWith(makeMasterKey())
       const other = yield* secretsWith(makeMasterKey())
@@ -60,7 +60,7 @@ describe("a sealed secret", () => {
     })
   )
 
-  it.effect("opens only unchanged, for its purpose and under its master key", () =>
+  it.effect("opens a sealed secret only unchanged, for its purpose and under its master key", () =>
     Effect.gen(function* () {
       const key = makeMasterKey()
       const secrets = yield* secretsWith(key)
@@ -96,7 +96,7 @@ describe("a sealed secret", () => {
     })
   )
 
-  it.effect("still opens after the master key is replaced, and new secrets use the new key", () =>
+  it.effect("opens a sealed secret after a change of the master key, which seals new ones", () =>
     Effect.gen(function* () {
       const [old, fresh] = [makeMasterKey(), makeMasterKey()]
       const before = yield* secretsWith(old)
@@ -117,7 +117,7 @@ describe("a sealed secret", () => {
 const main = fileURLToPath(new URL("../../src/server/main.ts", import.meta.url))
 
 describe("a process in production without a master key", () => {
-  it.live("fails to start, names the missing setting and prints no password", () =>
+  it.live("refuses to start in production without a master key, and prints no password", () =>
     Effect.gen(function* () {
       const { code, output } = yield* Effect.callback<{ code: number | null; output: string }>(
         (resume) => {

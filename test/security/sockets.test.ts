@@ -106,7 +106,7 @@ const rename = ({ url }: TestTarget, { key, token }: Caller) =>
   )
 
 layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
-  it.effect("refuse the same 15 of 16 callers, each with its own code", () =>
+  it.effect("refuses the same 15 of 16 callers over HTTP and socket, each with its code", () =>
     Effect.gen(function* () {
       const { socketUrl } = yield* TestApp
       const { all, development } = yield* makeCallers
@@ -118,7 +118,7 @@ layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
     })
   )
 
-  it.effect("ignore a player id that a caller claims in a frame", () =>
+  it.effect("ignores a player id that a caller claims in a frame", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, everything)
@@ -145,7 +145,7 @@ layer(SecurityAppLive(), live)("HTTP and the JSON socket", (it) => {
     })
   )
 
-  it.effect("show other players an id, a name and messages, but no email, session or token", () =>
+  it.effect("shows other players an id, a name and messages, but no email, session or token", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, everything)

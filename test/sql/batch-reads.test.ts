@@ -17,7 +17,7 @@ const makeTable = Effect.gen(function* () {
 const turns = Effect.repeat(Effect.yieldNow, { times: 20 })
 
 describe("batched look-ups", () => {
-  it.effect("share one statement for each environment when they are concurrent", () =>
+  it.effect("shares one statement for each environment between concurrent look-ups", () =>
     Effect.gen(function* () {
       const { find, open, statements } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -33,7 +33,7 @@ describe("batched look-ups", () => {
     })
   )
 
-  it.effect("collect in one batch while two statements are in flight", () =>
+  it.effect("collects look-ups in one batch while two statements are in flight", () =>
     Effect.gen(function* () {
       const { find, open, statements } = yield* makeTable
       const asking: Array<Fiber.Fiber<unknown>> = []
@@ -48,7 +48,7 @@ describe("batched look-ups", () => {
     })
   )
 
-  it.effect("have at most 500 ids in a statement", () =>
+  it.effect("puts at most 500 ids into a statement", () =>
     Effect.gen(function* () {
       const { find, open, statements } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -61,7 +61,7 @@ describe("batched look-ups", () => {
     })
   )
 
-  it.effect("fail together, and the next ones read again", () =>
+  it.effect("fails the look-ups of a batch together, and reads again for the next ones", () =>
     Effect.gen(function* () {
       let fails = true
       const find = yield* batchReads((_, ids) =>

@@ -43,7 +43,7 @@ const all = { concurrency: "unbounded" } as const
 
 describe("batched writes", () => {
   it.effect(
-    "share one statement when they are concurrent; a single write uses the plain statement",
+    "shares one statement between concurrent writes; a single write uses the plain one",
     () =>
       Effect.gen(function* () {
         const { open, statements, write } = yield* makeTable
@@ -55,7 +55,7 @@ describe("batched writes", () => {
       })
   )
 
-  it.effect("of one owner run in separate statements, in order", () =>
+  it.effect("runs the writes of one owner in separate statements, in order", () =>
     Effect.gen(function* () {
       const { open, statements, write } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -69,7 +69,7 @@ describe("batched writes", () => {
     })
   )
 
-  it.effect("are retried one by one after a refusal, so only the faulty one fails", () =>
+  it.effect("retries refused writes one by one, so that only the faulty one fails", () =>
     Effect.gen(function* () {
       const { open, write } = yield* makeTable
       yield* Deferred.succeed(open, undefined)
@@ -78,7 +78,7 @@ describe("batched writes", () => {
     })
   )
 
-  it.effect("collect while two statements are in flight, in batches of bounded size", () =>
+  it.effect("collects writes while two statements are in flight, in batches of bounded size", () =>
     Effect.gen(function* () {
       const { open, statements, write } = yield* makeTable
       const writing: Array<Fiber.Fiber<unknown>> = []
@@ -103,7 +103,7 @@ describe("batched writes", () => {
     })
   )
 
-  it.effect("fail together without a retry when the outcome is unknown", () =>
+  it.effect("fails a batch without a retry when its outcome is unknown", () =>
     Effect.gen(function* () {
       let statements = 0
       const write = yield* batchWrites<Write, number>({

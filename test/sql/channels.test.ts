@@ -23,7 +23,7 @@ const row = {
 }
 
 layer(Rows)("a channel whose environment is gone", (it) => {
-  it.effect("is not written, which is no fault of the database", () =>
+  it.effect("does not write a channel whose environment is gone, which is no database fault", () =>
     Effect.gen(function* () {
       const rows = yield* ChannelRepository
       assert.isFalse(yield* rows.save(row))

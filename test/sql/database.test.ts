@@ -10,7 +10,7 @@ import { SharedDatabase } from "../support/http/stack.ts"
 const files = readdirSync(new URL("../../sql/migrations", import.meta.url)).toSorted()
 
 describe("migrations", () => {
-  it.effect("bring an empty database up to date, run by several processes at once", () =>
+  it.effect("brings an empty database up to date, run by several processes at once", () =>
     Effect.gen(function* () {
       const url = yield* SharedDatabase
       const processLayer = poolLayer({ url, connections: 2 })
@@ -30,7 +30,7 @@ describe("migrations", () => {
     }).pipe(Effect.provide(SharedDatabase.layer))
   )
 
-  it("have unique numbers", () => {
+  it("numbers migrations uniquely", () => {
     const numbers = files.map((file) => file.slice(0, 4))
     assert.lengthOf(new Set(numbers), files.length)
   })

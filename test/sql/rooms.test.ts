@@ -26,7 +26,7 @@ const database = Effect.gen(function* () {
 })
 
 layer(SharedDatabase.layer)("a snapshot", (it) => {
-  it.effect("that gets no answer fails in time, and the next goes another way", () =>
+  it.effect("fails a snapshot in time on a dead connection, and writes the next on another", () =>
     Effect.gen(function* () {
       const address = new URL(Redacted.value(yield* SharedDatabase))
       const proxy = yield* proxyTo(Number(address.port))
@@ -53,7 +53,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
     })
   )
 
-  it.effect("whose row is missing is written once after a crash, and at no other time", () =>
+  it.effect("writes a snapshot whose row is missing once after a crash, and at no other time", () =>
     Effect.gen(function* () {
       const { crash, rows } = yield* database
       const epoch = yield* rows.nextEpoch
@@ -75,7 +75,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
       yield* rows.remove([own])
     })
   )
-  it.effect("of an older activation, written after a crash, makes way for the newest", () =>
+  it.effect("replaces a snapshot of an older activation that is written after a crash", () =>
     Effect.gen(function* () {
       const { crash, rows } = yield* database
       const older = { ...snapshot, epoch: yield* rows.nextEpoch, since: 0 }
@@ -91,7 +91,7 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
     })
   )
 
-  it.effect("is written to a replica that took over before it knew of the last epochs", () =>
+  it.effect("writes a snapshot to a replica that took over before it knew of the last epochs", () =>
     Effect.gen(function* () {
       const { crash, rows, sql } = yield* database
       const epoch = yield* rows.nextEpoch

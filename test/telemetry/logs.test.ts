@@ -70,7 +70,7 @@ const play = Effect.gen(function* () {
 })
 
 layer(AppLive)("the log of a session", (it) => {
-  it.effect("contains no secret", () =>
+  it.effect("logs no secret of a session", () =>
     Effect.gen(function* () {
       const used = yield* play
       const text = yield* logText
@@ -104,7 +104,7 @@ const Node = (env: Readonly<Record<string, string>>) =>
   nodeWith(env, Faulty, ObservabilityLive).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Node(logEverything))("the log of a request", (it) => {
-  it.effect("has the request id on each line", () =>
+  it.effect("logs the request id on each line of a request", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       const headers = { "x-request-id": "id-of-this-request" }
@@ -133,7 +133,7 @@ layer(Node(logEverything))("the log of a request", (it) => {
 layer(Node({ SVC_LOG_FORMAT: "json", SVC_LOG_LEVEL: "warning" }))(
   "the log at level warning",
   (it) => {
-    it.effect("contains failed requests only", () =>
+    it.effect("logs failed requests only at level warning", () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
         for (const path of ["/healthz", "/boom", "/nowhere"]) yield* request(`${url}${path}`)

@@ -61,7 +61,7 @@ const until = (reached: Effect.Effect<boolean, never, TestApp>, what: string) =>
 const metricOf = (key: string) => key.replace(/\{.*/, "").replace(/_(?:bucket|sum|count)$/, "")
 
 layer(AppLive)("metrics", (it) => {
-  it.effect("count sockets, frames, messages and the reasons of closed sockets", () =>
+  it.effect("counts sockets, frames, messages and the reasons of closed sockets", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const before = (yield* scrape).samples
@@ -94,7 +94,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("count rooms, matches and snapshots", () =>
+  it.effect("counts rooms, matches and snapshots", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* configure(app, modes)
@@ -126,7 +126,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("count requests by route, never by path", () =>
+  it.effect("counts requests by route, never by path", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       yield* guest(app)
@@ -147,7 +147,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("have a description and a Prometheus name, and contain no id or address", () =>
+  it.effect("describes metrics under Prometheus names, without an id or address", () =>
     Effect.gen(function* () {
       const { described, samples, text } = yield* scrape
       for (const key of samples.keys()) {
@@ -162,7 +162,7 @@ layer(AppLive)("metrics", (it) => {
     })
   )
 
-  it.effect("exist under each name that the dashboard and the documentation use", () =>
+  it.effect("exports each metric that the dashboard and the documentation use", () =>
     Effect.gen(function* () {
       const { samples } = yield* scrape
       const names = new Set(Array.from(samples.keys(), (key) => key.replace(/\{.*/, "")))
@@ -200,7 +200,7 @@ layer(
     Layer.provideMerge(SharedDatabase.layer)
   )
 )("metrics with a token", (it) => {
-  it.effect("are open to requests with that token only", () =>
+  it.effect("serves metrics only to requests with the configured token", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* statusOf(`Bearer ${token}`), [200, true])
       for (const wrong of [undefined, "", "Bearer ", `Bearer ${token}x`, token, `Basic ${token}`]) {
@@ -213,7 +213,7 @@ layer(
 layer(nodeWith(production, MetricsRoute).pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "metrics without a token in production",
   (it) => {
-    it.effect("answer 404", () =>
+    it.effect("answers 404 for metrics without a configured token in production", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* statusOf(), [404, false])
         assert.deepStrictEqual(yield* statusOf("Bearer "), [404, false])

@@ -118,7 +118,7 @@ const rename = Effect.gen(function* () {
 })
 
 describe("traces", () => {
-  it.live("contain the statements of a request, without parameters and secrets", () =>
+  it.live("traces the statements of a request, without parameters and secrets", () =>
     Effect.gen(function* () {
       const { paths, played, spans, text } = yield* traced({}, rename)
       const update = statement(spans, "update players")
@@ -143,7 +143,7 @@ describe("traces", () => {
     })
   )
 
-  it.live("contain the room and the statements of a frame", () =>
+  it.live("traces the room and the statements of a frame", () =>
     Effect.gen(function* () {
       const { spans } = yield* traced(
         {},
@@ -161,7 +161,7 @@ describe("traces", () => {
     })
   )
 
-  it.live("start at requests only, never at background work of the service", () =>
+  it.live("starts traces at requests only, never at background work of the service", () =>
     Effect.gen(function* () {
       const { spans } = yield* traced({}, rename)
       const roots = spans.filter((span) => ancestors(spans, span).length === 0)
@@ -169,7 +169,7 @@ describe("traces", () => {
     })
   )
 
-  it.live("are sampled by ratio, also those that a caller started", () =>
+  it.live("samples traces by ratio, also those that a caller started", () =>
     Effect.gen(function* () {
       const { text } = yield* traced({ OTEL_TRACES_SAMPLER_ARG: "0" }, rename)
       assert.strictEqual(text, "")

@@ -59,7 +59,7 @@ describe("voice in a channel", () => {
     return Result.isFailure(voice) ? voice.failure._tag : (voice.success?.mode ?? null)
   }
 
-  it("is peer to peer for up to eight members, and through an SFU for up to a hundred", () => {
+  it("uses peer-to-peer voice for up to eight members, and an SFU for up to a hundred", () => {
     assert.deepStrictEqual(
       [modeOf(true, 8), modeOf(true, 9), modeOf(true, 100), modeOf(true, 101), modeOf(null, 1000)],
       ["p2p", "sfu", "sfu", "voice_too_large", null]
@@ -68,7 +68,7 @@ describe("voice in a channel", () => {
     assert.strictEqual(modeOf({ mode: "sfu" }, 2), "sfu")
   })
 
-  it("cannot change during a call, unlike other settings", () => {
+  it("refuses to change the voice settings during a call, unlike other settings", () => {
     const harness = new ChannelHarness({ maxMembers: 8, voice: { mode: "p2p", relayOnly: true } })
     const calling = { ...harness.state, inCall: 1 }
     const outcome = (changes: Parameters<typeof withChanges>[1]) => {

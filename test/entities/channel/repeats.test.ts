@@ -19,7 +19,7 @@ const numbered = () => {
 }
 
 describe("moderation that is sent again", () => {
-  it("does not undo moderation that followed it", () => {
+  it("keeps an unban that followed when a ban is sent again", () => {
     const { attach, harness, n1 } = numbered()
     harness.actor.submit("n1", [{ seq: 11, command: ban }])
     Result.getOrThrow(harness.actor.moderate({ op: "unban", target: "ben" }))
@@ -29,7 +29,7 @@ describe("moderation that is sent again", () => {
     assert.strictEqual(harness.state.lists.banned.size, 0)
   })
 
-  it("does not kick a player who has come back since", () => {
+  it("keeps a player who has come back when a kick is sent again", () => {
     const { attach, harness } = numbered()
     harness.actor.submit("n1", [{ seq: 11, command: kick }])
     assert.notInclude(harness.members, "ben")
@@ -39,7 +39,7 @@ describe("moderation that is sent again", () => {
     assert.include(harness.members, "ben")
   })
 
-  it("is stored with the lists", () => {
+  it("stores the executed moderation with the lists", () => {
     const { harness } = numbered()
     harness.actor.submit("n1", [{ seq: 11, command: ban }])
     const row = toRow(harness.state, 1, "n1", harness.now, harness.actor.executed.stored())

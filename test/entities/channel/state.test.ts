@@ -13,7 +13,7 @@ import { ChannelHarness, checkViews, channelOf, type Node } from "../../support/
 const second = 1000
 
 describe("membership of a channel", () => {
-  it("is kept for half a minute after a disconnect without any event", () => {
+  it("keeps a membership for half a minute after a disconnect without any event", () => {
     const harness = channelOf("ann", "ben")
     harness.drop("ben")
     harness.wait(29 * second)
@@ -44,7 +44,7 @@ describe("membership of a channel", () => {
     assert.include(harness.members, "ben")
   })
 
-  it("is limited to invited players and the owner when `join` is `invited`", () => {
+  it("limits membership to invited players and the owner when `join` is `invited`", () => {
     const harness = new ChannelHarness({ ownerId: "ann", join: "invited" })
     assert.strictEqual(harness.join("ben"), "channel_forbidden")
     assert.strictEqual(harness.join("ann"), "ok")
@@ -56,7 +56,7 @@ describe("membership of a channel", () => {
     assert.strictEqual(harness.join("ben"), "channel_forbidden")
   })
 
-  it("ends at once when the player is banned or deleted, with the reason", () => {
+  it("ends a membership at once when the player is banned or deleted, with the reason", () => {
     const harness = channelOf("ann", "ben", "cat")
     const leaving = (playerId: string, reason: "banned" | "deleted") => {
       const connectionId = harness.gateways.n1.members.get(playerId)?.connectionId ?? ""
@@ -70,7 +70,7 @@ describe("membership of a channel", () => {
     assert.strictEqual(leaving("ben", "banned"), "ok", "a leave of a removed player succeeds")
   })
 
-  it("is refused to children in channels of players, but not in those of the server", () => {
+  it("refuses children in channels of players, but not in those of the server", () => {
     const harness = channelOf("ann")
     assert.strictEqual(
       harness.send("n1", harness.joinCommand("kid", "n1", false)),
@@ -85,7 +85,7 @@ describe("membership of a channel", () => {
     assert.deepStrictEqual(harness.members, ["ann"])
   })
 
-  it("is refused beyond `maxMembers`, and counts disconnected members", () => {
+  it("refuses members beyond `maxMembers`, and counts disconnected ones", () => {
     const harness = new ChannelHarness({ maxMembers: 2 })
     assert.deepStrictEqual([harness.join("ann"), harness.join("ben")], ["ok", "ok"])
     assert.strictEqual(harness.join("cat"), "channel_full")
@@ -99,7 +99,7 @@ describe("membership of a channel", () => {
     assert.strictEqual(harness.join("cat"), "ok")
   })
 
-  it("is not required to listen while the channel is open, and listeners are counted", () => {
+  it("admits listeners without a membership to an open channel, and counts them", () => {
     const harness = new ChannelHarness()
     assert.strictEqual(harness.listen(), "player_required")
     assert.strictEqual(harness.outcome(harness.actor.put({ open: true })), "ok")
@@ -118,7 +118,7 @@ describe("membership of a channel", () => {
 })
 
 describe("the owner of a channel", () => {
-  it("passes the channel to the earliest member when it leaves", () => {
+  it("passes the channel to the earliest member when the owner leaves", () => {
     const harness = channelOf("ann", "ben", "cat")
     harness.leave("ann")
     assert.strictEqual(harness.state.options.ownerId, "ben")
@@ -127,7 +127,7 @@ describe("the owner of a channel", () => {
     assert.strictEqual(harness.moderate("ben", "kick", "cat"), "ok")
   })
 
-  it("keeps the channel for half a minute after a disconnect", () => {
+  it("keeps the channel of a disconnected owner for half a minute", () => {
     const harness = channelOf("ann", "ben")
     harness.drop("ann")
     harness.wait(29 * second)
@@ -136,7 +136,7 @@ describe("the owner of a channel", () => {
     assert.strictEqual(harness.state.options.ownerId, "ben")
   })
 
-  it("keeps the channel for half a minute before its first join", () => {
+  it("keeps a channel for half a minute before its owner's first join", () => {
     const harness = new ChannelHarness({ ownerId: "ann" })
     harness.join("ben")
     harness.wait(29 * second)
@@ -147,7 +147,7 @@ describe("the owner of a channel", () => {
 })
 
 describe("an empty channel", () => {
-  it("closes after half a minute if a player created it", () => {
+  it("closes an empty channel after half a minute if a player created it", () => {
     const harness = channelOf("ann")
     harness.leave("ann")
     harness.wait(29 * second)
@@ -160,7 +160,7 @@ describe("an empty channel", () => {
     assert.isTrue(harness.closed)
   })
 
-  it("stays open if the server manages it", () => {
+  it("keeps an empty channel open if the server manages it", () => {
     const harness = new ChannelHarness()
     harness.join("ann")
     harness.leave("ann")
@@ -323,7 +323,7 @@ const checkState = (harness: ChannelHarness): void => {
 }
 
 describe("a channel and its gateways under random steps", () => {
-  it("agree about the members and the settings of the channel", () => {
+  it("a channel and its gateways agree about members and settings under random steps", () => {
     fc.assert(
       fc.property(fc.boolean(), fc.array(step, { maxLength: 60 }), (managed, steps) => {
         const harness = new ChannelHarness(managed ? {} : { ownerId: "ann" })

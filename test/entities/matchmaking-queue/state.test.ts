@@ -91,7 +91,7 @@ describe("the state of a queue", () => {
     assert.deepStrictEqual(Array.from(state.open.keys()), ["r2"])
   })
 
-  it("contains a ticket once, until a match or a cancellation removes it", () => {
+  it("keeps a ticket once, until a match or a cancellation removes it", () => {
     const state = queueOf(mode, "a", "a", "b")
     assert.strictEqual(waiting(state), 2)
     assert.isTrue(cancel(state, "a"))
@@ -110,7 +110,7 @@ describe("the state of a queue", () => {
     assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
   })
 
-  it("is first come first served under random cancellations", () => {
+  it("matches first come first served under random cancellations", () => {
     fc.assert(
       fc.property(queueModes, queueStateSteps, (settings, steps) => {
         const state = emptyQueue(settings)

@@ -47,7 +47,7 @@ class Session {
 }
 
 describe("the connection of a session", () => {
-  it("is replaced by a newer one, which keeps the seat", () => {
+  it("replaces a connection by a newer one, which keeps the seat", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     session.attach("c2")
@@ -55,18 +55,18 @@ describe("the connection of a session", () => {
     assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: seat("r1") })
   })
 
-  it("is replaced at once when it attaches after a newer one", () => {
+  it("replaces a connection at once when it attaches after a newer one", () => {
     const session = new Session().attach("c2").attach("c1", seat("r1"))
     assert.deepStrictEqual(session.replaced, ["c1"])
     assert.deepStrictEqual(session.state, { connectionId: "c2", reservation: noReservation })
   })
 
-  it("does not replace itself when it attaches again", () => {
+  it("does not replace a connection that attaches again", () => {
     const session = new Session().attach("c1").attach("c1")
     assert.deepStrictEqual(session.replaced, [])
   })
 
-  it("is the only one that can claim a reservation", () => {
+  it("lets only the newest connection claim a reservation", () => {
     const session = new Session().attach("c1").attach("c2")
     assert.strictEqual(session.claim("c1", seat("r1")), "unavailable")
     assert.strictEqual(session.claim("c2", seat("r1")), "granted")
@@ -74,7 +74,7 @@ describe("the connection of a session", () => {
     assert.strictEqual(session.claim("c2", seat("r1")), "unavailable")
   })
 
-  it("keeps its reservation when an older one detaches", () => {
+  it("keeps the reservation when an older connection detaches", () => {
     const session = new Session().attach("c1").attach("c2")
     session.claim("c2", ticket("t1"))
     session.detach("c1")
@@ -83,7 +83,7 @@ describe("the connection of a session", () => {
 })
 
 describe("the reservation of a session", () => {
-  it("as a seat refuses another seat or a ticket, and the error names the room", () => {
+  it("refuses a second seat or a ticket beside a seat, and names the room in the error", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     assert.strictEqual(session.claim("c1", ticket("t1")), "already_in_room")
@@ -98,14 +98,14 @@ describe("the reservation of a session", () => {
     }
   })
 
-  it("as a ticket refuses a seat and another ticket", () => {
+  it("refuses a seat or a second ticket beside a ticket", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     assert.strictEqual(session.claim("c1", ticket("t2")), "already_matching")
     assert.strictEqual(session.claim("c1", seat("r1")), "already_matching")
   })
 
-  it("can be claimed again by the connection that holds it", () => {
+  it("lets the connection that holds a reservation claim it again", () => {
     const session = new Session().attach("c1")
     for (const reservation of [seat("r1"), ticket("t1")]) {
       session.claim("c1", reservation)
@@ -115,7 +115,7 @@ describe("the reservation of a session", () => {
     assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
-  it("is released only by a release of the same room or ticket", () => {
+  it("releases a reservation only for the same room or ticket", () => {
     const session = new Session().attach("c1")
     session.claim("c1", seat("r1"))
     session.run({ t: "release", reservation: seat("r2") })
@@ -125,14 +125,14 @@ describe("the reservation of a session", () => {
     assert.deepStrictEqual(session.state.reservation, noReservation)
   })
 
-  it("survives a disconnect as a seat, but not as a ticket", () => {
+  it("keeps a seat after a disconnect, but not a ticket", () => {
     const seated = new Session().attach("c1", seat("r1")).detach("c1").attach("c2")
     assert.deepStrictEqual(seated.state, { connectionId: "c2", reservation: seat("r1") })
     const matching = new Session().attach("c1", ticket("t1")).detach("c1").attach("c2")
     assert.deepStrictEqual(matching.state, { connectionId: "c2", reservation: noReservation })
   })
 
-  it("loses its ticket when a newer connection replaces the older one", () => {
+  it("drops the ticket when a newer connection replaces the older one", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     session.attach("c2")
@@ -143,7 +143,7 @@ describe("the reservation of a session", () => {
     )
   })
 
-  it("is restored from the connection when the session moves to another runner", () => {
+  it("restores the reservation from the connection when the session moves", () => {
     const woken = new Session()
     woken.state = { connectionId: null, reservation: seat("old") }
     woken.attach("c1", ticket("t1"))
@@ -156,7 +156,7 @@ describe("the reservation of a session", () => {
 })
 
 describe("a match of a session's ticket", () => {
-  it("turns the ticket into a seat, also when it is repeated", () => {
+  it("turns a matched ticket into a seat, also when the match is repeated", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t1"))
     const settle: SessionCommand = { t: "settle", connectionId: "c1", ticketId: "t1", roomId: "r1" }
@@ -165,7 +165,7 @@ describe("a match of a session's ticket", () => {
     assert.deepStrictEqual(session.state.reservation, seat("r1"))
   })
 
-  it("is refused for a ticket that the session does not hold, and for a second room", () => {
+  it("refuses a match for a foreign ticket, and for a second room", () => {
     const session = new Session().attach("c1")
     session.claim("c1", ticket("t2"))
     assert.strictEqual(

@@ -10,7 +10,7 @@ const second = 1000
 const hour = 3600 * second
 
 describe("a disconnected member", () => {
-  it("is announced at once, with the end of its grace period", () => {
+  it("announces a disconnected member at once, with the end of its grace period", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     assert.deepStrictEqual(room.takeEvents("ann"), [
@@ -23,7 +23,7 @@ describe("a disconnected member", () => {
     assert.isFalse(roomView(room.state).players[1]?.connected)
   })
 
-  it("can resume its seat until the last millisecond of the grace period", () => {
+  it("lets a member resume until the last millisecond of the grace period", () => {
     const room = roomOf(["ann", "ben"])
     room.act({ t: "setMyState", playerId: "ben", patch: { hat: "red" } })
     room.drop("ben")
@@ -36,7 +36,7 @@ describe("a disconnected member", () => {
     assert.deepStrictEqual(room.views.get("ben")?.players[1]?.state, { hat: "red" })
   })
 
-  it("loses its seat at the end of the grace period", () => {
+  it("frees the seat of a disconnected member at the end of the grace period", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.wait(30 * second - 1)
@@ -48,7 +48,7 @@ describe("a disconnected member", () => {
     assert.strictEqual(room.resumeRefusal("ben"), "resume_expired")
   })
 
-  it("has the grace period of the room's mode", () => {
+  it("takes the grace period from the room's mode", () => {
     const room = roomOf(["ann", "ben"], { graceSeconds: 2 })
     room.drop("ben")
     room.wait(2 * second - 1)
@@ -68,7 +68,7 @@ describe("a disconnected member", () => {
     assert.strictEqual(room.state.closed, "empty")
   })
 
-  it("can return with a join, and its snapshot has `resumed` set", () => {
+  it("lets a disconnected member return with a join, and sets `resumed` in its snapshot", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.takeEvents("ann")
@@ -78,7 +78,7 @@ describe("a disconnected member", () => {
     assert.isTrue(joined?.t === "room_joined" && joined.resumed)
   })
 
-  it("is not disconnected by the end of an older connection", () => {
+  it("keeps a member connected when an older connection ends", () => {
     const room = roomOf(["ann", "ben"])
     const old = room.state.members.get("ben")?.attachment?.connectionId ?? ""
     room.join("ben", "n2")
@@ -88,7 +88,7 @@ describe("a disconnected member", () => {
     assert.deepStrictEqual(room.takeKinds("ann"), [])
   })
 
-  it("keeps its newer connection when a join of an older one arrives late", () => {
+  it("keeps a newer connection when a join of an older one arrives late", () => {
     const room = roomOf(["ann"])
     const late = room.joiningPlayer("ben", "n1")
     room.join("ben", "n2")
@@ -97,7 +97,7 @@ describe("a disconnected member", () => {
     assert.strictEqual(room.state.members.get("ben")?.attachment?.node, "n2")
   })
 
-  it("is announced with the other members of a lost node, in the order of joining", () => {
+  it("announces the members of a lost node together, in the order of joining", () => {
     const room = roomOf(["ann"])
     for (const [player, node] of [
       ["ben", "n2"],
@@ -127,7 +127,7 @@ describe("a disconnected member", () => {
 })
 
 describe("a replaced connection", () => {
-  it("emits no event when the newer connection follows within a second", () => {
+  it("emits no event when a newer connection follows within a second", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben", true)
     room.wait(second - 1)
@@ -136,7 +136,7 @@ describe("a replaced connection", () => {
     assert.deepStrictEqual(room.takeKinds("ann"), [])
   })
 
-  it("is announced after a second, with a grace period counted from the disconnect", () => {
+  it("announces a replaced connection after a second, with grace from the disconnect", () => {
     const room = roomOf(["ann", "ben"])
     const droppedAt = room.now
     room.drop("ben", true)
@@ -152,7 +152,7 @@ describe("a replaced connection", () => {
     ])
   })
 
-  it("appears as connected to players who join within that second", () => {
+  it("shows a replaced connection as connected to players who join within a second", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben", true)
     room.join("cat")
@@ -172,7 +172,7 @@ describe("a replaced connection", () => {
 })
 
 describe("the host role", () => {
-  it("passes at once to the earliest connected member when the host leaves", () => {
+  it("passes the host role to the earliest connected member when the host leaves", () => {
     const room = roomOf(["ann", "ben", "cat", "dan"])
     room.drop("ben")
     room.takeEvents("cat")
@@ -183,7 +183,7 @@ describe("the host role", () => {
     ])
   })
 
-  it("passes on five seconds after the host disconnects", () => {
+  it("passes the host role on five seconds after the host disconnects", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ann")
     room.wait(5 * second - 1)
@@ -195,7 +195,7 @@ describe("the host role", () => {
     ])
   })
 
-  it("is not returned to a former host who resumes", () => {
+  it("does not return the host role to a former host who resumes", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ann")
     room.wait(5 * second)
@@ -205,7 +205,7 @@ describe("the host role", () => {
     assert.strictEqual(room.views.get("ann")?.hostId, "ben")
   })
 
-  it("stays with a host who resumes within five seconds", () => {
+  it("leaves the host role with a host who resumes within five seconds", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ann")
     room.wait(5 * second - 1)
@@ -215,7 +215,7 @@ describe("the host role", () => {
     assert.deepStrictEqual(room.takeKinds("ben"), ["player_disconnected", "player_reconnected"])
   })
 
-  it("passes to the first member who resumes when all were disconnected", () => {
+  it("passes the host role to the first member who resumes when all were disconnected", () => {
     const room = roomOf(["ann", "ben", "cat"])
     for (const player of ["ann", "ben", "cat"]) room.drop(player)
     room.wait(10 * second)
@@ -226,7 +226,7 @@ describe("the host role", () => {
     assert.strictEqual(room.state.hostId, "cat")
   })
 
-  it("stays with a host who resumes first, even after five seconds", () => {
+  it("leaves the host role with a host who resumes first, even after five seconds", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ann")
     room.drop("ben")
@@ -235,7 +235,7 @@ describe("the host role", () => {
     assert.strictEqual(room.state.hostId, "ann")
   })
 
-  it("passes to a joining player when all other members are disconnected", () => {
+  it("passes the host role to a joining player when all members are disconnected", () => {
     const room = roomOf(["ann"])
     room.drop("ann")
     room.wait(4 * second)
@@ -250,7 +250,7 @@ describe("the host role", () => {
     })
   })
 
-  it("passes on with the seat when the grace period is shorter than five seconds", () => {
+  it("passes the host role on with the seat when the grace is shorter than five seconds", () => {
     const room = roomOf(["ann", "ben"], { graceSeconds: 3 })
     room.drop("ann")
     room.takeEvents("ben")

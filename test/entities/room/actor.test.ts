@@ -107,7 +107,7 @@ describe("a live room", () => {
     assert.isNotNull(harness.actor.state?.members.get("ann")?.attachment)
   })
 
-  it("replies to the last leave before it ends", () => {
+  it("replies to the last leave before the room ends", () => {
     const harness = new ActorHarness()
     harness.join("ann")
     harness.gateways.n1.outputs = []

@@ -13,7 +13,7 @@ import { DatabaseLive } from "../../support/service.ts"
 const Live = Layer.provideMerge(TestApp.layerWith(), DatabaseLive)
 
 layer(Live, { timeout: "60 seconds" })("a creator who disconnects", (it) => {
-  it.effect("during the insert of the room leaves no room behind", () =>
+  it.effect("leaves no room behind when the creator disconnects during the insert", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const { url } = yield* TestDatabase

@@ -34,7 +34,7 @@ describe("JSON state", () => {
     assert.strictEqual(refusedFor({ ["k".repeat(65)]: 0 }), "keyCharacters")
   })
 
-  it("stays within its limit and pollutes no prototype under random patches", () => {
+  it("keeps JSON state within its limit, and prototypes clean, under random patches", () => {
     const small = 64
     fc.assert(
       fc.property(fc.array(hostilePatch, { maxLength: 20 }), (all) => {
@@ -57,7 +57,7 @@ describe("a JSON object from a player", () => {
   const accepts = Schema.is(JsonObject)
   const parse = (json: string): unknown => JSON.parse(json)
 
-  it("is refused with a prototype key at any depth", () => {
+  it("refuses a JSON object with a prototype key at any depth", () => {
     for (const key of ["__proto__", "constructor", "prototype"]) {
       assert.isFalse(accepts(parse(`{"${key}":{"polluted":true}}`)))
       assert.isFalse(accepts(parse(`{"a":[{"b":{"${key}":1}}]}`)))
@@ -65,7 +65,7 @@ describe("a JSON object from a player", () => {
     assert.isTrue(accepts(parse(`{"a":"__proto__","toString":1,"hasOwnProperty":null}`)))
   })
 
-  it("is refused with more than 32 nested levels", () => {
+  it("refuses a JSON object with more than 32 nested levels", () => {
     const nested = (levels: number) => parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`)
     assert.isTrue(accepts(nested(33)))
     assert.isFalse(accepts(nested(34)))
@@ -73,7 +73,7 @@ describe("a JSON object from a player", () => {
     assert.isFalse(accepts(parse(`{"a":${"[".repeat(33)}1${"]".repeat(33)}}`)))
   })
 
-  it("is refused if it is an array, a scalar or null", () => {
+  it("refuses an array, a scalar or null as a JSON object", () => {
     for (const json of ["null", "[]", "1", '"a"']) assert.isFalse(accepts(parse(json)))
   })
 })

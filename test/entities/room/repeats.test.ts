@@ -165,7 +165,7 @@ const twoPlayers = () => {
 }
 
 describe("a command that is sent again", () => {
-  it("does not overwrite an acknowledged write that followed it", () => {
+  it("keeps an acknowledged write that followed when an older write is sent again", () => {
     const { harness, n1, n2 } = twoPlayers()
     n1.lose()
     const first = n1.request(setState("ann", { turn: 2 }))
@@ -176,7 +176,7 @@ describe("a command that is sent again", () => {
     assert.deepStrictEqual(harness.values, { turn: 1 })
   })
 
-  it("does not overwrite a later write of its player that asked for no reply", () => {
+  it("keeps a later write of the player that asked for no reply when one is sent again", () => {
     const { harness, n1 } = twoPlayers()
     n1.lose()
     const first = n1.request(setState("ann", { hp: 10 }))
@@ -186,7 +186,7 @@ describe("a command that is sent again", () => {
     assert.deepStrictEqual(harness.values, { hp: 3 })
   })
 
-  it("is executed once in a room that has moved with it", () => {
+  it("executes a repeated command once in a room that has moved with it", () => {
     const { harness, n1, n2 } = twoPlayers()
     n1.lose()
     const first = n1.request(setState("ann", { turn: 2 }))
@@ -198,7 +198,7 @@ describe("a command that is sent again", () => {
     assert.deepStrictEqual(harness.values, { turn: 1 })
   })
 
-  it("is executed again, in order, in a room that has lost it", () => {
+  it("executes repeated commands again, in order, in a room that has lost them", () => {
     const { harness, n1 } = twoPlayers()
     const { snapshot } = harness
     n1.lose()
@@ -211,7 +211,7 @@ describe("a command that is sent again", () => {
     assert.strictEqual(harness.actor.state?.version, 2)
   })
 
-  it("is refused again, also when it would be granted by now", () => {
+  it("refuses a repeated command again, also when it would be granted by now", () => {
     const { harness, n1, n2 } = twoPlayers()
     n2.lose()
     const lock = n2.request({ t: "lock", playerId: "ben", locked: true })
@@ -223,7 +223,7 @@ describe("a command that is sent again", () => {
     assert.isFalse(harness.actor.state?.locked)
   })
 
-  it("fails with unavailable when its refusal is forgotten", () => {
+  it("replies unavailable to a repeated command whose refusal is forgotten", () => {
     const { n2 } = twoPlayers()
     n2.lose()
     const locks = Array.from({ length: 70 }, () =>
@@ -241,7 +241,7 @@ describe("a command that is sent again", () => {
     )
   })
 
-  it("takes no second seat for a player who has left since", () => {
+  it("takes no second seat by a repeated join for a player who has left since", () => {
     const { harness, n1 } = twoPlayers()
     const cat = harness.player("cat", "n1")
     n1.lose()
@@ -255,7 +255,7 @@ describe("a command that is sent again", () => {
     assert.strictEqual(n1.replies.get(leave), "ok")
   })
 
-  it("frees no seat that the player has taken since on a newer connection", () => {
+  it("frees no seat by a repeated leave that a newer connection has taken since", () => {
     const { ann, harness, n1, n2 } = twoPlayers()
     n1.lose()
     const { connectionId } = ann
@@ -270,7 +270,7 @@ describe("a command that is sent again", () => {
     assert.include(harness.members, "ann")
   })
 
-  it("is executed when the node has opened a new link, which begins its numbers again", () => {
+  it("executes the commands of a new link, which begins its numbers again", () => {
     const { harness, n1 } = twoPlayers()
     n1.request(setState("ann", { turn: 1 }))
     n1.detach()
@@ -279,7 +279,7 @@ describe("a command that is sent again", () => {
     assert.deepStrictEqual(harness.values, { turn: 2 })
   })
 
-  it("is forgotten a minute after its link has gone", () => {
+  it("forgets a command a minute after its link has gone", () => {
     const { harness, n1 } = twoPlayers()
     assert.lengthOf(harness.actor.executed.stored(), 2)
     n1.detach()

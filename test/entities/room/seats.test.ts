@@ -78,7 +78,7 @@ describe("a room with seats", () => {
     assert.strictEqual(room.state.closed, "empty")
   })
 
-  it("stays open when the last connected member leaves and a disconnected one remains", () => {
+  it("keeps a room open when a disconnected member remains after the last leave", () => {
     const room = roomOf(["ann", "ben", "cat"])
     room.drop("ben")
     room.wait(1)
@@ -94,7 +94,7 @@ describe("a room with seats", () => {
 })
 
 describe("a locked room", () => {
-  it("refuses new players, but not members who resume or join again", () => {
+  it("refuses new players in a locked room, but not members who resume or join again", () => {
     const room = roomOf(["ann", "ben"])
     room.act({ t: "lock", playerId: "ann", locked: true })
     room.drop("ben")
@@ -107,13 +107,13 @@ describe("a locked room", () => {
     )
   })
 
-  it("refuses a player with `room_locked` when it is also full", () => {
+  it("refuses a player with `room_locked` when a locked room is also full", () => {
     const room = roomOf(["ann"], { maxPlayers: 1 })
     room.act({ t: "lock", playerId: "ann", locked: true })
     assert.strictEqual(room.joinRefusal("ben"), "room_locked")
   })
 
-  it("admits players after it is unlocked", () => {
+  it("admits players after the room is unlocked", () => {
     const room = roomOf(["ann"])
     room.act({ t: "lock", playerId: "ann", locked: true })
     room.act({ t: "lock", playerId: "ann", locked: false })
@@ -122,7 +122,7 @@ describe("a locked room", () => {
 })
 
 describe("a room with seats assigned by matchmaking", () => {
-  it("has a host at once, and sends each member a snapshot when it joins", () => {
+  it("gives a matched room a host at once, and each member a snapshot when it joins", () => {
     const room = new RoomHarness({ matched: true })
     const data = room.seat("ann", "ben")
     assert.deepStrictEqual(data, { seated: ["ann", "ben"], roomId: "rm_1", code: "BCDFGH" })
@@ -208,7 +208,7 @@ describe("the lifetime of a room", () => {
       reason: "idle"
     })
 
-  it("ends after two hours without a frame", () => {
+  it("ends a room after two hours without a frame", () => {
     const room = new RoomHarness()
     room.join("ann")
     room.wait(2 * hour - 1)
@@ -218,7 +218,7 @@ describe("the lifetime of a room", () => {
     assert.strictEqual(room.state.members.size, 0)
   })
 
-  it("lasts two hours after the last frame, to the minute", () => {
+  it("ends a room two hours after the last frame, to the minute", () => {
     const room = roomOf(["ann"])
     room.wait(hour)
     room.act({ t: "send", playerId: "ann", type: "hello" })
@@ -230,7 +230,7 @@ describe("the lifetime of a room", () => {
     closing(room, "ann")
   })
 
-  it("ends after a day, even if members send messages", () => {
+  it("ends a room after a day, even if members send messages", () => {
     const room = new RoomHarness()
     room.join("ann")
     for (let i = 1; i < 24; i++) {
@@ -243,7 +243,7 @@ describe("the lifetime of a room", () => {
     closing(room, "ann")
   })
 
-  it("ends with the `close` command, and members receive the reason", () => {
+  it("ends a room by the `close` command, and sends its members the reason", () => {
     const room = roomOf(["ann", "ben"])
     room.drop("ben")
     room.act({ t: "close", reason: "feature_disabled" })
@@ -275,7 +275,7 @@ describe("the lifetime of a room", () => {
 })
 
 describe("a seat without a grace period", () => {
-  it("is kept for a second when a newer connection replaces the older one", () => {
+  it("keeps a seat without grace for a second when a newer connection replaces the old one", () => {
     const room = roomOf(["ann", "ben"], { graceSeconds: 0 })
     room.drop("ann", true)
     room.wait(999)

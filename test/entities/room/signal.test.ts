@@ -44,7 +44,7 @@ const signalsTo = (room: RoomHarness, player: string): ReadonlyArray<RoomEvent> 
   room.takeEvents(player).filter((event) => event.t === "signal")
 
 describe("a signal", () => {
-  it("reaches only its addressee, unchanged", () => {
+  it("delivers a signal only to its addressee, unchanged", () => {
     const room = roomOf(["ann", "ben", "cat"], mesh(false))
     const data = { candidate: host, sdpMid: "0" }
     const reply = room.act({ t: "signal", playerId: "ann", to: "ben", kind, data, gen: 3 })
@@ -56,7 +56,7 @@ describe("a signal", () => {
     assert.isEmpty(signalsTo(room, "cat"))
   })
 
-  it("is refused outside peer-to-peer rooms, from other players and to other players", () => {
+  it("refuses signals outside peer-to-peer rooms, from non-members and to non-members", () => {
     const signal = { t: "signal", playerId: "ann", kind: "offer" } as const
     assert.strictEqual(roomOf(["ann", "ben"]).refusal({ ...signal, to: "ben" }), "p2p_only")
     const room = roomOf(["ann", "ben"], mesh(true))
@@ -64,13 +64,13 @@ describe("a signal", () => {
     assert.strictEqual(room.refusal({ ...signal, playerId: "eve", to: "ann" }), "not_in_room")
   })
 
-  it("to a disconnected member is not delivered, and the reply counts no delivery", () => {
+  it("delivers no signal to a disconnected member, and counts no delivery", () => {
     const room = roomOf(["ann", "ben"], mesh(false))
     room.drop("ben")
     assert.isUndefined(relaySignal(room, { candidate: relay }))
   })
 
-  it("does not change the room's state", () => {
+  it("leaves the room's state unchanged by a signal", () => {
     const room = roomOf(["ann", "ben"], mesh(false))
     const before = room.state
     room.act({ t: "signal", playerId: "ann", to: "ben", kind: "restart" })
@@ -79,7 +79,7 @@ describe("a signal", () => {
 })
 
 describe("a relayed signal", () => {
-  it("contains only relay candidates, without the related address", () => {
+  it("relays only relay candidates, without the related address", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     for (const candidate of [host, mapped, reflexive]) {
       assert.isUndefined(relaySignal(room, { candidate, sdpMid: "0" }))
@@ -93,12 +93,12 @@ describe("a relayed signal", () => {
     })
   })
 
-  it("keeps the end-of-candidates marker", () => {
+  it("keeps the end-of-candidates marker of a relayed signal", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     assert.deepStrictEqual(relaySignal(room, { candidate: "" }), { candidate: "" })
   })
 
-  it("contains no other address in its session description, in any encoding of the data", () => {
+  it("removes every other address from a session description, in any encoding", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     const sdp = description(host, mapped, related, reflexive)
     for (const data of [sdp, { type: "offer", sdp }, JSON.stringify({ type: "offer", sdp })]) {
@@ -110,7 +110,7 @@ describe("a relayed signal", () => {
     }
   })
 
-  it("is limited to relay candidates to and from a child, but not between other members", () => {
+  it("limits signals to and from a child to relay candidates, but not between others", () => {
     const room = new RoomHarness(mesh(false))
     room.act({ t: "join", ...room.joiningPlayer("ann"), relayOnly: true })
     room.join("ben")
@@ -148,7 +148,7 @@ describe("a relayed signal", () => {
     )
   })
 
-  it("contains no address for random nested data", () => {
+  it("removes every address from random nested data of a relayed signal", () => {
     const room = roomOf(["ann", "ben"], mesh(true))
     const candidate = fc.constantFrom(host, mapped, reflexive, related, relay)
     const newline = fc.constantFrom("\r\n", "\n", "\r")

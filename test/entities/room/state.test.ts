@@ -51,7 +51,7 @@ describe("`send`", () => {
     assert.deepStrictEqual(room.takeKinds("cat"), [])
   })
 
-  it("does not change the room within a minute, so that messages cost no snapshot", () => {
+  it("leaves the room unchanged within a minute of messages, which cost no snapshot", () => {
     const room = roomOf(["ann", "ben"])
     const before = room.state
     room.now = start + 59_999
@@ -69,7 +69,7 @@ describe("`send`", () => {
     assert.deepStrictEqual(room.takeKinds("ben"), [])
   })
 
-  it("neither reaches nor counts members without a connection or with an unclaimed seat", () => {
+  it("neither sends nor counts messages to members without a connection or claimed seat", () => {
     const room = roomOf(["ann", "ben", "cat"])
     room.drop("ben")
     room.seat("dan")
@@ -92,7 +92,7 @@ describe("`send`", () => {
     { t: "setMyState", playerId: "eve", patch: {} },
     { t: "lock", playerId: "eve", locked: true },
     { t: "leave", playerId: "eve", reason: "left" }
-  ])("is refused for a player who is not a member: $t", (command) => {
+  ])("refuses a command of a player who is not a member: $t", (command) => {
     assert.strictEqual(roomOf(["ann"]).refusal(command), "not_in_room")
   })
 })
@@ -110,7 +110,7 @@ describe("`setState`", () => {
     assert.deepStrictEqual(room.takeEvents("ben").at(-1), expected)
   })
 
-  it("is refused for members other than the host when `hostOnlyState` is set", () => {
+  it("refuses `setState` of members other than the host when `hostOnlyState` is set", () => {
     const room = roomOf(["ann", "ben"], { hostOnlyState: true })
     const write = (playerId: string) =>
       room.refusal({ t: "setState", playerId, patch: { round: 1 } })
@@ -147,13 +147,13 @@ describe("`setMyState`", () => {
     assert.deepStrictEqual(room.views.get("ben")?.players[1]?.state, {})
   })
 
-  it("is allowed for every member when `hostOnlyState` is set", () => {
+  it("allows `setMyState` to every member when `hostOnlyState` is set", () => {
     const room = roomOf(["ann", "ben"], { hostOnlyState: true })
     const command: RoomCommand = { t: "setMyState", playerId: "ben", patch: { ready: true } }
     assert.strictEqual(room.refusal(command), "granted")
   })
 
-  it("has its own size limit", () => {
+  it("limits the size of a member's own state", () => {
     const room = roomOf(["ann"])
     const fill = (bytes: number) => ({ a: "x".repeat(bytes - jsonBytes({ a: "" })) })
     const write = (bytes: number) =>
@@ -164,7 +164,7 @@ describe("`setMyState`", () => {
 })
 
 describe("`lock`", () => {
-  it("is refused for other members than the host, and emits one event per change", () => {
+  it("refuses `lock` of members other than the host, and emits one event per change", () => {
     const room = roomOf(["ann", "ben"])
     const lock = (playerId: string, locked: boolean) =>
       room.refusal({ t: "lock", playerId, locked })
@@ -279,7 +279,7 @@ describe("a room under random commands", () => {
     )
   })
 
-  it("has no work before `nextDeadline`, and completes all of it then", () => {
+  it("finds no work before `nextDeadline`, and completes all of it then", () => {
     checkProperty((room, steps) =>
       play(
         room,
@@ -301,7 +301,7 @@ describe("a room under random commands", () => {
     )
   })
 
-  it("has the same state after it is restored from its snapshot", () => {
+  it("restores the same state from a snapshot", () => {
     checkProperty((room, steps) =>
       play(
         room,

@@ -26,7 +26,7 @@ describe("a reply", () => {
       .map(({ kind }) => kind)
       .filter((k) => k === "reply" || k === "refuse" || k === "end")
 
-  it("to a leave waits for a snapshot without the seat", () => {
+  it("holds the reply to a leave until a snapshot without the seat is stored", () => {
     const harness = roomOfThree()
     harness.writes = false
     harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
@@ -38,7 +38,7 @@ describe("a reply", () => {
     assert.deepStrictEqual(replies(harness.gateways.n2), ["reply"])
   })
 
-  it("to a repeated leave waits for the same snapshot", () => {
+  it("holds the reply to a repeated leave until the same snapshot is stored", () => {
     const harness = roomOfThree()
     harness.writes = false
     harness.send("n2", { t: "leave", playerId: "ben", reason: "left" })
@@ -49,7 +49,7 @@ describe("a reply", () => {
     assert.deepStrictEqual(replies(harness.gateways.n2), ["reply", "refuse"])
   })
 
-  it("waits for the snapshot that contains its change, not for an earlier one in progress", () => {
+  it("holds a reply for the snapshot that contains its change, not an earlier one", () => {
     const harness = roomOfThree()
     harness.writes = false
     const changes = harness.actor.beginWrite()
@@ -60,7 +60,7 @@ describe("a reply", () => {
     assert.deepStrictEqual(replies(harness.gateways.n2), ["reply"])
   })
 
-  it("to the last leave waits, like the end of the stream, until the room's row is removed", () => {
+  it("holds the reply to the last leave, and the stream's end, until the row is removed", () => {
     const harness = new ActorHarness()
     harness.join("ann")
     const { n1 } = harness.gateways
@@ -73,7 +73,7 @@ describe("a reply", () => {
     assert.deepStrictEqual(replies(n1), ["reply", "end"])
   })
 
-  it("does not wait for a snapshot on a single node", () => {
+  it("replies without waiting for a snapshot on a single node", () => {
     const harness = new ActorHarness({}, false)
     harness.join("ann", "n1")
     harness.join("ben", "n2")
@@ -86,7 +86,7 @@ describe("a reply", () => {
     assert.deepStrictEqual(replies(n2), ["reply", "reply"])
   })
 
-  it("is withheld, unlike its event, while a snapshot is more than a second late", () => {
+  it("withholds a reply, but not its event, while a snapshot is over a second late", () => {
     const harness = roomOfThree()
     harness.save()
     harness.writes = false
@@ -105,7 +105,7 @@ describe("a reply", () => {
 })
 
 describe("a node that stops watching", () => {
-  it("loses its members' connections after five seconds", () => {
+  it("disconnects the members of a node that stops watching after five seconds", () => {
     const harness = roomOfThree()
     harness.unwatch("n2")
     harness.wait(5 * second - 1)
@@ -115,7 +115,7 @@ describe("a node that stops watching", () => {
     assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["player_disconnected"])
   })
 
-  it("can watch again before the room detects the end of its old stream", () => {
+  it("lets a node watch again before the room detects the end of its old stream", () => {
     const harness = roomOfThree()
     const { n2 } = harness.gateways
     const old = n2.watcher
@@ -130,7 +130,7 @@ describe("a node that stops watching", () => {
     assert.include(seatedPlayers(harness), "ben")
   })
 
-  it("receives a new snapshot when it watches again, and keeps its members", () => {
+  it("sends a node that watches again a new snapshot, and keeps its members", () => {
     const harness = roomOfThree()
     harness.unwatch("n2")
     write(harness, "ann", "n1", 1)
@@ -142,7 +142,7 @@ describe("a node that stops watching", () => {
     assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["state"])
   })
 
-  it("reconnects its members when it watches again within their grace period", () => {
+  it("reconnects the members of a node that watches again within their grace period", () => {
     const harness = roomOfThree()
     harness.unwatch("n2")
     harness.wait(20 * second)
@@ -155,7 +155,7 @@ describe("a node that stops watching", () => {
     assert.include(seatedPlayers(harness), "ben")
   })
 
-  it("disconnects the members that it lost while it did not watch", () => {
+  it("disconnects the members that a node lost while it did not watch", () => {
     const harness = roomOfThree()
     harness.unwatch("n1")
     harness.gateways.n1.members.delete("cat")
@@ -163,7 +163,7 @@ describe("a node that stops watching", () => {
     assert.deepStrictEqual(harness.gateways.n2.kinds("ben"), ["player_disconnected"])
   })
 
-  it("does not keep the seat of a matched player who never joins", () => {
+  it("keeps no seat for a matched player who never joins", () => {
     const harness = roomOfThree()
     harness.actor.seat([harness.joiningPlayer("dan", "n2")])
     harness.unwatch("n2")
@@ -187,7 +187,7 @@ describe("a node that stops watching", () => {
     assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), [])
   })
 
-  it("cannot replace a newer connection with an older one that it still holds", () => {
+  it("keeps a newer connection when a node still holds an older one", () => {
     const harness = roomOfThree()
     harness.unwatch("n2")
     harness.join("ben", "n1")
@@ -199,7 +199,7 @@ describe("a node that stops watching", () => {
     assert.include(seatedPlayers(harness), "ben")
   })
 
-  it("leaves no seat behind for a player it added after it stopped watching", () => {
+  it("leaves no seat behind for a player that a node adds after it stopped watching", () => {
     const harness = roomOfThree()
     harness.unwatch("n2")
     harness.wait(5 * second)
@@ -216,7 +216,7 @@ describe("a room that moved", () => {
     for (const node of nodes) harness.watch(node)
   }
 
-  it("sends every member a new snapshot as its first event", () => {
+  it("sends every member a new snapshot as the first event after the room moved", () => {
     const harness = roomOfThree()
     write(harness, "ann", "n1", 1)
     for (const gateway of harness.allGateways) gateway.frames.length = 0
@@ -244,7 +244,7 @@ describe("a room that moved", () => {
     assert.deepStrictEqual(harness.gateways.n1.kinds("ann"), ["room_joined"])
   })
 
-  it("seats attached players again whom its snapshot does not contain", () => {
+  it("seats attached players again whom the snapshot of a moved room does not contain", () => {
     const harness = roomOfThree()
     harness.join("dan", "n2")
     moveRoom(harness, 1, "n1", "n2")
@@ -263,7 +263,7 @@ describe("a room that moved", () => {
     assert.isFalse(harness.gateways.n2.members.has("dan"))
   })
 
-  it("keeps the grace periods of disconnected members", () => {
+  it("keeps the grace periods of disconnected members when the room moves", () => {
     const harness = roomOfThree()
     for (const player of ["ann", "ben", "cat"]) harness.drop(player)
     moveRoom(harness, 0)
@@ -376,7 +376,7 @@ const check = (harness: ActorHarness): void => {
 }
 
 describe("a room and its gateways under random steps", () => {
-  it("agree about the members and the state of the room", () => {
+  it("a room and its gateways agree about members and state under random steps", () => {
     fc.assert(
       fc.property(generators.roomSettings, generators.roomNetworkSteps, (settings, steps) => {
         const harness = new ActorHarness(settings)

@@ -69,7 +69,7 @@ describe("an age signal", () => {
     [{ status: "unknown", lowerBound: 0, upperBound: 12 }, undefined]
   ]
 
-  it.each(cases)("%o maps to %s", (said, band) => {
+  it.each(cases)("maps the age signal %o to %s", (said, band) => {
     assert.strictEqual(bandOfSignal({ platform: "web", ...said }), band)
   })
 })
@@ -114,7 +114,7 @@ const runSteps = Effect.fnUntraced(function* (
 })
 
 layer(Node)("ages", (it) => {
-  it.effect("the band before a declaration depends on the audience", () =>
+  it.effect("derives the band before a declaration from the audience", () =>
     Effect.gen(function* () {
       for (const [audience, ageBand] of [
         ["general", "adult"],
@@ -138,7 +138,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("the first declaration may be any band, later ones only stricter", () =>
+  it.effect("accepts any band as the first declaration, then only stricter ones", () =>
     Effect.gen(function* () {
       for (const first of ["child", "teen", "adult"] as const) {
         const { ada, target } = yield* playerOf("mixed")
@@ -158,7 +158,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("an app for kids treats every player as a child, whatever was declared", () =>
+  it.effect("treats every player as a child in an app for kids, whatever was declared", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("kids")
       const answer = yield* declare(target, ada, "adult")
@@ -167,7 +167,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("a signal only makes the band stricter and returns the profile", () =>
+  it.effect("makes the band only stricter by a signal, and returns the profile", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("general")
       const teen = yield* signal(target, ada, { status: "declared", upperBound: 17 })
@@ -182,7 +182,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("a signal before a declaration never loosens the band but bounds the declaration", () =>
+  it.effect("bounds a declaration by an earlier signal, which never loosens the band", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("mixed")
       const signalled = yield* signal(target, ada, { status: "declared", upperBound: 17 })
@@ -193,7 +193,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("an operator may set any band, even above a signal", () =>
+  it.effect("lets an operator set any band, even above a signal", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("mixed")
       yield* signal(target, ada, { status: "declared", upperBound: 12 })
@@ -203,7 +203,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("an invalid band or signal is refused with its path", () =>
+  it.effect("refuses an invalid band or signal with its path", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf("general")
       for (const band of ["baby", "", null, 12, undefined]) {
@@ -229,7 +229,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("the strictest of concurrent declarations applies", () =>
+  it.effect("applies the strictest of concurrent declarations", () =>
     Effect.gen(function* () {
       const { target } = yield* playerOf("general")
       for (let round = 0; round < 20; round++) {
@@ -245,7 +245,7 @@ layer(Node)("ages", (it) => {
     })
   )
 
-  it.effect("bands only get stricter in any sequence of declarations and signals", () =>
+  it.effect("makes bands only stricter in any sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const url = yield* addressOfNode
       for (const audience of ["general", "mixed", "kids"] as const) {

@@ -56,7 +56,7 @@ const sanctionOf = Effect.fnUntraced(function* (target: TestTarget, player: Test
 })
 
 layer(Node)("an appeal", (it) => {
-  it.effect("is accepted once from the banned player and returns the ban", () =>
+  it.effect("accepts one appeal from the banned player and returns the ban", () =>
     Effect.gen(function* () {
       const { ada, sanctionId, target } = yield* banned
       const made = yield* appeal(target, ada, sanctionId)
@@ -78,7 +78,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("is stored once when sent concurrently", () =>
+  it.effect("stores one of several concurrent appeals", () =>
     Effect.gen(function* () {
       const { ada, sanctionId, target } = yield* banned
       const answers = yield* Effect.all(
@@ -90,7 +90,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("requires the player's own active ban and a message of 1 to 2000 characters", () =>
+  it.effect("accepts only appeals against the player's active ban, with 1 to 2000 characters", () =>
     Effect.gen(function* () {
       const { ada, sanctionId, target } = yield* banned
       const bob = yield* guest(target, "Bob")
@@ -113,7 +113,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("lifts the ban when accepted, keeps it when rejected, and is resolved only once", () =>
+  it.effect("lifts the ban by an accepted appeal, keeps it by a rejected one, resolves once", () =>
     Effect.gen(function* () {
       for (const accept of [true, false]) {
         const { ada, appealId, target } = yield* openAppeal
@@ -133,7 +133,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("is accepted when the ban is lifted or expires", () =>
+  it.effect("accepts the open appeal when the ban is lifted or expires", () =>
     Effect.gen(function* () {
       const closed = { status: "accepted", response: null }
       const lifted = yield* openAppeal
@@ -155,7 +155,7 @@ layer(Node)("an appeal", (it) => {
     })
   )
 
-  it.effect("is resolved once when the player is unbanned concurrently", () =>
+  it.effect("resolves an appeal once when the player is unbanned concurrently", () =>
     Effect.gen(function* () {
       const { ada, appealId, target } = yield* openAppeal
       const [resolved] = yield* Effect.all(
@@ -177,7 +177,7 @@ layer(Node)("an appeal with the revoked refresh token", (it) => {
     ask(target, "auth/appeal", { refreshToken, message: "Please.", ...more })
 
   it.effect(
-    "addresses the ban that revoked the token, also after the access token has expired",
+    "takes an appeal with the revoked refresh token, also after the access token has expired",
     () =>
       Effect.gen(function* () {
         const { ada, sanctionId, target } = yield* banned
@@ -192,7 +192,7 @@ layer(Node)("an appeal with the revoked refresh token", (it) => {
       })
   )
 
-  it.effect("is rejected with any other token", () =>
+  it.effect("rejects an appeal with any other token than the revoked one", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -219,7 +219,7 @@ layer(Node)("an appeal with the revoked refresh token", (it) => {
 })
 
 layer(Node)("the list of appeals", (it) => {
-  it.effect("returns open ones first, then oldest first, in pages of one environment", () =>
+  it.effect("lists open appeals first, then oldest first, in pages of one environment", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       const made: Array<unknown> = []
@@ -258,7 +258,7 @@ layer(Node)("the list of appeals", (it) => {
 const Throttled = nodeWith({ SVC_THROTTLES: "on" }).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Throttled)("appeals", (it) => {
-  it.effect("are limited to five per player and hour", () =>
+  it.effect("limits appeals to five per player and hour", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* banned
       for (let i = 0; i < 5; i++) {

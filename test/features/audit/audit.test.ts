@@ -42,7 +42,7 @@ const event = (id: string): AuditEvent => ({
 })
 
 layer(Node)("the audit log", (it) => {
-  it.effect("records actor, action, target, time and address", () =>
+  it.effect("records actor, action, target, time and address of an audited change", () =>
     Effect.gen(function* () {
       const { developer, development, entries, project, url } = yield* setUp
       yield* TestClock.adjust("1 minute")
@@ -81,7 +81,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("has no entry for rejected requests and requests without effect", () =>
+  it.effect("adds no entry for rejected requests and requests without effect", () =>
     Effect.gen(function* () {
       const { developer, entries, project } = yield* setUp
       const push = (body: object) =>
@@ -97,7 +97,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("never contains an old or a new secret", () =>
+  it.effect("keeps old and new secrets out of the audit log", () =>
     Effect.gen(function* () {
       const { developer, entries, project } = yield* setUp
       const path = `${project}/environments/development/integrity/webhook-secret`
@@ -116,7 +116,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("is listed newest first, in pages and with filters", () =>
+  it.effect("lists entries newest first, in pages and with filters", () =>
     Effect.gen(function* () {
       const audit = yield* Audit
       const { entries, projectId, read } = yield* setUp
@@ -201,7 +201,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("is append-only in the database for 400 days", () =>
+  it.effect("keeps entries unchangeable in the database for 400 days", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* AuditRepository
@@ -233,7 +233,7 @@ layer(Node)("the audit log", (it) => {
     })
   )
 
-  it.effect("is readable by the developers of its project only", () =>
+  it.effect("shows the audit log to the developers of its project only", () =>
     Effect.gen(function* () {
       const { project } = yield* setUp
       const stranger = yield* makeDeveloper

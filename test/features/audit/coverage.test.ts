@@ -199,7 +199,7 @@ const secretForm = /(?:sk|pk|kds)_[\w-]{43}|whsec_|PRIVATE KEY|sesame/
 const newest = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select * from audit order by id`)
 
 layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log", (it) => {
-  it.effect("has an entry for every change by a developer or a secret key", () =>
+  it.effect("adds an entry for every change by a developer or a secret key", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp
       const developer = yield* signUp("walker")

@@ -59,7 +59,7 @@ const assertDelivery = (from: OnlinePlayer, to: OnlinePlayer, channel: string, t
   })
 
 describe("channels on two runners", () => {
-  it.live("reach, count and moderate members on both runners", () =>
+  it.live("reaches, counts and moderates members of a channel on both runners", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, nearAt } = yield* twoMembers({ open: true })
       yield* assertDelivery(near, far, name, "there")
@@ -87,7 +87,7 @@ describe("channels on two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("survive the kill of their runner with members, settings and bans", () =>
+  it.live("keeps a channel's members, settings and bans when its runner is killed", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, nearAt, owner } = yield* twoMembers({ send: "speakers" })
       yield* moderate(nearAt, name, { op: "allowSend", playerId: far.id })
@@ -121,7 +121,7 @@ describe("channels on two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("are handed over by a runner that stops gracefully", () =>
+  it.live("hands channels over from a runner that stops gracefully", () =>
     Effect.gen(function* () {
       const { far, name, near, owner } = yield* twoMembers()
       yield* assertDelivery(near, far, name, "before")
@@ -133,7 +133,7 @@ describe("channels on two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("are not owned any more by a runner that resumes after a freeze", () =>
+  it.live("denies a frozen runner its channels when it resumes", () =>
     Effect.gen(function* () {
       const { far, farAt, name, near, owner } = yield* twoMembers()
       yield* owner.signal("SIGSTOP")

@@ -18,7 +18,7 @@ const crowd = (count: number): ChannelHarness => {
 }
 
 describe("a channel of up to a hundred sockets", () => {
-  it("reports each join and leave at once", () => {
+  it("reports each join and leave at once in a channel of up to a hundred sockets", () => {
     const harness = crowd(99)
     harness.join("ann")
     assert.strictEqual(harness.gateways.n1.last("p0000")?.t, "channel_player_joined")
@@ -28,7 +28,7 @@ describe("a channel of up to a hundred sockets", () => {
 })
 
 describe("a channel of more than a hundred sockets", () => {
-  it("reports joins and leaves together, at most once a second", () => {
+  it("reports joins and leaves together in a larger channel, at most once a second", () => {
     const harness = crowd(150)
     const { n1 } = harness.gateways
     n1.frames.length = 0
@@ -108,7 +108,7 @@ describe("a channel of more than a hundred sockets", () => {
 })
 
 describe("a node that did not watch for a while", () => {
-  it("learns which members were removed meanwhile", () => {
+  it("reports the members that were removed while a node did not watch", () => {
     const harness = new ChannelHarness()
     harness.join("ann", "n1")
     harness.join("ben", "n2")

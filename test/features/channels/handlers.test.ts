@@ -289,7 +289,7 @@ const RateLimitedLive = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(
 layer(RateLimitedLive, { timeout: "60 seconds", excludeTestServices: true })(
   "channel rate limits",
   (it) => {
-    it.effect("allow a key 600 messages and 300 management requests per minute", () =>
+    it.effect("allows a key 600 messages and 300 management requests per minute", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const name = yield* uniqueName

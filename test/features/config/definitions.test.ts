@@ -13,7 +13,7 @@ const decoded = (document: unknown) => Result.getOrThrow(decodeConfig(document))
 const warningsOf = (document: unknown) => configWarnings(decoded(document), document)
 
 describe("modes", () => {
-  it("are the built-in mode when none is defined", () => {
+  it("offers the built-in mode when no mode is defined", () => {
     assert.deepStrictEqual(modesOf(decoded({})), [builtInMode])
     assert.strictEqual(findMode(decoded({}), "default"), builtInMode)
     assert.deepStrictEqual(builtInMode, {
@@ -27,7 +27,7 @@ describe("modes", () => {
     })
   })
 
-  it("are only the defined modes when there are any", () => {
+  it("offers only the defined modes when there are any", () => {
     const config = decoded(fullest)
     assert.deepStrictEqual(
       modesOf(config).map(({ key }) => key),
@@ -40,7 +40,7 @@ describe("modes", () => {
 })
 
 describe("definitions", () => {
-  it("contain only the public part of the config", () => {
+  it("publishes only the public part of the config", () => {
     assert.deepStrictEqual(publicConfig(decoded(fullest), 7), {
       configVersion: 7,
       resetTimeZone: "Europe/Berlin",
@@ -79,7 +79,7 @@ describe("definitions", () => {
     })
   })
 
-  it("never offer news to kids", () => {
+  it("never offers news to kids", () => {
     const optIn = (document: unknown) => publicConfig(decoded(document), 1).news.optIn
     assert.isTrue(optIn({}))
     assert.isTrue(optIn({ audience: "mixed" }))
@@ -87,7 +87,7 @@ describe("definitions", () => {
     assert.isFalse(optIn({ svcNews: { optIn: false } }))
   })
 
-  it("match their schema exactly for any config", () => {
+  it("matches the schema of the definitions exactly for any config", () => {
     const encode = Schema.encodeSync(Definitions, { onExcessProperty: "error" })
     fc.assert(
       fc.property(documents, (document) => {
@@ -99,7 +99,7 @@ describe("definitions", () => {
 })
 
 describe("warnings", () => {
-  it("are empty for a document without useless settings", () => {
+  it("warns of nothing in a document without useless settings", () => {
     assert.deepStrictEqual(warningsOf({}), [])
     assert.deepStrictEqual(warningsOf(without(fullest, "share.tags.enabled")), [])
   })
@@ -138,17 +138,17 @@ describe("warnings", () => {
       "integrity.stats.webhook.url",
       "works in development only: use an https URL in production"
     ]
-  ])("%j warns at %s", (document, path, message) => {
+  ])("warns of %j at %s", (document, path, message) => {
     assert.deepStrictEqual(warningsOf(document), [{ path, message }])
   })
 
-  it("are not raised for card tags with an image", () => {
+  it("does not warn of card tags with an image", () => {
     const tags = { title: "Game" }
     assert.deepStrictEqual(warningsOf({ share: { tags: { ...tags, image: "a.png" } } }), [])
     assert.deepStrictEqual(warningsOf({ share: { tags, images: { enabled: true } } }), [])
   })
 
-  it("are reported together", () => {
+  it("reports all warnings together", () => {
     const document = {
       share: { tags: { enabled: false, title: "Game" } },
       multiplayer: { modes: [{ key: "a", p2p: {} }] }
@@ -181,17 +181,17 @@ describe("changes", () => {
       ['stats[0].title["pt-BR"]']
     ],
     [1, { a: 1 }, [""]]
-  ])("of %j to %j are %j", (before, after, paths) => {
+  ])("finds between %j and %j the changes %j", (before, after, paths) => {
     assert.deepStrictEqual(changedPaths(before, after), paths)
   })
 
-  it("are empty between equal documents with different field order", () => {
+  it("finds no change between equal documents with different field order", () => {
     const reversed = Object.fromEntries(Object.entries(fullest).toReversed())
     assert.deepStrictEqual(changedPaths(fullest, reversed), [])
     assert.deepStrictEqual(changedPaths(fullest, structuredClone(fullest)), [])
   })
 
-  it("are symmetric for any two documents", () => {
+  it("finds symmetric changes for any two documents", () => {
     fc.assert(
       fc.property(documents, documents, (before, after) => {
         assert.sameMembers([...changedPaths(before, after)], [...changedPaths(after, before)])

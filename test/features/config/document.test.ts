@@ -32,7 +32,7 @@ const placesIn = (value: unknown, path = ""): ReadonlyArray<readonly [string, un
 const isFields = (value: unknown) => Predicate.isObject(value) && !Array.isArray(value)
 
 describe("a valid document", () => {
-  it("gets every default when it is empty", () => {
+  it("fills an empty document with every default", () => {
     assert.deepStrictEqual(decoded({}), {
       version: 1,
       resetTimeZone: "UTC",
@@ -80,7 +80,7 @@ describe("a valid document", () => {
     })
   })
 
-  it("gets the defaults of a list entry that has only a key", () => {
+  it("fills a list entry that has only a key with its defaults", () => {
     const config = decoded({ stats: [{ key: "a" }], multiplayer: { modes: [{ key: "b" }] } })
     assert.deepStrictEqual(config.stats, [{ key: "a", aggregation: "sum" }])
     assert.deepStrictEqual(config.multiplayer.modes, [
@@ -105,7 +105,7 @@ describe("a valid document", () => {
     })
   })
 
-  it("may omit any section and any optional field", () => {
+  it("accepts a document that omits any section or any optional field", () => {
     // Exceptions: keys, the last language of a text, and features that another one needs.
     const needed = /^$|\]$|\.(key|stat|en)$|^features\./
     for (const [path] of placesIn(fullest).filter(([path]) => !needed.test(path))) {
@@ -113,7 +113,7 @@ describe("a valid document", () => {
     }
   })
 
-  it("has maxPlayers capped in peer-to-peer modes only", () => {
+  it("caps maxPlayers in peer-to-peer modes only", () => {
     const seats = (mode: object) =>
       decoded({ multiplayer: { modes: [{ key: "a", ...mode }] } }).multiplayer.modes[0]?.maxPlayers
     assert.strictEqual(seats({ transport: "p2p", maxPlayers: 64 }), 4)
@@ -124,11 +124,11 @@ describe("a valid document", () => {
 })
 
 describe("any valid document", () => {
-  it("decodes", () => {
+  it("decodes any valid document", () => {
     fc.assert(fc.property(documents, (document) => issuesOf(document).length === 0))
   })
 
-  it("decodes to itself after its defaults are filled in", () => {
+  it("decodes a document with its defaults filled in to itself", () => {
     fc.assert(
       fc.property(documents, (document) => {
         const config = decoded(document)
@@ -138,7 +138,7 @@ describe("any valid document", () => {
     )
   })
 
-  it("is rejected with an unknown field at any depth, whose path the issue names", () => {
+  it("rejects an unknown field at any depth, and names its path", () => {
     const place = documents.chain((document) =>
       fc.tuple(
         fc.constant(document),
@@ -163,7 +163,7 @@ describe("any valid document", () => {
 })
 
 describe("an invalid document", () => {
-  it("gets all issues at once, including those between fields", () => {
+  it("reports all issues of an invalid document at once, also those between fields", () => {
     const issues = issuesOf({
       version: 2,
       resetTimeZone: "Mars/Olympus",
@@ -198,7 +198,7 @@ describe("an invalid document", () => {
     ])
   })
 
-  it("fails with invalid_config whose message lists the issues", () => {
+  it("fails with invalid_config and a message that lists the issues", () => {
     const error = Result.getOrThrow(
       Result.flip(
         decodeConfig({
@@ -262,11 +262,11 @@ const fieldsOf = (node: Node, path = ""): ReadonlyArray<readonly [string, Node]>
 describe("rpc/config.schema.json", () => {
   const file = readFileSync(new URL("../../../rpc/config.schema.json", import.meta.url), "utf8")
 
-  it("equals the generated schema (npm run generate)", () => {
+  it("commits the schema that the definitions generate (otherwise: npm run generate)", () => {
     assert.strictEqual(file, configJsonSchemaText())
   })
 
-  it("has a description for every field and the default of every optional one", () => {
+  it("describes every field in the schema, and states the default of each optional one", () => {
     const fields = new Map(fieldsOf(decodeNode(file)))
     for (const [path, { description }] of fields) assert.isString(description, path)
     assert.strictEqual(fields.get(".resetTimeZone")?.default, "UTC")

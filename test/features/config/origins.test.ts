@@ -41,7 +41,7 @@ describe("an origin of the list", () => {
     "CAPACITOR://LOCALHOST",
     "tauri://app.local",
     "https://[2001:db8::1]"
-  ])("accepts %s", (origin) => {
+  ])("accepts the origin %s of the config", (origin) => {
     assert.isTrue(originAllowed(config, origin, production))
   })
 })
@@ -136,7 +136,7 @@ describe("any other origin", () => {
     "http://localhost:3000",
     "http://127.0.0.1",
     "http://[::1]:8080"
-  ])("rejects %s", (origin) => {
+  ])("rejects the origin %s outside the config", (origin) => {
     assert.isFalse(originAllowed(config, origin, production))
   })
 })
@@ -150,7 +150,7 @@ describe("in development", () => {
     "http://127.0.0.1:8080",
     "http://[::1]:8080",
     "https://example.com"
-  ])("%s passes", (origin) => {
+  ])("accepts %s in development", (origin) => {
     assert.isTrue(originAllowed(config, origin, development))
   })
 
@@ -169,7 +169,7 @@ describe("in development", () => {
     "ftp://localhost",
     "http://loca\u212ahost",
     "http://192.168.0.2:3000"
-  ])("%s is as foreign as ever", (origin) => {
+  ])("rejects %s in development", (origin) => {
     assert.isFalse(originAllowed(config, origin, development))
   })
 })
@@ -191,7 +191,7 @@ describe("an entry", () => {
     "https://a_b.example.com",
     "chrome-extension://abcdefghijklmnop",
     "app://-"
-  ])("may be %s", (entry) => {
+  ])("accepts the origin %s in a config", (entry) => {
     assert.isTrue(Result.isSuccess(withOrigins([entry])))
   })
 
@@ -223,7 +223,7 @@ describe("an entry", () => {
     "https://example.com.",
     "https//example.com",
     "file://"
-  ])("may not be %s", (entry) => {
+  ])("refuses the origin %s in a config", (entry) => {
     const issues = Result.match(withOrigins(["https://example.com", entry]), {
       onSuccess: () => [],
       onFailure: ({ details }) => details.issues

@@ -52,7 +52,7 @@ describe("a URL of the list", () => {
     "myapp://deep/link/here",
     "com.example.app:/oauth",
     "com.example.app:/oauth?x=1"
-  ])("allows %s", (url) => {
+  ])("allows the redirect URL %s of the config", (url) => {
     assert.isTrue(redirectUrlAllowed(config, url, production))
   })
 })
@@ -151,7 +151,7 @@ describe("any other URL", () => {
     "blob:https://example.com/signed-in",
     "file:///signed-in",
     "http://localhost:3000/"
-  ])("rejects %s", (url) => {
+  ])("rejects the redirect URL %s outside the config", (url) => {
     assert.isFalse(redirectUrlAllowed(config, url, production))
   })
 })
@@ -163,7 +163,7 @@ describe("in development", () => {
     "https://localhost/",
     "http://127.0.0.1:8080/cb",
     "http://[::1]:8080/cb"
-  ])("%s is allowed", (url) => {
+  ])("allows %s in development", (url) => {
     assert.isTrue(redirectUrlAllowed(config, url, development))
   })
 
@@ -177,13 +177,13 @@ describe("in development", () => {
     "http://evil.example/localhost",
     "myapp://localhost",
     "javascript://localhost/%0aalert(1)"
-  ])("%s is as foreign as ever", (url) => {
+  ])("rejects %s in development", (url) => {
     assert.isFalse(redirectUrlAllowed(config, url, development))
   })
 })
 
 describe("an empty list", () => {
-  it("allows nothing", () => {
+  it("allows no URL with an empty list", () => {
     const empty = Result.getOrThrow(decodeConfig({}))
     assert.isFalse(redirectUrlAllowed(empty, "https://example.com/", production))
   })
@@ -197,7 +197,7 @@ describe("an entry", () => {
     "https://example.com/a?b=c",
     "myapp:///*",
     "com.example.app:/oauth/*"
-  ])("may be %s", (entry) => {
+  ])("accepts the redirect URL %s in a config", (entry) => {
     assert.isTrue(Result.isSuccess(withUrls([entry])))
   })
 
@@ -229,7 +229,7 @@ describe("an entry", () => {
     "javascript://example.com/*",
     "data:text/html,x",
     "file:///cb"
-  ])("may not be %s", (entry) => {
+  ])("refuses the redirect URL %s in a config", (entry) => {
     const issues = Result.match(withUrls(["https://example.com/cb", entry]), {
       onSuccess: () => [],
       onFailure: ({ details }) => details.issues

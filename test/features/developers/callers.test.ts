@@ -116,7 +116,7 @@ layer(Node)("developers as callers", (it) => {
 })
 
 layer(Node)("a developer's session", (it) => {
-  it.effect("expires 30 days after its last use", () =>
+  it.effect("expires a developer's session 30 days after its last use", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const sessions = yield* DeveloperSessions

@@ -56,7 +56,7 @@ layer(on({}))("a fresh service", (it) => {
 })
 
 layer(on({ SVC_SIGNUPS: "open" }))("developers", (it) => {
-  it.effect("sign up and get a token that identifies them", () =>
+  it.effect("signs a developer up with a token that identifies the account", () =>
     Effect.gen(function* () {
       const answer = yield* signup({ email: " Ada@Example.COM ", password, name: " Ada " })
       const { developer } = Object(answer.body)

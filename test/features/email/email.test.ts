@@ -140,7 +140,7 @@ layer(NodeLive())("signing up with an email", (it) => {
     })
   )
 
-  it.effect("is disabled with the feature before the body is validated", () =>
+  it.effect("refuses the sign-up while the feature is off, before it validates the body", () =>
     Effect.gen(function* () {
       const { post, ...tenant } = yield* makeEmailProject
       const player = yield* tenant.guest

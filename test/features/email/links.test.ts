@@ -35,7 +35,7 @@ const requestReset = Effect.fnUntraced(function* (email: string, more: object = 
 })
 
 layer(NodeLive())("a verification link", (it) => {
-  it.effect("is sent after a sign-up, leads to the built-in page and verifies the address", () =>
+  it.effect("sends a link after a sign-up, whose built-in page verifies the address", () =>
     Effect.gen(function* () {
       const { mail, post, publishableKey, token, verifiedOf } =
         yield* signUpWithMail("ada@example.com")
@@ -48,7 +48,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("leads to the app's page with nothing but the token", () =>
+  it.effect("leads a verification link to the app's page with nothing but the token", () =>
     Effect.gen(function* () {
       const redirectUrl = "https://game.example.com/in?tab=me&x=1"
       const { mail, token } = yield* signUpWithMail("bea@example.com", { redirectUrl })
@@ -57,7 +57,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("works once, for one of several concurrent requests", () =>
+  it.effect("accepts a verification link once, for one of several concurrent requests", () =>
     Effect.gen(function* () {
       const { post, token } = yield* signUpWithMail("cara@example.com")
       const answers = yield* Effect.all(
@@ -73,7 +73,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("expires after 24 hours", () =>
+  it.effect("expires a verification link after 24 hours", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const first = yield* signUpWithMail("dora@example.com")
@@ -92,7 +92,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("works only in its environment, for its purpose and for its address", () =>
+  it.effect("accepts a code only in its environment, for its purpose and for its address", () =>
     Effect.gen(function* () {
       const { player, post, production, token } = yield* signUpWithMail("eve@example.com")
       const sql = yield* SqlClient.SqlClient
@@ -115,7 +115,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("is refused during a ban and works after it", () =>
+  it.effect("refuses a verification link during a ban and accepts it after the ban", () =>
     Effect.gen(function* () {
       const { ban, player, post, secretKey, token, url } = yield* signUpWithMail("flo@example.com")
       yield* ban(player.id)
@@ -128,7 +128,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("is sent after linking an email", () =>
+  it.effect("sends a verification link after linking an email", () =>
     Effect.gen(function* () {
       const { guest, me, post } = yield* makeEmailProject
       const inbox = yield* Inbox
@@ -140,7 +140,7 @@ layer(NodeLive())("a verification link", (it) => {
     })
   )
 
-  it.effect("is sent again on request until the address is verified", () =>
+  it.effect("sends a verification link again on request until the address is verified", () =>
     Effect.gen(function* () {
       const { guest, inbox, player, post, token } = yield* signUpWithMail("hal@example.com")
       const again = yield* post("email/resend", {}, player)
@@ -161,7 +161,7 @@ layer(NodeLive())("a verification link", (it) => {
 })
 
 layer(NodeLive())("a reset link", (it) => {
-  it.effect("sets the password and revokes every session", () =>
+  it.effect("sets the password by a reset link and revokes every session", () =>
     Effect.gen(function* () {
       const { logIn, mail, player, post, token, verifiedOf } =
         yield* requestReset("ada@example.com")
@@ -181,7 +181,7 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("works once and expires after 30 minutes", () =>
+  it.effect("accepts a reset link once, and expires it after 30 minutes", () =>
     Effect.gen(function* () {
       const { inbox, logIn, post, token } = yield* requestReset("bea@example.com")
       assert.strictEqual(
@@ -199,7 +199,7 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("voids the player's other reset links, and a password change voids all", () =>
+  it.effect("voids other reset links after one is used, and all after a password change", () =>
     Effect.gen(function* () {
       const { inbox, player, post, token } = yield* requestReset("cara@example.com")
       yield* post("password/forgot", { email: "cara@example.com" })
@@ -222,7 +222,7 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("leads to the app's page if one is given", () =>
+  it.effect("leads a reset link to the app's page if one is given", () =>
     Effect.gen(function* () {
       const redirectUrl = "https://game.example.com/reset"
       const { mail, token } = yield* requestReset("dora@example.com", { redirectUrl })
@@ -230,7 +230,7 @@ layer(NodeLive())("a reset link", (it) => {
     })
   )
 
-  it.effect("is not spent by a short password and is refused during a ban", () =>
+  it.effect("spends no reset link on a short password, and refuses it during a ban", () =>
     Effect.gen(function* () {
       const { ban, player, post, token } = yield* requestReset("eve@example.com")
       const short = yield* post("password/reset", { token, password: "1234567" })
@@ -262,36 +262,31 @@ layer(NodeLive())("a reset link", (it) => {
 })
 
 layer(NodeLive())("a request for a reset link", (it) => {
-  it.effect(
-    "gets the same response after the same work, whether or not the address has an account",
-    () =>
-      Effect.gen(function* () {
-        const { post, signUp } = yield* makeEmailProject
-        const inbox = yield* Inbox
-        const sql = yield* SqlClient.SqlClient
-        yield* signUp("ada@example.com")
-        yield* inbox.next("ada@example.com")
-        // Holds the delivery, so that the rows stay in the outbox.
-        yield* inbox.policy("hold")
-        const unknown = yield* post("password/forgot", { email: "nobody@example.com" })
-        const known = yield* post("password/forgot", { email: "ada@example.com" })
-        for (const answer of [known, unknown]) {
-          assert.deepStrictEqual([answer.status, answer.body], [200, {}])
-          assert.deepStrictEqual(
-            Array.from(answer.headers.keys()),
-            Array.from(known.headers.keys())
-          )
-        }
-        yield* inbox.attempted("ada@example.com", 2)
-        const waiting = yield* sql<{ readonly playerId: string | null }>`select * from mails`
-        assert.isNotEmpty(waiting)
-        for (const { playerId } of waiting) assert.isNull(playerId)
-        assert.strictEqual(inbox.countAttempts("nobody@example.com"), 0)
-        yield* inbox.policy("accept")
-      })
+  it.effect("does the same work for a reset link, whether or not the address has an account", () =>
+    Effect.gen(function* () {
+      const { post, signUp } = yield* makeEmailProject
+      const inbox = yield* Inbox
+      const sql = yield* SqlClient.SqlClient
+      yield* signUp("ada@example.com")
+      yield* inbox.next("ada@example.com")
+      // Holds the delivery, so that the rows stay in the outbox.
+      yield* inbox.policy("hold")
+      const unknown = yield* post("password/forgot", { email: "nobody@example.com" })
+      const known = yield* post("password/forgot", { email: "ada@example.com" })
+      for (const answer of [known, unknown]) {
+        assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+        assert.deepStrictEqual(Array.from(answer.headers.keys()), Array.from(known.headers.keys()))
+      }
+      yield* inbox.attempted("ada@example.com", 2)
+      const waiting = yield* sql<{ readonly playerId: string | null }>`select * from mails`
+      assert.isNotEmpty(waiting)
+      for (const { playerId } of waiting) assert.isNull(playerId)
+      assert.strictEqual(inbox.countAttempts("nobody@example.com"), 0)
+      yield* inbox.policy("accept")
+    })
   )
 
-  it.effect("sends no mail for a player of another environment", () =>
+  it.effect("sends no reset link to a player of another environment", () =>
     Effect.gen(function* () {
       const { post, production, signUp } = yield* makeEmailProject
       const inbox = yield* Inbox
@@ -313,37 +308,35 @@ layer(NodeLive())("the built-in pages of mail links", (it) => {
     ["verify", "../v1/auth/email/verify"],
     ["reset", "../v1/auth/password/reset"]
   ] as const) {
-    it.effect(
-      `/-/${purpose} is self-contained, and its content security policy allows nothing else`,
-      () =>
-        Effect.gen(function* () {
-          const url = yield* addressOfNode
-          const answer = yield* request(`${url}/-/${purpose}`)
-          assert.strictEqual(answer.status, 200)
-          assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8")
-          assert.strictEqual(answer.headers.get("referrer-policy"), "no-referrer")
-          const html = String(answer.body)
-          const script = /<script>([^]*)<\/script>/.exec(html)?.[1] ?? ""
-          const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? ""
-          const source = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`
-          const policy = answer.headers.get("content-security-policy") ?? ""
-          assert.deepStrictEqual(policy.split("; "), [
-            "default-src 'none'",
-            `script-src ${source(script)}`,
-            `style-src ${source(style)}`,
-            "connect-src 'self'",
-            "form-action 'none'",
-            "base-uri 'none'",
-            "frame-ancestors 'none'"
-          ])
-          assert.include(script, `fetch("${endpoint}"`)
-          assert.notMatch(html, /https?:\/\/|\son[a-z]+=|\sstyle=|src=/)
-          assert.include(html, `<html lang="en">`)
-        })
+    it.effect(`serves /-/${purpose} self-contained, with a policy that allows nothing else`, () =>
+      Effect.gen(function* () {
+        const url = yield* addressOfNode
+        const answer = yield* request(`${url}/-/${purpose}`)
+        assert.strictEqual(answer.status, 200)
+        assert.strictEqual(answer.headers.get("content-type"), "text/html; charset=utf-8")
+        assert.strictEqual(answer.headers.get("referrer-policy"), "no-referrer")
+        const html = String(answer.body)
+        const script = /<script>([^]*)<\/script>/.exec(html)?.[1] ?? ""
+        const style = /<style>([^]*)<\/style>/.exec(html)?.[1] ?? ""
+        const source = (text: string) => `'sha256-${hash("sha256", text, "base64")}'`
+        const policy = answer.headers.get("content-security-policy") ?? ""
+        assert.deepStrictEqual(policy.split("; "), [
+          "default-src 'none'",
+          `script-src ${source(script)}`,
+          `style-src ${source(style)}`,
+          "connect-src 'self'",
+          "form-action 'none'",
+          "base-uri 'none'",
+          "frame-ancestors 'none'"
+        ])
+        assert.include(script, `fetch("${endpoint}"`)
+        assert.notMatch(html, /https?:\/\/|\son[a-z]+=|\sstyle=|src=/)
+        assert.include(html, `<html lang="en">`)
+      })
     )
   }
 
-  it.effect("opening a link spends no token", () =>
+  it.effect("spends no token when a link is opened", () =>
     Effect.gen(function* () {
       const { post, token, url } = yield* signUpWithMail("ada@example.com")
       for (const method of ["GET", "HEAD"]) {
@@ -358,7 +351,7 @@ layer(NodeLive())("the built-in pages of mail links", (it) => {
     })
   )
 
-  it.effect("the origin of the pages may call the API, whatever origins the config allows", () =>
+  it.effect("lets the pages call the API, whatever origins the config allows", () =>
     Effect.gen(function* () {
       const { post, secretKey, token, url } = yield* signUpWithMail("bea@example.com")
       const pushed = yield* request(`${url}/v1/config`, {

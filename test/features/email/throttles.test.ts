@@ -70,7 +70,7 @@ layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of email sign-in", (it) => {
 })
 
 layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of reset links", (it) => {
-  it.effect("answers the same but sends no mail to an address beyond its limit", () =>
+  it.effect("answers the same but sends no reset link to an address beyond its limit", () =>
     Effect.gen(function* () {
       const { post, signUp } = yield* makeEmailProject
       const inbox = yield* Inbox
@@ -86,25 +86,23 @@ layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of reset links", (it) => {
     })
   )
 
-  it.effect(
-    "answers the same but sends no mail to many addresses beyond the limit of a client",
-    () =>
-      Effect.gen(function* () {
-        const { post, signUp } = yield* makeEmailProject
-        const inbox = yield* Inbox
-        yield* signUp("bea@example.com")
-        yield* inbox.next("bea@example.com")
-        yield* TestClock.adjust("1 minute")
-        for (let i = 0; i < 30; i++) {
-          const answer = yield* post("password/forgot", { email: `n${i}@example.com` })
-          assert.deepStrictEqual([answer.status, answer.body], [200, {}])
-        }
-        const answer = yield* post("password/forgot", { email: "bea@example.com" })
+  it.effect("answers the same but sends no reset links beyond the limit of a client", () =>
+    Effect.gen(function* () {
+      const { post, signUp } = yield* makeEmailProject
+      const inbox = yield* Inbox
+      yield* signUp("bea@example.com")
+      yield* inbox.next("bea@example.com")
+      yield* TestClock.adjust("1 minute")
+      for (let i = 0; i < 30; i++) {
+        const answer = yield* post("password/forgot", { email: `n${i}@example.com` })
         assert.deepStrictEqual([answer.status, answer.body], [200, {}])
-        yield* TestClock.adjust("1 hour")
-        yield* post("password/forgot", { email: "bea@example.com" })
-        yield* inbox.next("bea@example.com")
-        assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
-      })
+      }
+      const answer = yield* post("password/forgot", { email: "bea@example.com" })
+      assert.deepStrictEqual([answer.status, answer.body], [200, {}])
+      yield* TestClock.adjust("1 hour")
+      yield* post("password/forgot", { email: "bea@example.com" })
+      yield* inbox.next("bea@example.com")
+      assert.strictEqual(inbox.countAttempts("bea@example.com"), 2)
+    })
   )
 })

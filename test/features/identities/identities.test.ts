@@ -38,7 +38,7 @@ const onTwoDevices = Effect.fnUntraced(function* (...methods: ReadonlyArray<"ema
 })
 
 layer(appWithSql(), live)("identities", (it) => {
-  it.effect("are listed oldest first with their profile, without a guest entry", () =>
+  it.effect("lists identities oldest first with their profile, without a guest entry", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")
@@ -65,7 +65,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("unlinking removes the identity and revokes every other session", () =>
+  it.effect("removes an unlinked identity and revokes every other session", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const answer = yield* unlink(app, phone, "google", phone.refreshToken)
@@ -81,7 +81,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("an email identity is unlinked like a provider identity", () =>
+  it.effect("unlinks an email identity like a provider identity", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices("email", "google")
       const answer = yield* unlink(app, phone, "email", phone.refreshToken)
@@ -91,7 +91,7 @@ layer(appWithSql(), live)("identities", (it) => {
   )
 
   it.effect(
-    "unlinking the last identity is refused with 409 last_login_method and revokes nothing",
+    "refuses to unlink the last identity with 409 last_login_method, revoking nothing",
     () =>
       Effect.gen(function* () {
         for (const method of ["email", "google"] as const) {
@@ -105,7 +105,7 @@ layer(appWithSql(), live)("identities", (it) => {
       })
   )
 
-  it.effect("unlinking an identity that the player does not have is 404 not_found", () =>
+  it.effect("answers 404 not_found for an identity that the player does not have", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       for (const provider of ["apple", "guest", "nobody", "%00", "constructor"]) {
@@ -120,7 +120,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("unlinking requires the current refresh token of an open session of the player", () =>
+  it.effect("requires the current refresh token of an open session of the player to unlink", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const stranger = yield* guest(app)
@@ -150,7 +150,7 @@ layer(appWithSql(), live)("identities", (it) => {
     })
   )
 
-  it.effect("one of two concurrent unlinks succeeds and keeps its session", () =>
+  it.effect("lets one of two concurrent unlinks succeed and keeps its session", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const answers = yield* Effect.all(
@@ -169,7 +169,7 @@ layer(appWithSql(), live)("identities", (it) => {
   )
 
   it.effect(
-    "a login that races with unlinking the email fails or is revoked, without a deadlock",
+    "fails or revokes a login that races with unlinking the email, without a deadlock",
     () =>
       Effect.gen(function* () {
         for (let round = 0; round < 4; round++) {
@@ -195,7 +195,7 @@ layer(appWithSql(), live)("identities", (it) => {
       })
   )
 
-  it.effect("unlinking is refused for a banned player", () =>
+  it.effect("refuses to unlink for a banned player", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices("email", "google")
       yield* ban(app, phone.id)
@@ -208,7 +208,7 @@ layer(appWithSql(), live)("identities", (it) => {
 
 layer(appWithSql(), live)("a revoked session", (it) => {
   it.effect(
-    "closes its socket with 4001 when another device unlinks, and keeps the room seat",
+    "closes the socket with 4001 when another device unlinks, and keeps the room seat",
     () =>
       Effect.gen(function* () {
         const { app, phone, tablet } = yield* onTwoDevices("email", "google")
@@ -227,7 +227,7 @@ layer(appWithSql(), live)("a revoked session", (it) => {
       })
   )
 
-  it.effect("leaves the sockets of other sessions of the player open", () =>
+  it.effect("leaves the sockets of the player's other sessions open at logout", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
       const online = yield* goOnline(app, phone)
@@ -238,7 +238,7 @@ layer(appWithSql(), live)("a revoked session", (it) => {
     })
   )
 
-  it.effect("closes its socket at logout", () =>
+  it.effect("closes the socket of a session at its logout", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices()
       const online = yield* goOnline(app, phone)
@@ -247,7 +247,7 @@ layer(appWithSql(), live)("a revoked session", (it) => {
     })
   )
 
-  it.effect("may open a socket with its access token until the token expires", () =>
+  it.effect("lets a revoked session open a socket until its access token expires", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices()
       yield* logout(app, phone)
@@ -258,7 +258,7 @@ layer(appWithSql(), live)("a revoked session", (it) => {
     })
   )
 
-  it.effect("closes the sockets whose latest token names it", () =>
+  it.effect("closes the sockets whose latest token names the revoked session", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices()
       const { socket } = yield* goOnline(app, phone)
@@ -276,7 +276,7 @@ layer(appWithSql(), live)("a revoked session", (it) => {
 layer(nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer)))(
   "the last two identities",
   (it) => {
-    it.effect("are never both removed by concurrent unlinks", () =>
+    it.effect("never removes the last two identities by concurrent unlinks", () =>
       Effect.gen(function* () {
         const url = yield* addressOfNode
         const { development } = yield* makeTenants

@@ -78,7 +78,7 @@ describe("a ban on two runners", () => {
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 
-  it.live("ends a disconnected player's seat on the other runner, and is lifted on both", () =>
+  it.live("ends a disconnected player's seat on the other runner, and lifts the ban on both", () =>
     Effect.gen(function* () {
       const { at1, at2 } = yield* twoRunners
       const host = yield* newPlayer(at1, "Host")

@@ -43,7 +43,7 @@ const setUp = Effect.gen(function* () {
 const rename = { displayName: "Other" }
 
 layer(Node)("bans", (it) => {
-  it.effect("reject writes at once, allow reads, and reject the next token refresh", () =>
+  it.effect("rejects a banned player's writes at once, allows reads, and rejects its refresh", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -83,7 +83,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("expire without any request, and do not restore revoked sessions", () =>
+  it.effect("expires a ban without any request, and does not restore revoked sessions", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -108,7 +108,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("are lifted by an unban, which changes nothing for other players", () =>
+  it.effect("lifts a ban by an unban, which changes nothing for other players", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -122,7 +122,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("keep their id when an active ban is changed, and get a new one after expiry", () =>
+  it.effect("keeps the id of a ban that is changed, and issues a new one after expiry", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -139,7 +139,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("reject publishable keys and players of another environment", () =>
+  it.effect("rejects bans with publishable keys and of players of another environment", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -161,7 +161,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("accept a reason and a note of 500 characters, and durations up to 8784 hours", () =>
+  it.effect("accepts a reason and a note of 500 characters, and durations up to 8784 hours", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -185,7 +185,7 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect("reject a duration from a developer", () =>
+  it.effect("rejects the duration of a ban from a developer", () =>
     Effect.gen(function* () {
       const { dashboard, developer, target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -205,26 +205,24 @@ layer(Node)("bans", (it) => {
     })
   )
 
-  it.effect(
-    "are one ban when requested concurrently, and revoke sessions that refresh meanwhile",
-    () =>
-      Effect.gen(function* () {
-        const { target } = yield* setUp
-        const ada = yield* guest(target, "Ada")
-        const [refreshed] = yield* Effect.all(
-          [
-            refresh(target, ada.refreshToken),
-            ...Array.from({ length: 8 }, (_, i) => ban(target, ada.id, { reason: `${i}` }))
-          ],
-          { concurrency: "unbounded" }
-        )
-        const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
-        assert.strictEqual(at(body, "sanctions", "length"), 1)
-        const token = String(at(refreshed, "body", "refreshToken") ?? ada.refreshToken)
-        assert.strictEqual(codeOf(yield* refresh(target, token)), "player_banned")
-        yield* unban(target, ada.id)
-        assert.strictEqual(codeOf(yield* refresh(target, token)), "session_revoked")
-      })
+  it.effect("applies concurrent bans as one, and revokes sessions that refresh meanwhile", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const ada = yield* guest(target, "Ada")
+      const [refreshed] = yield* Effect.all(
+        [
+          refresh(target, ada.refreshToken),
+          ...Array.from({ length: 8 }, (_, i) => ban(target, ada.id, { reason: `${i}` }))
+        ],
+        { concurrency: "unbounded" }
+      )
+      const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
+      assert.strictEqual(at(body, "sanctions", "length"), 1)
+      const token = String(at(refreshed, "body", "refreshToken") ?? ada.refreshToken)
+      assert.strictEqual(codeOf(yield* refresh(target, token)), "player_banned")
+      yield* unban(target, ada.id)
+      assert.strictEqual(codeOf(yield* refresh(target, token)), "session_revoked")
+    })
   )
 })
 
@@ -232,7 +230,7 @@ layer(Node)("the player of a token", (it) => {
   const verify = (target: TestTarget, token: unknown) =>
     operate(target, "POST", "players/verify-token", { token })
 
-  it.effect("is returned to servers, banned or not", () =>
+  it.effect("returns the player of a token to servers, banned or not", () =>
     Effect.gen(function* () {
       const { target } = yield* setUp
       const ada = yield* guest(target, "Ada")
@@ -244,29 +242,27 @@ layer(Node)("the player of a token", (it) => {
     })
   )
 
-  it.effect(
-    "is not returned for expired tokens, tokens of another environment and other text",
-    () =>
-      Effect.gen(function* () {
-        const { production, target } = yield* setUp
-        const ada = yield* guest(target, "Ada")
-        const [head = "", body = "", mark = ""] = ada.accessToken.split(".")
-        for (const garbled of [
-          "",
-          "x",
-          `${head}.${body}.${"A".repeat(mark.length)}`,
-          "x".repeat(9000)
-        ]) {
-          const answer = yield* verify(target, garbled)
-          assert.strictEqual(answer.status, 401, garbled.slice(0, 40))
-          assert.strictEqual(codeOf(answer), "invalid_token")
-        }
-        assert.strictEqual((yield* verify(target, 7)).status, 400)
-        assert.strictEqual(codeOf(yield* verify(production, ada.accessToken)), "token_expired")
-        yield* TestClock.adjust("15 minutes")
-        const late = yield* verify(target, ada.accessToken)
-        assert.strictEqual(late.status, 401)
-        assert.strictEqual(codeOf(late), "token_expired")
-      })
+  it.effect("returns no player for expired or foreign tokens and other text", () =>
+    Effect.gen(function* () {
+      const { production, target } = yield* setUp
+      const ada = yield* guest(target, "Ada")
+      const [head = "", body = "", mark = ""] = ada.accessToken.split(".")
+      for (const garbled of [
+        "",
+        "x",
+        `${head}.${body}.${"A".repeat(mark.length)}`,
+        "x".repeat(9000)
+      ]) {
+        const answer = yield* verify(target, garbled)
+        assert.strictEqual(answer.status, 401, garbled.slice(0, 40))
+        assert.strictEqual(codeOf(answer), "invalid_token")
+      }
+      assert.strictEqual((yield* verify(target, 7)).status, 400)
+      assert.strictEqual(codeOf(yield* verify(production, ada.accessToken)), "token_expired")
+      yield* TestClock.adjust("15 minutes")
+      const late = yield* verify(target, ada.accessToken)
+      assert.strictEqual(late.status, 401)
+      assert.strictEqual(codeOf(late), "token_expired")
+    })
   )
 })

@@ -40,7 +40,7 @@ const closedWith = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, code: 
 })
 
 layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (it) => {
-  it.effect("closes the socket with 4003, and room and channel report the departure once", () =>
+  it.effect("closes a banned player's socket with 4003; room and channel report it once", () =>
     Effect.gen(function* () {
       const { ada, app, bob, channel } = yield* together
       yield* ban(app, ada.id)
@@ -75,7 +75,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     })
   )
 
-  it.effect("rejects new sockets until it is lifted", () =>
+  it.effect("rejects new sockets of a banned player until the ban is lifted", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")
@@ -87,7 +87,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     })
   )
 
-  it.effect("removes the player's ticket, so that nobody is matched with a banned player", () =>
+  it.effect("removes a banned player's ticket, so that nobody is matched with it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* newPlayer(app, "Ada")
@@ -110,7 +110,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
     })
   )
 
-  it.effect("disconnects a player who is connecting, refreshing or playing", () =>
+  it.effect("disconnects a banned player who is connecting, refreshing or playing", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const attempt = Effect.gen(function* () {
@@ -135,7 +135,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age gro
   const setAge = (app: TestApp["Service"], playerId: string, band: unknown) =>
     operate(app, "PUT", `players/${playerId}/age`, { band })
 
-  it.effect("is set to any band by the operator, and returns the resulting capabilities", () =>
+  it.effect("lets the operator set any age band, and returns the resulting capabilities", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")
@@ -165,7 +165,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age gro
     })
   )
 
-  it.effect("of a child removes the player from player-created channels at once", () =>
+  it.effect("removes a player who becomes a child from player-created channels at once", () =>
     Effect.gen(function* () {
       const { ada, app, bob, channel } = yield* together
       const made = yield* ok(bob, { t: "channelCreate" })

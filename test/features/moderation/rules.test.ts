@@ -104,7 +104,7 @@ const check = (before: Life, after: Life, act: Act, now: DateTime.Utc): void => 
 }
 
 describe("the rules of bans", () => {
-  it("keep their invariants for any sequence of events", () => {
+  it("keeps the invariants of bans for any sequence of events", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         let now = 0
@@ -120,7 +120,7 @@ describe("the rules of bans", () => {
     )
   })
 
-  it("end a ban at its expiry millisecond and accept its open appeal", () => {
+  it("ends a ban at its expiry millisecond and accepts its open appeal", () => {
     const banned = live(begin, { t: "ban", hours: 10 }, 1, at(0))
     const { last } = live(banned, { t: "appeal" }, 2, at(1))
     if (last === undefined) return assert.fail("Expected a ban")

@@ -40,7 +40,7 @@ const stored = Effect.fnUntraced(function* ({ id }: TestPlayer) {
 })
 
 layer(Node)("the news opt-in", (it) => {
-  it.effect("is offered by default and stores the choice with its time", () =>
+  it.effect("offers news by default and stores the choice with its time", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf({})
       assert.deepStrictEqual(yield* enabled(target), { enabled: true })
@@ -54,7 +54,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("stores nothing when it is disabled, in apps for kids, and for children", () =>
+  it.effect("stores no choice when news is disabled, in apps for kids, and for children", () =>
     Effect.gen(function* () {
       for (const [document, offered] of [
         [{ svcNews: { optIn: false } }, false],
@@ -70,7 +70,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("accepts a player who declared an age above the child band", () =>
+  it.effect("accepts the choice of a player who declared an age above the child band", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf({ audience: "mixed" })
       yield* play(target, ada, "PUT", "social/age", { band: "teen" })
@@ -82,7 +82,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("keeps an earlier choice while it is disabled", () =>
+  it.effect("keeps an earlier choice while news is disabled", () =>
     Effect.gen(function* () {
       const { ada, target, tenant } = yield* playerOf({})
       yield* choose(target, ada, true)
@@ -92,7 +92,7 @@ layer(Node)("the news opt-in", (it) => {
     })
   )
 
-  it.effect("accepts a boolean from a signed-in player", () =>
+  it.effect("accepts only a boolean from a signed-in player", () =>
     Effect.gen(function* () {
       const { ada, target } = yield* playerOf({})
       for (const optIn of ["yes", 1, null, undefined]) {

@@ -58,7 +58,7 @@ const apple = () => ({
 const client = { clientId: "client-1", clientSecret: "sesame-9f2c" }
 
 layer(Node)("provider credentials", (it) => {
-  it.effect("are written, read without their secret and deleted under both mounts", () =>
+  it.effect("writes credentials, reads them without secret and deletes them on both mounts", () =>
     Effect.gen(function* () {
       const { asMember, asServer, development } = yield* setUp
       const empty = {
@@ -85,7 +85,7 @@ layer(Node)("provider credentials", (it) => {
     })
   )
 
-  it.effect("are sealed in the database and opened for the service", () =>
+  it.effect("seals credentials in the database and opens them for the service", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const providers = yield* Providers
@@ -106,7 +106,7 @@ layer(Node)("provider credentials", (it) => {
     })
   )
 
-  it.effect("are refused with the path of the invalid field", () =>
+  it.effect("refuses credentials with the path of the invalid field", () =>
     Effect.gen(function* () {
       const { asMember, log } = yield* setUp
       const wrong = [
@@ -130,7 +130,7 @@ layer(Node)("provider credentials", (it) => {
     })
   )
 
-  it.effect("appear in the audit log by client id, never by secret", () =>
+  it.effect("names credentials in the audit log by client id, never by secret", () =>
     Effect.gen(function* () {
       const { asMember, asServer, log } = yield* setUp
       const key = apple()

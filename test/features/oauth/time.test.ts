@@ -21,7 +21,7 @@ import {
 } from "../../support/oauth/oauth-harness.ts"
 
 layer(OAuthNodeLive(), { timeout: "60 seconds" })("expiry of an OAuth flow", (it) => {
-  it.effect("allows ten minutes at the provider", () =>
+  it.effect("allows ten minutes for a sign-in at the provider", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
       const browser = yield* newBrowser
@@ -35,7 +35,7 @@ layer(OAuthNodeLive(), { timeout: "60 seconds" })("expiry of an OAuth flow", (it
     })
   )
 
-  it.effect("expires a code after one minute", () =>
+  it.effect("expires an OAuth code after one minute", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
       const { code: first } = yield* completeFlow(app, "discord", "quick")
@@ -98,7 +98,7 @@ layer(OAuthNodeLive({ SVC_THROTTLES: "on" }), { timeout: "60 seconds" })(
 )
 
 describe("provider profiles", () => {
-  it("yield a valid display name or none", () => {
+  it("reads a valid display name from a provider profile, or none", () => {
     const cases = [
       [null, undefined],
       ["", undefined],
@@ -113,7 +113,7 @@ describe("provider profiles", () => {
     for (const [name, shown] of cases) assert.strictEqual(displayNameOf(name), shown)
   })
 
-  it("join the parts of the name that Apple sends, if any", () => {
+  it("joins the parts of the name that Apple sends, if any", () => {
     const users = [
       [`{"name":{"firstName":"Ada","lastName":"Lovelace"}}`, "Ada Lovelace"],
       [`{"name":{"firstName":"Ada","lastName":null}}`, "Ada"],
@@ -126,7 +126,7 @@ describe("provider profiles", () => {
     for (const [user, name] of users) assert.strictEqual(nameOfAppleUser(user), name)
   })
 
-  it.effect("keep the email address of the provider if it is valid", () =>
+  it.effect("keeps the email address of the provider if it is valid", () =>
     Effect.gen(function* () {
       const of = (claims: Record<string, unknown>) => profileFromClaims({ sub: "1", ...claims })
       const plain = yield* of({ email: "a@example.com", email_verified: "true" })

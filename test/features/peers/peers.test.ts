@@ -44,7 +44,7 @@ const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
 const live = { timeout: "60 seconds", excludeTestServices: true } as const
 
 layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
-  it.effect("describe their transport, and have at most as many seats as the mesh allows", () =>
+  it.effect("describes the transport of rooms, and seats at most as many as the mesh allows", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* pair("mesh")
       const joined = yield* ada.socket.next("room_joined")
@@ -57,7 +57,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("deliver signals to their addressee only", () =>
+  it.effect("delivers signals to their addressee only", () =>
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open")
       const offer = { type: "offer", sdp: "v=0\r\n" }
@@ -76,7 +76,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("refuse each invalid signal with its code", () =>
+  it.effect("refuses each invalid signal with its code", () =>
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open")
       const refusal = (frame: object) =>
@@ -100,7 +100,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("issue TURN credentials for an hour, in the form that coturn checks", () =>
+  it.effect("issues TURN credentials for an hour, in the form that coturn checks", () =>
     Effect.gen(function* () {
       const { ada, app } = yield* pair("mesh")
       const { data } = yield* ada.socket.request({ t: "iceServers" })
@@ -122,7 +122,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("that may reveal addresses offer STUN servers, too", () =>
+  it.effect("offers STUN servers, too, in rooms that may reveal addresses", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("open")
       const { data } = yield* ada.socket.request({ t: "iceServers" })
@@ -132,7 +132,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("always relay players under 13", () =>
+  it.effect("always relays players under 13", () =>
     Effect.gen(function* () {
       const { ada, bob } = yield* pair("open", { audience: "mixed" })
       const { data } = yield* ada.socket.request({ t: "iceServers" })
@@ -148,7 +148,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
     })
   )
 
-  it.effect("relay a seated player from the moment it becomes a child", () =>
+  it.effect("relays a seated player from the moment it becomes a child", () =>
     Effect.gen(function* () {
       const { ada, app, bob } = yield* pair("open")
       const policyOf = ({ socket }: OnlinePlayer) =>
@@ -174,7 +174,7 @@ layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
 })
 
 layer(RelayedLive, live)("a player who has left a peer-to-peer room", (it) => {
-  it.effect("is refused ICE servers with `not_in_room`", () =>
+  it.effect("refuses ICE servers with `not_in_room` to a player who has left", () =>
     Effect.gen(function* () {
       const app = yield* configured()
       const ada = yield* newPlayer(app)
@@ -187,7 +187,7 @@ layer(RelayedLive, live)("a player who has left a peer-to-peer room", (it) => {
 })
 
 layer(AppLive, live)("peer-to-peer rooms without a TURN server", (it) => {
-  it.effect("reply `turn_unavailable` only if a relay is required", () =>
+  it.effect("replies `turn_unavailable` only if a relay is required", () =>
     Effect.gen(function* () {
       const { ada } = yield* pair("mesh")
       const refused = yield* ada.socket.request({ t: "iceServers" })

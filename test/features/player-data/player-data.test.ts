@@ -182,7 +182,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     })
   )
 
-  it.effect("is exported completely, without data for operators only", () =>
+  it.effect("exports a player completely, without data for operators only", () =>
     Effect.gen(function* () {
       const { ada, app, channel } = yield* busyPlayer
       yield* waitUntilIn(ada, allTables)
@@ -218,7 +218,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     })
   )
 
-  it.effect("is deleted from every table, and the socket closes", () =>
+  it.effect("deletes a player from every table, and closes its socket", () =>
     Effect.gen(function* () {
       const { ada, app, channel } = yield* busyPlayer
       const bob = yield* newPlayer(app, "Bob")
@@ -243,7 +243,7 @@ layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's dat
     })
   )
 
-  it.effect("is neither exported nor deleted from another environment", () =>
+  it.effect("neither exports nor deletes the player's data of another environment", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app, "Ada")

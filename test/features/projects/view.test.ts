@@ -39,7 +39,7 @@ const namesOf = (body: unknown) => {
 }
 
 layer(Node)("players of an environment", (it) => {
-  it.effect("are listed newest first in pages without duplicates", () =>
+  it.effect("lists players newest first in pages without duplicates", () =>
     Effect.gen(function* () {
       const { production, see, target } = yield* setUp
       for (const name of ["a", "b", "c", "d", "e"]) {
@@ -60,7 +60,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("are found by id or name prefix only", () =>
+  it.effect("finds players by id or name prefix only", () =>
     Effect.gen(function* () {
       const { production, see, seeElsewhere, target } = yield* setUp
       const ada = yield* guest(target, "Ada 100%")
@@ -85,7 +85,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("are found by exact email, which the detail shows", () =>
+  it.effect("finds players by exact email, which the detail shows", () =>
     Effect.gen(function* () {
       const { development, production, see, seeElsewhere, target } = yield* setUp
       for (const tenant of [development, production]) {
@@ -118,7 +118,7 @@ layer(Node)("players of an environment", (it) => {
     })
   )
 
-  it.effect("are ordered by name in a name search, in pages without duplicates", () =>
+  it.effect("orders players by name in a name search, in pages without duplicates", () =>
     Effect.gen(function* () {
       const { see, target } = yield* setUp
       for (const name of ["bea", "Bob", "bob", "Ben", "bob ", "Ada", "B"]) {

@@ -27,7 +27,7 @@ const putAll = (players: ReadonlyArray<GamePlayer>, data: (index: number) => unk
   )
 
 layer(Node)("batched writes", (it) => {
-  it.effect("store each player's own save and increment its version", () =>
+  it.effect("stores each player's own save of a batch and increments its version", () =>
     Effect.gen(function* () {
       const { players } = yield* makeCrowd({ features: { saves: true } })
       const dataOf = (round: number) => (index: number) => [odd[index % odd.length], index, round]
@@ -47,7 +47,7 @@ layer(Node)("batched writes", (it) => {
     })
   )
 
-  it.effect("do not fail because one player in the batch is refused", () =>
+  it.effect("stores the other writes of a batch when one player is refused", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { players } = yield* makeCrowd({ features: { saves: true } })
@@ -66,7 +66,7 @@ layer(Node)("batched writes", (it) => {
     })
   )
 
-  it.effect("store each player's own stats and rejected values", () =>
+  it.effect("stores each player's own stats and rejected values of a batch", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { environmentId, players } = yield* makeCrowd({

@@ -45,7 +45,7 @@ const increment = (ask: Ask): Effect.Effect<void> =>
   })
 
 layer(Node)("saves on two nodes", (it) => {
-  it.effect("lose no update when 8 writers increment eight times each", () =>
+  it.effect("loses no update when 8 writers increment eight times each", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       yield* writers(nodes, 8, (ask) =>
@@ -59,7 +59,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("issue consecutive versions to unconditional writes", () =>
+  it.effect("issues consecutive versions to unconditional writes", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const answers = yield* writers(nodes, 40, (ask, index) => ask("PUT", path, { data: index }))
@@ -75,7 +75,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("let exactly one of several conditional writes of one version succeed", () =>
+  it.effect("lets exactly one of several conditional writes of one version succeed", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const winners = (
@@ -104,7 +104,7 @@ layer(Node)("saves on two nodes", (it) => {
     })
   )
 
-  it.effect("only increase versions under concurrent writes and deletes", () =>
+  it.effect("only increases versions under concurrent writes and deletes", () =>
     Effect.gen(function* () {
       const nodes = yield* onTwoNodes
       const answers = yield* writers(nodes, 60, (ask, index) =>

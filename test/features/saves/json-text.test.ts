@@ -68,7 +68,7 @@ describe("the body of a save", () => {
     assert.strictEqual(parsed('{"__proto__":{"data":1},"data":2}').data, "2")
   })
 
-  it("may be nested 64 levels deep", () => {
+  it("accepts a body that is nested 64 levels deep", () => {
     const nested = (depth: number) => `{"data":${"[".repeat(depth)}${"]".repeat(depth)}}`
     assert.isTrue(Result.isSuccess(parseSaveBody(nested(64), limit)))
     for (const depth of [65, 100_000]) {
@@ -77,7 +77,7 @@ describe("the body of a save", () => {
     }
   })
 
-  it("is rejected when it is not an object with data", () => {
+  it("rejects a body that is not an object with data", () => {
     for (const body of ["", "1", "[]", "null", '"data"', "{}", '{"Data":1}', '{"x":{"data":1}}']) {
       assert.isTrue(Result.isFailure(parseSaveBody(body, limit)), body)
     }
@@ -87,7 +87,7 @@ describe("the body of a save", () => {
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 
 layer(Node)("saved data", (it) => {
-  it.effect("is returned byte by byte as it was written", () =>
+  it.effect("returns saved data byte by byte as it was written", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame({ features: { saves: true } })
       const texts = [

@@ -232,7 +232,7 @@ layer(Node)("saves", (it) => {
 })
 
 layer(SaveRepository.layer.pipe(Layer.provideMerge(Node)))("deleted saves", (it) => {
-  it.effect("are swept when there are many, while their versions continue", () =>
+  it.effect("sweeps deleted saves when there are many, and continues their versions", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const rows = yield* SaveRepository

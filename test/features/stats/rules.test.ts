@@ -29,7 +29,7 @@ const zones = [
 const dayMillis = 86_400_000
 
 describe("periods", () => {
-  it("begin at local midnight: weeks on Monday, months on the first", () => {
+  it("begins periods at local midnight: weeks on Monday, months on the first", () => {
     for (const [zone, iso, expected] of [
       ["UTC", "2026-11-20T23:59:59.999Z", "2026-11-20 2026-11-16 2026-11-01"],
       ["UTC", "2026-11-21T00:00:00.000Z", "2026-11-21 2026-11-16 2026-11-01"],
@@ -48,7 +48,7 @@ describe("periods", () => {
     }
   })
 
-  it("are correct across daylight saving: 23 and 25 hour days, skipped midnights", () => {
+  it("computes periods across daylight saving: 23 and 25 hour days, skipped midnights", () => {
     for (const [zone, last, first, day] of [
       ["Europe/Berlin", "2026-03-28T22:59:59.999Z", "2026-03-28T23:00:00.000Z", "2026-03-29"],
       ["Europe/Berlin", "2026-03-29T21:59:59.999Z", "2026-03-29T22:00:00.000Z", "2026-03-30"],
@@ -69,7 +69,7 @@ describe("periods", () => {
     assert.lengthOf(new Set(twice.map((iso) => periodsOf("Europe/Berlin", iso))), 1)
   })
 
-  it("never decrease, contain their day and have the right length in every zone", () => {
+  it("computes growing periods of the right length that contain their day, in every zone", () => {
     const moment = fc.integer({ min: at("2000-01-01"), max: at("2045-01-01") })
     fc.assert(
       fc.property(fc.constantFrom(...zones), moment, fc.nat(40 * dayMillis), (zone, from, span) => {
@@ -90,7 +90,7 @@ describe("periods", () => {
     )
   })
 
-  it("are the same when cached", () => {
+  it("returns the same periods from the cache", () => {
     const remembered = makePeriods()
     const zone = fc.constantFrom(...zones)
     const millis = fc.integer({ min: at("2026-10-24T20:00:00Z"), max: at("2026-10-26T02:00:00Z") })
@@ -126,7 +126,7 @@ const config = configOf({
 })
 
 describe("rules", () => {
-  it("report the first failed check of each value and accept the others", () => {
+  it("reports the first failed check of each value and accepts the others", () => {
     const values = { kills: 11, best: 91, constructor: 1e308, unheard: 0, toString: 1 }
     assert.deepStrictEqual(checkValues(rulesOf(config), values), {
       accepted: [{ stat: "constructor", value: 1e308, aggregation: "latest" }],
@@ -144,13 +144,13 @@ describe("rules", () => {
     )
   })
 
-  it("accept the bounds themselves", () => {
+  it("accepts values at the bounds of a rule", () => {
     for (const values of [{ kills: 10 }, { kills: 0 }, { best: 90 }, { best: -5 }]) {
       assert.isEmpty(checkValues(rulesOf(config), values).rejected)
     }
   })
 
-  it("apply ranges only while statsVerification is on, and maxPerSubmit always", () => {
+  it("applies ranges only while statsVerification is on, and maxPerSubmit always", () => {
     const off = configOf({
       stats: [{ key: "kills", maxPerSubmit: 10 }],
       integrity: { stats: { rules: [{ stat: "kills", min: 5 }] } }
@@ -159,7 +159,7 @@ describe("rules", () => {
     assert.lengthOf(checkValues(rulesOf(off), { kills: 11 }).rejected, 1)
   })
 
-  it("put every value into exactly one list", () => {
+  it("puts every value into exactly one list", () => {
     const report = fc.dictionary(
       fc.constantFrom("kills", "best", "constructor", "other", "__proto__"),
       fc.double({ noNaN: true, noDefaultInfinity: true })

@@ -27,7 +27,7 @@ const allTime = (player: GamePlayer) =>
   Effect.map(player.ask("GET", "/v1/stats"), ({ body }) => at(body, "stats"))
 
 layer(Node)("stats", (it) => {
-  it.effect("are aggregated as configured in every period", () =>
+  it.effect("aggregates stats as configured in every period", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame(game)
       assert.deepStrictEqual(yield* allTime(player), {})
@@ -50,7 +50,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("restart with the day, the week and the month of the time zone", () =>
+  it.effect("restarts stats with the day, the week and the month of the time zone", () =>
     Effect.gen(function* () {
       // The zone is an hour behind UTC: the test starts on Wednesday, 31 December 1969, at 23:00.
       const { newPlayer } = yield* newGame({ ...game, resetTimeZone: "Etc/GMT+1" })
@@ -67,7 +67,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("count a report from a node with a slow clock in the current period", () =>
+  it.effect("counts a report from a node with a slow clock in the current period", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)
@@ -84,7 +84,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("return a rejected value with its reason and store the others", () =>
+  it.effect("returns a rejected value with its reason and stores the others", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame({
         ...game,
@@ -112,7 +112,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("store rejected values for the operator", () =>
+  it.effect("stores rejected values for the operator", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { environmentId, player } = yield* newGame(game)
@@ -126,7 +126,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("accept 1 to 64 finite numbers per report, all or nothing", () =>
+  it.effect("accepts 1 to 64 finite numbers per report, all or nothing", () =>
     Effect.gen(function* () {
       const keys = Array.from({ length: 65 }, (_, index) => `s${index}`)
       const { player } = yield* newGame({ ...game, stats: keys.map((key) => ({ key })) })
@@ -158,7 +158,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("stay finite for any sum", () =>
+  it.effect("keeps every sum finite", () =>
     Effect.gen(function* () {
       const { player } = yield* newGame({
         ...game,
@@ -174,7 +174,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("count each of many concurrent reports on two nodes once", () =>
+  it.effect("counts each of many concurrent reports on two nodes once", () =>
     Effect.gen(function* () {
       const { player, url } = yield* newGame(game)
       const other = yield* Layer.build(Layer.fresh(nodeWith()))
@@ -195,44 +195,42 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect(
-    "equal the aggregation of all reports, also when the config's aggregation changes",
-    () =>
-      Effect.gen(function* () {
-        const { newPlayer } = yield* newGame({
-          ...game,
-          stats: game.stats.map(({ maxPerSubmit: _, ...it }) => it)
-        })
-        const value = fc.integer({ min: -1000, max: 1000 })
-        const reports = fc.array(
-          fc.record(
-            { kills: value, best: value, fastest: value, level: value },
-            { requiredKeys: [] }
-          ),
-          { minLength: 1, maxLength: 12 }
-        )
-        for (const history of fc.sample(reports, { numRuns: 12, seed: 7 })) {
-          const player = yield* newPlayer
-          for (const stats of history) {
-            if (Object.keys(stats).length > 0) yield* report(player, stats)
-          }
-          const of = (key: "kills" | "best" | "fastest" | "level") =>
-            history.flatMap((stats) => stats[key] ?? [])
-          const expected = {
-            kills: of("kills").reduce((sum, next) => sum + next, 0),
-            best: Math.max(...of("best")),
-            fastest: Math.min(...of("fastest")),
-            level: of("level").at(-1)
-          }
-          const present = Object.entries(expected).filter(([key]) =>
-            history.some((stats) => key in stats)
-          )
-          assert.deepStrictEqual(yield* allTime(player), Object.fromEntries(present))
-        }
+  it.effect("aggregates all reports, also when the config's aggregation changes", () =>
+    Effect.gen(function* () {
+      const { newPlayer } = yield* newGame({
+        ...game,
+        stats: game.stats.map(({ maxPerSubmit: _, ...it }) => it)
       })
+      const value = fc.integer({ min: -1000, max: 1000 })
+      const reports = fc.array(
+        fc.record(
+          { kills: value, best: value, fastest: value, level: value },
+          { requiredKeys: [] }
+        ),
+        { minLength: 1, maxLength: 12 }
+      )
+      for (const history of fc.sample(reports, { numRuns: 12, seed: 7 })) {
+        const player = yield* newPlayer
+        for (const stats of history) {
+          if (Object.keys(stats).length > 0) yield* report(player, stats)
+        }
+        const of = (key: "kills" | "best" | "fastest" | "level") =>
+          history.flatMap((stats) => stats[key] ?? [])
+        const expected = {
+          kills: of("kills").reduce((sum, next) => sum + next, 0),
+          best: Math.max(...of("best")),
+          fastest: Math.min(...of("fastest")),
+          level: of("level").at(-1)
+        }
+        const present = Object.entries(expected).filter(([key]) =>
+          history.some((stats) => key in stats)
+        )
+        assert.deepStrictEqual(yield* allTime(player), Object.fromEntries(present))
+      }
+    })
   )
 
-  it.effect("are disabled by default and private to the player", () =>
+  it.effect("disables stats by default and keeps them private to the player", () =>
     Effect.gen(function* () {
       const { player: stranger } = yield* newGame({})
       const off = yield* stranger.ask("POST", "/v1/stats", "{")
@@ -245,7 +243,7 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("reject reports of a deleted player", () =>
+  it.effect("rejects reports of a deleted player", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { player } = yield* newGame(game)
@@ -257,7 +255,7 @@ layer(Node)("stats", (it) => {
 })
 
 layer(Node)("the rate limit of reports", (it) => {
-  it.effect("is set by the config, ignores SVC_THROTTLES, and is shared by all nodes", () =>
+  it.effect("takes the rate limit of reports from the config, for all nodes together", () =>
     Effect.gen(function* () {
       const { newPlayer, player, url } = yield* newGame({
         ...game,

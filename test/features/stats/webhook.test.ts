@@ -74,7 +74,7 @@ const storedOf = ({ body }: { readonly body: unknown }) =>
   Object.keys(Object(at(body, "stats"))).toSorted()
 
 layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
-  it.effect("receives the accepted values with a signature", () =>
+  it.effect("sends the webhook the accepted values with a signature", () =>
     Effect.gen(function* () {
       const { heard, url } = yield* developersServer(json({ approve: true }))
       const { environmentId, player, server } = yield* newGame(gameWith({ url }))
@@ -180,22 +180,20 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
     })
   )
 
-  it.effect(
-    "is not called without accepted values, without statsVerification or without a URL",
-    () =>
-      Effect.gen(function* () {
-        const { heard, url } = yield* developersServer(json({ approve: true }))
-        const off = { ...gameWith({ url }), features: { stats: true } }
-        const { player: quiet } = yield* newGame(off)
-        const stored = yield* quiet.ask("POST", "/v1/stats", { stats: { kills: -1 } })
-        assert.deepStrictEqual(storedOf(stored), ["kills"])
-        const { player } = yield* newGame(gameWith({ url }))
-        yield* player.ask("POST", "/v1/stats", { stats: { kills: -1, unheard: 1 } })
-        assert.isEmpty(heard)
-      })
+  it.effect("calls no webhook without accepted values, statsVerification or a URL", () =>
+    Effect.gen(function* () {
+      const { heard, url } = yield* developersServer(json({ approve: true }))
+      const off = { ...gameWith({ url }), features: { stats: true } }
+      const { player: quiet } = yield* newGame(off)
+      const stored = yield* quiet.ask("POST", "/v1/stats", { stats: { kills: -1 } })
+      assert.deepStrictEqual(storedOf(stored), ["kills"])
+      const { player } = yield* newGame(gameWith({ url }))
+      yield* player.ask("POST", "/v1/stats", { stats: { kills: -1, unheard: 1 } })
+      assert.isEmpty(heard)
+    })
   )
 
-  it.effect("may use loopback in development only, never in production", () =>
+  it.effect("calls loopback webhooks in development only, never in production", () =>
     Effect.gen(function* () {
       const { heard, url } = yield* developersServer(json({ approve: true }))
       const game = gameWith({ url, onFailure: "reject" })
@@ -213,7 +211,7 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
 })
 
 layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
-  it.effect("is unique per environment, stable across reads, and stored encrypted", () =>
+  it.effect("issues a secret per environment, stable across reads, and stores it encrypted", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { environmentId, server, publishableKey, url } = yield* newGame({})
@@ -237,7 +235,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
     })
   )
 
-  it.effect("signs on no node after a rotation", () =>
+  it.effect("signs with the old secret on no node after a rotation", () =>
     Effect.gen(function* () {
       const { heard, url: hook } = yield* developersServer(json({ approve: true }))
       const { player, server } = yield* newGame(gameWith({ url: hook }))

@@ -47,7 +47,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("works once, for one of several concurrent redemptions", () =>
+  it.effect("redeems a transfer code once, for one of several concurrent requests", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -67,7 +67,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("expires after 600 seconds", () =>
+  it.effect("expires a transfer code after 600 seconds", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -80,7 +80,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("accepts any case, spaces and dashes", () =>
+  it.effect("accepts a transfer code in any case, with spaces and dashes", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -109,7 +109,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is refused in another environment and when it was never issued", () =>
+  it.effect("refuses a transfer code in another environment and one that was never issued", () =>
     Effect.gen(function* () {
       const { elsewhere, target } = yield* targets
       const ada = yield* guest(target)
@@ -126,7 +126,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is neither issued nor redeemed for a banned player", () =>
+  it.effect("neither issues nor redeems a transfer code for a banned player", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -139,7 +139,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is void once its session is revoked, and a revoked session gets none", () =>
+  it.effect("voids the transfer code of a revoked session, and issues none to it", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -154,7 +154,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is void once its player is deleted, and a deleted player gets none", () =>
+  it.effect("voids the transfer code of a deleted player, and issues none to it", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const ada = yield* guest(target)
@@ -169,7 +169,7 @@ layer(nodeOf())("a transfer code", (it) => {
     })
   )
 
-  it.effect("is stored only as a hash", () =>
+  it.effect("stores a transfer code only as a hash", () =>
     Effect.gen(function* () {
       const { target } = yield* targets
       const code = yield* transferCode(target, yield* guest(target))
