@@ -37,7 +37,7 @@ export const Capabilities = Schema.Struct({
   showName: Schema.Boolean,
   /** May be asked for consent to news by mail. */
   news: Schema.Boolean
-})
+}).annotate({ identifier: "Capabilities" })
 export type Capabilities = typeof Capabilities.Type
 
 export const capabilitiesOf = (band: AgeBand): Capabilities => {
@@ -56,7 +56,7 @@ export const AgeProfile = Schema.Struct({
   ageBand: AgeBand,
   declaredAgeBand: Schema.NullOr(AgeBand),
   capabilities: Capabilities
-})
+}).annotate({ identifier: "AgeProfile" })
 export type AgeProfile = typeof AgeProfile.Type
 
 /** Derives the age profile of a player. */

@@ -41,20 +41,24 @@ export const Sanction = Schema.Struct({
       response: Schema.NullOr(Schema.String)
     })
   )
-})
+}).annotate({ identifier: "Sanction" })
 export type Sanction = typeof Sanction.Type
 
 const Message = textUpTo(moderation.appealMaxCharacters).check(
   Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
 )
 
-const Appealed = Schema.Struct({ sanction: Sanction }).pipe(HttpApiSchema.status(201))
+const Appealed = Schema.Struct({ sanction: Sanction })
+  .annotate({ identifier: "Appealed" })
+  .pipe(HttpApiSchema.status(201))
 
 /** `/v1/players/me/sanctions`: the signed-in player's own bans. */
 export class SanctionsApi extends HttpApiGroup.make("sanctions")
   .add(
     HttpApiEndpoint.get("list", "/sanctions", {
-      success: Schema.Struct({ sanctions: Schema.Array(Sanction) })
+      success: Schema.Struct({ sanctions: Schema.Array(Sanction) }).annotate({
+        identifier: "SanctionList"
+      })
     }).annotate(OpenApi.Summary, "List the player's own bans, newest first"),
     HttpApiEndpoint.post("appeal", "/sanctions/:sanctionId/appeal", {
       params: { sanctionId: Schema.String },

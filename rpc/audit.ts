@@ -38,7 +38,7 @@ export const AuditActor = Schema.Struct({
   kind: ActorKind,
   id: Schema.String,
   name: Schema.String
-})
+}).annotate({ identifier: "AuditActor" })
 
 /** One change; `env` is null for a change of the whole project. */
 export const AuditEntry = Schema.Struct({
@@ -53,7 +53,7 @@ export const AuditEntry = Schema.Struct({
   target: Schema.Struct({ kind: Schema.String, id: Schema.String }),
   /** Details of the action, with small values before and after; never a secret. */
   details: Schema.Record(Schema.String, Schema.Json)
-})
+}).annotate({ identifier: "AuditEntry" })
 export type AuditEntry = typeof AuditEntry.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -86,7 +86,7 @@ export class AuditApi extends underMember(
       success: Schema.Struct({
         entries: Schema.Array(AuditEntry),
         nextBefore: Schema.NullOr(Schema.String)
-      })
+      }).annotate({ identifier: "AuditPage" })
     }).annotate(OpenApi.Summary, "List the entries of the audit log, newest first")
   )
 ) {}

@@ -27,6 +27,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { channels as limits } from "./limits.ts"
+import { Deleted } from "./responses.ts"
 import { commonFrameErrors, MessageData } from "./rooms.ts"
 
 // Values ---------------------------------------------------------------------------------------
@@ -319,7 +320,10 @@ export const ChannelChanges = Schema.Struct({
 export type ChannelChanges = typeof ChannelChanges.Type
 
 /** A player, and the end of the mute or ban (ISO 8601 UTC); null: until it is undone. */
-const Expiration = Schema.Struct({ playerId: Schema.String, until: Schema.NullOr(Schema.String) })
+const Expiration = Schema.Struct({
+  playerId: Schema.String,
+  until: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "ChannelExpiration" })
 
 /** A channel in the server API, without messages. */
 export const ChannelReport = Schema.Struct({
@@ -330,7 +334,7 @@ export const ChannelReport = Schema.Struct({
   banned: Schema.Array(Expiration),
   members: Schema.Array(ChannelPlayer),
   anonymousCount: Schema.Int
-})
+}).annotate({ identifier: "ChannelReport" })
 export type ChannelReport = typeof ChannelReport.Type
 
 const named = { params: { name: Schema.String } }
@@ -354,13 +358,13 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
     }).annotate(OpenApi.Summary, "Get a channel's settings, lists and members"),
     HttpApiEndpoint.delete("delete", "/:name", {
       ...named,
-      success: Schema.Struct({ deleted: Schema.Literal(true) }),
+      success: Deleted,
       error: wire(ChannelNotFound)
     }).annotate(OpenApi.Summary, "Close a channel"),
     HttpApiEndpoint.post("message", "/:name/messages", {
       ...named,
       payload: ChannelMessage,
-      success: Schema.Struct({ delivered: Schema.Int }),
+      success: Schema.Struct({ delivered: Schema.Int }).annotate({ identifier: "Delivered" }),
       error: wire(ChannelNotFound)
     }).annotate(OpenApi.Summary, "Send a message from the server; `delivered` counts sockets"),
     HttpApiEndpoint.post("moderate", "/:name/moderate", {

@@ -23,7 +23,7 @@ export const ConfigPushed = Schema.Struct({
   configVersion: Schema.Int,
   changed: Schema.Array(Schema.String),
   warnings: Schema.Array(Issue)
-})
+}).annotate({ identifier: "ConfigPushed" })
 export type ConfigPushed = typeof ConfigPushed.Type
 
 /** The payload of a push: JSON of bounded depth. The schema of the config is checked later. */
@@ -40,7 +40,12 @@ export const ConfigVersion = Schema.Struct({
   configVersion: Schema.Int,
   pushedBy: Schema.String,
   createdAt: Schema.String
-})
+}).annotate({ identifier: "ConfigVersion" })
+
+const ConfigVersionPage = Schema.Struct({
+  versions: Schema.Array(ConfigVersion),
+  nextCursor: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "ConfigVersionPage" })
 
 const VersionText = Schema.String.check(Schema.isPattern(/^\d{1,9}$/)).pipe(
   Schema.decodeTo(Schema.Int, SchemaTransformation.numberFromString)
@@ -67,10 +72,7 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
       query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(VersionText) },
-      success: Schema.Struct({
-        versions: Schema.Array(ConfigVersion),
-        nextCursor: Schema.NullOr(Schema.String)
-      })
+      success: ConfigVersionPage
     }).annotate(OpenApi.Summary, "List the pushed versions, newest first"),
     HttpApiEndpoint.get("version", "/config/versions/:version", {
       params: { ...params, version: VersionText },
@@ -100,14 +102,18 @@ export const FeatureState = Schema.Struct({
   source: Schema.Literals(["config", "endpoint"]),
   enabled: Schema.Boolean,
   offered: Schema.Boolean
-})
+}).annotate({ identifier: "FeatureState" })
 export type FeatureState = typeof FeatureState.Type
+
+const FeatureList = Schema.Struct({ features: Schema.Array(FeatureState) }).annotate({
+  identifier: "FeatureList"
+})
 
 const features = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(
     HttpApiEndpoint.get("list", "/features", {
       params,
-      success: Schema.Struct({ features: Schema.Array(FeatureState) })
+      success: FeatureList
     }).annotate(OpenApi.Summary, "List all features and whether they are enabled")
   )
 

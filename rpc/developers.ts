@@ -27,7 +27,7 @@ export const Developer = Schema.Struct({
   name: Schema.NullOr(Schema.String),
   hasPassword: Schema.Boolean,
   createdAt: Schema.String
-})
+}).annotate({ identifier: "Developer" })
 export type Developer = typeof Developer.Type
 
 /** Response of a sign-in; each use of the token extends `expiresAt`. */
@@ -35,7 +35,7 @@ export const DeveloperSignedIn = Schema.Struct({
   developer: Developer,
   token: Schema.String,
   expiresAt: Schema.String
-})
+}).annotate({ identifier: "DeveloperSignedIn" })
 export type DeveloperSignedIn = typeof DeveloperSignedIn.Type
 
 /** An external account that a developer signs in with. */
@@ -44,7 +44,7 @@ export const DeveloperIdentity = Schema.Struct({
   email: Schema.NullOr(Schema.String),
   username: Schema.NullOr(Schema.String),
   linkedAt: Schema.String
-})
+}).annotate({ identifier: "DeveloperIdentity" })
 export type DeveloperIdentity = typeof DeveloperIdentity.Type
 
 const DeveloperName = Schema.Trim.check(
@@ -85,7 +85,13 @@ export class DeveloperSignInApi extends HttpApiGroup.make("developerSignIn")
   .prefix("/v1/developers")
   .middleware(Requests) {}
 
-const identities = Schema.Struct({ identities: Schema.Array(DeveloperIdentity) })
+const DeveloperResponse = Schema.Struct({ developer: Developer }).annotate({
+  identifier: "DeveloperResponse"
+})
+
+const identities = Schema.Struct({ identities: Schema.Array(DeveloperIdentity) }).annotate({
+  identifier: "DeveloperIdentityList"
+})
 
 /** `/v1/developers`: the developer's own account and session. */
 export class DevelopersApi extends HttpApiGroup.make("developers")
@@ -95,7 +101,7 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
       "End this session"
     ),
     HttpApiEndpoint.get("me", "/me", {
-      success: Schema.Struct({ developer: Developer })
+      success: DeveloperResponse
     }).annotate(OpenApi.Summary, "Read the developer of this session"),
     HttpApiEndpoint.post("password", "/me/password", {
       payload: Schema.Struct({
@@ -103,7 +109,7 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
         reauthToken: proof.reauthToken,
         newPassword: NewPassword
       }),
-      success: Schema.Struct({ developer: Developer }),
+      success: DeveloperResponse,
       error: wire(InvalidCredentials)
     }).annotate(OpenApi.Summary, "Set or change the password; other sessions end"),
     HttpApiEndpoint.get("identities", "/me/identities", { success: identities }).annotate(
@@ -130,7 +136,7 @@ export const PlatformInfo = Schema.Struct({
   billing: Schema.Struct({ enabled: Schema.Boolean, currency: Schema.String }),
   hostingDomain: Schema.NullOr(Schema.String),
   features: Schema.Array(Schema.Literals(Object.values(featureTable).map(({ key }) => key)))
-})
+}).annotate({ identifier: "PlatformInfo" })
 
 /** `/v1/platform`: public information for the dashboard's sign-in page. */
 export class PlatformApi extends HttpApiGroup.make("platform")

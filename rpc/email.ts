@@ -23,7 +23,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { email as limits, sessions } from "./limits.ts"
-import { DisplayName, Player } from "./players.ts"
+import { DisplayName, PlayerResponse } from "./players.ts"
 import { RefreshToken, Session } from "./sessions.ts"
 
 /** The normalized form by which accounts are found. */
@@ -66,7 +66,6 @@ const Token = Schema.String.check(Schema.isBetweenLength(1, limits.tokenMaxChara
 /** 400 for a link that was used, has expired or never existed. */
 const invalidToken = wire(InvalidToken).pipe(HttpApiSchema.status(400))
 
-const PlayerResponse = Schema.Struct({ player: Player })
 const Done = Schema.Struct({})
 
 /** `/v1/auth`: sign-up and sign-in by email, and the links in mails. */

@@ -6,7 +6,7 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { InvalidRefreshToken, LastLoginMethod, NotFound, wire } from "./errors/codes.ts"
-import { Player } from "./players.ts"
+import { PlayerResponse } from "./players.ts"
 import { RefreshToken } from "./sessions.ts"
 
 /** OAuth providers. */
@@ -28,19 +28,21 @@ export const LinkedIdentity = Schema.Struct({
   emailVerified: Schema.optionalKey(Schema.Boolean),
   username: Schema.optionalKey(Schema.String),
   linkedAt: Schema.String
-})
+}).annotate({ identifier: "LinkedIdentity" })
 export type LinkedIdentity = typeof LinkedIdentity.Type
 
 /** `/v1/players/me/identities`: sign-in methods of the signed-in player. */
 export class IdentitiesApi extends HttpApiGroup.make("identities")
   .add(
     HttpApiEndpoint.get("list", "/identities", {
-      success: Schema.Struct({ identities: Schema.Array(LinkedIdentity) })
+      success: Schema.Struct({ identities: Schema.Array(LinkedIdentity) }).annotate({
+        identifier: "LinkedIdentityList"
+      })
     }).annotate(OpenApi.Summary, "List the player's sign-in methods, oldest first"),
     HttpApiEndpoint.delete("unlink", "/identities/:provider", {
       params: { provider: Schema.String },
       payload: RefreshToken,
-      success: Schema.Struct({ player: Player }),
+      success: PlayerResponse,
       error: [wire(InvalidRefreshToken), wire(NotFound), wire(LastLoginMethod)]
     }).annotate(OpenApi.Summary, "Remove a sign-in method; every other device is signed out")
   )

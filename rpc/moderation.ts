@@ -29,7 +29,7 @@ export const BanResult = Schema.Struct({
     banExpiresAt: Schema.NullOr(Schema.String),
     revokedSessions: Schema.Int
   })
-})
+}).annotate({ identifier: "BanResult" })
 export type BanResult = typeof BanResult.Type
 
 /**
@@ -49,7 +49,7 @@ export type Ban = typeof Ban.Type
 export const OperatorSanction = Schema.Struct({
   ...Sanction.fields,
   reason: Schema.NullOr(Schema.String)
-})
+}).annotate({ identifier: "OperatorSanction" })
 export type OperatorSanction = typeof OperatorSanction.Type
 
 /** The operators' view of an appeal, with the ban and the player. */
@@ -63,8 +63,22 @@ export const AppealItem = Schema.Struct({
   createdAt: Schema.String,
   resolvedAt: Schema.NullOr(Schema.String),
   sanction: OperatorSanction
-})
+}).annotate({ identifier: "AppealItem" })
 export type AppealItem = typeof AppealItem.Type
+
+/** The player of a verified access token. */
+const VerifiedToken = Schema.Struct({
+  player: Schema.Struct({ id: PlayerId, displayName: Schema.String, banned: Schema.Boolean })
+}).annotate({ identifier: "VerifiedToken" })
+
+const AppealPage = Schema.Struct({
+  appeals: Schema.Array(AppealItem),
+  nextCursor: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "AppealPage" })
+
+const ResolvedAppeal = Schema.Struct({ appeal: AppealItem }).annotate({
+  identifier: "ResolvedAppeal"
+})
 
 /** Cursor of a page: 0 for open or 1 for closed appeals, then the last appeal's id. */
 const cursorPattern = /^[01]apl_[0-9A-HJKMNP-TV-Z]{26}$/
@@ -96,13 +110,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
     HttpApiEndpoint.post("verifyToken", "/players/verify-token", {
       params,
       payload: Schema.Struct({ token: Schema.String }),
-      success: Schema.Struct({
-        player: Schema.Struct({
-          id: PlayerId,
-          displayName: Schema.String,
-          banned: Schema.Boolean
-        })
-      }),
+      success: VerifiedToken,
       error: [wire(InvalidToken), wire(TokenExpired), wire(PlayerNotFound)]
     }).annotate(OpenApi.Summary, "Verify an access token and return its player, banned or not"),
     HttpApiEndpoint.get("appeals", "/appeals", {
@@ -112,10 +120,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
         limit: Schema.optionalKey(Limit),
         cursor: Schema.optionalKey(Schema.String.check(Schema.isPattern(cursorPattern)))
       },
-      success: Schema.Struct({
-        appeals: Schema.Array(AppealItem),
-        nextCursor: Schema.NullOr(Schema.String)
-      })
+      success: AppealPage
     }).annotate(OpenApi.Summary, "List appeals against bans, open ones first, then oldest first"),
     HttpApiEndpoint.post("resolve", "/appeals/:appealId/resolve", {
       params: { ...params, appealId: Schema.String },
@@ -123,7 +128,7 @@ const moderationOf = <Id extends string, P extends MountParams>(id: Id, params: 
         accept: Schema.Boolean,
         response: Schema.optionalKey(textUpTo(moderation.responseMaxCharacters))
       }),
-      success: Schema.Struct({ appeal: AppealItem }),
+      success: ResolvedAppeal,
       error: [wire(NotFound), wire(AlreadyResolved)]
     }).annotate(OpenApi.Summary, "Resolve an appeal; accepting it lifts the ban")
   )

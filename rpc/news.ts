@@ -12,13 +12,14 @@ const enabled = Schema.Boolean
 /** `/v1/news/opt-in`. */
 export class NewsApi extends HttpApiGroup.make("news")
   .add(
-    HttpApiEndpoint.get("enabled", "/opt-in", { success: Schema.Struct({ enabled }) }).annotate(
-      OpenApi.Summary,
-      "Read whether the opt-in may be offered; never in apps for kids"
-    ),
+    HttpApiEndpoint.get("enabled", "/opt-in", {
+      success: Schema.Struct({ enabled }).annotate({ identifier: "NewsOffer" })
+    }).annotate(OpenApi.Summary, "Read whether the opt-in may be offered; never in apps for kids"),
     HttpApiEndpoint.put("choose", "/opt-in", {
       payload: Schema.Struct({ optIn: Schema.Boolean }),
-      success: Schema.Struct({ enabled, optIn: Schema.Boolean }),
+      success: Schema.Struct({ enabled, optIn: Schema.Boolean }).annotate({
+        identifier: "NewsChoice"
+      }),
       error: wire(NotFound)
     })
       .annotate(

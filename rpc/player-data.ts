@@ -13,6 +13,7 @@ import { SanctionId } from "./ids.ts"
 import { sessions as limits } from "./limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "./mounts.ts"
 import { Player } from "./players.ts"
+import { Deleted } from "./responses.ts"
 import { Save } from "./saves.ts"
 import { RefreshToken } from "./sessions.ts"
 
@@ -63,10 +64,8 @@ export const PlayerExport = Schema.Struct({
   channels: Schema.Array(Schema.String),
   shareLinks: Schema.Array(Schema.Never),
   xProfile: Schema.Null
-})
+}).annotate({ identifier: "PlayerExport" })
 export type PlayerExport = typeof PlayerExport.Type
-
-const Deleted = Schema.Struct({ deleted: Schema.Literal(true) })
 
 /** Confirms a deletion: the password for a player with an email, otherwise the refresh token. */
 const DeletionProof = Schema.Struct({

@@ -27,7 +27,9 @@ export const DisplayName = Schema.String.check(
 export const normalizeDisplayName = (text: string): string => text.normalize("NFC").trim()
 
 /** A sign-in method; a guest has the single entry `guest`. */
-export const Identity = Schema.Struct({ provider: Schema.String })
+export const Identity = Schema.Struct({ provider: Schema.String }).annotate({
+  identifier: "Identity"
+})
 
 /** A player as the player's own client sees it. Timestamps are ISO 8601 UTC. */
 export const Player = Schema.Struct({
@@ -37,10 +39,13 @@ export const Player = Schema.Struct({
   createdAt: Schema.String,
   identities: Schema.Array(Identity),
   emailVerified: Schema.Boolean
-})
+}).annotate({ identifier: "Player" })
 export type Player = typeof Player.Type
 
-const PlayerResponse = Schema.Struct({ player: Player })
+/** Response of the endpoints that return the player. */
+export const PlayerResponse = Schema.Struct({ player: Player }).annotate({
+  identifier: "PlayerResponse"
+})
 
 /** `/v1/players`: the signed-in player's own account. */
 export class PlayersApi extends HttpApiGroup.make("players")

@@ -19,6 +19,7 @@ import { http, projects } from "./limits.ts"
 import { OperatorSanction } from "./moderation.ts"
 import { memberParams, projectParams, underMember, underProject } from "./mounts.ts"
 import { Identity } from "./players.ts"
+import { Deleted } from "./responses.ts"
 import { PublicRoom } from "./rooms.ts"
 import { SaveItem } from "./saves.ts"
 import { StatsRead } from "./stats.ts"
@@ -48,7 +49,7 @@ export const ProjectKey = Schema.Struct({
   plain: Schema.NullOr(Schema.String),
   createdAt: Schema.String,
   lastUsedAt: Schema.NullOr(Schema.String)
-})
+}).annotate({ identifier: "ProjectKey" })
 export type ProjectKey = typeof ProjectKey.Type
 
 /** A project with the active keys of its environments. The slug never changes. */
@@ -60,25 +61,32 @@ export const Project = Schema.Struct({
   environments: Schema.Array(
     Schema.Struct({ name: EnvironmentName, keys: Schema.Array(ProjectKey) })
   )
-})
+}).annotate({ identifier: "Project" })
 export type Project = typeof Project.Type
 
-const PlainKeys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
+const PlainKeys = Schema.Struct({
+  publishableKey: Schema.String,
+  secretKey: Schema.String
+}).annotate({ identifier: "PlainKeys" })
 
-const projectAnswer = Schema.Struct({ project: Project })
+const projectAnswer = Schema.Struct({ project: Project }).annotate({
+  identifier: "ProjectResponse"
+})
 
 /** `/v1/projects`: the developer's projects. */
 export class ProjectsApi extends HttpApiGroup.make("projects")
   .add(
     HttpApiEndpoint.get("list", "/projects", {
-      success: Schema.Struct({ projects: Schema.Array(Project) })
+      success: Schema.Struct({ projects: Schema.Array(Project) }).annotate({
+        identifier: "ProjectList"
+      })
     }).annotate(OpenApi.Summary, "List the projects that this developer is a member of"),
     HttpApiEndpoint.post("create", "/projects", {
       payload: Schema.Struct({ name: ProjectName }),
       success: Schema.Struct({
         project: Project,
         plainKeys: Schema.Struct({ development: PlainKeys, production: PlainKeys })
-      }),
+      }).annotate({ identifier: "CreatedProject" }),
       error: [wire(NameReserved), wire(TooManyProjects)]
     }).annotate(OpenApi.Summary, "Create a project; the response shows its keys in plain text once")
   )
@@ -100,16 +108,18 @@ export class ProjectApi extends underMember(
         project: Project,
         previousName: Schema.String,
         changed: Schema.Boolean
-      }),
+      }).annotate({ identifier: "RenamedProject" }),
       error: wire(NameReserved)
     }).annotate(OpenApi.Summary, "Rename a project"),
     HttpApiEndpoint.delete("delete", "/", {
       params: memberParams,
-      success: Schema.Struct({ deleted: Schema.Literal(true) })
+      success: Deleted
     }).annotate(OpenApi.Summary, "Delete a project with all its data; irreversible"),
     HttpApiEndpoint.delete("revokeKey", "/keys/:keyId", {
       params: { ...memberParams, keyId: Schema.String },
-      success: Schema.Struct({ key: Schema.Struct({ id: KeyId, revokedAt: Schema.String }) }),
+      success: Schema.Struct({
+        key: Schema.Struct({ id: KeyId, revokedAt: Schema.String })
+      }).annotate({ identifier: "RevokedKey" }),
       error: wire(NotFound)
     }).annotate(OpenApi.Summary, "Revoke a key on all nodes within a second")
   )
@@ -124,7 +134,7 @@ export const ListedPlayer = Schema.Struct({
   lastSeenAt: Schema.String,
   banned: Schema.Boolean,
   identities: Schema.Array(Identity)
-})
+}).annotate({ identifier: "ListedPlayer" })
 export type ListedPlayer = typeof ListedPlayer.Type
 
 /** A player with all stored details; unknown values are null. */
@@ -148,7 +158,7 @@ export const PlayerDetail = Schema.Struct({
       userAgent: Schema.NullOr(Schema.String)
     })
   )
-})
+}).annotate({ identifier: "PlayerDetail" })
 export type PlayerDetail = typeof PlayerDetail.Type
 
 /** Key figures of an environment. Days are UTC dates; the last one is today. */
@@ -158,7 +168,7 @@ export const Overview = Schema.Struct({
   configVersion: Schema.Int,
   keys: Schema.Array(ProjectKey),
   online: Schema.Int
-})
+}).annotate({ identifier: "Overview" })
 export type Overview = typeof Overview.Type
 
 /**
@@ -181,7 +191,7 @@ export const LiveView = Schema.Struct({
   ),
   connections: Schema.Int,
   truncated: Schema.Boolean
-})
+}).annotate({ identifier: "LiveView" })
 export type LiveView = typeof LiveView.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -213,7 +223,9 @@ export class EnvironmentApi extends underProject(
     HttpApiEndpoint.post("createKey", "/keys", {
       params: projectParams,
       payload: Schema.Struct({ kind: KeyKind }),
-      success: Schema.Struct({ key: ProjectKey, plain: Schema.String }),
+      success: Schema.Struct({ key: ProjectKey, plain: Schema.String }).annotate({
+        identifier: "CreatedKey"
+      }),
       error: wire(TooManyKeys)
     }).annotate(OpenApi.Summary, "Create a key; the response shows it in plain text once"),
     HttpApiEndpoint.get("overview", "/overview", {
@@ -229,14 +241,16 @@ export class EnvironmentApi extends underProject(
       success: Schema.Struct({
         players: Schema.Array(ListedPlayer),
         nextCursor: Schema.NullOr(Schema.String)
-      })
+      }).annotate({ identifier: "PlayerPage" })
     }).annotate(
       OpenApi.Summary,
       "List players, newest first; with q find them by id, email or name prefix"
     ),
     HttpApiEndpoint.get("player", "/players/:playerId", {
       params: { ...projectParams, playerId: Schema.String },
-      success: Schema.Struct({ player: PlayerDetail }),
+      success: Schema.Struct({ player: PlayerDetail }).annotate({
+        identifier: "PlayerDetailResponse"
+      }),
       error: wire(PlayerNotFound)
     }).annotate(OpenApi.Summary, "Read a player with bans, saves, stats and sessions"),
     HttpApiEndpoint.get("realtime", "/realtime", {

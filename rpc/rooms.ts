@@ -295,7 +295,7 @@ export const PublicRoom = Schema.Struct({
   maxPlayers: Schema.Int,
   metadata: JsonObject,
   createdAt: Schema.String
-})
+}).annotate({ identifier: "PublicRoom" })
 export type PublicRoom = typeof PublicRoom.Type
 
 const Limit = Schema.FiniteFromString.check(
@@ -308,7 +308,9 @@ export class RoomsApi extends HttpApiGroup.make("rooms")
   .add(
     HttpApiEndpoint.get("list", "/rooms", {
       query: { mode: Schema.optionalKey(Schema.String), limit: Schema.optionalKey(Limit) },
-      success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }),
+      success: Schema.Struct({ rooms: Schema.Array(PublicRoom) }).annotate({
+        identifier: "PublicRoomList"
+      }),
       error: wire(ModeNotFound)
     })
       .annotate(OpenApi.Summary, "List open public rooms")

@@ -18,6 +18,7 @@ import {
   wire
 } from "./errors/codes.ts"
 import { saves } from "./limits.ts"
+import { Deleted } from "./responses.ts"
 
 /** Key of a save: 1 to 64 letters, digits, `_`, `.` and `-`; the first is a letter or digit. */
 export const SaveKey = Schema.String.check(
@@ -40,11 +41,13 @@ export const SaveItem = Schema.Struct({
   version: Schema.Int,
   size: Schema.Int,
   updatedAt: Schema.String
-})
+}).annotate({ identifier: "SaveItem" })
 export type SaveItem = typeof SaveItem.Type
 
 /** A save with its data. */
-export const Save = Schema.Struct({ ...SaveItem.fields, data: Schema.Json })
+export const Save = Schema.Struct({ ...SaveItem.fields, data: Schema.Json }).annotate({
+  identifier: "Save"
+})
 export type Save = typeof Save.Type
 
 /** Body of a write. Without `ifVersion` the last write wins. */
@@ -59,7 +62,7 @@ const params = { key: SaveKey }
 export class SavesApi extends HttpApiGroup.make("saves")
   .add(
     HttpApiEndpoint.get("list", "/saves", {
-      success: Schema.Struct({ saves: Schema.Array(SaveItem) })
+      success: Schema.Struct({ saves: Schema.Array(SaveItem) }).annotate({ identifier: "SaveList" })
     }).annotate(OpenApi.Summary, "List the player's saves, newest first"),
     HttpApiEndpoint.get("read", "/saves/:key", {
       params,
@@ -77,7 +80,7 @@ export class SavesApi extends HttpApiGroup.make("saves")
       query: {
         ifVersion: Schema.optionalKey(IfVersionText)
       },
-      success: Schema.Struct({ deleted: Schema.Literal(true) }),
+      success: Deleted,
       error: [wire(SaveNotFound), wire(VersionConflict)]
     }).annotate(OpenApi.Summary, "Delete a save, optionally only if its version is unchanged")
   )

@@ -21,7 +21,7 @@ export const Session = Schema.Struct({
   accessToken: Schema.String,
   expiresIn: Schema.Int,
   refreshToken: Schema.String
-})
+}).annotate({ identifier: "Session" })
 export type Session = typeof Session.Type
 
 export const RefreshToken = Schema.Struct({

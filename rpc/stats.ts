@@ -24,7 +24,7 @@ export const PeriodValues = Schema.Struct({
   daily: Schema.Finite,
   weekly: Schema.Finite,
   monthly: Schema.Finite
-})
+}).annotate({ identifier: "PeriodValues" })
 export type PeriodValues = typeof PeriodValues.Type
 
 /**
@@ -46,7 +46,7 @@ export const Rejection = Schema.Struct({
   stat: Schema.String,
   value: Schema.Finite,
   reason: RejectionReason
-})
+}).annotate({ identifier: "Rejection" })
 export type Rejection = typeof Rejection.Type
 
 /** Result of a report. `unlocked` is always empty in this version. */
@@ -54,7 +54,7 @@ export const StatsReported = Schema.Struct({
   stats: Schema.Record(Schema.String, PeriodValues),
   rejected: Schema.Array(Rejection),
   unlocked: Schema.Array(Schema.Struct({ key: Schema.String, unlockedAt: Schema.String }))
-})
+}).annotate({ identifier: "StatsReported" })
 export type StatsReported = typeof StatsReported.Type
 
 /** Values of 1 to 64 stats, each a finite number. */
@@ -66,7 +66,9 @@ export const StatsReport = Schema.Struct({
 })
 
 /** All-time values; a stat that was never reported is absent. */
-export const StatsRead = Schema.Struct({ stats: Schema.Record(Schema.String, Schema.Finite) })
+export const StatsRead = Schema.Struct({
+  stats: Schema.Record(Schema.String, Schema.Finite)
+}).annotate({ identifier: "StatsRead" })
 
 /**
  * `/v1/stats`: the signed-in player's stats. A report may carry an `Idempotency-Key`: for 24 hours the
@@ -100,7 +102,9 @@ export class StatsApi extends HttpApiGroup.make("stats")
   .middleware(PublishableKey) {}
 
 /** The signing secret of an environment's stats webhook: `whsec_...`. */
-export const WebhookSecret = Schema.Struct({ secret: Schema.String })
+export const WebhookSecret = Schema.Struct({ secret: Schema.String }).annotate({
+  identifier: "WebhookSecret"
+})
 
 const integrity = <Id extends string, P extends MountParams>(id: Id, params: P) =>
   HttpApiGroup.make(id).add(

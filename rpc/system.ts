@@ -12,17 +12,17 @@ const readiness = <const Ready extends boolean>(ready: Ready) =>
     database: Schema.Boolean,
     shards: Schema.Boolean,
     draining: Schema.Boolean
-  })
+  }).annotate({ identifier: ready ? "Ready" : "NotReady" })
 
 /** The public keys that verify access tokens (RFC 7517). */
 const JsonWebKeySet = Schema.Struct({
   keys: Schema.Array(Schema.Record(Schema.String, Schema.Json))
-})
+}).annotate({ identifier: "JsonWebKeySet" })
 
 export class SystemApi extends HttpApiGroup.make("system")
   .add(
     HttpApiEndpoint.get("health", "/healthz", {
-      success: Schema.Struct({ status: Schema.Literal("ok") })
+      success: Schema.Struct({ status: Schema.Literal("ok") }).annotate({ identifier: "Health" })
     }).annotate(OpenApi.Summary, "The process is up"),
     HttpApiEndpoint.get("ready", "/readyz", {
       success: [readiness(true), readiness(false).pipe(HttpApiSchema.status(503))]

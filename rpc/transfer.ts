@@ -30,7 +30,9 @@ export class InAppBrowserGate extends HttpApiMiddleware.Service<
 >()("rpc/transfer/InAppBrowserGate", { error: wire(ShareInAppBrowserDisabled) }) {}
 
 /** `expiresIn` is in seconds. */
-const TransferCode = Schema.Struct({ code: Schema.String, expiresIn: Schema.Int })
+const TransferCode = Schema.Struct({ code: Schema.String, expiresIn: Schema.Int }).annotate({
+  identifier: "TransferCode"
+})
 
 /** `/v1/auth/transfer`. */
 export class TransferApi extends HttpApiGroup.make("transfer")

@@ -44,7 +44,7 @@ export const Definitions = Schema.Struct({
   }),
   audience: Schema.Literals(["general", "mixed", "kids"]),
   news: Schema.Struct({ optIn: Schema.Boolean })
-})
+}).annotate({ identifier: "Definitions" })
 export type Definitions = typeof Definitions.Type
 
 const modeFields = [

@@ -59,7 +59,7 @@ export const ProviderState = Schema.Struct({
   enabled: Schema.Boolean,
   callbackUrl: Schema.String,
   clientId: Schema.NullOr(Schema.String)
-})
+}).annotate({ identifier: "ProviderState" })
 export type ProviderState = typeof ProviderState.Type
 
 const providers = <Id extends string, P extends MountParams>(id: Id, params: P) =>

@@ -88,7 +88,7 @@ export const ProviderSession = Schema.Struct({
   ...Session.fields,
   provider: Provider,
   linked: Schema.Boolean
-})
+}).annotate({ identifier: "ProviderSession" })
 export type ProviderSession = typeof ProviderSession.Type
 
 /** Providers that give id tokens to native apps. */
@@ -127,7 +127,7 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
     HttpApiEndpoint.post("start", "/:provider/start", {
       params,
       payload: StartRequest,
-      success: Schema.Struct({ url: Schema.String }),
+      success: Schema.Struct({ url: Schema.String }).annotate({ identifier: "ProviderUrl" }),
       error: providerErrors
     })
       .middleware(Requests)

@@ -171,6 +171,23 @@ describe("rpc/openapi.json", () => {
     }
   })
 
+  it("names the schema of every response with fields, each name once", () => {
+    const unnamed = documented.flatMap(({ method, operation, path }) =>
+      entriesOf(at(operation, "responses")).flatMap(([, response]) => {
+        const schema = at(response, "content", "application/json", "schema")
+        return at(schema, "properties") === undefined ? [] : [`${method} ${path}`]
+      })
+    )
+    assert.deepStrictEqual(unnamed, [])
+    // A second schema with the same identifier would get a number.
+    const names = Object.keys(Object(at(document, "components", "schemas")))
+    assert.deepStrictEqual(
+      names.filter((name) => /\d$/.test(name)),
+      []
+    )
+    assert.includeMembers(names, ["Session", "Player", "SaveItem", "AuditEntry"])
+  })
+
   it("describes every tag and lists it in exactly one section", () => {
     const tags = entriesOf(at(document, "tags")).map(([, tag]) => tag)
     for (const tag of tags) assert.isString(at(tag, "description"), String(at(tag, "name")))
