@@ -41,6 +41,9 @@ export const Email = Schema.String.check(
   )
 )
 
+/** Whether a text is a well-formed address. */
+export const isEmail = Schema.is(Email)
+
 /** A new password: 8 to 256 characters. Characters beyond the basic plane count as one. */
 export const NewPassword = Schema.String.check(
   Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters),
@@ -92,7 +95,8 @@ export class EmailApi extends HttpApiGroup.make("email")
       error: [invalidToken, wire(PlayerBanned)]
     }).annotate(OpenApi.Summary, "Confirm an email with the token of a verification link"),
     HttpApiEndpoint.post("forgot", "/password/forgot", {
-      payload: Schema.Struct({ email: Email, redirectUrl }),
+      // Any text: a reset request for a text that is no address succeeds and sends no mail.
+      payload: Schema.Struct({ email: Schema.String, redirectUrl }),
       success: Done,
       error: wire(MailUnavailable)
     }).annotate(OpenApi.Summary, "Send a reset link if the account exists"),

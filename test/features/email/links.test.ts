@@ -286,6 +286,20 @@ layer(NodeLive())("a request for a reset link", (it) => {
     })
   )
 
+  it.effect("accepts a reset request for a text that is no address, and queues no mail", () =>
+    Effect.gen(function* () {
+      const { post } = yield* makeEmailProject
+      const sql = yield* SqlClient.SqlClient
+      const count = sql<{ readonly count: number }>`select count(*)::int as count from mails`
+      const before = yield* count
+      for (const email of ["", "not an address", "a@b@c", `${"a".repeat(300)}@example.com`]) {
+        const answer = yield* post("password/forgot", { email })
+        assert.deepStrictEqual([answer.status, answer.body], [200, {}], email)
+      }
+      assert.deepStrictEqual(yield* count, before)
+    })
+  )
+
   it.effect("sends no reset link to a player of another environment", () =>
     Effect.gen(function* () {
       const { post, production, signUp } = yield* makeEmailProject

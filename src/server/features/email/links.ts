@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
-import { normalizeEmail } from "#rpc/email"
+import { isEmail, normalizeEmail } from "#rpc/email"
 import {
   InvalidToken,
   type MailUnavailable,
@@ -92,6 +92,7 @@ const makeSenders = Effect.gen(function* () {
     throttle
   ) {
     yield* mailer.available
+    if (!isEmail(email)) return
     const to = normalizeEmail(email)
     const permit = Effect.andThen(throttle, mailer.limitRecipient(environmentId, to))
     if (!(yield* Effect.isSuccess(permit))) {
