@@ -139,6 +139,17 @@ layer(Node)("bans", (it) => {
     })
   )
 
+  it.effect("keeps the texts of an active ban that is changed without new ones", () =>
+    Effect.gen(function* () {
+      const { target } = yield* setUp
+      const ada = yield* guest(target, "Ada")
+      yield* ban(target, ada.id, { reason: "cheating", publicNote: "Aimbot.", durationHours: 1 })
+      assert.deepInclude(yield* ban(target, ada.id), { banReason: "cheating", banExpiresAt: null })
+      const { body } = yield* play(target, ada, "GET", "players/me/sanctions")
+      assert.strictEqual(at(body, "sanctions", 0, "note"), "Aimbot.")
+    })
+  )
+
   it.effect("rejects bans with publishable keys and of players of another environment", () =>
     Effect.gen(function* () {
       const { production, target } = yield* setUp

@@ -31,11 +31,14 @@ export const closeExpiredAppeal = (ban: SanctionRow, now: Time): SanctionRow => 
   return expired ? acceptOpenAppeal(ban, expiresAt) : ban
 }
 
-/** Creates a ban, or changes the reason and the expiry of the active one, which keeps its appeal. */
+/**
+ * Creates a ban, or changes the active one: it gets the new expiry, and the new texts where they are
+ * given. It keeps its appeal.
+ */
 export const ban = (last: SanctionRow | undefined, next: NewBan, now: Time): SanctionRow => {
   if (last !== undefined && isActive(last, now)) {
     const { expiresAt, note, reason } = next
-    return { ...last, expiresAt, note, reason }
+    return { ...last, expiresAt, note: note ?? last.note, reason: reason ?? last.reason }
   }
   return {
     ...next,
