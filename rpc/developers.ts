@@ -19,6 +19,7 @@ import {
 } from "./errors/codes.ts"
 import { DeveloperId } from "./ids.ts"
 import { developers } from "./limits.ts"
+import { nameUpTo } from "./text.ts"
 
 /** A developer's own account. */
 export const Developer = Schema.Struct({
@@ -47,10 +48,7 @@ export const DeveloperIdentity = Schema.Struct({
 }).annotate({ identifier: "DeveloperIdentity" })
 export type DeveloperIdentity = typeof DeveloperIdentity.Type
 
-const DeveloperName = Schema.Trim.check(
-  Schema.isBetweenLength(1, developers.nameMaxCharacters),
-  Schema.isPattern(/^\P{Cc}*$/u, { message: "Expected no control characters" })
-)
+const DeveloperName = nameUpTo(developers.nameMaxCharacters)
 
 export const Signup = Schema.Struct({
   email: Email,

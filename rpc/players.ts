@@ -5,26 +5,10 @@ import { PlayerToken, PublishableKey, Requests } from "./auth.ts"
 import { NotFound, wire } from "./errors/codes.ts"
 import { PlayerId } from "./ids.ts"
 import { sessions } from "./limits.ts"
+import { nameUpTo } from "./text.ts"
 
-const controlCharacters = /\p{Cc}/u
-
-/**
- * The name that others see: 1 to 32 characters after NFC normalization and trimming, without control
- * characters. Not unique.
- */
-export const DisplayName = Schema.String.check(
-  Schema.makeFilter((text: string) => {
-    const name = normalizeDisplayName(text)
-    if (name.length === 0) return "Expected a name that is not blank"
-    if ([...name].length > sessions.displayNameMaxCharacters) {
-      return `Expected at most ${sessions.displayNameMaxCharacters} characters`
-    }
-    return controlCharacters.test(name) ? "Expected no control characters" : undefined
-  })
-)
-
-/** The stored form of a display name. */
-export const normalizeDisplayName = (text: string): string => text.normalize("NFC").trim()
+/** The name that others see: 1 to 32 characters. Not unique. */
+export const DisplayName = nameUpTo(sessions.displayNameMaxCharacters)
 
 /** A sign-in method; a guest has the single entry `guest`. */
 export const Identity = Schema.Struct({ provider: Schema.String }).annotate({

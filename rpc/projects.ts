@@ -23,20 +23,10 @@ import { Deleted } from "./responses.ts"
 import { PublicRoom } from "./rooms.ts"
 import { SaveItem } from "./saves.ts"
 import { StatsRead } from "./stats.ts"
+import { nameUpTo } from "./text.ts"
 
-/** Converts a project name to its stored form. */
-export const normalizeProjectName = (text: string): string => text.normalize("NFC").trim()
-
-/** 1 to 80 characters after NFC normalization and trimming, no control characters. */
-export const ProjectName = Schema.String.check(
-  Schema.makeFilter((text: string) => {
-    const length = [...normalizeProjectName(text)].length
-    if (length < 1 || length > projects.nameMaxCharacters) {
-      return `Expected a name of 1 to ${projects.nameMaxCharacters} characters`
-    }
-    return /\p{Cc}/u.test(text.trim()) ? "Expected no control characters" : undefined
-  })
-)
+/** A project's name: 1 to 80 characters. */
+export const ProjectName = nameUpTo(projects.nameMaxCharacters)
 
 /**
  * An API key. `prefix` is its first eight characters. `plain` is the full publishable key, and null for

@@ -26,6 +26,10 @@ export const text = (description: string, max: number = config.textMaxCharacters
     Schema.isBetweenCodePoints(1, max, {
       message: `must be 1 to ${max} characters long`,
       toJsonSchema: () => ({ minLength: 1, maxLength: max })
+    }),
+    Schema.makeFilter((value) => value.isWellFormed(), {
+      message: "must not contain lone surrogates",
+      toJsonSchema: () => ({})
     })
   )
   const many = Schema.Record(LanguageCode, one)

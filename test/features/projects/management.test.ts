@@ -60,7 +60,8 @@ layer(Node)("projects", (it) => {
         const { developer, path } = yield* setUp()
         const reserved = ["Svc", "S.V.C", "svc studio", "$vc", "Player Backend", "ADMIN", "Adm1n"]
         const others = ["Official Support", "the support team", "S\u00fapport", "staff"]
-        for (const name of [...reserved, ...others]) {
+        const disguised = ["official svc team", "Game by svc", "\u0455v\u0441", "\u0430dmin"]
+        for (const name of [...reserved, ...others, ...disguised]) {
           const made = yield* ask(developer, "POST", "/v1/projects", { name })
           assert.strictEqual(codeOf(made), "name_reserved", name)
           assert.strictEqual(made.status, 400)
@@ -69,7 +70,17 @@ layer(Node)("projects", (it) => {
             "name_reserved"
           )
         }
-        for (const name of ["", "  ", "a".repeat(81), "a\u0000b", 7, undefined]) {
+        for (const name of [
+          "",
+          "  ",
+          "a".repeat(81),
+          "a\u0000b",
+          "\ud800",
+          "\u200b",
+          "a\u202eb",
+          7,
+          undefined
+        ]) {
           const made = yield* ask(developer, "POST", "/v1/projects", { name })
           assert.strictEqual(codeOf(made), "invalid_request", String(name))
         }

@@ -25,6 +25,7 @@ import {
   type Unavailable
 } from "#rpc/errors/codes"
 import { newId } from "#rpc/ids"
+import { normalizeName } from "#rpc/text"
 import { type DeveloperRow, DeveloperRepository } from "#sql/developers"
 import { makeTransaction } from "#server/platform/database"
 import { Passwords } from "#server/platform/passwords"
@@ -140,7 +141,7 @@ const makeSignup = Effect.gen(function* () {
       const row: DeveloperRow = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
-        name: name ?? null,
+        name: name === undefined ? null : normalizeName(name),
         passwordHash: yield* passwords.hash(password),
         createdAt: yield* DateTime.now
       }

@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
-import { normalizeDisplayName } from "#rpc/players"
+import { normalizeName } from "#rpc/text"
 import { type PlayerRow, PlayerRepository } from "#sql/players"
 import { PlayerStatusCache } from "./status-cache.ts"
 import { playerView } from "./view.ts"
@@ -28,7 +28,7 @@ export const PlayersHttp = HttpApiBuilder.group(
       }),
       update: Effect.fnUntraced(function* ({ payload }) {
         const { environmentId, playerId } = yield* CurrentPlayer
-        const displayName = normalizeDisplayName(payload.displayName)
+        const displayName = normalizeName(payload.displayName)
         const renamed = yield* players.rename(environmentId, playerId, displayName)
         yield* statuses.invalidate(environmentId, playerId)
         return yield* responseOf(renamed)

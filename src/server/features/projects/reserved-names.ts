@@ -1,6 +1,6 @@
 /** Reserved project names: names that impersonate the service or its staff. */
 
-/** Words for the service itself; no name may begin with one. */
+/** Words for the service itself; no name may begin with one or contain one as a word. */
 const service = ["svc", "playerbackend"]
 
 /** Words for the service's staff; a name may not consist of such words alone. */
@@ -11,18 +11,38 @@ const staff: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Digits and symbols that look like letters. */
+/** By letter, the digits, symbols, Cyrillic and Greek letters that look like it. */
 const lookalikes: Readonly<Record<string, string>> = {
-  "0": "o",
-  "1": "i",
-  "3": "e",
-  "4": "a",
-  "5": "s",
-  "7": "t",
-  "@": "a",
-  $: "s",
-  "|": "i"
+  a: "4@\u0430\u03b1",
+  b: "8\u044c\u03b2",
+  c: "\u0441\u03f2",
+  d: "\u0501",
+  e: "3\u0435\u03b5",
+  g: "\u050d\u0261",
+  h: "\u04bb",
+  i: "1|\u0456\u03b9\u0131",
+  j: "\u0458",
+  k: "\u043a\u03ba",
+  l: "\u04cf",
+  m: "\u043c",
+  n: "\u0578",
+  o: "0\u043e\u03bf\u0585",
+  p: "\u0440\u03c1",
+  r: "\u0433",
+  s: "5$\u0455",
+  t: "7\u0442\u03c4",
+  u: "\u03c5\u057d",
+  v: "\u0475\u03bd",
+  w: "\u051d\u0461",
+  x: "\u0445\u03c7",
+  y: "\u0443\u04af\u03b3"
 }
+
+const letterOf: ReadonlyMap<string, string> = new Map(
+  Object.entries(lookalikes).flatMap(([letter, signs]) =>
+    [...signs].map((sign) => [sign, letter] as const)
+  )
+)
 
 /** Whether a name impersonates the service or its staff, also with accents, spaces or look-alikes. */
 export const isReservedName = (name: string): boolean => {
@@ -30,10 +50,11 @@ export const isReservedName = (name: string): boolean => {
     .normalize("NFKD")
     .toLowerCase()
     .replace(/[\p{M}\p{Cf}]/gu, "")
-    .replace(/[0134578@$|]/g, (sign) => lookalikes[sign] ?? sign)
+    .replace(/./gu, (sign) => letterOf.get(sign) ?? sign)
   const words = plain.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== "")
-  const letters = words.join("")
-  if (letters === "") return false
-  if (service.some((word) => letters.startsWith(word))) return true
-  return words.every((word) => staff.has(word)) || staff.has(letters)
+  if (words.length === 0) return false
+  const joined = words.join("")
+  const own = words.filter((word) => !staff.has(word)).join("")
+  if (own === "" || staff.has(joined)) return true
+  return service.some((word) => own.startsWith(word) || words.includes(word))
 }

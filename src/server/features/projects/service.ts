@@ -11,7 +11,8 @@ import type { CurrentActor, EnvironmentName, KeyKind } from "#rpc/auth"
 import { NameReserved, NotFound, TooManyKeys, TooManyProjects } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
-import { normalizeProjectName, type Project, type ProjectKey } from "#rpc/projects"
+import type { Project, ProjectKey } from "#rpc/projects"
+import { normalizeName } from "#rpc/text"
 import { type ListedKey, ManagementRepository } from "#sql/projects/management"
 import type { ProjectRow } from "#sql/projects/repository"
 import { sweepDaily } from "#server/platform/database"
@@ -148,7 +149,7 @@ const makeCreate = Effect.gen(function* () {
     return created
   })
   return Effect.fn("Projects.create")(function* (developerId: DeveloperId, rawName: string) {
-    const name = normalizeProjectName(rawName)
+    const name = normalizeName(rawName)
     if (isReservedName(name)) return yield* new NameReserved()
     const { keys: plainKeys, projectId } = yield* Effect.catchTag(
       sql.withTransaction(store(developerId, name)),
@@ -173,14 +174,14 @@ const makeNames = Effect.gen(function* () {
   })
   return {
     isNewName: Effect.fn("Projects.isNewName")(function* (projectId: ProjectId, rawName: string) {
-      const name = normalizeProjectName(rawName)
+      const name = normalizeName(rawName)
       const found = yield* repository.find(projectId)
       if (Option.isNone(found)) return yield* new NotFound()
       if (found.value.name === name) return false
       return isReservedName(name) ? yield* new NameReserved() : true
     }),
     rename: Effect.fn("Projects.rename")(function* (projectId: ProjectId, rawName: string) {
-      const name = normalizeProjectName(rawName)
+      const name = normalizeName(rawName)
       const renamed = yield* Effect.catchTag(
         sql.withTransaction(change(projectId, name)),
         "SqlError",

@@ -4,7 +4,7 @@ import { SecureRandom } from "effect/crypto"
 import { PlayerNotFound } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, type PlayerId, type SessionId } from "#rpc/ids"
 import { sessions as limits } from "#rpc/limits"
-import { normalizeDisplayName } from "#rpc/players"
+import { normalizeName } from "#rpc/text"
 import type { NewIdentity } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import type { NewPlayer, PlayerRow } from "#sql/players"
@@ -43,7 +43,7 @@ const newGuest = Effect.fnUntraced(function* (
   return {
     id: yield* newId.player,
     environmentId,
-    displayName: normalizeDisplayName(displayName ?? (yield* defaultDisplayName)),
+    displayName: normalizeName(displayName ?? (yield* defaultDisplayName)),
     isGuest: true,
     declaredAgeBand: null,
     createdAt: now

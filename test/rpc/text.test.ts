@@ -1,0 +1,50 @@
+/** Names and texts that people write. */
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import fc from "fast-check"
+import { nameFrom, nameUpTo, normalizeName, textUpTo } from "#rpc/text"
+
+const isName = Schema.is(nameUpTo(32))
+
+describe("a name", () => {
+  it("may be in any script, with emoji and joiners", () => {
+    for (const name of ["Ada", " Zoë ", "李雷", "دنا", "👩‍🚀", "نام‌ها", "a".repeat(32)]) {
+      assert.isTrue(isName(name), name)
+    }
+  })
+
+  it("must show at least one character", () => {
+    for (const name of ["", "  ", "\u200b", "\u200d\ufeff", "\u3164", "\u2800", "\u00ad"]) {
+      assert.isFalse(isName(name), JSON.stringify(name))
+    }
+  })
+
+  it("has no lone surrogates, controls, bidirectional controls or more than 32 characters", () => {
+    for (const name of ["a\ud800", "a\u0000b", "a\u202eb", "\u2066a", "a\u200f", "a".repeat(33)]) {
+      assert.isFalse(isName(name), JSON.stringify(name))
+    }
+  })
+
+  it("made from any foreign text is a name in its stored form, or missing", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const name = nameFrom(text, 32)
+        if (name === undefined) return
+        assert.isTrue(isName(name))
+        assert.strictEqual(normalizeName(name), name)
+      })
+    )
+    assert.strictEqual(nameFrom("  a\u202eb\u0000c\ud800 ", 32), "ab c\ufffd")
+    assert.isUndefined(nameFrom("\u200b", 32))
+  })
+})
+
+describe("a text", () => {
+  it("has no NUL and no lone surrogates", () => {
+    const isText = Schema.is(textUpTo(10))
+    assert.isTrue(isText("two\nlines"))
+    for (const text of ["a\u0000b", "a\udc00", "a".repeat(11)]) {
+      assert.isFalse(isText(text), JSON.stringify(text))
+    }
+  })
+})
