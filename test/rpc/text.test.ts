@@ -1,7 +1,7 @@
 /** Names and texts that people write. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { nameFrom, nameUpTo, normalizeName, textUpTo } from "#rpc/text"
 
 const isName = Schema.is(nameUpTo(32))
