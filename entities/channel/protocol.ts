@@ -40,7 +40,7 @@ export const Channel = Entity.make("Channel", [
   }),
   Rpc.make("Delete", { error: Schema.Union([ChannelNotFound, Unavailable]) }),
   /** Activates a channel whose row is overdue; an activation without state reads its row again. */
-  Rpc.make("Wake", { error: Unavailable }),
+  Rpc.make("Wake", { error: Schema.Union([Unavailable]) }),
   /** Sends a message from the server; returns the number of receiving sockets. */
   Rpc.make("Publish", {
     payload: ChannelMessage,
@@ -52,7 +52,7 @@ export const Channel = Entity.make("Channel", [
     error: Schema.Union([ChannelNotFound, ChannelListFull, Unavailable])
   }),
   /** Removes all members because the environment disabled channels. */
-  Rpc.make("Shut", { error: Unavailable }),
+  Rpc.make("Shut", { error: Schema.Union([Unavailable]) }),
   /** Commands of one node; the replies arrive through `Watch`. */
   Rpc.make("Input", {
     payload: {
@@ -63,7 +63,7 @@ export const Channel = Entity.make("Channel", [
       call: Schema.Int,
       inputs: Schema.fromJsonString(Schema.Array(ChannelInput))
     },
-    error: Unavailable
+    error: Schema.Union([Unavailable])
   }),
   /** Attaches a node and streams the channel's outputs to it. An empty batch confirms it. */
   Rpc.make("Watch", {

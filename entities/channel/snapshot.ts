@@ -8,7 +8,11 @@ import { ChannelJoin, ChannelSend, ChannelVoice } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelRow, StoredRow } from "#sql/channels"
 import { StoredLink } from "../executed-commands.ts"
+import { snapshotFormat } from "../snapshot-format.ts"
 import { type ChannelState, iso, openChannel } from "./model.ts"
+
+/** The format that this release writes, and the newest that it reads. */
+const format = 1
 
 /** What was executed before the row was written; older versions do not store it. */
 const links = Schema.optionalKey(Schema.Array(StoredLink))
@@ -17,6 +21,7 @@ const StoredExpirations = Schema.Array(Schema.Tuple([Schema.String, Schema.NullO
 
 const Stored = Schema.fromJsonString(
   Schema.Struct({
+    format: snapshotFormat(format),
     ownerId: Schema.NullOr(Schema.String),
     join: ChannelJoin,
     send: ChannelSend,
@@ -46,7 +51,7 @@ export const fromRow = Effect.fnUntraced(function* (
   now: number
 ) {
   const stored = yield* decodeStored(row.document)
-  const { allow, banned, links: executed = [], muted, speakers, ...settings } = stored
+  const { allow, banned, format: _, links: executed = [], muted, speakers, ...settings } = stored
   const { environmentId, managed, name } = row
   const options = { environmentId, name, managed, ...settings }
   const state = openChannel(options, now + emptyMillis, {
@@ -75,6 +80,7 @@ export const toRow = (
     managed,
     dueAt: managed ? null : iso(now + 2 * refreshMillis),
     document: encodeStored({
+      format,
       ...settings,
       allow: Array.from(lists.allow),
       speakers: Array.from(lists.speakers),

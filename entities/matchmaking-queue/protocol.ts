@@ -52,13 +52,13 @@ export type QueueBatch = typeof QueueBatch.Type
 export const MatchmakingQueue = Entity.make("MatchmakingQueue", [
   Rpc.make("Input", {
     payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(QueueInput)) },
-    error: Unavailable
+    error: Schema.Union([Unavailable])
   }),
   /** Attaches a node and streams its matches. When the stream ends, the node's tickets are dropped. */
   Rpc.make("Watch", {
     payload: { node: Schema.String },
     success: QueueBatch,
-    error: Unavailable,
+    error: Schema.Union([Unavailable]),
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true)
 ])

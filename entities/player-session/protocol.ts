@@ -68,7 +68,7 @@ const attachment = { node: Schema.String, watch: Schema.Int }
 export const PlayerSessions = Entity.make("PlayerSessions", [
   Rpc.make("Input", {
     payload: { ...attachment, inputs: Schema.fromJsonString(Schema.Array(SessionInput)) },
-    error: Unavailable
+    error: Schema.Union([Unavailable])
   }),
   /** Attaches a node with its connections. When the stream ends, they count as disconnected. */
   Rpc.make("Watch", {
@@ -77,7 +77,7 @@ export const PlayerSessions = Entity.make("PlayerSessions", [
       epoch: Schema.Int,
       items: Schema.fromJsonString(Schema.Array(SessionOutput))
     }),
-    error: Unavailable,
+    error: Schema.Union([Unavailable]),
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true)
 ])

@@ -64,13 +64,13 @@ export const Room = Entity.make("Room", [
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),
   /** Closes the room. */
-  Rpc.make("Close", { payload: { reason: CloseReason }, error: Unavailable }),
+  Rpc.make("Close", { payload: { reason: CloseReason }, error: Schema.Union([Unavailable]) }),
   /** Returns the player's seat in this room, or null. */
   Rpc.make("Peek", {
     payload: { playerId: Schema.String },
     success: Schema.NullOr(HeldSeat),
-    error: Unavailable
+    error: Schema.Union([Unavailable])
   }),
   /** Activates a room whose row is overdue; an activation without state reads its row again. */
-  Rpc.make("Wake", { error: Unavailable })
+  Rpc.make("Wake", { error: Schema.Union([Unavailable]) })
 ])

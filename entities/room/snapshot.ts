@@ -8,8 +8,12 @@ import { CloseReason, JsonObject } from "#rpc/rooms"
 import { iso, isListed, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
 import { StoredLink } from "../executed-commands.ts"
+import { snapshotFormat } from "../snapshot-format.ts"
 import { nextDeadline } from "./seats.ts"
 import { fromJsonObject, toJsonObject } from "./json-state.ts"
+
+/** The format that this release writes, and the newest that it reads. */
+const format = 1
 
 const Settings = Schema.Struct({
   ...roomSettingsFields,
@@ -33,6 +37,7 @@ const StoredMember = Schema.Struct({
 
 const Stored = Schema.fromJsonString(
   Schema.Struct({
+    format: snapshotFormat(format),
     settings: Settings,
     locked: Schema.Boolean,
     hostId: Schema.NullOr(Schema.String),
@@ -53,7 +58,7 @@ export const decodeSnapshot = (text: string) => decodeStored(text)
 
 type StoredRoom = typeof Stored.Type
 
-export const fromStored = ({ links: _, ...stored }: StoredRoom): RoomState => ({
+export const fromStored = ({ format: _, links: __, ...stored }: StoredRoom): RoomState => ({
   ...stored,
   sharedState: fromJsonObject(stored.sharedState),
   members: new Map(
@@ -65,6 +70,7 @@ export const fromStored = ({ links: _, ...stored }: StoredRoom): RoomState => ({
 })
 
 const toStored = (state: RoomState, links: ReadonlyArray<StoredLink>): StoredRoom => ({
+  format,
   ...state,
   links,
   sharedState: toJsonObject(state.sharedState),

@@ -51,6 +51,12 @@ const decode = Schema.decodeUnknownResult(EnvironmentConfig, {
   onExcessProperty: "error"
 })
 
+/**
+ * Decodes a document that a push has validated. During an upgrade a newer release may have stored it,
+ * so fields that this release does not know are ignored.
+ */
+export const decodeStoredConfig = Schema.decodeUnknownEffect(EnvironmentConfig)
+
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (issue) =>
     issue._tag === "MissingKey" ? "is required" : SchemaIssue.defaultLeafHook(issue)

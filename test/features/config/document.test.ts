@@ -4,9 +4,9 @@
  */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Predicate, Result, Schema } from "effect"
+import { Effect, Predicate, Result, Schema } from "effect"
 import * as fc from "fast-check"
-import { decodeConfig, EnvironmentConfig } from "#rpc/config-document/document"
+import { decodeConfig, decodeStoredConfig, EnvironmentConfig } from "#rpc/config-document/document"
 import { featureTable } from "#rpc/config-document/features"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { memberPath } from "#rpc/config-document/paths"
@@ -123,6 +123,16 @@ describe("a valid document", () => {
   })
 })
 
+/** A document, and the path of one of its objects. */
+const objectIn = documents.chain((document) =>
+  fc.tuple(
+    fc.constant(document),
+    fc.constantFrom(
+      ...placesIn(document).flatMap(([path, value]) => (isFields(value) ? [path] : []))
+    )
+  )
+)
+
 describe("any valid document", () => {
   it("decodes any valid document", () => {
     fc.assert(fc.property(documents, (document) => issuesOf(document).length === 0))
@@ -139,17 +149,9 @@ describe("any valid document", () => {
   })
 
   it("rejects an unknown field at any depth, and names its path", () => {
-    const place = documents.chain((document) =>
-      fc.tuple(
-        fc.constant(document),
-        fc.constantFrom(
-          ...placesIn(document).flatMap(([path, value]) => (isFields(value) ? [path] : []))
-        )
-      )
-    )
     const names = fc.constantFrom("typo", "Enabled", "a b", "__proto__", "constructor", "é", "0")
     fc.assert(
-      fc.property(place, names, ([document, at], name) => {
+      fc.property(objectIn, names, ([document, at], name) => {
         const path = memberPath(at, name)
         const issues = issuesOf(changed(document, `${at}.${name}`, 1))
         assert.deepStrictEqual(
@@ -157,6 +159,17 @@ describe("any valid document", () => {
           [path]
         )
         assert.match(issues[0]?.message ?? "", /^is not a known|^is not a language code/)
+      })
+    )
+  })
+
+  it("reads a stored document without fields that a newer release added", () => {
+    const fields = objectIn.filter(([, path]) => !path.endsWith("title"))
+    fc.assert(
+      fc.property(fields, ([document, path]) => {
+        const later = changed(document, memberPath(path, "addedLater"), { nested: true })
+        assert.isNotEmpty(issuesOf(later))
+        assert.deepStrictEqual(Effect.runSync(decodeStoredConfig(later)), decoded(document))
       })
     )
   })

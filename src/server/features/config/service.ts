@@ -18,7 +18,11 @@ import {
 import { SqlClient } from "effect/sql"
 import type { ConfigPushed } from "#rpc/config"
 import { changedPaths } from "#rpc/config-document/changes"
-import { decodeConfig, type EnvironmentConfig } from "#rpc/config-document/document"
+import {
+  decodeConfig,
+  decodeStoredConfig,
+  type EnvironmentConfig
+} from "#rpc/config-document/document"
 import type { FeatureName } from "#rpc/config-document/features"
 import { configWarnings } from "#rpc/config-document/warnings"
 import {
@@ -109,7 +113,7 @@ const makeConfigCache = Effect.gen(function* () {
     lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {
       const { document, version } = yield* newest(repository, environmentId)
       // A stored document has been validated by its push, so a decoding error is a defect.
-      const config = yield* Effect.orDie(Effect.fromResult(decodeConfig(document)))
+      const config = yield* Effect.orDie(decodeStoredConfig(document))
       return { version, config, document } satisfies CurrentConfig
     })
   })
