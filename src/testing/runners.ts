@@ -4,11 +4,11 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { mkdtemp, readFile, rm } from "node:fs/promises"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Data, Effect, Schedule, Schema, type Scope } from "effect"
+import { freePort as findFreePort } from "#server/platform/settings/free-port"
 import type { TestTarget } from "./players.ts"
 
 /** A runner failed to start or stop. The message ends with its output. */
@@ -35,14 +35,7 @@ const outputMax = 64 * 1024
 const startRetries = { times: 400, schedule: Schedule.spaced(50) } as const
 
 /** Returns a port that is probably free. */
-export const freePort: Effect.Effect<number> = Effect.callback((resume) => {
-  const server = createServer()
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
+export const freePort: Effect.Effect<number> = Effect.orDie(findFreePort("127.0.0.1"))
 
 const exited = (child: ChildProcess): Effect.Effect<void> =>
   Effect.callback((resume) => {

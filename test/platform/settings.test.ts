@@ -83,6 +83,19 @@ describe("settings", () => {
     })
   )
 
+  it.effect("names the free port in the base URL when PORT is 0", () =>
+    Effect.gen(function* () {
+      const { baseUrl, port } = yield* read({ PORT: "0" })
+      assert.isAbove(port, 0)
+      assert.strictEqual(baseUrl, `http://localhost:${port}`)
+      const behindProxy = yield* read({ PORT: "0", SVC_BASE_URL: "https://play.example.com/" })
+      assert.strictEqual(behindProxy.port, 0)
+      assert.strictEqual(behindProxy.baseUrl, "https://play.example.com")
+      const { issues } = yield* Effect.flip(read({ PORT: "0", HOST: "192.0.2.1" }))
+      assert.match(issues.join(), /^Failed to find a free port on 192\.0\.2\.1: .*EADDRNOTAVAIL/)
+    })
+  )
+
   it.effect("sends mail from the host of the base URL unless SVC_MAIL_FROM is set", () =>
     Effect.gen(function* () {
       const { mail } = yield* read({ SVC_BASE_URL: "https://play.example.com:8443/api" })

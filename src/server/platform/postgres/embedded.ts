@@ -13,7 +13,6 @@
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
-import { createServer } from "node:net"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import {
   type Duration,
@@ -27,6 +26,7 @@ import {
 } from "effect"
 import { SecureRandom } from "effect/crypto"
 import type { SqlError } from "effect/sql/SqlError"
+import { freePort } from "../settings/free-port.ts"
 import { EmbeddedPostgresError, programEnvironment } from "./binaries.ts"
 import { type Cluster, openCluster, runProgram, superuser } from "./cluster.ts"
 import { openLock } from "./lock.ts"
@@ -188,7 +188,10 @@ const start = Effect.fnUntraced(function* (
 ) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const port = yield* freePort
+  const port = yield* Effect.mapError(
+    freePort("127.0.0.1"),
+    ({ cause, message }) => new EmbeddedPostgresError({ message, cause })
+  )
   // After a crash, the process id in `postmaster.pid` may belong to another program of the same user, and
   // Postgres would refuse to start. No server listened on the port, so make Postgres ignore that id, as
   // it ignores the shell that launched it. Postgres still refuses while the shared memory named in the
@@ -267,24 +270,6 @@ const exitOf = (server: ChildProcess) =>
     server.once("exit", onExit)
     return Effect.sync(() => server.off("exit", onExit))
   })
-
-/** A TCP port of 127.0.0.1 that is probably free. */
-const freePort = Effect.callback<number, EmbeddedPostgresError>((resume) => {
-  const server = createServer()
-  server.once("error", (cause) =>
-    resume(
-      new EmbeddedPostgresError({
-        message: `Failed to find a free port on 127.0.0.1: ${cause.message}`,
-        cause
-      })
-    )
-  )
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    server.close(() => resume(Effect.succeed(port)))
-  })
-})
 
 const ensureDatabase = Effect.fnUntraced(function* (session: PgConnection.PgConnection) {
   const found = yield* session.query("select 1 from pg_database where datname = $1", [database])

@@ -21,6 +21,7 @@ import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { developers, turn } from "#rpc/limits"
+import { freePort } from "./free-port.ts"
 import { metricsTokenMinCharacters, type Variable, variables } from "./variables.ts"
 
 /** Environment variables that the service cannot start with, each with the expected value. */
@@ -182,6 +183,13 @@ const environment = Config.all(
 
 const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
 
+/**
+ * The port to listen on. Without a base URL, links and tokens name this port: then 0 becomes a free one
+ * here, before the server listens.
+ */
+const portOf = ({ HOST, PORT, SVC_BASE_URL }: typeof Environment.Type) =>
+  PORT !== 0 || SVC_BASE_URL !== undefined ? Effect.succeed(PORT) : freePort(HOST)
+
 /** The settings of this process. */
 export class Settings extends Context.Service<
   Settings,
@@ -245,12 +253,13 @@ export class Settings extends Context.Service<
     Settings,
     Effect.gen(function* () {
       const env = yield* decode(Record.filter(yield* environment, (text) => text !== undefined))
-      const host = env.SVC_RUNNER_HOST
-      const port = env.SVC_RUNNER_PORT
-      const baseUrl = (env.SVC_BASE_URL?.href ?? `http://localhost:${env.PORT}`).replace(/\/+$/, "")
+      const port = yield* portOf(env)
+      const runnerHost = env.SVC_RUNNER_HOST
+      const runnerPort = env.SVC_RUNNER_PORT
+      const baseUrl = withoutSlash(env.SVC_BASE_URL) ?? `http://localhost:${port}`
       return Settings.of({
         production: env.NODE_ENV === "production",
-        port: env.PORT,
+        port,
         host: env.HOST,
         maxConnections: env.SVC_MAX_CONNECTIONS,
         databaseUrl: env.DATABASE_URL,
@@ -260,9 +269,9 @@ export class Settings extends Context.Service<
         masterKey: env.SVC_MASTER_KEY,
         olderMasterKeys: env.SVC_OLDER_MASTER_KEYS,
         runner:
-          host === undefined || port === undefined
+          runnerHost === undefined || runnerPort === undefined
             ? undefined
-            : { host, port, shardGroups: env.SVC_SHARD_GROUPS },
+            : { host: runnerHost, port: runnerPort, shardGroups: env.SVC_SHARD_GROUPS },
         mail: {
           smtpUrl: env.SMTP_URL,
           from: env.SVC_MAIL_FROM ?? `no-reply@${new URL(baseUrl).hostname}`
@@ -297,7 +306,7 @@ export class Settings extends Context.Service<
       })
     }).pipe(
       Effect.mapError((error) =>
-        error._tag === "ConfigError"
+        error._tag !== "SchemaError"
           ? new SettingsError({ issues: [error.message] })
           : new SettingsError({
               issues: format(error.issue).issues.map(

@@ -40,7 +40,7 @@ export const variables = {
   SVC_BASE_URL: {
     description:
       "The public URL of the service, also the issuer of access tokens. " +
-      "Default: http://localhost:<PORT>."
+      "Default: http://localhost:<PORT>, with the free port if PORT is 0."
   },
   SVC_MASTER_KEY: {
     description:
