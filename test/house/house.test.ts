@@ -308,8 +308,9 @@ describe("prose", () => {
       `${path}:2 "decisions 3.7" is not in this repository: say the fact, or cite docs/`
     )
     refuses(cites("See `links/nub.ts`."), `${path}:1 links/nub.ts does not exist`)
-    refuses(cites("See [this](../saves.md#top)."), `${path}:1 ../saves.md does not exist`)
-    refuses(cites("See `links/hub.ts`, [this](../architecture.md) and [that](https://a.b/c.md)."))
+    refuses(cites("See `../saves.md`."), `${path}:1 ../saves.md does not exist`)
+    refuses(cites("See `src/server/nubs`."), `${path}:1 src/server/nubs does not exist`)
+    refuses(cites("See `links/hub.ts`, `src/server/links/` and `../architecture.md`."))
     holds(readable.flatMap((it) => citations(it, paths)))
   })
 })

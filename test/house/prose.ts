@@ -3,7 +3,7 @@
  * comments, names of tests and documents.
  */
 import { dirname, join } from "node:path/posix"
-import { bannedWordings, foreignCitations, fragmentStarts } from "./house.ts"
+import { bannedWordings, foreignCitations, fragmentStarts, topLevel } from "./house.ts"
 import { problem, type Problem, type TextFile } from "./source.ts"
 
 /** Every place of a text that a pattern matches. */
@@ -30,14 +30,15 @@ export const titles = (file: TextFile): ReadonlyArray<Problem> =>
       )
     : []
 
-/** A path in backticks or in a link, of a file: with a folder, or a document at the top. */
+/**
+ * A path in backticks: of a file in any folder, of a document at the top, or from a folder at the top.
+ * (`test/docs/links.test.ts` checks the links of documents.)
+ */
 const pathForms = [
   /`((?:\.{1,2}\/)?(?:[\w.@-]+\/)+[\w.-]+\.(?:ts|js|md|json|yaml|conf|sql))`/,
-  /`([\w-]+\.md)`/
+  /`([\w-]+\.md)`/,
+  new RegExp(`\`((?:${topLevel.join("|")}|\\.ci)/[\\w./-]*[\\w-])/?\``)
 ]
-
-/** A relative link of a Markdown document. */
-const linkForm = /\]\((?!\w+:|#)([^)\s#]+)(?:#[^)\s]*)?\)/
 
 /** Files that an installation, a running service or a benchmark makes. */
 const made = /^(?:\.svc|dist|node_modules|results\/tmp)\//
@@ -55,8 +56,7 @@ export const citations = (file: TextFile, paths: ReadonlySet<string>): ReadonlyA
       problem(file, index, `"${found}" is not in this repository: say the fact, or cite docs/`)
     )
   )
-  const forms = file.path.endsWith(".md") ? [...pathForms, linkForm] : pathForms
-  const dangling = forms.flatMap((form) =>
+  const dangling = pathForms.flatMap((form) =>
     matchesOf(file.text, form).flatMap(({ 1: cited = "", index }) => {
       const from = ["", dirname(file.path), ...bases]
       const exists = from.some((base) => {
