@@ -7,13 +7,13 @@ import { nameFrom, nameUpTo, normalizeName, textUpTo } from "#rpc/text"
 const isName = Schema.is(nameUpTo(32))
 
 describe("a name", () => {
-  it("may be in any script, with emoji and joiners", () => {
+  it("accepts a name in any script, with emoji and joiners", () => {
     for (const name of ["Ada", " Zoë ", "李雷", "دنا", "👩‍🚀", "نام‌ها", "a".repeat(32)]) {
       assert.isTrue(isName(name), name)
     }
   })
 
-  it("must show at least one character", () => {
+  it("refuses a name that shows no character", () => {
     for (const name of ["", "  ", "\u200b", "\u200d\ufeff", "\u3164", "\u2800", "\u00ad"]) {
       assert.isFalse(isName(name), JSON.stringify(name))
     }
