@@ -47,4 +47,17 @@ describe("a runner's lock session", () => {
       assert.deepStrictEqual(names(yield* storage.refresh(one, shards)), names(shards.slice(3)))
     }).pipe(Effect.scoped)
   )
+
+  it.live("releases shards that two acquisitions at once have locked twice", () =>
+    Effect.gen(function* () {
+      const url = yield* cloneDatabase(Redacted.make(inject("postgres")))
+      const [one, two] = [RunnerAddress.make("host", 1), RunnerAddress.make("host", 2)]
+      const [storage, session] = yield* storageOf(url, one)
+      const [other] = yield* storageOf(url, two)
+      const acquire = storage.acquire(one, shards)
+      yield* Effect.all([acquire, acquire], { concurrency: 2 })
+      assert.strictEqual(yield* session.unlock(some), some.length)
+      assert.deepStrictEqual(names(yield* other.acquire(two, shards)), names(some))
+    }).pipe(Effect.scoped)
+  )
 })

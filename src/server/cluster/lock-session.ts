@@ -13,7 +13,7 @@ const groupOffset = 1_000_000
 export class LockSession extends Context.Service<
   LockSession,
   {
-    /** Releases the locks; returns how many of the shards were locked. */
+    /** Releases the locks, however often each is held; returns how many of the shards were locked. */
     readonly unlock: (
       shards: ReadonlyArray<ShardId.ShardId>
     ) => Effect.Effect<number, SqlError.SqlError>
@@ -50,13 +50,17 @@ export const LockSessionLive = Layer.effectContext(
         unlock: Effect.fnUntraced(function* (shards) {
           if (session === undefined) return 0
           const numbers = shards.map(numberOf).join()
-          const rows = yield* session.executeValuesUnprepared(
+          // An acquisition that timed out and was repeated may hold a lock twice. Postgres counts.
+          const unlockOnce = session.executeValuesUnprepared(
             `select pg_advisory_unlock(classid::int, objid::int) from pg_locks
              where locktype = 'advisory' and granted and objsubid = 2
                and pid = pg_backend_pid() and objid in (${numbers})`,
             []
           )
-          return rows.filter(([unlocked]) => unlocked === true).length
+          const { length: unlocked } = yield* unlockOnce
+          let held = unlocked
+          while (held > 0) held = (yield* unlockOnce).length
+          return unlocked
         })
       })
     )
