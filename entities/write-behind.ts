@@ -49,12 +49,29 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
       )
     })
 
-  /** Handles the entities that are in the set now, in batches; ignores those added meanwhile. */
+  /**
+   * Handles the entities of a set in batches, without those added meanwhile. Each batch has its own
+   * permit, so that an urgent write waits for one statement, not for all. The set is read under the
+   * first permit: until then a write under way may still fail and put its entities back.
+   */
   const inBatches = <E, R>(
-    from: Iterable<Actor>,
+    from: ReadonlySet<Actor>,
     size: number,
     handle: (batch: ReadonlyArray<Actor>) => Effect.Effect<void, E, R>
-  ) => Effect.suspend(() => Effect.forEach(Array.chunksOf(from, size), handle, { discard: true }))
+  ) => {
+    const handleRest = (batch: ReadonlyArray<Actor>) =>
+      Effect.suspend(() => {
+        const rest = batch.filter((actor) => from.has(actor))
+        return rest.length === 0 ? Effect.void : handle(rest)
+      })
+    const handleFirst = Effect.suspend(() => {
+      const [first = [], ...others] = Array.chunksOf(from, size)
+      return Effect.as(handleRest(first), others)
+    })
+    return Effect.flatMap(exclusive(handleFirst), (others) =>
+      Effect.forEach(others, (batch) => exclusive(handleRest(batch)), { discard: true })
+    )
+  }
 
   /** Logs a failed write instead of failing. */
   const warn = <A, E, R>(write: Effect.Effect<A, E, R>) =>

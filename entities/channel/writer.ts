@@ -39,15 +39,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
 
       /** Channels that stop together all flush: one that another flush has written is skipped. */
       const flush = inBatches(dirty, 1, (batch) =>
-        warn(
-          exclusive(
-            Effect.forEach(
-              batch,
-              (actor) => (dirty.has(actor) ? attempt([actor], write(actor)) : Effect.void),
-              { discard: true }
-            )
-          )
-        )
+        warn(Effect.forEach(batch, (actor) => attempt([actor], write(actor)), { discard: true }))
       )
 
       yield* writeBehind.flushPeriodically(flush)

@@ -100,12 +100,10 @@ const makeBacklog = Effect.fnUntraced(function* (repository: Repository, nodeId:
     })
   ).pipe(warn)
 
-  const flush = (from: Set<RoomActor>) =>
-    writeBehind.exclusive(
-      Effect.andThen(
-        removeClosed,
-        inBatches(from, batchSize, (batch) => saveBatch(batch))
-      )
+  const flush = (from: ReadonlySet<RoomActor>) =>
+    Effect.andThen(
+      Effect.suspend(() => (closed.size === 0 ? Effect.void : removeClosed)),
+      inBatches(from, batchSize, (batch) => saveBatch(batch))
     )
   return { ...writeBehind, urgent, closed, living, flush }
 })

@@ -1,6 +1,6 @@
 /** Channel writer when several channels stop at once: one write per channel. */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { ChannelRepository } from "#sql/channels"
 import { ChannelActor } from "#entities/channel/actor"
@@ -64,6 +64,20 @@ layer(Writer)("the channel writer", (it) => {
       yield* Effect.forEach(channels, end, { concurrency: "unbounded" })
       assert.deepStrictEqual(written, ["@a", "@b", "@c"])
       assert.strictEqual(writer.waiting(), 0)
+    })
+  )
+
+  it.effect("waits for a write under way when a channel stops", () =>
+    Effect.gen(function* () {
+      const writer = yield* ChannelWriter
+      const stopping = channel("@stopping")
+      writer.markDirty(stopping)
+      const writing = yield* Effect.forkChild(writer.flush, { startImmediately: true })
+      assert.strictEqual(writer.waiting(), 0)
+      assert.notInclude(written, "@stopping")
+      yield* writer.flush
+      assert.include(written, "@stopping")
+      yield* Fiber.join(writing)
     })
   )
 })

@@ -1,9 +1,10 @@
 /** Write-behind of room snapshots: batches, retries, refused rows, and rooms without an owner. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Fiber, Latch, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { rooms } from "#rpc/limits"
 import { RoomRepository } from "#sql/rooms"
 import { ThisNode } from "#entities/local-actors"
 import { RoomActor, type RoomRuntime } from "#entities/room/actor"
@@ -89,6 +90,57 @@ describe("the room writer", () => {
       yield* writer.flush
       assert.deepStrictEqual(saves, [1])
       assert.strictEqual(writer.waiting(), 1)
+    }).pipe(Effect.provide(writerWith(save)))
+  })
+
+  it.effect("writes a room with a waiting reply after one statement of a long pass", () => {
+    const saves: Array<ReadonlyArray<string>> = []
+    const release = Latch.makeUnsafe(false)
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        const ids = rows.map(({ id }) => id)
+        saves.push(ids)
+        return Effect.as(release.await, written(ids))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const settle = Effect.repeat(Effect.yieldNow, { times: 10 })
+      yield* settle
+      for (let n = 0; n < 3 * rooms.snapshotsPerStatement; n++) writer.markDirty(room(`rm_${n}`))
+      const pass = yield* Effect.forkChild(writer.flush, { startImmediately: true })
+      const leaving = room("rm_leaving")
+      writer.markDirty(leaving)
+      writer.flushSoon(leaving)
+      yield* settle
+      yield* release.open
+      yield* Fiber.join(pass)
+      const place = saves.findIndex((ids) => ids.includes("rm_leaving"))
+      assert.deepStrictEqual([place, saves.length], [1, 4], "place among the statements")
+    }).pipe(Effect.provide(writerWith(save)))
+  })
+
+  it.effect("ends a flush after a write that was under way has failed and is repeated", () => {
+    const saves: Array<ReadonlyArray<string>> = []
+    const fail = Latch.makeUnsafe(false)
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        const ids = rows.map(({ id }) => id)
+        saves.push(ids)
+        if (saves.length > 1) return Effect.succeed(written(ids))
+        return Effect.andThen(fail.await, Effect.fail(unreachable))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      const actor = room()
+      writer.markDirty(actor)
+      writer.flushSoon(actor)
+      yield* Effect.yieldNow
+      assert.deepStrictEqual(saves, [["rm_1"]])
+      const stopped = yield* Effect.forkChild(writer.flush, { startImmediately: true })
+      yield* fail.open
+      yield* Fiber.join(stopped)
+      assert.deepStrictEqual(saves, [["rm_1"], ["rm_1"]])
+      assert.strictEqual(writer.waiting(), 0)
     }).pipe(Effect.provide(writerWith(save)))
   })
 
