@@ -5,6 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { newId, type NodeId } from "#rpc/ids"
+import { Multimap } from "./multimap.ts"
 
 /** Connects a sender to the receiver that registers for its values; drops values sent before. */
 export class Sink<Values extends ReadonlyArray<unknown>> {
@@ -35,6 +36,22 @@ export interface LocalActors<Actor, Output> {
 export const makeLocalActors = <Actor, Output>(
   actors: Map<string, Actor> = new Map<string, Actor>()
 ): LocalActors<Actor, Output> => ({ actors, receivers: new Map() })
+
+/** Registry of entities that have players as members. */
+export interface LocalGroups<Actor, Output> extends LocalActors<Actor, Output> {
+  /** By the id of a member. */
+  readonly byPlayer: Multimap<string, Actor>
+}
+
+export const makeLocalGroups = <Actor, Output>(
+  actors?: Map<string, Actor>
+): LocalGroups<Actor, Output> => ({ ...makeLocalActors(actors), byPlayer: new Multimap() })
+
+/** What an entity reports, so that the registry finds it by its members. */
+export interface MemberReports {
+  readonly memberAdded: (playerId: string) => void
+  readonly memberRemoved: (playerId: string) => void
+}
 
 /** The identity of this process, new at each start. */
 export class ThisNode extends Context.Service<ThisNode, { readonly id: NodeId }>()(

@@ -193,10 +193,6 @@ export class ChannelActor {
     this.reschedule()
   }
 
-  flush(): void {
-    this.watchers.flush()
-  }
-
   /** Sets the timer for the next `tick`. */
   reschedule(): void {
     if (this.state === undefined || this.fenced) return
@@ -347,6 +343,7 @@ export class ChannelActor {
       case "exitListeners":
         return this.watchers.broadcast({ kind: "exitListeners" })
       case "end":
+        for (const id of HashMap.keys(before.members)) this.#runtime.memberRemoved(id)
         return this.#end()
     }
   }
@@ -365,6 +362,8 @@ export class ChannelActor {
   }
 
   #emitPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
+    if (emission.kind === "joined") this.#runtime.memberAdded(emission.member.id)
+    else this.#runtime.memberRemoved(emission.playerId)
     if (this.state === undefined || this.#gatherUntil !== undefined) return
     const event = this.#presence.eventOf(emission, audienceOf(this.state))
     if (event !== undefined) this.#broadcast(event)

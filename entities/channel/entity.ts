@@ -3,14 +3,14 @@
  * entity's calls. On the gateway's own node, outputs go through {@link LocalChannels}, and the `Watch`
  * stream only shows whether the channel still lives there.
  */
-import { Clock, Context, Effect, Layer, Stream } from "effect"
+import { Clock, Context, Effect, HashMap, Layer, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { ChannelExists, ChannelNotFound, Unavailable } from "#rpc/errors/codes"
 import type { ChannelChanges } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { Lease, makeActivations } from "../lease.ts"
-import { type LocalActors, makeLocalActors, ThisNode } from "../local-actors.ts"
+import { type LocalGroups, makeLocalGroups, ThisNode } from "../local-actors.ts"
 import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
 import { ChannelActor } from "./actor.ts"
@@ -25,10 +25,10 @@ import { ChannelWriter } from "./writer.ts"
 /** The channels that live on this node. */
 export class LocalChannels extends Context.Service<
   LocalChannels,
-  LocalActors<ChannelActor, ChannelOutput>
+  LocalGroups<ChannelActor, ChannelOutput>
 >()("entities/channel/entity/LocalChannels") {
   static readonly layer = Layer.sync(LocalChannels, () =>
-    makeLocalActors<ChannelActor, ChannelOutput>()
+    makeLocalGroups<ChannelActor, ChannelOutput>()
   )
 }
 
@@ -63,7 +63,7 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const { epoch, links, state } = yield* wakeState(identity)
   const wakeAt = yield* makeTimer(() => actor.tick())
-  const flushAt = yield* makeTimer(() => actor.flush())
+  const flushAt = yield* makeTimer(() => actor.watchers.flush())
   const now = () => clock.currentTimeMillisUnsafe()
   const forget = Effect.catchCause(writer.remove(environmentId, name, epoch), (cause) =>
     Effect.logError("Failed to remove the row of a closed channel", cause)
@@ -74,7 +74,9 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
     wakeAt,
     flushSoon: () => flushAt(now() + limits.flushMillis),
     changed: () => writer.markDirty(actor),
-    closed: () => runFork(forget)
+    closed: () => runFork(forget),
+    memberAdded: (playerId) => local.byPlayer.add(playerId, actor),
+    memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: ChannelActor = new ChannelActor({ id, name, epoch, state, runtime, links })
   yield* Effect.acquireRelease(
@@ -86,6 +88,8 @@ const makeActor = Effect.fnUntraced(function* (identity: Identity) {
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
         actor.retired = true
+        const members = actor.state?.members ?? HashMap.empty<string>()
+        for (const playerId of HashMap.keys(members)) runtime.memberRemoved(playerId)
         return Effect.tap(writer.flush, () => Effect.sync(() => actor.fence()))
       })
   )

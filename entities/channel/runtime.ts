@@ -1,6 +1,7 @@
 /** What a channel actor needs of its process. */
+import type { MemberReports } from "../local-actors.ts"
 
-export interface ChannelRuntime {
+export interface ChannelRuntime extends MemberReports {
   readonly now: () => number
   /** Whether this process surely still owns the channel's shard. */
   readonly hasLease: () => boolean

@@ -8,6 +8,7 @@ import { NotInRoom, RoomNotFound, toWire, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
 import { ExecutedCommands, type LinkCommands, type StoredLink } from "../executed-commands.ts"
+import type { MemberReports } from "../local-actors.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
 import { isElsewhere, isRestorable } from "./late-commands.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
@@ -26,7 +27,7 @@ import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
 
 /** What a room actor needs of its process. */
-export interface RoomRuntime {
+export interface RoomRuntime extends MemberReports {
   readonly now: () => number
   /** Whether this process surely still owns the room's shard. */
   readonly hasLease: () => boolean
@@ -132,6 +133,7 @@ export class RoomActor {
   open(state: RoomState): void {
     this.state = state
     this.since = this.epoch
+    for (const playerId of state.members.keys()) this.#runtime.memberAdded(playerId)
     this.expectNodes()
   }
 
@@ -304,9 +306,17 @@ export class RoomActor {
     if (Result.isFailure(result)) return Result.fail(result.failure)
     const { state, emissions, data } = result.success
     this.state = state
+    this.#reportMembers(before.members, state.members)
     for (const emission of emissions) this.#emit(before, emission)
     if (state !== before) this.#stateChanged(state)
     return Result.succeed(data)
+  }
+
+  /** Reports new and removed members. No command both adds and removes members. */
+  #reportMembers(before: RoomState["members"], after: RoomState["members"]): void {
+    if (before.size === after.size) return
+    for (const id of after.keys()) if (!before.has(id)) this.#runtime.memberAdded(id)
+    for (const id of before.keys()) if (!after.has(id)) this.#runtime.memberRemoved(id)
   }
 
   #stateChanged(state: RoomState): void {

@@ -11,7 +11,7 @@ import { rooms } from "#rpc/limits"
 import type { HeldSeat } from "#rpc/realtime"
 import { RoomRepository } from "#sql/rooms"
 import { Lease, makeActivations } from "../lease.ts"
-import { type LocalActors, makeLocalActors, Sink, ThisNode } from "../local-actors.ts"
+import { type LocalGroups, makeLocalGroups, Sink, ThisNode } from "../local-actors.ts"
 import { makeOutputQueue } from "../output-queue.ts"
 import { makeTimer } from "../timer.ts"
 import { RoomActor, type RoomRuntime } from "./actor.ts"
@@ -26,14 +26,14 @@ import { RoomWriter } from "./writer.ts"
 /** The rooms on this node, and the outputs that arrive for it from other nodes. */
 export class LocalRooms extends Context.Service<
   LocalRooms,
-  LocalActors<RoomActor, RoomOutput> & {
+  LocalGroups<RoomActor, RoomOutput> & {
     /** Outputs of rooms on other nodes for this node; the node's hub registers here. */
     readonly remoteOutputs: Sink<[outputs: RemoteRoomOutputs]>
   }
 >()("entities/room/entity/LocalRooms") {
   /** A registry over this map, for tests that record the actors. */
   static readonly with = (actors?: Map<string, RoomActor>): LocalRooms["Service"] => ({
-    ...makeLocalActors<RoomActor, RoomOutput>(actors),
+    ...makeLocalGroups<RoomActor, RoomOutput>(actors),
     remoteOutputs: new Sink<[outputs: RemoteRoomOutputs]>()
   })
 
@@ -68,13 +68,17 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
     changed: () => writer.markDirty(actor),
     flushSoon: () => writer.flushSoon(actor),
     shared: remoteRooms.address !== null,
-    closed: () => writer.closed(actor)
+    closed: () => writer.closed(actor),
+    memberAdded: (playerId) => local.byPlayer.add(playerId, actor),
+    memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor)
   }
   const actor: RoomActor = new RoomActor(id, epoch, state, runtime, links)
   actor.since = since
+  const members = () => actor.state?.members.keys() ?? []
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       local.actors.set(id, actor)
+      for (const playerId of members()) runtime.memberAdded(playerId)
       writer.activated(actor)
       actor.expectNodes()
     }),
@@ -82,6 +86,7 @@ const makeActor = Effect.fnUntraced(function* (id: string) {
       Effect.suspend(() => {
         if (local.actors.get(id) === actor) local.actors.delete(id)
         actor.retire()
+        for (const playerId of members()) runtime.memberRemoved(playerId)
         writer.deactivated(actor)
         return Effect.map(writer.flush, () => actor.watchers.end())
       })

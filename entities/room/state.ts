@@ -1,9 +1,9 @@
 /**
  * Room state machine, pure: `(state, command, now) => Result<Decision, error>`.
  *
- * Invariants: a player has at most one seat; members never exceed `maxPlayers`; the host is a member or
- * null; a member is connected (`attachment` set) or in its grace (`absentSince` set); events are
- * emitted in the order of the changes.
+ * Invariants: a player has at most one seat; members never exceed `maxPlayers`; no command both adds
+ * and removes members; the host is a member or null; a member is connected (`attachment` set) or in its
+ * grace (`absentSince` set); events are emitted in the order of the changes.
  */
 import { Result } from "effect"
 import { HostOnly, NotInRoom, type StateTooLarge } from "#rpc/errors/codes"

@@ -6,7 +6,7 @@ import { HashMap, Layer } from "effect"
 import { channels as limits } from "#rpc/limits"
 import type { ChannelActor } from "#entities/channel/actor"
 import { LocalChannels } from "#entities/channel/entity"
-import { makeLocalActors } from "#entities/local-actors"
+import { makeLocalGroups } from "#entities/local-actors"
 import type { ChannelOutput } from "#entities/channel/messages"
 import type { Watcher } from "#entities/watchers"
 import type { Process } from "./world.ts"
@@ -102,7 +102,7 @@ class RecordedActors extends Map<string, ChannelActor> {
 /** The registry of local channels, which records what they send. */
 export const recordedChannels = (process: Process, record: ChannelRecord) =>
   Layer.sync(LocalChannels, () =>
-    makeLocalActors<ChannelActor, ChannelOutput>(
+    makeLocalGroups<ChannelActor, ChannelOutput>(
       new RecordedActors((actor) => record.add(process, actor))
     )
   )

@@ -187,7 +187,7 @@ export class PlayerSocket implements FrameSink, Seat {
           this.#admitting.interruptUnsafe()
         }
         connection?.close(quiet)
-        if (connection !== undefined) hub.connections.delete(connection.connectionId)
+        if (connection !== undefined) hub.connections.delete(connection)
       })
     )
   }

@@ -183,6 +183,8 @@ export class ChannelHarness {
   gateways: Readonly<Record<Node, Gateway>>
   closed = false
   writes = 0
+  /** The players that the channel has reported as members. */
+  readonly indexed = new Set<string>()
   #wakeAt = Number.POSITIVE_INFINITY
   #flushAt = Number.POSITIVE_INFINITY
   #connections = 0
@@ -218,19 +220,16 @@ export class ChannelHarness {
       now: () => this.now,
       hasLease: () => true,
       wakeAt: (millis) => {
-        if (this.actor === undefined || this.actor.epoch === epoch) {
-          this.#wakeAt = Math.min(this.#wakeAt, millis)
-        }
+        if (this.actor !== undefined && this.actor.epoch !== epoch) return
+        this.#wakeAt = Math.min(this.#wakeAt, millis)
       },
       flushSoon: () => {
         this.#flushAt = Math.min(this.#flushAt, this.now + limits.flushMillis)
       },
-      changed: () => {
-        this.writes += 1
-      },
-      closed: () => {
-        this.closed = true
-      }
+      changed: () => void (this.writes += 1),
+      closed: () => void (this.closed = true),
+      memberAdded: (playerId) => this.indexed.add(playerId),
+      memberRemoved: (playerId) => this.indexed.delete(playerId)
     }
     return new ChannelActor({ id: `${environmentId}/${name}`, name, epoch, state, runtime, links })
   }
@@ -273,6 +272,7 @@ export class ChannelHarness {
     const { epoch, executed } = this.actor
     const row = toRow(this.state, epoch, "n0", this.now, executed.stored())
     this.actor.fence()
+    this.indexed.clear()
     for (const gateway of Object.values(this.gateways)) gateway.watcher = undefined
     const { links, state } = Effect.runSync(fromRow({ ...row }, this.now))
     this.actor = this.#activate(epoch + 1, state, links)
@@ -351,7 +351,7 @@ export class ChannelHarness {
   flush(): void {
     if (this.#flushAt > this.now + limits.flushMillis) return
     this.#flushAt = Number.POSITIVE_INFINITY
-    this.actor.flush()
+    this.actor.watchers.flush()
   }
 
   /** Advances the clock, with a tick at each deadline of the channel. */

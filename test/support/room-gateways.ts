@@ -121,6 +121,8 @@ export class ActorHarness {
   writes = true
   /** Reason why the room closed. */
   closed: CloseReason | undefined
+  /** The players that the room has reported as members. */
+  readonly indexed = new Set<string>()
   /** All snapshots of the room, oldest first. */
   readonly snapshots: Array<string> = []
   #wakeAt = Number.POSITIVE_INFINITY
@@ -220,6 +222,8 @@ export class ActorHarness {
     const state = fromStored(Effect.runSync(decodeSnapshot(snapshot)))
     this.#wakeAt = Number.POSITIVE_INFINITY
     this.actor = new RoomActor("rm_1", this.actor.epoch + 1, state, this.#runtime)
+    this.indexed.clear()
+    for (const playerId of state.members.keys()) this.indexed.add(playerId)
     this.actor.expectNodes()
   }
 
@@ -256,6 +260,8 @@ export class ActorHarness {
           this.snapshots.push(toRow(state, this.actor.epoch, "n1", this.now).snapshot)
       },
       flushSoon: () => this.save(),
+      memberAdded: (playerId) => this.indexed.add(playerId),
+      memberRemoved: (playerId) => this.indexed.delete(playerId),
       shared: this.#shared,
       closed: (reason) => {
         this.closed = reason

@@ -4,9 +4,9 @@
  */
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
-import type { EnvironmentCaller, KeyCaller, PlayerCaller } from "#rpc/auth"
+import type { KeyCaller, PlayerCaller } from "#rpc/auth"
 import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors/codes"
-import { newId, PlayerId } from "#rpc/ids"
+import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { Usage } from "#server/platform/usage"
@@ -45,15 +45,21 @@ export type AdmissionServices =
   | Usage
 
 /** The features of an environment that a socket can use. */
-export const enabledFeatures = Effect.fnUntraced(function* (
-  environmentId: EnvironmentCaller["environmentId"]
-) {
+export const enabledFeatures = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
   const configs = yield* Configs
   const { features } = (yield* configs.current(environmentId)).config
   const { multiplayer: rooms, realtimeChannels: channels } = features
   const enabled: EnabledFeatures = { rooms, channels, any: rooms || channels }
   return enabled
 })
+
+/** The enabled features of several environments, by id. */
+export const featuresOf = (environmentIds: ReadonlyArray<EnvironmentId>) =>
+  Effect.map(
+    Effect.forEach(environmentIds, enabledFeatures),
+    (features): ReadonlyMap<string, EnabledFeatures> =>
+      new Map(features.map((enabled, index) => [environmentIds[index] ?? "", enabled]))
+  )
 
 /** The player of a publishable key's token, or the one a secret key acts for. */
 const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credentials: Credentials) {
@@ -165,8 +171,8 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   const configs = yield* Configs
   const hub = yield* Hub
   const connection = yield* makeConnection(player, sink)
-  const { connectionId, environmentId } = connection
-  hub.connections.set(connectionId, connection)
+  const { environmentId } = connection
+  hub.connections.add(connection)
   // From here on a ban finds the connection. Reading the status again finds one that came between the
   // first read and now; the cache makes that cheap.
   const admitted = Effect.gen(function* () {
@@ -177,7 +183,7 @@ export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller,
   })
   const seat = yield* Effect.onError(admitted, () =>
     Effect.sync(() => {
-      hub.connections.delete(connectionId)
+      hub.connections.delete(connection)
       connection.close(false)
     })
   )

@@ -6,20 +6,23 @@
 import { Effect, Layer, Stream } from "effect"
 import type { EnvironmentId } from "#rpc/ids"
 import { LocalRooms } from "#entities/room/entity"
+import { forEachInSlices } from "#server/platform/slices"
 import { Hub } from "#server/links/hub"
 import { Configs } from "#server/features/config/service"
 import { applyModes } from "#server/features/matchmaking/frames"
 import { applyAgeBand } from "./age-restrictions.ts"
 
 /** Closes the rooms that live here, and those that players of this node are in. */
-const closeRooms = Effect.fnUntraced(function* (environmentId: string) {
+const closeRooms = Effect.fnUntraced(function* (environmentIds: ReadonlySet<string>) {
   const hub = yield* Hub
   const { actors } = yield* LocalRooms
-  for (const actor of Array.from(actors.values())) {
-    if (actor.state?.settings.environmentId === environmentId) actor.close("feature_disabled")
-  }
+  yield* forEachInSlices(actors.values(), (actor) => {
+    if (environmentIds.has(actor.state?.settings.environmentId ?? "")) {
+      actor.close("feature_disabled")
+    }
+  })
   yield* Effect.forEach(
-    hub.rooms.inEnvironment(environmentId),
+    Array.from(environmentIds).flatMap((id) => hub.rooms.inEnvironment(id)),
     ({ roomId }) => Effect.ignore(hub.roomClient(roomId).Close({ reason: "feature_disabled" })),
     { concurrency: 16, discard: true }
   )
@@ -35,22 +38,26 @@ const closeChannels = Effect.fnUntraced(function* (environmentId: string) {
   )
 })
 
-const apply = Effect.fnUntraced(function* (environmentId: EnvironmentId) {
+/** Applies the new configs. All rooms are looked through once, however many configs are new. */
+const apply = Effect.fnUntraced(function* (environmentIds: ReadonlyArray<EnvironmentId>) {
   const hub = yield* Hub
   const configs = yield* Configs
-  yield* applyModes(environmentId)
-  const { config } = yield* configs.current(environmentId)
-  for (const connection of hub.connections.values()) {
-    if (connection.environmentId !== environmentId) continue
-    applyAgeBand(hub, connection, config.audience, connection.declaredAgeBand)
+  const withoutRooms = new Set<string>()
+  for (const environmentId of new Set(environmentIds)) {
+    yield* applyModes(environmentId)
+    const { config } = yield* configs.current(environmentId)
+    yield* forEachInSlices(hub.connections.inEnvironment(environmentId), (connection) =>
+      applyAgeBand(hub, connection, config.audience, connection.declaredAgeBand)
+    )
+    if (!config.features.multiplayer) withoutRooms.add(environmentId)
+    if (!config.features.realtimeChannels) yield* closeChannels(environmentId)
   }
-  if (!config.features.multiplayer) yield* closeRooms(environmentId)
-  if (!config.features.realtimeChannels) yield* closeChannels(environmentId)
+  if (withoutRooms.size > 0) yield* closeRooms(withoutRooms)
 })
 
 export const ConfigChanges = Layer.effectDiscard(
   Effect.gen(function* () {
     const configs = yield* Configs
-    yield* configs.changes.pipe(Stream.runForEach(apply), Effect.forkScoped)
+    yield* configs.changes.pipe(Stream.runForEachArray(apply), Effect.forkScoped)
   })
 )

@@ -12,6 +12,7 @@ import { socket as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AuthFrame, type CloseCode, closeCodes } from "#rpc/realtime"
 import { addressOf } from "#server/platform/client-address"
+import { forEachInSlices } from "#server/platform/slices"
 import { Frame, WriteStats } from "#server/platform/socket-outbox"
 import { Settings } from "#server/platform/settings/settings"
 import { Membership } from "#server/cluster/membership"
@@ -28,6 +29,7 @@ import {
   admit,
   type AdmissionServices,
   enabledFeatures,
+  featuresOf,
   openConnection,
   sessionNow,
   welcome
@@ -218,7 +220,7 @@ const makeSocketGateway = Effect.fnUntraced(function* (
         socketStats.close(socket.closedWith)
       }
       const connection = socket.admission?.connection
-      if (connection !== undefined) hub.connections.delete(connection.connectionId)
+      if (connection !== undefined) hub.connections.delete(connection)
     },
     onClosed: (socket) => void closing.delete(socket)
   }
@@ -251,7 +253,7 @@ const acceptUpgrades = Effect.fnUntraced(function* (
     () =>
       Effect.gen(function* () {
         draining = true
-        for (const socket of sockets) socket.close(closeCodes.draining, "draining")
+        yield* closeAll(sockets)
         yield* Effect.sleep(drainStepMillis).pipe(
           Effect.repeat({ until: () => sockets.size === 0 }),
           Effect.timeoutOption(drainMillis),
@@ -262,14 +264,16 @@ const acceptUpgrades = Effect.fnUntraced(function* (
   )
 })
 
+const closeAll = (sockets: ReadonlySet<RealtimeSocket>) =>
+  forEachInSlices(sockets, (socket) => socket.close(closeCodes.draining, "draining"))
+
 /** Closes the sockets of an evicted node: their players find their rooms again on any other. */
 const followCluster = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
   const { isSelfEvicted } = yield* Membership
   let checks = 0
-  yield* Effect.sync(() => {
+  yield* Effect.suspend(() => {
     checks = isSelfEvicted() ? checks + 1 : 0
-    if (checks < evictionChecks) return
-    for (const socket of sockets) socket.close(closeCodes.draining, "draining")
+    return checks < evictionChecks ? Effect.void : closeAll(sockets)
   }).pipe(Effect.repeat(Schedule.spaced(evictionCheckMillis)), Effect.forkScoped)
 })
 
@@ -277,12 +281,13 @@ const followCluster = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>)
 const followConfig = Effect.fnUntraced(function* (sockets: Set<RealtimeSocket>) {
   const configs = yield* Configs
   yield* configs.changes.pipe(
-    Stream.runForEach((environmentId) =>
-      Effect.map(enabledFeatures(environmentId), (features) => {
-        for (const socket of sockets) {
-          if (socket.admission?.environmentId === environmentId) socket.setFeatures(features)
-        }
-      })
+    Stream.runForEachArray((environmentIds) =>
+      Effect.flatMap(featuresOf(environmentIds), (features) =>
+        forEachInSlices(sockets, (socket) => {
+          const enabled = features.get(socket.admission?.environmentId ?? "")
+          if (enabled !== undefined) socket.setFeatures(enabled)
+        })
+      )
     ),
     Effect.forkScoped
   )

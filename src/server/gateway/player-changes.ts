@@ -4,7 +4,7 @@
  * leaves the channels that players have created, and its address is hidden from peers. Each node does
  * this for its own connections, rooms and channels, so a seat in its grace period is removed, too.
  */
-import { DateTime, Effect, HashMap, Layer, Schema, Stream } from "effect"
+import { DateTime, Effect, Layer, Schema, Stream } from "effect"
 import { SessionRevoked, Unauthorized } from "#rpc/errors/codes"
 import { EnvironmentId, PlayerId } from "#rpc/ids"
 import { closeCodes } from "#rpc/realtime"
@@ -25,15 +25,12 @@ const makePresenceOf = Effect.gen(function* () {
   const rooms = yield* LocalRooms
   const channels = yield* LocalChannels
   return (environmentId: string, playerId: string) => {
-    const seats = Array.from(rooms.actors.values()).filter(
-      ({ state }) => state?.settings.environmentId === environmentId && state.members.has(playerId)
-    )
-    const memberships = Array.from(channels.actors.values()).filter(
-      ({ id, state }) =>
-        state !== undefined &&
-        id.startsWith(`${environmentId}/`) &&
-        HashMap.has(state.members, playerId)
-    )
+    const seats = rooms.byPlayer
+      .get(playerId)
+      .filter(({ state }) => state?.settings.environmentId === environmentId)
+    const memberships = channels.byPlayer
+      .get(playerId)
+      .filter(({ state }) => state?.options.environmentId === environmentId)
     return [...seats, ...memberships]
   }
 })
@@ -46,11 +43,6 @@ const makeApply = Effect.gen(function* () {
   const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
   const presenceOf = yield* makePresenceOf
-
-  const connectionsOf = (environmentId: string, playerId: string) =>
-    Array.from(hub.connections.values()).filter(
-      (connection) => connection.playerId === playerId && connection.environmentId === environmentId
-    )
 
   const removePlayer = (
     connections: ReadonlyArray<PlayerConnection>,
@@ -82,11 +74,10 @@ const makeApply = Effect.gen(function* () {
   })
 
   return Effect.fnUntraced(function* (environmentId: EnvironmentId, playerId: PlayerId) {
-    const isHere = (): boolean =>
-      connectionsOf(environmentId, playerId).length + presenceOf(environmentId, playerId).length > 0
-    if (!isHere()) return
+    const { length: open } = hub.connections.ofPlayer(environmentId, playerId)
+    if (open === 0 && presenceOf(environmentId, playerId).length === 0) return
     const status = yield* statuses.get(environmentId, playerId)
-    const connections = connectionsOf(environmentId, playerId)
+    const connections = hub.connections.ofPlayer(environmentId, playerId)
     if (status === undefined || status.banned !== undefined) {
       const presence = presenceOf(environmentId, playerId)
       return removePlayer(connections, presence, playerId, status?.banned)
@@ -116,7 +107,7 @@ export const PlayerChanges = Layer.effectDiscard(
       )
     const applyToAll = Effect.suspend(() =>
       Effect.forEach(
-        Array.from(hub.connections.values()),
+        hub.connections.all,
         ({ environmentId, playerId }) => applyOrLog(environmentId, playerId),
         { concurrency, discard: true }
       )

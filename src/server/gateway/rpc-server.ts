@@ -19,6 +19,7 @@ import {
 import { rooms } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { ClientFrames, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
+import { forEachInSlices } from "#server/platform/slices"
 import type { Frame } from "#server/platform/socket-outbox"
 import { FrameBucket } from "#server/platform/token-bucket"
 import type { ReplyCallback } from "#server/links/entity-link"
@@ -36,7 +37,7 @@ import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import type { FrameSink } from "#server/links/subscriber"
 import { Configs } from "#server/features/config/service"
-import { admit, enabledFeatures, openConnection, welcome } from "./admission.ts"
+import { admit, enabledFeatures, featuresOf, openConnection, welcome } from "./admission.ts"
 import { Frames } from "./frame-handlers.ts"
 import { RpcSockets } from "./rpc-sockets.ts"
 
@@ -116,7 +117,7 @@ const openEvents = Effect.fnUntraced(function* (
     Effect.sync(() => clients.set(clientId, { connection, bucket, features, end })),
     () =>
       Effect.suspend(() => {
-        hub.connections.delete(connection.connectionId)
+        hub.connections.delete(connection)
         connection.close(false)
         if (clients.get(clientId)?.connection !== connection) return Effect.void
         clients.delete(clientId)
@@ -181,14 +182,15 @@ const forward =
 const followConfig = Effect.fnUntraced(function* (clients: ReadonlyMap<number, RpcConnection>) {
   const configs = yield* Configs
   yield* configs.changes.pipe(
-    Stream.runForEach((environmentId) =>
-      Effect.map(enabledFeatures(environmentId), (features) => {
-        for (const client of clients.values()) {
-          if (client.connection.environmentId !== environmentId) continue
-          client.features = features
-          if (!features.any) client.end(multiplayerDisabled())
-        }
-      })
+    Stream.runForEachArray((environmentIds) =>
+      Effect.flatMap(featuresOf(environmentIds), (features) =>
+        forEachInSlices(clients.values(), (client) => {
+          const enabled = features.get(client.connection.environmentId)
+          if (enabled === undefined) return
+          client.features = enabled
+          if (!enabled.any) client.end(multiplayerDisabled())
+        })
+      )
     ),
     Effect.forkScoped
   )

@@ -15,9 +15,9 @@ import { RemoteRooms } from "#entities/room/remote"
 import { Room } from "#entities/room/protocol"
 import { FlushScheduler, FlushTimers, NodeFlush } from "#server/platform/flush"
 import { ChannelLink } from "./channel-link.ts"
+import { Connections } from "./connections.ts"
 import type { NodeContext } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
-import type { PlayerConnection } from "./player-connection.ts"
 import { QueueLink } from "./queue-link.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
@@ -44,7 +44,7 @@ const makeContexts = Effect.gen(function* () {
 
 const makeRooms = Effect.fnUntraced(function* (
   context: NodeContext,
-  connections: ReadonlyMap<string, PlayerConnection>
+  connections: Connections
 ) {
   const local = yield* LocalRooms
   const client = yield* Room.client
@@ -97,14 +97,14 @@ const makeSessions = Effect.fnUntraced(function* (context: NodeContext) {
 export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
   make: Effect.gen(function* () {
     const { context, prompt } = yield* makeContexts
-    /** The open connections of this node's players, by connection id. */
-    const connections = new Map<string, PlayerConnection>()
+    const connections = new Connections()
     const { client: roomClient, rooms } = yield* makeRooms(context, connections)
     const { channels, client: channelClient } = yield* makeChannels(context)
     return {
       node: context.node,
       scheduler: context.scheduler,
       run: context.run,
+      /** The open connections of this node's players. */
       connections,
       /** Links by room id. */
       rooms,

@@ -2,6 +2,7 @@
  * Registry of this node's links to entities of one kind. Opens a link on demand, forgets it when it has
  * ended, and registers it as the receiver of what an entity on this node sends.
  */
+import { Multimap } from "#entities/multimap"
 
 /** A link as the registry sees it. */
 interface Link {
@@ -18,6 +19,7 @@ interface Receivers<L> {
 
 export class LinkRegistry<L extends Link> {
   readonly #links = new Map<string, L>()
+  readonly #byEnvironment = new Multimap<string, L>()
   readonly #idOf: (environmentId: string, name: string) => string
   readonly #make: (id: string, environmentId: string, name: string) => L
   readonly #receivers: Receivers<L>
@@ -50,8 +52,10 @@ export class LinkRegistry<L extends Link> {
     if (known?.ended === false) return known
     const link = this.#make(id, environmentId, name)
     this.#links.set(id, link)
+    this.#byEnvironment.add(environmentId, link)
     this.#receivers.set(id, link)
     link.start(() => {
+      this.#byEnvironment.delete(environmentId, link)
       if (this.#links.get(id) !== link) return
       this.#links.delete(id)
       this.#receivers.delete(id)
@@ -61,6 +65,6 @@ export class LinkRegistry<L extends Link> {
 
   /** The links to entities of an environment; a copy, since links may end while a caller iterates. */
   inEnvironment(environmentId: string): ReadonlyArray<L> {
-    return Array.from(this.#links.values()).filter((link) => link.environmentId === environmentId)
+    return this.#byEnvironment.get(environmentId)
   }
 }

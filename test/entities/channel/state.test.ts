@@ -316,6 +316,7 @@ const checkState = (harness: ChannelHarness): void => {
       "a member is not banned"
     )
   }
+  assert.sameMembers(Array.from(harness.indexed), [...harness.members], "reported members")
   if (options.managed) assert.isNull(options.ownerId)
   if (options.ownerId !== null && harness.state.ownerUntil === null) {
     assert.include(harness.members, options.ownerId)
@@ -330,7 +331,7 @@ describe("a channel and its gateways under random steps", () => {
         for (const run of steps) {
           if (harness.closed) return
           run(harness)
-          if (harness.closed) return
+          if (harness.closed) return assert.isEmpty(harness.indexed)
           checkState(harness)
           checkViews(harness)
         }

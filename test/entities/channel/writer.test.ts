@@ -40,6 +40,8 @@ const runtime: ChannelRuntime = {
   hasLease: () => true,
   wakeAt: () => undefined,
   flushSoon: () => undefined,
+  memberAdded: () => undefined,
+  memberRemoved: () => undefined,
   changed: () => undefined,
   closed: () => undefined
 }

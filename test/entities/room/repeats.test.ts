@@ -111,6 +111,8 @@ class RepeatHarness {
       wakeAt: () => undefined,
       changed: () => undefined,
       flushSoon: () => this.actor.commitWrite(this.actor.beginWrite()),
+      memberAdded: () => undefined,
+      memberRemoved: () => undefined,
       shared: true,
       closed: () => undefined
     }

@@ -355,6 +355,7 @@ const check = (harness: ActorHarness): void => {
   const { state } = harness.actor
   if (state === undefined) return
   checkRoom(state, harness.now, false)
+  assert.sameMembers(Array.from(harness.indexed), Array.from(state.members.keys()), "reported")
   for (const gateway of harness.allGateways) {
     if (gateway.watcher === undefined) continue
     assert.strictEqual(gateway.pendingReplies.size, 0)
@@ -384,6 +385,7 @@ describe("a room and its gateways under random steps", () => {
         for (const step of steps) {
           perform(harness, step)
           if (harness.closed !== undefined) {
+            assert.isEmpty(harness.indexed)
             for (const gateway of harness.allGateways) {
               assert.strictEqual(gateway.over, gateway.watcher !== undefined)
             }

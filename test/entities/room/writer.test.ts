@@ -48,6 +48,8 @@ const runtime: RoomRuntime = {
   wakeAt: () => undefined,
   changed: () => undefined,
   flushSoon: () => undefined,
+  memberAdded: () => undefined,
+  memberRemoved: () => undefined,
   shared: true,
   closed: () => undefined
 }
