@@ -42,10 +42,7 @@ const makeContexts = Effect.gen(function* () {
   return { context, prompt }
 })
 
-const makeRooms = Effect.fnUntraced(function* (
-  context: NodeContext,
-  connections: Connections
-) {
+const makeRooms = Effect.fnUntraced(function* (context: NodeContext, connections: Connections) {
   const local = yield* LocalRooms
   const client = yield* Room.client
   const remote = yield* RemoteRooms

@@ -1,0 +1,63 @@
+/**
+ * The longest piece of the event loop that one process spends on all of its players at once, with the
+ * registries of a full node and no sockets. See README.md.
+ */
+import { NodeRuntime } from "@effect/platform-node"
+import { Console, Effect } from "effect"
+import {
+  applyAllConfigs,
+  applyAllPlayers,
+  fillNode,
+  type NodeSize,
+  RegistriesLive
+} from "../support/full-node.ts"
+
+const size: NodeSize = { environments: 100, connections: 25_000, rooms: 5_000 }
+
+/** CPU milliseconds of this thread: other processes on the machine do not count. */
+const cpuMillis = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (system + user) / 1000
+}
+
+/** The longest iteration of the event loop while the effect runs, and the sum of all. */
+const measure = <E, R>(act: Effect.Effect<void, E, R>) =>
+  Effect.gen(function* () {
+    const startedAt = cpuMillis()
+    let seenAt = startedAt
+    let longest = 0
+    let running = true
+    const watch = (): void => {
+      const now = cpuMillis()
+      longest = Math.max(longest, now - seenAt)
+      seenAt = now
+      if (running) setImmediate(watch)
+    }
+    setImmediate(watch)
+    yield* act
+    running = false
+    watch()
+    return { longest, total: cpuMillis() - startedAt }
+  })
+
+/** Measures on a fresh node, after a warm-up on a smaller one. */
+const report = <E, R>(what: string, act: (size: NodeSize) => Effect.Effect<void, E, R>) =>
+  Effect.gen(function* () {
+    const onNode = (of: NodeSize) =>
+      Effect.andThen(fillNode(of), measure(act(of))).pipe(Effect.provide(RegistriesLive))
+    yield* onNode({ environments: 10, connections: 2500, rooms: 500 })
+    const { longest, total } = yield* onNode(size)
+    yield* Console.log(
+      `${what}: longest piece ${longest.toFixed(0)} ms, ${total.toFixed(0)} ms in all (CPU)`
+    )
+  })
+
+NodeRuntime.runMain(
+  Effect.gen(function* () {
+    const { connections, environments, rooms } = size
+    yield* Console.log(`${connections} connections, ${rooms} rooms, ${environments} environments`)
+    yield* report("any player may have changed", () => applyAllPlayers)
+    yield* report("any config may have changed", (of) => applyAllConfigs(of, true))
+    yield* report("all rooms close", (of) => applyAllConfigs(of, false))
+  }).pipe(Effect.scoped)
+)

@@ -1,0 +1,195 @@
+/**
+ * A node full of players and rooms: the real hub and registries, and the real layers that apply changes
+ * of players and configs, without sockets, entities or a database. Counts how often a connection or a
+ * room is looked at.
+ */
+import { DateTime, Deferred, Effect, Layer, Result, Stream } from "effect"
+import { TestRunner } from "effect/cluster"
+import { SecureRandom } from "effect/crypto"
+import { decodeConfig } from "#rpc/config-document/document"
+import { EnvironmentId, PlayerId, SessionId } from "#rpc/ids"
+import { batchReads } from "#sql/batching"
+import { RoomRepository } from "#sql/rooms"
+import { LocalChannels } from "#entities/channel/entity"
+import { LocalRooms } from "#entities/room/entity"
+import { LocalQueues } from "#entities/matchmaking-queue/entity"
+import { LocalSessions } from "#entities/player-session/entity"
+import { ThisNode } from "#entities/local-actors"
+import { RoomActor, type RoomRuntime } from "#entities/room/actor"
+import { seat } from "#entities/room/seats"
+import { NodeFlush } from "#server/platform/flush"
+import { Hub } from "#server/links/hub"
+import { PlayerConnection } from "#server/links/player-connection"
+import { ReservationManager } from "#server/links/reservations"
+import { Configs } from "#server/features/config/service"
+import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
+import { Sessions } from "#server/features/sessions/service"
+import { ConfigChanges } from "#server/gateway/config-changes"
+import { PlayerChanges } from "#server/gateway/player-changes"
+import { emptyRoom } from "./room-harness.ts"
+
+export interface NodeSize {
+  readonly environments: number
+  readonly connections: number
+  readonly rooms: number
+}
+
+const idOf = (prefix: string, index: number): string =>
+  `${prefix}_${String(index).padStart(26, "0")}`
+
+const environmentIds = ({ environments }: NodeSize): ReadonlyArray<EnvironmentId> =>
+  Array.from({ length: environments }, (_, index) => EnvironmentId.make(idOf("env", index)))
+
+const at = DateTime.makeUnsafe(0)
+
+/** How long the stand-in for a database takes for one statement. */
+const statementMillis = 2
+
+const status: PlayerStatus = { displayName: "Player", declaredAgeBand: null, banned: undefined }
+
+/** The registries of a node, with a cluster in memory. */
+export const RegistriesLive = Hub.layer.pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(LocalRooms.layer, LocalChannels.layer, LocalQueues.layer, LocalSessions.layer)
+  ),
+  Layer.provideMerge(Layer.mergeAll(ThisNode.layer, NodeFlush.layer)),
+  Layer.provide([TestRunner.layer, Layer.mock(RoomRepository)({})]),
+  Layer.provide(SecureRandom.layerWebCrypto)
+)
+
+/** Counts every read of a property as a look. */
+const counted = <Target extends object, Key extends keyof Target>(
+  target: Target,
+  key: Key,
+  looks: { count: number }
+): Target => {
+  let value = target[key]
+  return Object.defineProperty(target, key, {
+    get: () => {
+      looks.count += 1
+      return value
+    },
+    set: (next: Target[Key]) => {
+      value = next
+    }
+  })
+}
+
+const runtimeOf = (local: LocalRooms["Service"], actor: () => RoomActor): RoomRuntime => ({
+  now: () => 0,
+  hasLease: () => true,
+  wakeAt: () => undefined,
+  changed: () => undefined,
+  flushSoon: () => undefined,
+  shared: true,
+  closed: () => undefined,
+  memberAdded: (playerId) => local.byPlayer.add(playerId, actor()),
+  memberRemoved: (playerId) => local.byPlayer.delete(playerId, actor())
+})
+
+/** Opens a connection for each player, and seats the players evenly in rooms of their environment. */
+export const fillNode = Effect.fnUntraced(function* (size: NodeSize) {
+  const hub = yield* Hub
+  const local = yield* LocalRooms
+  const looks = { count: 0 }
+  const environments = environmentIds(size)
+  const environmentOf = (index: number) =>
+    environments[index % environments.length] ?? EnvironmentId.make(idOf("env", 0))
+  const connections = Array.from({ length: size.connections }, (_, index) => {
+    const [connectionId, playerId] = [idOf("con", index), PlayerId.make(idOf("pl", index))]
+    const calls = { session: () => Effect.never, peek: () => Effect.succeed(null) }
+    const connection = new PlayerConnection({
+      player: {
+        connectionId,
+        environmentId: environmentOf(index),
+        playerId,
+        session: { id: SessionId.make(idOf("ses", index)), since: at },
+        displayName: "Player"
+      },
+      sink: { push: () => undefined, close: () => undefined },
+      reservations: new ReservationManager({ connectionId, playerId, calls }),
+      run: hub.run,
+      onClosed: () => undefined
+    })
+    hub.connections.add(connection)
+    return counted(connection, "environmentId", looks)
+  })
+  const rooms = Array.from({ length: size.rooms }, (_, index) => {
+    const id = idOf("rm", index)
+    const environmentId = environmentOf(index)
+    const actor: RoomActor = new RoomActor(
+      id,
+      1,
+      undefined,
+      runtimeOf(local, () => actor)
+    )
+    const seated = connections
+      .slice(
+        Math.floor((index * size.connections) / size.rooms),
+        Math.floor(((index + 1) * size.connections) / size.rooms)
+      )
+      .map(({ connectionId, displayName, playerId, relayOnly }) => ({
+        node: hub.node,
+        connectionId,
+        displayName,
+        playerId,
+        relayOnly
+      }))
+    const room = emptyRoom({ id, environmentId, maxPlayers: 64 })
+    local.actors.set(id, actor)
+    actor.open(Result.getOrThrow(seat(room, seated, 0)).state)
+    return counted(actor, "state", looks)
+  })
+  looks.count = 0
+  return { connections, rooms, looks }
+})
+
+/** A batched read that finds nothing, and takes as long as a statement. */
+const emptyReads = batchReads<never>(() =>
+  Effect.as(Effect.sleep(statementMillis), new Map<string, never>())
+)
+
+const configOf = (multiplayer: boolean) =>
+  Effect.orDie(Effect.fromResult(decodeConfig({ features: { multiplayer } })))
+
+/** Applies what follows when the listener for changes has reconnected: any player may have changed. */
+export const applyAllPlayers = Effect.gen(function* () {
+  const applied = yield* Deferred.make<void>()
+  const findStatuses = yield* emptyReads
+  const findRevocations = yield* emptyReads
+  const config = yield* configOf(true)
+  const statuses = Layer.mock(PlayerStatusCache)({
+    get: (environmentId, playerId) => Effect.as(findStatuses(environmentId, [playerId]), status),
+    changes: Stream.concat(
+      Stream.make("all" as const),
+      Stream.drain(Stream.fromEffect(Deferred.succeed(applied, undefined)))
+    )
+  })
+  const sessions = Layer.mock(Sessions)({
+    sessionIdOf: () => undefined,
+    revokedAt: (environmentId, sessionId) =>
+      Effect.as(findRevocations(environmentId, [sessionId]), undefined)
+  })
+  const configs = Layer.mock(Configs)({
+    current: () => Effect.succeed({ version: 1, config, document: {} }),
+    changes: Stream.never
+  })
+  yield* Layer.build(PlayerChanges.pipe(Layer.provide([statuses, sessions, configs])))
+  yield* Deferred.await(applied)
+}).pipe(Effect.scoped)
+
+/** Applies new configs of all environments, with or without multiplayer. */
+export const applyAllConfigs = (size: NodeSize, multiplayer: boolean) =>
+  Effect.gen(function* () {
+    const applied = yield* Deferred.make<void>()
+    const config = yield* configOf(multiplayer)
+    const configs = Layer.mock(Configs)({
+      current: () => Effect.succeed({ version: 1, config, document: {} }),
+      changes: Stream.concat(
+        Stream.fromIterable(environmentIds(size)),
+        Stream.drain(Stream.fromEffect(Deferred.succeed(applied, undefined)))
+      )
+    })
+    yield* Layer.build(ConfigChanges.pipe(Layer.provide(configs)))
+    yield* Deferred.await(applied)
+  }).pipe(Effect.scoped)
