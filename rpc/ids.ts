@@ -124,6 +124,20 @@ export const newId = {
   ticket: Effect.flatMap(SecureRandom.SecureRandom, generate("tkt", TicketId))
 }
 
+const lastDigits = 2
+const variantCount = alphabet.length ** lastDigits
+
+/** The ids that differ from this one in the last two digits only, beginning with it. */
+export function* variantsOf(id: string): Generator<string> {
+  const fixed = id.slice(0, -lastDigits)
+  const [high = "", low = ""] = id.slice(-lastDigits)
+  const first = alphabet.indexOf(high) * alphabet.length + alphabet.indexOf(low)
+  for (let i = 0; i < variantCount; i++) {
+    const digits = (first + i) % variantCount
+    yield fixed + alphabet.charAt(digits >>> 5) + alphabet.charAt(digits & 31)
+  }
+}
+
 /** Without vowels and look-alikes: codes never spell words and can be read aloud. */
 const readableAlphabet = "6789BCDFGHJKLMNPQRTW"
 

@@ -174,6 +174,8 @@ export const rooms = {
    */
   replacedQuietSeconds: 1,
   hostGraceSeconds: 5,
+  /** Room ids that a node tries until one maps to a shard of its own. */
+  idTriesMax: 256,
   /** How long matchmaking reserves a seat until its player joins. */
   joinDeadlineSeconds: 10,
   /** After a gateway's watch has been gone for this long, its members count as disconnected. */

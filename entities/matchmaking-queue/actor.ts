@@ -84,10 +84,12 @@ export class QueueActor {
       }
       this.#configure(command.settings)
       if (command.t === "configure") continue
+      const { roomId, ticketId } = command
       this.#enqueue({
-        ticketId: command.ticketId,
+        ticketId,
         joiningPlayer: { ...command.joiningPlayer, node },
-        queuedAt: this.#runtime.now()
+        queuedAt: this.#runtime.now(),
+        ...(roomId === undefined ? {} : { roomId })
       })
     }
     this.advance()

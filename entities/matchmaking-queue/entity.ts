@@ -71,7 +71,7 @@ const fillRoom = Effect.fnUntraced(function* (roomId: string, tickets: ReadonlyA
 /** Seats the tickets of a match. Retries to open a room; accepts a refusal to fill one. */
 const makeMatch = Effect.fnUntraced(function* (match: Match, settings: QueueSettings) {
   if (match.kind === "fill") return yield* fillRoom(match.roomId, match.tickets)
-  const roomId = yield* newId.room
+  const roomId = match.roomId ?? (yield* newId.room)
   return yield* Effect.retry(openRoom(roomId, match.tickets, settings), {
     times: openAttempts,
     schedule: retrySchedule

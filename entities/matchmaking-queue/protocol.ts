@@ -19,7 +19,9 @@ export const QueueCommand = Schema.Union([
     t: Schema.Literal("enqueue"),
     ticketId: Schema.String,
     joiningPlayer: JoiningPlayerSchema,
-    settings: QueueSettings
+    settings: QueueSettings,
+    /** The id of a room near the player, for the first match. Older versions do not send it. */
+    roomId: Schema.optionalKey(Schema.String)
   }),
   Schema.Struct({ t: Schema.Literal("cancel"), ticketId: Schema.String }),
   /** The settings of the mode have changed. */

@@ -12,6 +12,8 @@ export interface Ticket {
   readonly joiningPlayer: JoiningPlayer
   /** Unix milliseconds. */
   readonly queuedAt: number
+  /** The unused id of a room on the player's node. */
+  readonly roomId?: string
 }
 
 /** Settings of the mode by the newest known config version. */
@@ -79,7 +81,12 @@ export interface QueueState {
 /** A match to make for tickets that have left the queue. */
 export type Match =
   | { readonly kind: "fill"; readonly roomId: string; readonly tickets: ReadonlyArray<Ticket> }
-  | { readonly kind: "open"; readonly tickets: ReadonlyArray<Ticket> }
+  | {
+      readonly kind: "open"
+      /** A room near most of the players, if a ticket brought one. */
+      readonly roomId: string | undefined
+      readonly tickets: ReadonlyArray<Ticket>
+    }
 
 export const emptyQueue = (mode: QueueMode): QueueState => ({
   mode,
@@ -127,6 +134,36 @@ const take = (state: QueueState, count: number): ReadonlyArray<Ticket> => {
   return tickets
 }
 
+/** The ticket whose room is nearest: of the node with the most tickets; among equals, the oldest. */
+const nearestOf = (tickets: ReadonlyArray<Ticket>): Ticket | undefined => {
+  const counts = new Map<string, number>()
+  const countOf = ({ joiningPlayer }: Ticket): number => counts.get(joiningPlayer.node) ?? 0
+  for (const ticket of tickets) counts.set(ticket.joiningPlayer.node, countOf(ticket) + 1)
+  let nearest: Ticket | undefined
+  for (const ticket of tickets) {
+    if (ticket.roomId === undefined) continue
+    if (nearest === undefined || countOf(ticket) > countOf(nearest)) nearest = ticket
+  }
+  return nearest
+}
+
+/**
+ * A match in a new room, under the id of the nearest. That ticket loses the id: if the match fails, the
+ * room may exist, and would seat nobody else.
+ */
+const openMatch = (tickets: ReadonlyArray<Ticket>): Match => {
+  const nearest = nearestOf(tickets)
+  return {
+    kind: "open",
+    roomId: nearest?.roomId,
+    tickets: tickets.map((ticket) => {
+      if (ticket !== nearest) return ticket
+      const { roomId: _, ...rest } = ticket
+      return rest
+    })
+  }
+}
+
 /** When the oldest ticket's fill timeout ends, Unix milliseconds; infinite without ticket or timeout. */
 export const fillDeadline = (state: QueueState): number => {
   const first = oldest(state)
@@ -146,7 +183,7 @@ export const nextMatch = (state: QueueState, now: number): Match | undefined => 
   }
   const due = now >= fillDeadline(state)
   if (waiting(state) < state.mode.minPlayers && !due) return undefined
-  return { kind: "open", tickets: take(state, state.mode.maxPlayers) }
+  return openMatch(take(state, state.mode.maxPlayers))
 }
 
 /** Returns refused tickets to the front of the queue; they keep their queueing time. */

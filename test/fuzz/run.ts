@@ -8,6 +8,7 @@ import { Effect, Exit, Schedule } from "effect"
 import { request } from "#testing/players"
 import type { Runner } from "#testing/runners"
 import { processStats } from "../chaos/process-stats.ts"
+import { metricOf } from "../support/metrics.ts"
 import { bystanders } from "./bystanders.ts"
 import { Findings } from "./findings.ts"
 import { FrameFuzzer } from "./frame-fuzzer.ts"
@@ -50,13 +51,6 @@ const bystanderCounts: Readonly<Record<string, number>> = {
   'svc_cluster_entities{type="Room"}': 1,
   svc_player_sessions: 3
 }
-
-/** The sum of a metric's series. */
-const metricOf = (text: string, name: string): number =>
-  text
-    .split("\n")
-    .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
-    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0)
 
 /** Waits until at most `max` of each count are left. More after ten minutes are a finding. */
 const untilGone = (url: string, names: ReadonlyArray<string>, max: number, findings: Findings) => {

@@ -19,6 +19,7 @@ import { Connections } from "./connections.ts"
 import type { NodeContext } from "./entity-link.ts"
 import { LinkRegistry } from "./link-registry.ts"
 import { QueueLink } from "./queue-link.ts"
+import { localRoomId } from "./room-ids.ts"
 import { RoomLink } from "./room-link.ts"
 import { SessionLink } from "./session-link.ts"
 
@@ -112,6 +113,8 @@ export class Hub extends Context.Service<Hub>()("server/links/hub/Hub", {
       /** Links by channel name. */
       channels,
       roomClient,
+      /** Draws the id of a room near this node's players. */
+      newRoomId: yield* localRoomId,
       /** Calls to a channel, for requests that need no link. */
       channel: (environmentId: string, name: string) =>
         channelClient(channelId(environmentId, name))

@@ -54,7 +54,7 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
     const { ticketId } = command
     return Effect.callback<string, CodedError>((resume) => {
       this.#tickets.set(ticketId, { command, resume })
-      if (this.attached) this.send(command)
+      if (this.attached) this.#enqueue(ticketId)
       return Effect.sync(() => {
         this.#tickets.delete(ticketId)
         this.send({ t: "cancel", ticketId }, () => this.closeIfIdle())
@@ -123,7 +123,7 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   protected override onAttached(): void {
-    for (const { command } of this.#tickets.values()) this.send(command)
+    for (const ticketId of this.#tickets.keys()) this.#enqueue(ticketId)
   }
 
   protected override handle(outputs: ReadonlyArray<QueueOutput>): void {
@@ -141,6 +141,15 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
       }
     }
     this.closeIfIdle()
+  }
+
+  /** Sends a ticket. Its room id goes along once: the queue may have opened the room for others. */
+  #enqueue(ticketId: string): void {
+    const ticket = this.#tickets.get(ticketId)
+    if (ticket === undefined) return
+    this.send(ticket.command)
+    const { joiningPlayer, settings, t } = ticket.command
+    this.#tickets.set(ticketId, { ...ticket, command: { t, ticketId, joiningPlayer, settings } })
   }
 
   /** Only a ticket that still waits can be cancelled, whatever the queue has replied. */

@@ -110,6 +110,45 @@ describe("the state of a queue", () => {
     assert.deepStrictEqual(ids(nextMatch(state, 16 * second)), ["a", "b"])
   })
 
+  it("opens the room of the node with the most tickets, of the oldest among equals", () => {
+    const roomOf = (...nodes: ReadonlyArray<string>) => {
+      const state = emptyQueue(mode)
+      for (const [index, node] of nodes.entries()) {
+        const ticket = ticketOf(`t${index}`)
+        const joiningPlayer = { ...ticket.joiningPlayer, node }
+        // Nodes of an older version send no room ids.
+        const id = node === "old" ? {} : { roomId: `${node}${index}` }
+        enqueue(state, { ...ticket, joiningPlayer, ...id })
+      }
+      const match = nextMatch(state, 0)
+      return match?.kind === "open" ? match.roomId : "none"
+    }
+    assert.strictEqual(roomOf("a", "b", "b"), "b1")
+    assert.strictEqual(roomOf("a", "b", "a", "b"), "a0")
+    assert.strictEqual(roomOf("a", "b", "c", "c"), "c2")
+    assert.strictEqual(roomOf("old", "b", "old"), "b1")
+    assert.isUndefined(roomOf("old", "old"))
+  })
+
+  it("uses each room id once, also when matches fail", () => {
+    const state = emptyQueue(mode)
+    for (const id of ["a", "b"]) enqueue(state, { ...ticketOf(id), roomId: `room-${id}` })
+    const used = Array.from({ length: 3 }, () => {
+      const match = nextMatch(state, 0)
+      requeue(state, match?.tickets ?? [])
+      return match?.kind === "open" ? match.roomId : "none"
+    })
+    assert.deepStrictEqual(used, ["room-a", "room-b", undefined])
+  })
+
+  it("keeps the room ids of tickets that an open room refused", () => {
+    const state = emptyQueue(mode)
+    for (const id of ["a", "b"]) enqueue(state, { ...ticketOf(id), roomId: `room-${id}` })
+    setFreeSeats(state, "full", 2, 10)
+    requeue(state, nextMatch(state, 0)?.tickets ?? [])
+    assert.deepInclude(nextMatch(state, 0), { kind: "open", roomId: "room-a" })
+  })
+
   it("matches first come first served under random cancellations", () => {
     fc.assert(
       fc.property(queueModes, queueStateSteps, (settings, steps) => {

@@ -57,7 +57,7 @@ const waitForMatch = Effect.fnUntraced(function* (
   const startedAt = yield* Clock.currentTimeMillis
   const roomId = yield* hub.queues
     .open(connection.environmentId, mode)
-    .wait({ t: "enqueue", ticketId, joiningPlayer, settings })
+    .wait({ t: "enqueue", ticketId, joiningPlayer, settings, roomId: yield* hub.newRoomId })
   yield* Metric.update(matchWaitSeconds, ((yield* Clock.currentTimeMillis) - startedAt) / 1000)
   return roomId
 })

@@ -12,7 +12,6 @@ import {
   ResumeExpired,
   RoomNotFound
 } from "#rpc/errors/codes"
-import { newId } from "#rpc/ids"
 import { rooms as limits, throttles as throttleLimits } from "#rpc/limits"
 import type { JsonObject } from "#rpc/rooms"
 import { RoomRepository } from "#sql/rooms"
@@ -50,7 +49,7 @@ const createRoom = Effect.fnUntraced(function* (
       details: { issues: [{ path: "maxPlayers", message }] }
     })
   }
-  const roomId = yield* newId.room
+  const roomId = yield* hub.newRoomId
   const open: OpenRoom = {
     ...roomOfMode(connection.environmentId, mode),
     private: frame.private ?? false,
