@@ -32,7 +32,8 @@ export interface Runner {
 
 const main = fileURLToPath(new URL("../server/main.ts", import.meta.url))
 const outputMax = 64 * 1024
-const startRetries = { times: 400, schedule: Schedule.spaced(50) } as const
+/** Waits up to 100 seconds for a start, which takes two on a machine that is not busy. */
+const startRetries = { times: 1000, schedule: Schedule.spaced(100) } as const
 
 /** Returns a port that is probably free. */
 export const freePort: Effect.Effect<number> = Effect.orDie(findFreePort("127.0.0.1"))
@@ -104,7 +105,7 @@ export const startRunner = (options: {
       (process) => endWith(process, "SIGKILL")
     )
     const { node } = yield* readiness(url).pipe(
-      Effect.retry(startRetries),
+      Effect.retry({ ...startRetries, while: () => child.exitCode === null }),
       Effect.mapError(
         (error) => new RunnerError({ message: `The runner is ${error.message}:\n${output}` })
       )

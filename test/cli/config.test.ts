@@ -1,7 +1,6 @@
 /** `svc config` against a real service: pull, push, diff and validate, for people and in CI. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { vi } from "vitest"
 import { configJsonSchemaText } from "#rpc/config-document/json-schema"
 import { at, request } from "#testing/players"
 import { fakeService } from "../support/cli/fake-service.ts"
@@ -13,9 +12,6 @@ import {
   nodeWith,
   SharedDatabase
 } from "../support/http/stack.ts"
-
-// Every run starts a new process.
-vi.setConfig({ testTimeout: 60_000 })
 
 const Node = nodeWith({ SVC_FEATURES: "multiplayer,saves,stats" }).pipe(
   Layer.provideMerge(SharedDatabase.layer)

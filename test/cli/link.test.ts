@@ -3,7 +3,6 @@ import { mkdir, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { vi } from "vitest"
 import { at, request } from "#testing/players"
 import { freePort } from "#testing/runners"
 import { fakeService } from "../support/cli/fake-service.ts"
@@ -15,9 +14,6 @@ import {
   nodeWith,
   SharedDatabase
 } from "../support/http/stack.ts"
-
-// Every run starts a new process.
-vi.setConfig({ testTimeout: 60_000 })
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 

@@ -120,7 +120,7 @@ const newPlayer = Effect.fnUntraced(function* (displayName: string) {
   return { client, cut }
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("client channels", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("client channels", (it) => {
   it.effect("joins a channel, sends messages, moderates and leaves", () =>
     Effect.gen(function* () {
       const { client: ada } = yield* newPlayer("Ada")

@@ -49,7 +49,7 @@ const cuttable = () => {
   return { WebSocket: CuttableSocket, cut }
 }
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the client", (it) => {
   it.effect("signs a guest in, renames it, and resumes it on the next visit", () =>
     Effect.gen(function* () {
       const storage = memoryStorage()

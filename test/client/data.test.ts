@@ -21,7 +21,7 @@ const newClient: Effect.Effect<Client, never, TestApp> = Effect.gen(function* ()
 
 const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("the client", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("the client", (it) => {
   it.effect("stores saves, and rejects a write over another device's version", () =>
     Effect.gen(function* () {
       const { saves } = yield* newClient

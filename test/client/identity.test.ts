@@ -52,7 +52,7 @@ const isInvalid = (client: Client, credentials: { email: string; password: strin
     (error) => isError(error, "invalid_credentials")
   )
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a player", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a player", (it) => {
   it.effect("adds an email to a guest, confirms it, and signs in on another device", () =>
     Effect.gen(function* () {
       const email = "ada@example.com"

@@ -15,7 +15,7 @@ const ask = <A>(call: () => Promise<A>) => Effect.promise(call)
 const details = (error: unknown) =>
   isError(error, "player_banned") ? error.details : assert.fail(String(error))
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a banned client", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a banned client", (it) => {
   it.effect("stays closed under a ban, gets the ban's details, and appeals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

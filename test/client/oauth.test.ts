@@ -54,7 +54,7 @@ const idToken = Effect.fnUntraced(function* (sub: string, nonce: string) {
   )
 })
 
-layer(SignInAppLive, { timeout: "60 seconds", excludeTestServices: true })("the client", (it) => {
+layer(SignInAppLive, { timeout: "120 seconds", excludeTestServices: true })("the client", (it) => {
   it.effect("signs in through the system's browser as the same player on every device", () =>
     Effect.gen(function* () {
       const one = yield* newClient

@@ -102,7 +102,7 @@ const threeInARoom = Effect.gen(function* () {
   return { ada: ada.socket, bob: bob.socket, cyd: cyd.socket, adaId: ada.id, bobId: bob.id }
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("back-pressure", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("back-pressure", (it) => {
   it.effect(
     "closes a client that stops reading with 1013 at the bound; no other client misses a message",
     () =>

@@ -10,7 +10,7 @@ import { at, guest, newPlayer, request } from "#testing/players"
 import { connectSocket } from "#testing/socket-client"
 import { AppLive, DatabaseLive } from "../support/service.ts"
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
   "a client that does not wait for replies",
   (it) => {
     it.effect("replies in order to all frames that a client sends right after `auth`", () =>
@@ -81,7 +81,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
   }
 )
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new token", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a new token", (it) => {
   it.effect("repeats the kept seat in its welcome until the player takes it", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
@@ -107,7 +107,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a new toke
 
 const Throttled = TestApp.layerWith({ SVC_THROTTLES: "on" }).pipe(Layer.provide(DatabaseLive))
 
-layer(Throttled, { timeout: "60 seconds", excludeTestServices: true })("room codes", (it) => {
+layer(Throttled, { timeout: "120 seconds", excludeTestServices: true })("room codes", (it) => {
   it.effect("limits the rate of wrong room codes, so that nobody guesses one", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

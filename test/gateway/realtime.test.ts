@@ -7,7 +7,7 @@ import { at, configure, goOnline, guest, newPlayer, request } from "#testing/pla
 import { connectSocket } from "#testing/socket-client"
 import { AppLive } from "../support/service.ts"
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("realtime", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime", (it) => {
   it.effect("names the player and the service's time in the welcome", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -37,7 +37,7 @@ const connect = Effect.fnUntraced(function* (url: string, headers: Record<string
   return { client, next, ended: Deferred.await(ended) }
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("native rpc", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rpc", (it) => {
   it.effect("a game server plays with players of `/v1/realtime` in one room", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

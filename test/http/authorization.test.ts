@@ -237,39 +237,36 @@ layer(SecurityAppLive(), { timeout: "120 seconds", excludeTestServices: true })(
       120_000
     )
 
-    it.effect(
-      "accepts credentials in the query only to start a sign-in by a plain link",
-      () =>
-        Effect.gen(function* () {
-          const { url } = yield* TestApp
-          const fixtures = yield* makeTenantFixtures("query")
-          const { developer, development, player } = fixtures
-          const samples = yield* makeSamples(fixtures)
-          const session = developer.headers["authorization"] ?? ""
-          const wrong: Array<string> = []
-          for (const key of [development.secretKey, development.publishableKey]) {
-            const query = new URLSearchParams({
-              key,
-              "x-svc-key": key,
-              access_token: player.accessToken,
-              token: session,
-              authorization: session
-            })
-            for (const endpoint of endpoints) {
-              const { access, method, path } = endpoint
-              if (access === "anyone" || access === "link") continue
-              const options = method === "GET" ? { method } : { method, body: {} }
-              const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
-              if (outcomeOf(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
-            }
+    it.effect("accepts credentials in the query only to start a sign-in by a plain link", () =>
+      Effect.gen(function* () {
+        const { url } = yield* TestApp
+        const fixtures = yield* makeTenantFixtures("query")
+        const { developer, development, player } = fixtures
+        const samples = yield* makeSamples(fixtures)
+        const session = developer.headers["authorization"] ?? ""
+        const wrong: Array<string> = []
+        for (const key of [development.secretKey, development.publishableKey]) {
+          const query = new URLSearchParams({
+            key,
+            "x-svc-key": key,
+            access_token: player.accessToken,
+            token: session,
+            authorization: session
+          })
+          for (const endpoint of endpoints) {
+            const { access, method, path } = endpoint
+            if (access === "anyone" || access === "link") continue
+            const options = method === "GET" ? { method } : { method, body: {} }
+            const answer = yield* request(`${url}${fill(path, samples)}?${query}`, options)
+            if (outcomeOf(answer) !== refusal(endpoint, "nobody")) wrong.push(nameOf(endpoint))
           }
-          const { body } = yield* request(
-            `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
-          )
-          assert.strictEqual(at(body, "error", "code"), "invalid_key")
-          assert.deepStrictEqual(wrong, [])
-        }),
-      60_000
+        }
+        const { body } = yield* request(
+          `${url}/v1/auth/oauth/google/start?key=${development.secretKey}`
+        )
+        assert.strictEqual(at(body, "error", "code"), "invalid_key")
+        assert.deepStrictEqual(wrong, [])
+      })
     )
 
     it.effect("answers 404 to valid credentials of another environment or project", () =>

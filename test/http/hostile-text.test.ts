@@ -8,7 +8,7 @@ import { DatabaseLive } from "../support/service.ts"
 
 const App = TestApp.layerWith({ SVC_SIGNUPS: "open" }).pipe(Layer.provide(DatabaseLive))
 
-layer(App, { timeout: "60 seconds", excludeTestServices: true })("a NUL character", (it) => {
+layer(App, { timeout: "120 seconds", excludeTestServices: true })("a NUL character", (it) => {
   it.effect("answers a NUL character in a path, a query or a body without a server error", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp

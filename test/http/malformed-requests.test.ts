@@ -130,7 +130,7 @@ const cases: Readonly<Record<string, Case>> = {
   ]
 }
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("broken requests", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("broken requests", (it) => {
   it.effect(
     "answers broken requests in the usual error format, and disconnects",
     () =>

@@ -85,7 +85,7 @@ const signal = (target: TestTarget, player: TestPlayer, upperBound: number) =>
     upperBound
   })
 
-layer(App, { timeout: "60 seconds", excludeTestServices: true })("an age band", (it) => {
+layer(App, { timeout: "120 seconds", excludeTestServices: true })("an age band", (it) => {
   it.effect("never relaxes an age band in any sequence of declarations and signals", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

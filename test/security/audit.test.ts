@@ -21,7 +21,7 @@ const entriesOf = Effect.fnUntraced(function* (target: string) {
     select actor_kind as kind, actor_id as actor, action, address from audit where target_id = ${target} order by id`
 })
 
-layer(App, { timeout: "60 seconds", excludeTestServices: true })("the audit log", (it) => {
+layer(App, { timeout: "120 seconds", excludeTestServices: true })("the audit log", (it) => {
   it.effect("records the authenticated actor and ignores an actor in body or headers", () =>
     Effect.gen(function* () {
       const { url } = yield* TestApp

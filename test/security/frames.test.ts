@@ -130,7 +130,7 @@ const limits: ReadonlyArray<Limit> = [
   }
 ]
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a frame", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a frame", (it) => {
   it.effect(
     "accepts a frame up to each of its limits and refuses it beyond",
     () =>

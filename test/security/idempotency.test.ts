@@ -28,7 +28,7 @@ const report = (ask: Ask, key: string, coins: unknown) =>
 const total = (ask: Ask) =>
   Effect.map(ask("GET", "/v1/stats"), ({ body }) => at(body, "stats", "coins") ?? 0)
 
-layer(Node, { timeout: "60 seconds" })("32 concurrent requests with one idempotency key", (it) => {
+layer(Node, { timeout: "120 seconds" })("32 concurrent requests with one idempotency key", (it) => {
   it.effect(
     "gives concurrent requests with one key one effect and one response, in 50 rounds",
     () =>

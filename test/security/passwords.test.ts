@@ -67,7 +67,7 @@ const refused = ["", "1234567", smile.repeat(7), "x".repeat(257), "x".repeat(102
 
 const currentHash = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$[\w+/]{22}\$[\w+/]{43}$/
 
-layer(Node, { timeout: "60 seconds", excludeTestServices: true })("passwords (ASVS 6)", (it) => {
+layer(Node, { timeout: "120 seconds", excludeTestServices: true })("passwords (ASVS 6)", (it) => {
   it.effect(
     "matches passwords in full and in any Unicode normalization form, not otherwise",
     () =>

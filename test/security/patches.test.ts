@@ -109,7 +109,7 @@ const readState = Effect.fnUntraced(function* ({ id, socket }: OnlinePlayer, roo
   return { setState: at(snapshot, "room", "state"), setMyState: at(self, "state") }
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("patches of state", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("patches of state", (it) => {
   it.effect.each(["setState", "setMyState"] as const)(
     "%s applies 51 hostile patches without changing a prototype or an unnamed key",
     Effect.fnUntraced(function* (t) {

@@ -22,7 +22,7 @@ const outcomeOf = (answer: Answer) => `${answer.status} ${String(codeOf(answer))
 
 const concurrentRefreshes = 64
 
-layer(Node, { timeout: "60 seconds" })("refresh tokens (API2, ASVS 7)", (it) => {
+layer(Node, { timeout: "120 seconds" })("refresh tokens (API2, ASVS 7)", (it) => {
   it.effect(
     "one of 64 concurrent refreshes on two nodes succeeds and 63 get refresh_race, every round",
     () =>

@@ -80,7 +80,7 @@ const makeRoom = Effect.gen(function* () {
 
 const types = ({ received: heard }: SocketClient) => heard.map(({ t }) => t)
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("accepts each of 10 commands only from the roles that may send it", () =>
     Effect.gen(function* () {
       const { host, roomId, sockets } = yield* makeRoom

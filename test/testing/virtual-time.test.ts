@@ -6,7 +6,7 @@ import { TestApp } from "#testing/app"
 import { at, guest, newPlayer, request } from "#testing/players"
 import { AppLive } from "../support/service.ts"
 
-layer(AppLive, { timeout: "60 seconds" })("virtual time", (it) => {
+layer(AppLive, { timeout: "120 seconds" })("virtual time", (it) => {
   it.effect("expires an access token after fifteen minutes", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

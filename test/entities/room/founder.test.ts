@@ -12,7 +12,7 @@ import { DatabaseLive } from "../../support/service.ts"
 
 const Live = Layer.provideMerge(TestApp.layerWith(), DatabaseLive)
 
-layer(Live, { timeout: "60 seconds" })("a creator who disconnects", (it) => {
+layer(Live, { timeout: "120 seconds" })("a creator who disconnects", (it) => {
   it.effect("leaves no room behind when the creator disconnects during the insert", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

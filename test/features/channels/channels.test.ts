@@ -20,7 +20,7 @@ const makeChannel = Effect.fnUntraced(function* (owner: OnlinePlayer, options: o
   return String(at(reply, "data", "channel"))
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("channels", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("channels", (it) => {
   it.effect("sends settings and members before the reply, then joins and leaves", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -18,7 +18,7 @@ import {
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { ask, ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
 
-const live = { timeout: "60 seconds", excludeTestServices: true } as const
+const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
 /** Waits until this node has applied all earlier changes, which it does in order. */
 const waitForChanges = Effect.fnUntraced(function* (app: TestApp["Service"]) {

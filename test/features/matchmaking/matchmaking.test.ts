@@ -18,7 +18,7 @@ const modes = {
   }
 }
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("matchmaking", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("matchmaking", (it) => {
   it.effect("matches two players in one room; each gets room_joined before the reply", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

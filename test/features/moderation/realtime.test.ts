@@ -39,7 +39,7 @@ const closedWith = Effect.fnUntraced(function* ({ socket }: OnlinePlayer, code: 
   return closed.reason
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a ban", (it) => {
   it.effect("closes a banned player's socket with 4003; room and channel report it once", () =>
     Effect.gen(function* () {
       const { ada, app, bob, channel } = yield* together
@@ -131,7 +131,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a ban", (i
   )
 })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("an age group", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("an age group", (it) => {
   const setAge = (app: TestApp["Service"], playerId: string, band: unknown) =>
     operate(app, "PUT", `players/${playerId}/age`, { band })
 
@@ -198,7 +198,7 @@ const Listening = Layer.mergeAll(
   ).pipe(Layer.provide(Reactivity.layer))
 ).pipe(Layer.provide(DatabaseLive))
 
-layer(Listening, { timeout: "60 seconds", excludeTestServices: true })("a node", (it) => {
+layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node", (it) => {
   it.effect("closes a banned player's socket after it missed the notification", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -76,7 +76,7 @@ const wrongChallenges = ["", "short", verifier, `${challengeOf(verifier)}=`, "+"
 
 type Claims = Parameters<NonNullable<Providers["Service"]["google"]["tamper"]>>[0]
 
-layer(OAuthNodeLive(), { timeout: "60 seconds", excludeTestServices: true })(
+layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
   "attacks on browser sign-in",
   (it) => {
     it.effect("shows a page instead of redirecting for an unknown state", () =>

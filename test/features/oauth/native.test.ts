@@ -54,7 +54,7 @@ const signInNatively = (app: Tenant, name: NativeProvider, body: object, accessT
 const newGuest = (app: Tenant) =>
   Effect.flatMap(addressOfNode, (url) => guest({ url, ...app }, "Guest"))
 
-layer(OAuthNodeLive(), { timeout: "60 seconds", excludeTestServices: true })(
+layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
   "native sign-in",
   (it) => {
     it.effect(
@@ -288,7 +288,7 @@ const nativeCode = Effect.fnUntraced(function* (app: Tenant, account: string) {
 })
 
 layer(Layer.fresh(OAuthNodeLive({ SVC_OAUTH_GOOGLE_URL: "http://127.0.0.1:9" })), {
-  timeout: "60 seconds",
+  timeout: "120 seconds",
   excludeTestServices: true
 })("an unreachable provider", (it) => {
   it.effect("makes native sign-in unavailable instead of the token invalid", () =>

@@ -56,7 +56,7 @@ const startByLink = Effect.fnUntraced(function* (provider: string, query: Record
   })
 })
 
-layer(OAuthNodeLive(), { timeout: "60 seconds", excludeTestServices: true })(
+layer(OAuthNodeLive(), { timeout: "120 seconds", excludeTestServices: true })(
   "browser sign-in",
   (it) => {
     it.effect.each(accounts)("completes the flow with %s", ([name, account, shown]) =>

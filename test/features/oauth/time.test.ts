@@ -20,7 +20,7 @@ import {
   OAuthNodeLive
 } from "../../support/oauth/oauth-harness.ts"
 
-layer(OAuthNodeLive(), { timeout: "60 seconds" })("expiry of an OAuth flow", (it) => {
+layer(OAuthNodeLive(), { timeout: "120 seconds" })("expiry of an OAuth flow", (it) => {
   it.effect("allows ten minutes for a sign-in at the provider", () =>
     Effect.gen(function* () {
       const app = yield* makeApp
@@ -64,7 +64,7 @@ layer(OAuthNodeLive(), { timeout: "60 seconds" })("expiry of an OAuth flow", (it
   )
 })
 
-layer(OAuthNodeLive({ SVC_THROTTLES: "on" }), { timeout: "60 seconds" })(
+layer(OAuthNodeLive({ SVC_THROTTLES: "on" }), { timeout: "120 seconds" })(
   "throttles of an OAuth flow",
   (it) => {
     it.effect("limits starts, code exchanges and native sign-ins per address", () =>

@@ -41,7 +41,7 @@ const pair = Effect.fnUntraced(function* (mode: string, document: object = {}) {
   return { app, ada, bob }
 })
 
-const live = { timeout: "60 seconds", excludeTestServices: true } as const
+const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
 layer(RelayedLive, live)("peer-to-peer rooms", (it) => {
   it.effect("describes the transport of rooms, and seats at most as many as the mesh allows", () =>

@@ -76,7 +76,7 @@ const nextMessage = (channel: DataChannel) =>
     channel.onMessage((text) => resume(Effect.succeed(String(text))))
   })
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("a TURN server", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("a TURN server", (it) => {
   it.effect(
     "relays between two players with credentials from the service",
     () =>

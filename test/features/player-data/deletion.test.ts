@@ -13,7 +13,7 @@ import {
 } from "../../support/devices.ts"
 import { ban, codeOf, play, refresh } from "../../support/moderation-calls.ts"
 
-const live = { timeout: "60 seconds", excludeTestServices: true } as const
+const live = { timeout: "120 seconds", excludeTestServices: true } as const
 
 const remove = (app: TestApp["Service"], player: TestPlayer, proof: object) =>
   play(app, player, "DELETE", "players/me", proof)

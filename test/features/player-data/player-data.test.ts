@@ -158,7 +158,7 @@ const allTables = [
   ...playerTables.flatMap(({ deletion, table }) => (deletion === "retained" ? [] : [table]))
 ]
 
-layer(App, { timeout: "60 seconds", excludeTestServices: true })("a player's data", (it) => {
+layer(App, { timeout: "120 seconds", excludeTestServices: true })("a player's data", (it) => {
   it.effect("lists every table that holds a player id", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

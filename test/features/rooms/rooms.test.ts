@@ -5,7 +5,7 @@ import { TestApp } from "#testing/app"
 import { at, configure, newPlayer, request } from "#testing/players"
 import { AppLive } from "../../support/service.ts"
 
-layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })("rooms", (it) => {
+layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("rooms", (it) => {
   it.effect("sends the creator room_joined before the reply, and makes it the host", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

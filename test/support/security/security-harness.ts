@@ -6,4 +6,4 @@ import { SVC_MASTER_KEY } from "./forger.ts"
 export const SecurityAppLive = (env: Readonly<Record<string, string>> = {}) =>
   appWithSql({ SVC_MASTER_KEY, SVC_SIGNUPS: "open", ...env })
 
-export const live = { timeout: "60 seconds", excludeTestServices: true } as const
+export const live = { timeout: "120 seconds", excludeTestServices: true } as const
