@@ -9,6 +9,7 @@ import { channels as limits } from "#rpc/limits"
 import type { ChannelRow, StoredRow } from "#sql/channels"
 import { StoredLink } from "../executed-commands.ts"
 import { snapshotFormat } from "../snapshot-format.ts"
+import { overdueAt } from "../overdue.ts"
 import { type ChannelState, iso, openChannel } from "./model.ts"
 
 /** The format that this release writes, and the newest that it reads. */
@@ -39,9 +40,6 @@ const Stored = Schema.fromJsonString(
 
 const decodeStored = Schema.decodeUnknownEffect(Stored)
 const encodeStored = Schema.encodeSync(Stored)
-
-/** Interval at which an active unmanaged channel is written even without changes. */
-export const refreshMillis = 60_000
 
 const emptyMillis = limits.emptySeconds * 1000
 
@@ -78,7 +76,7 @@ export const toRow = (
     epoch,
     node,
     managed,
-    dueAt: managed ? null : iso(now + 2 * refreshMillis),
+    dueAt: managed ? null : iso(overdueAt(options.createdAt, now)),
     document: encodeStored({
       format,
       ...settings,

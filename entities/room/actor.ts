@@ -9,6 +9,7 @@ import { rooms } from "#rpc/limits"
 import type { CloseReason, JsonObject, RoomEvent } from "#rpc/rooms"
 import { ExecutedCommands, type LinkCommands, type StoredLink } from "../executed-commands.ts"
 import type { MemberReports } from "../local-actors.ts"
+import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
 import { isElsewhere, isRestorable } from "./late-commands.ts"
 import type { RoomInput, RoomOutput } from "./messages.ts"
@@ -23,7 +24,6 @@ import {
 } from "./model.ts"
 import { PendingWrites } from "./pending-writes.ts"
 import { nextDeadline } from "./seats.ts"
-import { refreshMillis } from "./snapshot.ts"
 import { decide } from "./state.ts"
 
 /** What a room actor needs of its process. */

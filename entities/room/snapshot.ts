@@ -9,6 +9,7 @@ import { iso, isListed, type RoomState } from "./model.ts"
 import { roomSettingsFields } from "./messages.ts"
 import { StoredLink } from "../executed-commands.ts"
 import { snapshotFormat } from "../snapshot-format.ts"
+import { overdueAt } from "../overdue.ts"
 import { nextDeadline } from "./seats.ts"
 import { fromJsonObject, toJsonObject } from "./json-state.ts"
 
@@ -80,9 +81,6 @@ const toStored = (state: RoomState, links: ReadonlyArray<StoredLink>): StoredRoo
   }))
 })
 
-/** Interval at which an active room is written even without changes. */
-export const refreshMillis = 60_000
-
 /** The row of a room. It is overdue if nobody writes it again in time. */
 export const toRow = (
   state: RoomState,
@@ -102,7 +100,7 @@ export const toRow = (
   maxPlayers: state.settings.maxPlayers,
   metadata: JSON.stringify(state.settings.metadata),
   createdAt: iso(state.settings.createdAt),
-  dueAt: iso(Math.min(nextDeadline(state), now + 2 * refreshMillis)),
+  dueAt: iso(Math.min(nextDeadline(state), overdueAt(state.settings.createdAt, now))),
   members: Array.from(state.members.keys()),
   snapshot: JSON.stringify(toStored(state, links))
 })

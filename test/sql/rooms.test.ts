@@ -103,4 +103,25 @@ layer(SharedDatabase.layer)("a snapshot", (it) => {
       yield* rows.remove([claimed])
     })
   )
+
+  it.effect("updates no index while a room keeps its members, listing and deadline", () =>
+    Effect.gen(function* () {
+      const { rows, sql } = yield* database
+      const epoch = yield* rows.nextEpoch
+      yield* rows.insert(toRow(emptyRoom(), epoch, "nod_1", start + 1000))
+      const counted = sql.withTransaction(
+        Effect.gen(function* () {
+          for (const millis of [11_000, 21_000, 31_000, 41_000, 51_000]) {
+            const later = toRow(emptyRoom(), epoch, "nod_1", start + millis)
+            yield* rows.save([{ ...later, since: epoch }])
+          }
+          return yield* sql`
+            select pg_stat_get_xact_tuples_updated('rooms'::regclass)::int as updated,
+              pg_stat_get_xact_tuples_hot_updated('rooms'::regclass)::int as hot`
+        })
+      )
+      assert.deepStrictEqual(yield* counted, [{ updated: 5, hot: 5 }])
+      yield* rows.remove([{ ...row, epoch }])
+    })
+  )
 })
