@@ -1,7 +1,8 @@
 /**
  * Benchmark of room snapshots: all rooms of a runner change, and the writer stores them, pass after pass.
  * Prints how long a pass takes and the share of updates that touched no index (HOT), with the time at
- * which a row is overdue in steps, as the service writes it, and moving with each write.
+ * which a row is overdue in steps, as the service writes it, and moving with each write. For that time a
+ * second passes from one pass to the next.
  *
  *   node test/bench/snapshots.ts --rooms 5000 --passes 60 --state 400 --members 4 --fillfactor 70
  */
@@ -81,6 +82,16 @@ const playedRoom = (number: number, now: number): RoomState => {
   return state
 }
 
+/** A clock that shows the time of the pass. */
+const passClock = Effect.map(Clock.Clock, (clock) => {
+  const time = { now: clock.currentTimeMillisUnsafe() }
+  const shown: Clock.Clock = Object.create(clock, {
+    currentTimeMillisUnsafe: { value: () => time.now },
+    currentTimeMillis: { value: Effect.sync(() => time.now) }
+  })
+  return { time, shown }
+})
+
 /** The repository as it is, or with rows that are overdue two refresh intervals after each write. */
 const repositoryOf = (stepped: boolean) =>
   stepped
@@ -102,6 +113,7 @@ const repositoryOf = (stepped: boolean) =>
 /** Opens the rooms on a fresh database; the result changes and writes all of them once. */
 const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped: boolean) {
   const url = yield* cloneDatabase(server)
+  const { shown, time } = yield* passClock
   const services = yield* Layer.build(
     RoomWriter.layer.pipe(
       Layer.provideMerge(repositoryOf(stepped)),
@@ -115,13 +127,13 @@ const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped
   if (fillfactor !== undefined) {
     yield* sql`alter table rooms set (fillfactor = ${sql.literal(String(fillfactor))})`
   }
-  const now = yield* Clock.currentTimeMillis
+  const { now } = time
   const actors = yield* Effect.forEach(
     Array.from({ length: roomCount }, (_, number) => playedRoom(number, now)),
     Effect.fnUntraced(function* (state) {
       yield* repository.insert(toRow(state, 1, "nod_1", now))
       const runtime: RoomRuntime = {
-        now: () => now,
+        now: () => time.now,
         hasLease: () => true,
         wakeAt: () => undefined,
         changed: () => writer.markDirty(actor),
@@ -135,6 +147,7 @@ const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped
     { concurrency: 200 }
   )
   const pass = Effect.suspend(() => {
+    time.now += 1000
     for (const actor of actors) {
       const text = stateText()
       const playerId = actor.state?.hostId ?? ""
@@ -142,7 +155,10 @@ const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped
       actor.submit(gateway, [{ seq: 0, command }])
     }
     const startedAt = performance.now()
-    return Effect.map(writer.flush, () => performance.now() - startedAt)
+    return Effect.map(
+      Effect.provideService(writer.flush, Clock.Clock, shown),
+      () => performance.now() - startedAt
+    )
   })
   /** Counters of the table since its creation. */
   const updates = Effect.gen(function* () {
