@@ -138,6 +138,8 @@ const makeSide = Effect.fnUntraced(function* (server: Redacted.Redacted, stepped
         wakeAt: () => undefined,
         changed: () => writer.markDirty(actor),
         flushSoon: () => undefined,
+        memberAdded: () => undefined,
+        memberRemoved: () => undefined,
         shared: true,
         closed: () => undefined
       }
