@@ -195,9 +195,19 @@ export const rooms = {
   watchBufferItems: 16_384,
   detachedInputsMax: 1024,
   /** Unsent bytes of a runner link. Beyond it the peer is too slow and the link closes. */
-  linkBufferMaxBytes: 64 * MiB,
-  /** The largest frame of a runner link: a room that 64 players rejoin, each with its full state. */
-  linkFrameMaxBytes: 256 * MiB
+  linkBufferMaxBytes: 64 * MiB
+} as const
+
+/** The port on which runners reach each other. */
+export const runnerPort = {
+  /** The largest message before the other end has proved that it is a runner. */
+  handshakeMaxBytes: 1024,
+  handshakeSeconds: 3,
+  /** Connections that have proved nothing yet; beyond either bound the oldest one is closed. */
+  unauthenticatedMax: 256,
+  unauthenticatedPerAddressMax: 64,
+  /** The largest frame of a runner. */
+  frameMaxBytes: 16 * MiB
 } as const
 
 /** Realtime channels. */

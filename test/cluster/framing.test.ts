@@ -1,7 +1,7 @@
 /** Frames on a byte stream: independent of chunks, and bounded in memory. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { rooms } from "#rpc/limits"
+import { runnerPort } from "#rpc/limits"
 import { encodeFrame, FrameReader, OversizedFrame } from "#server/cluster/framing"
 
 const texts = fc.array(fc.string({ unit: "binary", maxLength: 200 }), { maxLength: 20 })
@@ -44,15 +44,18 @@ describe("the frame reader", () => {
   })
 
   it("refuses a frame that is announced as too long, before it buffers any of it", () => {
-    assert.isEmpty(new FrameReader().push(header(rooms.linkFrameMaxBytes)))
-    assert.throws(() => new FrameReader().push(header(rooms.linkFrameMaxBytes + 1)), OversizedFrame)
+    assert.isEmpty(new FrameReader().push(header(runnerPort.frameMaxBytes)))
+    assert.throws(
+      () => new FrameReader().push(header(runnerPort.frameMaxBytes + 1)),
+      OversizedFrame
+    )
   })
 
   it("returns the frames before garbage, and refuses the garbage", () => {
     fc.assert(
       fc.property(
         texts,
-        fc.integer({ min: rooms.linkFrameMaxBytes + 1, max: 2 ** 32 - 1 }),
+        fc.integer({ min: runnerPort.frameMaxBytes + 1, max: 2 ** 32 - 1 }),
         (frames, length) => {
           const reader = new FrameReader()
           assert.lengthOf(reader.push(Buffer.concat(frames.map(encodeFrame))), frames.length)

@@ -1,16 +1,16 @@
 /** Runner connections over real sockets: one port for two protocols, and misbehaving peers. */
-import { connect, type Socket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Queue, type Scope } from "effect"
+import { Deferred, Effect, Layer, Queue } from "effect"
 import { RunnerAddress } from "effect/cluster"
 import { SocketServer } from "effect/socket"
-import { rooms } from "#rpc/limits"
-import { runnerServerLayer } from "#server/cluster/runner-server"
+import { rooms, runnerPort } from "#rpc/limits"
+import { RunnerServerLive } from "#server/cluster/runner-server"
 import {
   type RunnerConnection,
   type RunnerConnectionEvents,
   RunnerTransport
 } from "#server/cluster/runner-transport"
+import { makePorts } from "../support/runner-ports.ts"
 import { freePort } from "#testing/runners"
 
 const preamble = "runner-line-1\n"
@@ -29,8 +29,9 @@ class RecordedEnd implements RunnerConnectionEvents {
 
 /** A runner server, and connections that others open to it. */
 const startServer = Effect.gen(function* () {
-  const port = yield* freePort
-  const context = yield* Layer.build(runnerServerLayer("127.0.0.1", port))
+  const { register, start } = yield* makePorts
+  const { address, context: ports, dial, port } = yield* start({ isRunning: false })
+  const context = yield* Effect.provideContext(Layer.build(RunnerServerLive), ports)
   const accepted = yield* Queue.unbounded<RecordedEnd>()
   const { transport, server } = yield* Effect.provideContext(
     Effect.gen(function* () {
@@ -64,15 +65,10 @@ const startServer = Effect.gen(function* () {
     recorded.connection = transport.open(RunnerAddress.make("127.0.0.1", to), recorded)
     return recorded
   }
-  return { port, open, accepted: Queue.take(accepted), calls: Queue.take(calls) }
+  /** An authenticated connection of a misbehaving runner. */
+  const peer = dial(address)
+  return { open, peer, register, accepted: Queue.take(accepted), calls: Queue.take(calls) }
 })
-
-/** A plain TCP client; the test's scope closes it. */
-const rawClient = (port: number): Effect.Effect<Socket, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.sync(() => connect({ host: "127.0.0.1", port }).on("error", () => undefined)),
-    (socket) => Effect.sync(() => void socket.destroy())
-  )
 
 describe("the runner server", () => {
   it.live("carries frames both ways, in order and whole", () =>
@@ -103,11 +99,11 @@ describe("the runner server", () => {
 
   it.live("hands every other connection to the cluster's RPC, with all of its bytes", () =>
     Effect.gen(function* () {
-      const { calls, port } = yield* startServer
-      const first = yield* rawClient(port)
+      const { calls, peer } = yield* startServer
+      const first = yield* peer
       first.write("runner calls")
       assert.strictEqual(yield* calls, "runner calls")
-      const second = yield* rawClient(port)
+      const second = yield* peer
       second.write("r")
       second.write("unknown")
       let received = ""
@@ -117,12 +113,12 @@ describe("the runner server", () => {
 
   it.live("accepts a preamble in pieces", () =>
     Effect.gen(function* () {
-      const { accepted, port } = yield* startServer
-      const peer = yield* rawClient(port)
-      peer.setNoDelay(true)
-      peer.write(preamble.slice(0, 5))
-      peer.write(`${preamble.slice(5)}\0\0`)
-      peer.write("\0\u0002hi")
+      const { accepted, peer } = yield* startServer
+      const runner = yield* peer
+      runner.setNoDelay(true)
+      runner.write(preamble.slice(0, 5))
+      runner.write(`${preamble.slice(5)}\0\0`)
+      runner.write("\0\u0002hi")
       const far = yield* accepted
       assert.strictEqual(yield* far.next, "hi")
     }).pipe(Effect.scoped)
@@ -130,20 +126,40 @@ describe("the runner server", () => {
 
   it.live("closes a connection that carries garbage, with the reason", () =>
     Effect.gen(function* () {
-      const { accepted, port } = yield* startServer
-      const peer = yield* rawClient(port)
-      peer.write(`${preamble}GET / HTTP/1.1\r\n\r\n`, "latin1")
+      const { accepted, peer } = yield* startServer
+      const runner = yield* peer
+      runner.write(`${preamble}GET / HTTP/1.1\r\n\r\n`, "latin1")
       const far = yield* accepted
       assert.match(yield* far.end, /a frame of \d+ bytes, at most \d+ are allowed/)
     }).pipe(Effect.scoped)
   )
 
+  it.live("closes a connection at the head of a frame above 16 MiB", () =>
+    Effect.gen(function* () {
+      const { accepted, peer } = yield* startServer
+      const runner = yield* peer
+      runner.write(preamble)
+      const far = yield* accepted
+      const head = Buffer.alloc(4)
+      head.writeUInt32BE(runnerPort.frameMaxBytes + 1)
+      runner.write(head)
+      assert.match(yield* far.end, /a frame of 16777217 bytes, at most 16777216 are allowed/)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("reports why a link was refused", () =>
+    Effect.gen(function* () {
+      const { open } = yield* startServer
+      assert.match(yield* open(yield* freePort).end, /not in the runner list/)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("closes a connection whose peer does not read, before the buffer exceeds its bound", () =>
     Effect.gen(function* () {
-      const { accepted, port } = yield* startServer
-      const peer = yield* rawClient(port)
-      peer.pause()
-      peer.write(preamble)
+      const { accepted, peer } = yield* startServer
+      const runner = yield* peer
+      runner.pause()
+      runner.write(preamble)
       const far = yield* accepted
       const frame = "x".repeat(8 * 1024 * 1024)
       const enough = rooms.linkBufferMaxBytes / frame.length + 4
@@ -154,8 +170,10 @@ describe("the runner server", () => {
 
   it.live("reports why a connection cannot be opened", () =>
     Effect.gen(function* () {
-      const { open } = yield* startServer
-      const nobody = open(yield* freePort)
+      const { open, register } = yield* startServer
+      const port = yield* freePort
+      yield* register(port)
+      const nobody = open(port)
       nobody.send("anyone?")
       assert.match(yield* nobody.end, /ECONNREFUSED/)
     }).pipe(Effect.scoped)

@@ -57,6 +57,23 @@ describe("settings", () => {
     })
   )
 
+  it.effect("takes the three files of TLS between runners together or not at all", () =>
+    Effect.gen(function* () {
+      const runner = { SVC_RUNNER_HOST: "a", SVC_RUNNER_PORT: "1", SVC_RUNNER_TLS_CERT: "cert.pem" }
+      const { issues } = yield* Effect.flip(read({ ...runner, SVC_RUNNER_TLS_KEY: "key.pem" }))
+      assert.deepStrictEqual(issues, [
+        "SVC_RUNNER_TLS_CA: must be set together with the other two: " +
+          "SVC_RUNNER_TLS_CERT, SVC_RUNNER_TLS_KEY, SVC_RUNNER_TLS_CA"
+      ])
+      const files = { SVC_RUNNER_TLS_KEY: "key.pem", SVC_RUNNER_TLS_CA: "ca.pem" }
+      assert.deepStrictEqual((yield* read({ ...runner, ...files })).runner?.tls, {
+        cert: "cert.pem",
+        key: "key.pem",
+        ca: "ca.pem"
+      })
+    })
+  )
+
   it.effect("reads the settings of a runner in a cluster", () =>
     Effect.gen(function* () {
       const settings = yield* read({
@@ -72,7 +89,8 @@ describe("settings", () => {
       assert.deepStrictEqual(settings.runner, {
         host: "10.0.0.4",
         port: 34_431,
-        shardGroups: ["default", "big"]
+        shardGroups: ["default", "big"],
+        tls: undefined
       })
       assert.lengthOf(settings.trustedProxies, 2)
       assert.deepStrictEqual(settings.features, new Set(["multiplayer"]))

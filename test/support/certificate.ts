@@ -1,4 +1,6 @@
-/** A self-signed certificate for `hook.example`, valid for a hundred years; for tests only. */
+/** Self-signed certificates, valid for a hundred years; for tests only. */
+
+/** For `hook.example`. */
 export const certified = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgVL5Gs5N44nzK5dAR
@@ -16,6 +18,28 @@ lmMVa8PlgF/N7HDq/hp4q3EwHwYDVR0jBBgwFoAURfQwlmMVa8PlgF/N7HDq/hp4
 q3EwDwYDVR0TAQH/BAUwAwEB/zAXBgNVHREEEDAOggxob29rLmV4YW1wbGUwCgYI
 KoZIzj0EAwIDSAAwRQIhAP7o7lZz3w7YcPbBhB8pJBC9QSeHmSK/IlxX5zN/IjMo
 AiAck6y8d61Xi3g2bdT5Arc2WtnuG1RBZB1tKQSakX7WTg==
+-----END CERTIFICATE-----
+`
+} as const
+
+/** For `other.example`: its own authority, which `certified` does not know. */
+export const foreign = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQ2T535nlK37EaFtS
+WNCUjxVTW4000gVxR9PSjsH4BE2hRANCAASf7+C6VVDW//Qg065clbMxU5l3j0R6
+tIlEQtehr0eby0wgE66J9nuEphbpYAbPFDkSdxkHuLc/a7F3ObunAj6f
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBoTCCAUegAwIBAgIUSq8w8fLH7/H9t2Nw4c3+K1n1+LIwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNb3RoZXIuZXhhbXBsZTAgFw0yNjExMjIxMDQwMTRaGA8yMTI2
+MTAyOTEwNDAxNFowGDEWMBQGA1UEAwwNb3RoZXIuZXhhbXBsZTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABJ/v4LpVUNb/9CDTrlyVszFTmXePRHq0iURC16GvR5vL
+TCATron2e4SmFulgBs8UORJ3GQe4tz9rsXc5u6cCPp+jbTBrMB0GA1UdDgQWBBRK
+kqXwDaPmsXRaUyeLiVlcBM2+RjAfBgNVHSMEGDAWgBRKkqXwDaPmsXRaUyeLiVlc
+BM2+RjAPBgNVHRMBAf8EBTADAQH/MBgGA1UdEQQRMA+CDW90aGVyLmV4YW1wbGUw
+CgYIKoZIzj0EAwIDSAAwRQIhAJfYT0uw7Q4QSuTmE6tEpDg34N/eE9faWyKFzuN7
+L1zAAiAwZKoJyhD0TguoHFbA7shqM7otugc/hpIg161u3NIYww==
 -----END CERTIFICATE-----
 `
 } as const

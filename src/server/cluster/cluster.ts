@@ -3,7 +3,7 @@
  * `SVC_RUNNER_HOST` and `SVC_RUNNER_PORT` it joins the other runners on the same Postgres, and shards
  * move between runners when one joins, leaves or dies.
  */
-import { Effect, Fiber, Layer, Option, Scope } from "effect"
+import { Effect, Fiber, type FileSystem, Layer, Option, Scope } from "effect"
 import {
   MessageStorage,
   RunnerAddress,
@@ -16,13 +16,15 @@ import {
   ShardingConfig,
   SqlRunnerStorage
 } from "effect/cluster"
+import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization, RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import type { LocalRooms } from "#entities/room/entity"
 import type { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
-import { Settings } from "#server/platform/settings/settings"
+import type { Secrets } from "#server/platform/secrets"
+import { Settings, type SettingsError } from "#server/platform/settings/settings"
 import { HealthLive, FailureDetectorLive, HealthMonitor } from "./health.ts"
 import { LockSessionLive } from "./lock-session.ts"
 import { MembershipLive } from "./membership.ts"
@@ -30,7 +32,8 @@ import { Readiness } from "./readiness.ts"
 import { RunnerCache } from "./runner-cache.ts"
 import { ClientProtocol } from "./runner-client.ts"
 import { RunnerLinksLive } from "./runner-links.ts"
-import { runnerServerLayer } from "./runner-server.ts"
+import { runnerPortLayer } from "./runner-port.ts"
+import { RunnerServerLive } from "./runner-server.ts"
 import { HandoverStorage } from "./shard-locks.ts"
 
 /**
@@ -112,7 +115,8 @@ const multiNode = (host: string, port: number, shardGroups: ReadonlyArray<string
   RunnerLive.pipe(
     Layer.provide(FailureDetectorLive.pipe(Layer.provide(Runners.layerRpc))),
     Layer.provideMerge(RunnerLinksLive),
-    Layer.provide([runnerServerLayer(host, port), ClientProtocol]),
+    Layer.provide([RunnerServerLive, ClientProtocol]),
+    Layer.provide(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provideMerge(StorageLive),
     Layer.provide(
@@ -147,8 +151,15 @@ export const ReadinessLive = Layer.effect(
 
 type ClusterLayer = Layer.Layer<
   Sharding.Sharding,
-  SocketServer.SocketServerError,
-  LocalRooms | NodeFlush | Invalidation | SqlClient.SqlClient
+  SocketServer.SocketServerError | SettingsError,
+  | FileSystem.FileSystem
+  | Invalidation
+  | LocalRooms
+  | NodeFlush
+  | Secrets
+  | SecureRandom.SecureRandom
+  | Settings
+  | SqlClient.SqlClient
 >
 
 /** Single-node or multi-node sharding, as the settings say. */

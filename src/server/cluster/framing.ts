@@ -2,7 +2,7 @@
  * Text frames over a byte stream: a 4-byte big-endian length, then UTF-8. The frames do not depend on
  * how the stream is cut into chunks, and a frame above the limit is never buffered.
  */
-import { rooms } from "#rpc/limits"
+import { runnerPort } from "#rpc/limits"
 
 const headerBytes = 4
 
@@ -13,7 +13,7 @@ export class OversizedFrame extends Error {
 
 export const encodeFrame = (text: string): Buffer => {
   const length = Buffer.byteLength(text)
-  if (length > rooms.linkFrameMaxBytes) throw oversized(length)
+  if (length > runnerPort.frameMaxBytes) throw oversized(length)
   const bytes = Buffer.allocUnsafe(headerBytes + length)
   bytes.writeUInt32BE(length)
   bytes.write(text, headerBytes)
@@ -21,7 +21,7 @@ export const encodeFrame = (text: string): Buffer => {
 }
 
 const oversized = (length: number) =>
-  new OversizedFrame(`a frame of ${length} bytes, at most ${rooms.linkFrameMaxBytes} are allowed`)
+  new OversizedFrame(`a frame of ${length} bytes, at most ${runnerPort.frameMaxBytes} are allowed`)
 
 /** Decodes chunks into frames. */
 export class FrameReader {
@@ -41,7 +41,7 @@ export class FrameReader {
     let at = 0
     while (bytes.length - at >= headerBytes) {
       const length = bytes.readUInt32BE(at)
-      if (length > rooms.linkFrameMaxBytes) throw oversized(length)
+      if (length > runnerPort.frameMaxBytes) throw oversized(length)
       this.#neededBytes = headerBytes + length
       if (bytes.length - at < this.#neededBytes) break
       frames.push(bytes.toString("utf8", at + headerBytes, at + this.#neededBytes))

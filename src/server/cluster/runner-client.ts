@@ -5,26 +5,39 @@
  */
 import { NodeSocket } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
-import { Runners } from "effect/cluster"
+import { RunnerAddress, Runners } from "effect/cluster"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
+import { closeSoon, RunnerPort } from "./runner-port.ts"
 
-const openTimeout = 1000
 const pingInterval = 1000
 const pingTimeout = 2000
 
 export const ClientProtocol: Layer.Layer<
   Runners.RpcClientProtocol,
   never,
-  RpcSerialization.RpcSerialization
+  RpcSerialization.RpcSerialization | RunnerPort
 > = Layer.effect(
   Runners.RpcClientProtocol,
   Effect.gen(function* () {
     const serialization = yield* RpcSerialization.RpcSerialization
+    const { dial } = yield* RunnerPort
+    const open = (to: RunnerAddress.RunnerAddress) =>
+      Effect.acquireRelease(
+        Effect.mapError(
+          dial(to),
+          (cause) =>
+            new Socket.SocketError({
+              reason: new Socket.SocketOpenError({ kind: "Unknown", cause })
+            })
+        ),
+        (socket) => Effect.sync(() => closeSoon(socket)),
+        { interruptible: true }
+      )
     return Runners.RpcClientProtocol.of({
       codecFor: serialization.codecFor,
-      make: Effect.fnUntraced(function* ({ host, port }) {
-        const socket = yield* NodeSocket.makeNet({ host, port, openTimeout, noDelay: true })
+      make: Effect.fnUntraced(function* (address) {
+        const socket = yield* NodeSocket.fromDuplex(open(address))
         return yield* RpcClient.makeProtocolSocket({ pingInterval, pingTimeout }).pipe(
           Effect.provideService(Socket.Socket, socket),
           Effect.provideService(RpcSerialization.RpcSerialization, serialization)

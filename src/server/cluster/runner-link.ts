@@ -7,7 +7,7 @@
  * until `onLost` reports one.
  */
 import { Option, Schema } from "effect"
-import { rooms } from "#rpc/limits"
+import { rooms, runnerPort } from "#rpc/limits"
 import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
 import type { FlushScheduler } from "#server/platform/flush"
 import type { RunnerConnection, RunnerConnectionEvents } from "./runner-transport.ts"
@@ -21,6 +21,35 @@ export const LinkBatch = Schema.fromJsonString(
 )
 
 export type LinkBatch = typeof LinkBatch.Type
+
+/** UTF-8 takes at most three bytes for a character of a string. */
+const frameMaxCharacters = runnerPort.frameMaxBytes / 3
+
+const halvesOf = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
+  const middle = Math.ceil(list.length / 2)
+  return [list.slice(0, middle), list.slice(middle)]
+}
+
+/** Frames of a batch, in order. Halves a batch above the limit, and a room's part of it if need be. */
+export const framesOf = (batch: LinkBatch): ReadonlyArray<string> => {
+  const frame = JSON.stringify(batch)
+  if (frame.length <= frameMaxCharacters) return [frame]
+  const { inputs, items } = batch
+  const ofInputs = (part: LinkBatch["inputs"]) => framesOf({ inputs: part, items: [] })
+  const ofItems = (part: LinkBatch["items"]) => framesOf({ inputs: [], items: part })
+  if (inputs.length > 0 && items.length > 0) return [...ofInputs(inputs), ...ofItems(items)]
+  if (inputs.length > 1) return halvesOf(inputs).flatMap(ofInputs)
+  if (items.length > 1) return halvesOf(items).flatMap(ofItems)
+  const [toRoom] = inputs
+  if (toRoom !== undefined && toRoom.inputs.length > 1) {
+    return halvesOf(toRoom.inputs).flatMap((part) => ofInputs([{ ...toRoom, inputs: part }]))
+  }
+  const [ofRoom] = items
+  if (ofRoom !== undefined && ofRoom.items.length > 1) {
+    return halvesOf(ofRoom.items).flatMap((part) => ofItems([{ ...ofRoom, items: part }]))
+  }
+  return [frame]
+}
 
 /** Reply to a batch: ids of rooms that did not take their inputs, since they do not live there. */
 const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
@@ -221,10 +250,11 @@ export class RunnerLink {
     if (this.#isWaiting) return
     this.#inputs = []
     this.#items = []
-    const frame = JSON.stringify({ inputs, items })
-    this.#stats.frames += 1
-    this.#stats.characters += frame.length
-    this.#connection?.send(frame)
+    for (const frame of framesOf({ inputs, items })) {
+      this.#stats.frames += 1
+      this.#stats.characters += frame.length
+      this.#connection?.send(frame)
+    }
     if (isPingDue) this.#ping()
   }
 }

@@ -1,14 +1,14 @@
 /**
- * Server on the runner's port. Two protocols share it: a connection that begins with the link preamble
- * carries a runner link ({@link RunnerTransport}), any other carries the cluster's own RPC. Neither
- * authenticates its peer, so the port belongs in a private network.
+ * The two protocols on the runner port: an authenticated connection that begins with the link preamble
+ * carries a runner link ({@link RunnerTransport}), any other carries the cluster's own RPC.
  */
-import { connect, type Socket } from "node:net"
-import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
-import { Context, Effect, Layer, Option } from "effect"
+import type { Socket } from "node:net"
+import { NodeSocket } from "@effect/platform-node"
+import { Context, Effect, Fiber, Layer, Option } from "effect"
 import { SocketServer } from "effect/socket"
 import { rooms } from "#rpc/limits"
 import { encodeFrame, FrameReader } from "./framing.ts"
+import { closeSoon, RunnerPort } from "./runner-port.ts"
 import {
   type RunnerConnection,
   type RunnerConnectionEvents,
@@ -18,13 +18,8 @@ import {
 /** Names the protocol and its version; no RPC message begins with these bytes. */
 const preamble = Buffer.from("runner-line-1\n")
 
-const openMillis = 1000
-const lingerMillis = 500
 /** A peer sends a heartbeat several times a second; after this long without a byte it is gone. */
 const silenceMillis = 10_000
-
-/** Closes a socket after it has sent everything, or after half a second. */
-const finish = (socket: Socket): void => socket.setTimeout(lingerMillis).destroySoon()
 
 /** A connection over a socket; closing one closes the other. */
 const connectionOver = (
@@ -54,7 +49,7 @@ const connectionOver = (
     },
     close: (reason) => {
       why ??= reason
-      finish(socket)
+      closeSoon(socket)
     }
   }
   const events = eventsOf(connection)
@@ -99,47 +94,95 @@ const isLink = (socket: Socket): Effect.Effect<boolean> =>
     socket.on("readable", inspect).on("end", reject).on("close", reject).on("timeout", expire)
     socket.setTimeout(silenceMillis)
     if (socket.destroyed) reject()
+    // What came with the end of the handshake is in the socket already, without a further event.
+    else inspect()
   })
 
-/** Listens on the runner's port. */
-export const runnerServerLayer = (host: string, port: number) =>
-  Layer.effectContext(
-    Effect.gen(function* () {
-      const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
-      const sockets = new Set<Socket>()
-      // The server waits for its connections when it closes, so close them first.
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          for (const socket of sockets) finish(socket)
-        })
-      )
-      let accepted: ((connection: RunnerConnection) => RunnerConnectionEvents) | undefined
+type Open = RunnerTransport["Service"]["open"]
 
-      return Context.make(SocketServer.SocketServer, {
-        address: server.address,
-        run: (handler) =>
-          server.run((socket) =>
-            Effect.gen(function* () {
-              const raw = yield* Effect.serviceOption(NodeSocket.NetSocket)
-              if (Option.isNone(raw) || !(yield* isLink(raw.value))) return yield* handler(socket)
-              if (accepted === undefined) raw.value.destroy()
-              else connectionOver(raw.value.setTimeout(silenceMillis), sockets, accepted)
-              return undefined
-            })
-          )
-      }).pipe(
-        Context.add(RunnerTransport, {
-          open: (to, events) => {
-            const socket = connect({ host: to.host, port: to.port, noDelay: true })
-            socket.setTimeout(openMillis)
-            socket.once("connect", () => socket.setTimeout(0))
-            socket.write(preamble)
-            return connectionOver(socket, sockets, () => events)
-          },
-          accept: (accept) => {
-            accepted = accept
-          }
-        })
-      )
-    })
-  )
+/** Opens connections; frames wait until both ends have authenticated. */
+const makeOpen = Effect.fnUntraced(function* (sockets: Set<Socket>) {
+  const { dial } = yield* RunnerPort
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+
+  const open: Open = (to, events) => {
+    const waiting: Array<string> = []
+    let waitingCharacters = 0
+    let connection: RunnerConnection | undefined
+    let why: string | undefined
+    let closing: string | undefined
+    const fail = (reason: string): void => {
+      if (why !== undefined || connection !== undefined) return
+      why = reason
+      events.ended(reason)
+    }
+    const dialing = runFork(
+      Effect.match(dial(to), {
+        onFailure: ({ message }) => fail(message),
+        onSuccess: (socket) => {
+          if (why !== undefined) return socket.destroy()
+          socket.write(preamble)
+          connection = connectionOver(socket, sockets, () => events)
+          for (const frame of waiting.splice(0)) connection.send(frame)
+          if (closing !== undefined) connection.close(closing)
+        }
+      })
+    )
+    const stop = (reason: string): void => {
+      runFork(Fiber.interrupt(dialing))
+      fail(reason)
+    }
+    return {
+      send: (frame) => {
+        if (connection !== undefined) return connection.send(frame)
+        waitingCharacters += frame.length
+        if (waitingCharacters > rooms.linkBufferMaxBytes)
+          return stop("the other end does not take what is sent")
+        waiting.push(frame)
+      },
+      close: (reason) => {
+        closing ??= reason
+        if (connection !== undefined) connection.close(reason)
+        else if (waiting.length === 0) stop(reason)
+      }
+    }
+  }
+  return open
+})
+
+/** Both protocols over the runner port. */
+export const RunnerServerLive = Layer.effectContext(
+  Effect.gen(function* () {
+    const { server } = yield* RunnerPort
+    const sockets = new Set<Socket>()
+    const open = yield* makeOpen(sockets)
+    // The server waits for its connections when it closes, so close them first.
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        for (const socket of sockets) closeSoon(socket)
+      })
+    )
+    let accepted: ((connection: RunnerConnection) => RunnerConnectionEvents) | undefined
+
+    return Context.make(SocketServer.SocketServer, {
+      address: server.address,
+      run: (handler) =>
+        server.run((socket) =>
+          Effect.gen(function* () {
+            const raw = yield* Effect.serviceOption(NodeSocket.NetSocket)
+            if (Option.isNone(raw) || !(yield* isLink(raw.value))) return yield* handler(socket)
+            if (accepted === undefined) raw.value.destroy()
+            else connectionOver(raw.value.setTimeout(silenceMillis), sockets, accepted)
+            return undefined
+          })
+        )
+    }).pipe(
+      Context.add(RunnerTransport, {
+        open,
+        accept: (accept) => {
+          accepted = accept
+        }
+      })
+    )
+  })
+)

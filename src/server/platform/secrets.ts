@@ -8,7 +8,7 @@
  * In production the master key is `SVC_MASTER_KEY`. In development the first start creates one in the
  * data directory.
  */
-import { createHmac, hash, timingSafeEqual } from "node:crypto"
+import { createHmac, hash, hkdfSync, timingSafeEqual } from "node:crypto"
 import { Context, Effect, FileSystem, Layer, Path, Redacted, Schema } from "effect"
 import { Aead, SecureRandom } from "effect/crypto"
 import { Settings } from "./settings/settings.ts"
@@ -64,6 +64,8 @@ export class Secrets extends Context.Service<
     /** A keyed MAC of a text, 22 characters, by which the service recognizes its own values. */
     readonly mac: (text: string) => string
     readonly hasValidMac: (text: string, mac: string) => boolean
+    /** A key for another purpose from each master key (HKDF-SHA-256), newest first. */
+    readonly deriveKeys: (purpose: string) => ReadonlyArray<Uint8Array>
   }
 >()("server/platform/secrets/Secrets") {
   static readonly layer = Layer.effect(
@@ -159,6 +161,8 @@ const makeSecrets = Effect.fnUntraced(function* (
         const expected = Buffer.from(mac(text))
         return actual.length === expected.length && timingSafeEqual(actual, expected)
       })
-    }
+    },
+    deriveKeys: (purpose) =>
+      [newest, ...older].map((bytes) => new Uint8Array(hkdfSync("sha256", bytes, "", purpose, 32)))
   })
 })

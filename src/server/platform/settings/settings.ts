@@ -121,6 +121,9 @@ const Environment = Schema.Struct({
   SVC_OLDER_MASTER_KEYS: listOf(Schema.RedactedFromValue(MasterKey)),
   SVC_RUNNER_HOST: Schema.optionalKey(Schema.String),
   SVC_RUNNER_PORT: Schema.optionalKey(whole(1, 65_535)),
+  SVC_RUNNER_TLS_CERT: Schema.optionalKey(Schema.String),
+  SVC_RUNNER_TLS_KEY: Schema.optionalKey(Schema.String),
+  SVC_RUNNER_TLS_CA: Schema.optionalKey(Schema.String),
   SVC_SHARD_GROUPS: listOf(Schema.String),
   SMTP_URL: Schema.optionalKey(Schema.RedactedFromValue(SmtpUrl)),
   SVC_MAIL_FROM: Schema.optionalKey(Email),
@@ -152,6 +155,13 @@ const Environment = Schema.Struct({
       ? undefined
       : { path: ["SVC_RUNNER_PORT"], issue: "must be set together with SVC_RUNNER_HOST" }
   ),
+  Schema.makeFilter((env) => {
+    const names = ["SVC_RUNNER_TLS_CERT", "SVC_RUNNER_TLS_KEY", "SVC_RUNNER_TLS_CA"] as const
+    const absent = names.find((name) => env[name] === undefined)
+    return absent === undefined || names.every((name) => env[name] === undefined)
+      ? undefined
+      : { path: [absent], issue: `must be set together with the other two: ${names.join(", ")}` }
+  }),
   Schema.makeFilter((env) =>
     env.SVC_TURN_SECRET === undefined && env.SVC_TURN_URLS.some((url) => /^turn/i.test(url))
       ? { path: ["SVC_TURN_SECRET"], issue: "must be set together with a turn: URL" }
@@ -180,6 +190,13 @@ const environment = Config.all(
     })
   )
 )
+
+const tlsFiles = ({
+  SVC_RUNNER_TLS_CERT: cert,
+  SVC_RUNNER_TLS_KEY: key,
+  SVC_RUNNER_TLS_CA: ca
+}: typeof Environment.Type) =>
+  cert === undefined || key === undefined || ca === undefined ? undefined : { cert, key, ca }
 
 const withoutSlash = (url: URL | undefined): string | undefined => url?.href.replace(/\/+$/, "")
 
@@ -214,6 +231,10 @@ export class Settings extends Context.Service<
           readonly host: string
           readonly port: number
           readonly shardGroups: ReadonlyArray<string>
+          /** Files in PEM for mutual TLS between runners. */
+          readonly tls:
+            | { readonly cert: string; readonly key: string; readonly ca: string }
+            | undefined
         }
       | undefined
     /** Without `smtpUrl` the service sends no mail. */
@@ -271,7 +292,12 @@ export class Settings extends Context.Service<
         runner:
           runnerHost === undefined || runnerPort === undefined
             ? undefined
-            : { host: runnerHost, port: runnerPort, shardGroups: env.SVC_SHARD_GROUPS },
+            : {
+                host: runnerHost,
+                port: runnerPort,
+                shardGroups: env.SVC_SHARD_GROUPS,
+                tls: tlsFiles(env)
+              },
         mail: {
           smtpUrl: env.SMTP_URL,
           from: env.SVC_MAIL_FROM ?? `no-reply@${new URL(baseUrl).hostname}`

@@ -58,6 +58,17 @@ export const variables = {
     description: "The address at which other runners reach this one; setting it joins the cluster."
   },
   SVC_RUNNER_PORT: { description: "The port at which other runners reach this one." },
+  SVC_RUNNER_TLS_CERT: {
+    description:
+      "A certificate in PEM for mutual TLS between runners. Set it with SVC_RUNNER_TLS_KEY and " +
+      "SVC_RUNNER_TLS_CA, on all runners."
+  },
+  SVC_RUNNER_TLS_KEY: { description: "The private key of SVC_RUNNER_TLS_CERT." },
+  SVC_RUNNER_TLS_CA: {
+    description:
+      "The authority that signs the certificates of all runners, and of nothing else: a runner accepts " +
+      "each certificate from it."
+  },
   SVC_SHARD_GROUPS: {
     default: "",
     description:

@@ -1,0 +1,211 @@
+/**
+ * The runner port: the one place where connections between runners begin and end. No protocol above it
+ * sees a byte before the {@link answerHandshake handshake}, with mutual TLS below it if that is set.
+ *
+ * Without TLS the handshake keeps strangers out, but nothing protects a connection from someone who can
+ * change packets on the way: use TLS where the network between runners is not trusted.
+ */
+import { connect, type Socket } from "node:net"
+import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
+import { Context, Effect, Layer, Option } from "effect"
+import { RunnerAddress, RunnerStorage } from "effect/cluster"
+import { SecureRandom } from "effect/crypto"
+import type { SocketServer } from "effect/socket"
+import { runnerPort } from "#rpc/limits"
+import { Secrets } from "#server/platform/secrets"
+import { answerHandshake, startHandshake } from "./authenticate.ts"
+import {
+  HandshakeError,
+  keyPurpose,
+  type RunnerIdentity,
+  runnerKeys,
+  type RunnerPeer
+} from "./handshake.ts"
+import { makeRejections } from "./rejections.ts"
+import { connectTls, makeTlsListener, readTls, type TlsFiles } from "./runner-tls.ts"
+import { makeVersionCheck, RunnerRelease } from "./runner-versions.ts"
+import { Unauthenticated } from "./unauthenticated.ts"
+
+const openMillis = 1000
+const lingerMillis = 500
+const listMillis = 500
+
+export class RunnerPort extends Context.Service<
+  RunnerPort,
+  {
+    /** Hands only connections of authenticated runners to its handler, with their `NetSocket`. */
+    readonly server: SocketServer.SocketServer["Service"]
+    /** Opens an authenticated connection to a runner of the runner list. */
+    readonly dial: (to: RunnerAddress.RunnerAddress) => Effect.Effect<Socket, HandshakeError>
+  }
+>()("server/cluster/runner-port/RunnerPort") {}
+
+const addressText = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
+
+/** Closes a socket after it has sent everything, or after half a second. */
+export const closeSoon = (socket: Socket): void => {
+  socket.setTimeout(lingerMillis, () => socket.destroy()).destroySoon()
+}
+
+const late = new HandshakeError({
+  reason: "late",
+  message: `The other end took longer than ${runnerPort.handshakeSeconds} s to authenticate.`
+})
+
+const withinDeadline = Effect.timeoutOrElse({
+  duration: runnerPort.handshakeSeconds * 1000,
+  orElse: () => Effect.fail(late)
+})
+
+const unreachable = (message: string) => new HandshakeError({ reason: "unreachable", message })
+
+const connectTo = ({ host, port }: RunnerAddress.RunnerAddress, tls: TlsFiles | undefined) =>
+  Effect.callback<Socket, HandshakeError>((resume) => {
+    const socket = tls === undefined ? connect({ host, port }) : connectTls(host, port, tls)
+    socket.setNoDelay(true)
+    socket.once(tls === undefined ? "connect" : "secureConnect", () =>
+      resume(Effect.succeed(socket))
+    )
+    socket.on("error", (error) => {
+      resume(Effect.fail(unreachable(error.message)))
+      socket.destroy()
+    })
+    return Effect.sync(() => void socket.destroy())
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: openMillis,
+      orElse: () => Effect.fail(unreachable(`no connection within ${openMillis} ms`))
+    })
+  )
+
+/** Addresses in the runner list; the last known ones while it cannot be read. */
+const makeListed = Effect.gen(function* () {
+  const storage = yield* RunnerStorage.RunnerStorage
+  let listed: ReadonlyArray<string> = []
+  return storage.getRunners.pipe(
+    Effect.map((runners) => {
+      listed = runners.map(([{ address }]) => addressText(address))
+      return listed
+    }),
+    Effect.timeout(listMillis),
+    Effect.catchCause(() => Effect.sync(() => listed))
+  )
+})
+
+interface Surroundings {
+  readonly self: RunnerIdentity
+  readonly tls: TlsFiles | undefined
+  readonly listed: Effect.Effect<ReadonlyArray<string>>
+  /** Runs a handshake on a socket and checks the peer's version; closes the socket if either fails. */
+  readonly authenticate: (
+    socket: Socket,
+    handshake: Effect.Effect<RunnerPeer, HandshakeError, SecureRandom.SecureRandom>
+  ) => Effect.Effect<Socket, HandshakeError>
+  readonly reject: Effect.Success<typeof makeRejections>
+}
+
+const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.RunnerAddress) {
+  const { deriveKeys } = yield* Secrets
+  const random = yield* SecureRandom.SecureRandom
+  const self = {
+    address: addressText(address),
+    ...(yield* RunnerRelease),
+    keys: runnerKeys(deriveKeys(keyPurpose))
+  }
+  const listed = yield* makeListed
+  const checkVersion = yield* makeVersionCheck(self, listed)
+  const surroundings: Surroundings = {
+    self,
+    tls: yield* readTls,
+    listed,
+    authenticate: (socket, handshake) =>
+      handshake.pipe(
+        Effect.provideService(SecureRandom.SecureRandom, random),
+        Effect.flatMap(checkVersion),
+        Effect.as(socket),
+        Effect.onError(() => Effect.sync(() => closeSoon(socket)))
+      ),
+    reject: yield* makeRejections
+  }
+  return surroundings
+})
+
+/** Returns the authenticated socket of an accepted connection; none if it was rejected. */
+const makeAdmit = ({ authenticate, reject, self, tls }: Surroundings) => {
+  const unauthenticated = new Unauthenticated()
+  const secure = tls === undefined ? Effect.succeed : makeTlsListener(tls)
+  return (raw: Socket): Effect.Effect<Option.Option<Socket>> => {
+    const from = raw.remoteAddress ?? ""
+    unauthenticated.add(raw, from)
+    return secure(raw).pipe(
+      Effect.onError(() => Effect.sync(() => raw.destroy())),
+      Effect.flatMap((socket) => authenticate(socket, answerHandshake(socket, self))),
+      withinDeadline,
+      Effect.ensuring(Effect.sync(() => unauthenticated.delete(raw))),
+      Effect.tapError((error) => reject("Rejected a connection on the runner port", error, from)),
+      Effect.option
+    )
+  }
+}
+
+/** A socket of the engine over a TLS connection. */
+const securedSocket = (secured: Socket) =>
+  NodeSocket.fromDuplex(
+    Effect.acquireRelease(Effect.succeed(secured), (socket) => Effect.sync(() => closeSoon(socket)))
+  )
+
+const makeServer = Effect.fnUntraced(function* (
+  { host, port }: RunnerAddress.RunnerAddress,
+  surroundings: Surroundings
+) {
+  const server = yield* NodeSocketServer.make({ host, port, noDelay: true })
+  const admit = makeAdmit(surroundings)
+  const authenticated: SocketServer.SocketServer["Service"] = {
+    address: server.address,
+    run: (handler) =>
+      server.run((plain) =>
+        Effect.gen(function* () {
+          const raw = Option.getOrThrow(yield* Effect.serviceOption(NodeSocket.NetSocket))
+          const admitted = yield* admit(raw)
+          if (Option.isNone(admitted)) return undefined
+          const socket = admitted.value
+          return yield* handler(socket === raw ? plain : yield* securedSocket(socket)).pipe(
+            Effect.provideService(NodeSocket.NetSocket, socket),
+            Effect.onInterrupt(() => Effect.sync(() => closeSoon(socket)))
+          )
+        })
+      )
+  }
+  return authenticated
+})
+
+const unlisted = new HandshakeError({
+  reason: "unlisted",
+  message: "The address is not in the runner list."
+})
+
+const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => {
+  const open = Effect.fnUntraced(function* (to: RunnerAddress.RunnerAddress) {
+    const name = addressText(to)
+    if (!(yield* listed).includes(name)) return yield* unlisted
+    const socket = yield* connectTo(to, tls)
+    return yield* withinDeadline(authenticate(socket, startHandshake(socket, self, name)))
+  })
+  return (to: RunnerAddress.RunnerAddress) =>
+    Effect.tapError(open(to), (error) =>
+      error.reason === "unreachable"
+        ? Effect.void
+        : reject("Failed to dial a runner", error, addressText(to))
+    )
+}
+
+/** Listens at the address that other runners use. */
+export const runnerPortLayer = (address: RunnerAddress.RunnerAddress) =>
+  Layer.effect(
+    RunnerPort,
+    Effect.gen(function* () {
+      const surroundings = yield* makeSurroundings(address)
+      const server = yield* makeServer(address, surroundings)
+      return RunnerPort.of({ server, dial: makeDial(surroundings) })
+    })
+  )
