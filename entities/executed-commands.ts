@@ -40,12 +40,15 @@ export class LinkCommands {
   readonly link: number
   /** Since when the link is not attached, Unix milliseconds. */
   absentSince: number | undefined
+  /** The last command that an earlier activation executed. */
+  readonly #restored: number
   #last: number
   #forgotten: number
   readonly #refusals: Map<number, Refusal>
 
   constructor({ forgotten, last, link, refusals }: Omit<StoredLink, "node">) {
     this.link = link
+    this.#restored = last
     this.#last = last
     this.#forgotten = forgotten
     this.#refusals = new Map(refusals)
@@ -58,6 +61,12 @@ export class LinkCommands {
     if (number <= this.#last) return false
     this.#last = number
     return true
+  }
+
+  /** Whether this activation, not an earlier one, has executed the command. */
+  wasExecutedHere(seq: number): boolean {
+    const number = Math.abs(seq)
+    return number > this.#restored && number <= this.#last
   }
 
   /** Keeps the error of a refused command that wants a reply. */
@@ -119,10 +128,12 @@ export class ExecutedCommands {
     if (commands !== undefined) commands.absentSince = now
   }
 
-  /** Forgets the links that will not come back. */
-  expire(now: number): void {
-    for (const [node, { absentSince }] of this.#links) {
-      if (absentSince !== undefined && now >= absentSince + absentMillis) this.#links.delete(node)
+  /** Forgets the links that will not come back: their nodes have not watched for a minute. */
+  expire(now: number, watchers: { readonly has: (node: string) => boolean }): void {
+    for (const [node, commands] of this.#links) {
+      if (watchers.has(node)) continue
+      commands.absentSince ??= now
+      if (now >= commands.absentSince + absentMillis) this.#links.delete(node)
     }
   }
 

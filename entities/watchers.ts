@@ -21,7 +21,7 @@ const absenceMillis = rooms.watchAbsenceSeconds * 1000
 
 export class Watchers<Output> {
   readonly #watching = new Map<string, Watching<Output>>()
-  /** The newest attachment of each node, and the newest call that came through it. */
+  /** The newest attachment of each node, and the newest call that came through it; oldest first. */
   readonly #attachments = new Map<string, { readonly watch: number; call: number }>()
   /** Expected nodes that do not watch, and since when. */
   readonly #absentSince = new Map<string, number>()
@@ -29,7 +29,9 @@ export class Watchers<Output> {
   /** Starts an attachment of a node; false for a repeated or older one. */
   admit(node: string, watch: number): boolean {
     if ((this.#attachments.get(node)?.watch ?? 0) >= watch) return false
+    this.#attachments.delete(node)
     this.#attachments.set(node, { watch, call: 0 })
+    this.#forgetOldest()
     return true
   }
 
@@ -119,6 +121,14 @@ export class Watchers<Output> {
   clear(): void {
     this.#watching.clear()
     this.#absentSince.clear()
+  }
+
+  /** Beyond the bound, forgets absent nodes that attached longest ago: each process is a new node. */
+  #forgetOldest(): void {
+    for (const node of this.#attachments.keys()) {
+      if (this.#attachments.size <= rooms.watchersRememberedMax) return
+      if (!this.#watching.has(node)) this.#attachments.delete(node)
+    }
   }
 
   /** Ends the streams of all nodes. */

@@ -193,6 +193,8 @@ export const rooms = {
   snapshotsPerStatement: 200,
   inputBatchMax: 4096,
   watchBufferItems: 16_384,
+  /** Nodes whose last attachment an entity remembers, to ignore a repeated older one. */
+  watchersRememberedMax: 256,
   detachedInputsMax: 1024,
   /** Unsent bytes of a runner link. Beyond it the peer is too slow and the link closes. */
   linkBufferMaxBytes: 64 * MiB

@@ -22,7 +22,7 @@ import { channels as limits } from "#rpc/limits"
 import { ExecutedCommands, type StoredLink } from "../executed-commands.ts"
 import { refreshMillis } from "../overdue.ts"
 import { type Watcher, Watchers } from "../watchers.ts"
-import { isDone, isElsewhere, isKick } from "./late-commands.ts"
+import { isElsewhere, isKick, replayOf } from "./late-commands.ts"
 import type { ChannelInput, ChannelOutput, GatewayCommand, PresentMember } from "./messages.ts"
 import {
   type ModerationAct,
@@ -156,7 +156,7 @@ export class ChannelActor {
   ): void {
     if (!this.#isActive || this.state === undefined) return watcher.end()
     const now = this.#runtime.now()
-    this.executed.expire(now)
+    this.executed.expire(now, this.watchers)
     this.executed.attach(node, link)
     this.watchers.remove(node)
     if (lastEpoch !== 0 && lastEpoch !== this.epoch) this.#gather(now)
@@ -218,13 +218,14 @@ export class ChannelActor {
     return result
   }
 
-  #input(node: string, { command, seq }: ChannelInput, now: number): void {
+  #input(node: string, input: ChannelInput, now: number): void {
+    const { command, seq } = input
     const link = this.executed.of(node)
     const enters = command.t === "join" || command.t === "listen"
     if (!enters) this.#enterAll(now)
-    const isNew = link?.accept(seq) ?? true
-    const isReplay = !isNew && isDone(this.state, command)
-    const error = isReplay ? link?.errorOf(seq) : this.#execute(node, command, now)
+    const isNew = link === undefined || link.accept(seq)
+    const replay = isNew ? undefined : replayOf(this.state, input, link)
+    const error = replay === undefined ? this.#execute(node, command, now) : replay.error
     if (isNew && error !== undefined) link?.refused(seq, error)
     if (error === undefined && seq <= 0) return
     const player = "playerId" in command ? command.playerId : null

@@ -1,7 +1,8 @@
 /** Commands that reach a channel too late: a member has moved, or the command was executed before. */
-import type { ChannelState } from "./model.ts"
-import { memberOf } from "./model.ts"
-import type { GatewayCommand } from "./messages.ts"
+import { toWire, Unavailable, type WireError } from "#rpc/errors/codes"
+import type { LinkCommands } from "../executed-commands.ts"
+import { type ChannelState, memberOf } from "./model.ts"
+import type { ChannelInput, GatewayCommand } from "./messages.ts"
 
 /** Whether the member has moved to another node: commands from this one come too late. */
 export const isElsewhere = (
@@ -15,14 +16,25 @@ export const isElsewhere = (
 }
 
 /**
- * Whether a command that was executed before must not be executed again. Moderation must not, since
- * other moderation may have followed it. A leave must not free the seat of a newer connection.
+ * The outcome of a command that was executed before; undefined if it must be executed again. Moderation
+ * must not, since other moderation may have followed it. A leave must not free the seat of a newer
+ * connection. A join must not bring back a member that has gone since; members are not stored, so only
+ * the activation that executed the join knows that.
  */
-export const isDone = (state: ChannelState | undefined, command: GatewayCommand): boolean => {
-  if (command.t === "moderate") return true
-  if (command.t !== "leave") return false
+export const replayOf = (
+  state: ChannelState | undefined,
+  { command, seq }: ChannelInput,
+  link: LinkCommands
+): { readonly error: WireError | undefined } | undefined => {
+  if (command.t === "moderate") return { error: link.errorOf(seq) }
+  if (command.t !== "leave" && command.t !== "join") return undefined
   const member = state && memberOf(state, command.playerId)
-  return member?.attachment?.connectionId !== command.connectionId
+  if (command.t === "leave") {
+    const isHeld = member?.attachment?.connectionId === command.connectionId
+    return isHeld ? undefined : { error: link.errorOf(seq) }
+  }
+  if (member !== undefined || !link.wasExecutedHere(seq)) return undefined
+  return { error: link.errorOf(seq) ?? toWire(new Unavailable()) }
 }
 
 export const isKick = (command: GatewayCommand): boolean =>

@@ -189,7 +189,7 @@ export class RoomActor {
   tick(): void {
     if (!this.#isActive) return
     const now = this.#runtime.now()
-    this.executed.expire(now)
+    this.executed.expire(now, this.watchers)
     for (const node of this.watchers.takeGone(now)) this.#decide({ t: "dropNode", node }, now)
     this.#decide({ t: "tick" }, now)
     if (now >= this.#changedAt + refreshMillis) this.#changed()

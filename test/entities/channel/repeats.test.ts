@@ -48,3 +48,40 @@ describe("moderation that is sent again", () => {
     assert.deepStrictEqual(links, [stored])
   })
 })
+
+describe("a join that is sent again", () => {
+  it("does not bring back a player who was kicked since", () => {
+    const { attach, harness, n1 } = numbered()
+    const command = harness.joinCommand("cat")
+    harness.actor.submit("n1", [{ seq: 11, command }])
+    assert.include(harness.members, "cat")
+    Result.getOrThrow(harness.actor.moderate({ op: "kick", target: "cat" }))
+    attach()
+    harness.actor.submit("n1", [{ seq: 11, command }])
+    assert.strictEqual(n1.replies.get(11), "unavailable")
+    assert.notInclude(harness.members, "cat")
+  })
+
+  it("repeats its refusal", () => {
+    const { attach, harness, n1 } = numbered()
+    Result.getOrThrow(harness.actor.moderate({ op: "ban", target: "cat" }))
+    const command = harness.joinCommand("cat")
+    harness.actor.submit("n1", [{ seq: 11, command }])
+    Result.getOrThrow(harness.actor.moderate({ op: "unban", target: "cat" }))
+    attach()
+    harness.actor.submit("n1", [{ seq: 11, command }])
+    assert.strictEqual(n1.replies.get(11), "channel_banned")
+  })
+
+  it("takes effect in a newer activation, which does not know the member", () => {
+    const { harness, n1 } = numbered()
+    const command = harness.joinCommand("cat")
+    harness.actor.submit("n1", [{ seq: 11, command }, { seq: 12, command: ban }])
+    n1.members.delete("cat")
+    harness.move()
+    harness.watch("n1")
+    harness.actor.submit("n1", [{ seq: 11, command }])
+    assert.strictEqual(n1.replies.get(11), "ok")
+    assert.include(harness.members, "cat")
+  })
+})
