@@ -10,7 +10,7 @@ import type { Match, QueueMode, Ticket } from "#entities/matchmaking-queue/state
 import type { Watcher } from "#entities/watchers"
 import { start } from "./room-harness.ts"
 
-const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings => ({
+export const queueSettings = (mode: QueueMode, configVersion: number): QueueSettings => ({
   configVersion,
   minPlayers: mode.minPlayers,
   fillTimeoutSeconds: mode.fillTimeoutSeconds,

@@ -134,6 +134,13 @@ export abstract class EntityLink<Command, Output, Data> {
     this.context.scheduler.scheduleInput(this)
   }
 
+  /** Sends commands before those that wait, without replies. Their number is bounded by the caller. */
+  protected sendFirst(commands: ReadonlyArray<Command>): void {
+    const first = commands.map((command) => ({ seq: -++this.#seq, command }))
+    this.#queued = [...first, ...this.#queued]
+    this.context.scheduler.scheduleInput(this)
+  }
+
   /** Sends a command and waits for the reply. */
   request(command: Command): Effect.Effect<Data, CodedError> {
     return Effect.callback((resume) => {

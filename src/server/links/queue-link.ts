@@ -53,8 +53,9 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   wait(command: Enqueue): Effect.Effect<string, CodedError> {
     const { ticketId } = command
     return Effect.callback<string, CodedError>((resume) => {
-      this.#tickets.set(ticketId, { command, resume })
-      if (this.attached) this.#enqueue(ticketId)
+      const ticket: Ticket = { command, resume }
+      this.#tickets.set(ticketId, ticket)
+      if (this.attached) this.send(this.#takeCommand(ticketId, ticket))
       return Effect.sync(() => {
         this.#tickets.delete(ticketId)
         this.send({ t: "cancel", ticketId }, () => this.closeIfIdle())
@@ -111,8 +112,8 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   /**
-   * Nothing is sent twice: `onAttached` sends every ticket that still waits. The queue has a ticket at
-   * most once, and knows which it has cancelled.
+   * Nothing is sent twice: `onAttached` sends every ticket that still waits, before a cancellation that
+   * waits to be sent. The queue has a ticket at most once, and knows which it has cancelled.
    */
   protected override isRepeatable(): boolean {
     return false
@@ -123,7 +124,7 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   protected override onAttached(): void {
-    for (const ticketId of this.#tickets.keys()) this.#enqueue(ticketId)
+    this.sendFirst(Array.from(this.#tickets, ([id, ticket]) => this.#takeCommand(id, ticket)))
   }
 
   protected override handle(outputs: ReadonlyArray<QueueOutput>): void {
@@ -143,13 +144,11 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
     this.closeIfIdle()
   }
 
-  /** Sends a ticket. Its room id goes along once: the queue may have opened the room for others. */
-  #enqueue(ticketId: string): void {
-    const ticket = this.#tickets.get(ticketId)
-    if (ticket === undefined) return
-    this.send(ticket.command)
+  /** The command to send. Its room id goes along once: the queue may have opened the room for others. */
+  #takeCommand(ticketId: string, ticket: Ticket): Enqueue {
     const { joiningPlayer, settings, t } = ticket.command
     this.#tickets.set(ticketId, { ...ticket, command: { t, ticketId, joiningPlayer, settings } })
+    return ticket.command
   }
 
   /** Only a ticket that still waits can be cancelled, whatever the queue has replied. */

@@ -76,7 +76,10 @@ describe("a join that is sent again", () => {
   it("takes effect in a newer activation, which does not know the member", () => {
     const { harness, n1 } = numbered()
     const command = harness.joinCommand("cat")
-    harness.actor.submit("n1", [{ seq: 11, command }, { seq: 12, command: ban }])
+    harness.actor.submit("n1", [
+      { seq: 11, command },
+      { seq: 12, command: ban }
+    ])
     n1.members.delete("cat")
     harness.move()
     harness.watch("n1")

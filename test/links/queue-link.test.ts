@@ -1,0 +1,111 @@
+/** The link to a matchmaking queue when the queue ends its stream: what the next one is sent. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Latch, Layer, Queue, Stream } from "effect"
+import { TestRunner } from "effect/cluster"
+import { Unavailable } from "#rpc/errors/codes"
+import { makeLocalActors } from "#entities/local-actors"
+import type { QueueActor } from "#entities/matchmaking-queue/actor"
+import {
+  MatchmakingQueue,
+  type QueueBatch,
+  type QueueInput,
+  type QueueOutput
+} from "#entities/matchmaking-queue/protocol"
+import { FlushScheduler } from "#server/platform/flush"
+import { QueueLink } from "#server/links/queue-link"
+import { queueSettings } from "../support/queue-harness.ts"
+
+const ticket = {
+  t: "enqueue",
+  ticketId: "tic_1",
+  joiningPlayer: {
+    playerId: "ann",
+    displayName: "Ann",
+    relayOnly: false,
+    node: "n1",
+    connectionId: "con_1"
+  },
+  settings: queueSettings({ minPlayers: 2, maxPlayers: 2, fillTimeoutSeconds: 0 }, 1)
+} as const
+
+type BatchQueue = Queue.Queue<QueueBatch, Unavailable>
+
+/** A queue whose streams and inputs a test sees. It replies to calls once the latch is open. */
+const makeQueueEntity = Effect.gen(function* () {
+  const streams = yield* Queue.unbounded<BatchQueue>()
+  const calls = yield* Queue.unbounded<ReadonlyArray<QueueInput>>()
+  const replies = yield* Latch.make(false)
+  const entity = MatchmakingQueue.toLayer(
+    MatchmakingQueue.of({
+      Watch: () =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const batches = yield* Queue.unbounded<QueueBatch, Unavailable>()
+            Queue.offerUnsafe(batches, { epoch: 1, items: [] })
+            Queue.offerUnsafe(streams, batches)
+            return Stream.fromQueue(batches)
+          })
+        ),
+      Input: ({ payload }) =>
+        Effect.suspend(() => {
+          Queue.offerUnsafe(calls, payload.inputs)
+          return replies.await
+        })
+    }),
+    { concurrency: "unbounded" }
+  )
+  return { entity, streams, calls, replies }
+})
+
+const makeLink = Effect.gen(function* () {
+  const client = yield* MatchmakingQueue.client
+  const scope = yield* Effect.scope
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  let attachments = 0
+  return new QueueLink({
+    queueId: "env_1/duel",
+    environmentId: "env_1",
+    mode: "duel",
+    client,
+    local: makeLocalActors<QueueActor, QueueOutput>(),
+    context: {
+      node: "n1",
+      scheduler: new FlushScheduler(() => 0, undefined, 0),
+      nextAttachment: () => ++attachments,
+      run: (effect) => Fiber.runIn(runFork(effect), scope)
+    }
+  })
+})
+
+/** The replies of a queue to these commands: it cancels a ticket that it has. */
+const repliesTo = (inputs: ReadonlyArray<QueueInput>): ReadonlyArray<QueueOutput> => {
+  const tickets = new Set<string>()
+  return inputs.flatMap(({ command, seq }): ReadonlyArray<QueueOutput> => {
+    if (command.t === "enqueue") tickets.add(command.ticketId)
+    if (command.t !== "cancel") return []
+    return [{ kind: "cancelled", seq, cancelled: tickets.delete(command.ticketId) }]
+  })
+}
+
+describe("the link to a matchmaking queue", () => {
+  it.live("cancels a ticket whose cancellation was not sent when the stream ended", () =>
+    Effect.gen(function* () {
+      const { calls, entity, replies, streams } = yield* makeQueueEntity
+      yield* Effect.gen(function* () {
+        const link = yield* makeLink
+        link.start(() => undefined)
+        const waiting = yield* Effect.forkChild(Effect.exit(link.wait(ticket)))
+        const first = yield* Queue.take(streams)
+        yield* Queue.take(calls)
+        const cancelling = yield* Effect.forkChild(link.cancel("tic_1"), { startImmediately: true })
+        yield* Queue.fail(first, new Unavailable())
+        const second = yield* Queue.take(streams)
+        const items = repliesTo(yield* Queue.take(calls))
+        Queue.offerUnsafe(second, { epoch: 1, items })
+        assert.isTrue(yield* Fiber.join(cancelling))
+        assert.strictEqual((yield* Fiber.join(waiting))._tag, "Failure")
+        yield* replies.open
+      }).pipe(Effect.provide(entity.pipe(Layer.provideMerge(TestRunner.layer))))
+    }).pipe(Effect.scoped)
+  )
+})
