@@ -72,6 +72,8 @@ export const startRunner = (options: {
   readonly databaseUrl: string
   readonly dataDir: string
   readonly env?: Readonly<Record<string, string>>
+  /** The file that starts the service; that of another release in tests of upgrades. */
+  readonly main?: string | undefined
 }): Effect.Effect<Runner, RunnerError, Scope.Scope> =>
   Effect.gen(function* () {
     const port = yield* freePort
@@ -80,7 +82,7 @@ export const startRunner = (options: {
     let output = ""
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const process = spawn("node", [main], {
+        const process = spawn("node", [options.main ?? main], {
           stdio: ["ignore", "pipe", "pipe"],
           env: {
             PATH: fileURLToPath(new URL("../../node_modules/.bin", import.meta.url)),

@@ -78,6 +78,8 @@ export interface RunnerSlot {
   /** To the other slots, by index. */
   readonly wires: ReadonlyMap<number, FaultProxy>
   runner: Runner
+  /** The file that starts its service; undefined for this release. */
+  readonly main: string | undefined
 }
 
 const open = (target: number) =>
@@ -121,7 +123,8 @@ export class ChaosHarness {
   static readonly start = Effect.fnUntraced(function* (
     size: number,
     config: object,
-    nodeOptions: ReadonlyArray<string> = []
+    nodeOptions: ReadonlyArray<string> = [],
+    main?: string
   ) {
     const dataDir = yield* Effect.acquireRelease(
       Effect.promise(() => mkdtemp(join(tmpdir(), "chaos-runners-"))),
@@ -135,8 +138,8 @@ export class ChaosHarness {
     const ports = yield* Effect.all(Array.from({ length: size }, () => freePort))
     // The first runner migrates the database; the others start together.
     const [first = 0, ...others] = ports.keys()
-    world.places.push(yield* world.#furnish(first, ports))
-    const furnished = yield* Effect.forEach(others, (index) => world.#furnish(index, ports), {
+    world.places.push(yield* world.#furnish(first, ports, main))
+    const furnished = yield* Effect.forEach(others, (index) => world.#furnish(index, ports, main), {
       concurrency: "unbounded"
     })
     world.places.push(...furnished)
@@ -147,21 +150,21 @@ export class ChaosHarness {
     return world
   })
 
-  #furnish(index: number, ports: ReadonlyArray<number>) {
+  #furnish(index: number, ports: ReadonlyArray<number>, main: string | undefined) {
     return Effect.gen({ self: this }, function* () {
       const wires = new Map<number, FaultProxy>()
       for (const [other, port] of ports.entries()) {
         if (other !== index) wires.set(other, yield* open(port))
       }
       const database = yield* open(portOf(this.postgres.url.href))
-      const place = { index, runnerPort: ports[index] ?? 0, database, wires }
+      const place = { index, runnerPort: ports[index] ?? 0, database, wires, main }
       const furnished: RunnerSlot = { ...place, runner: yield* this.#run(place) }
       return furnished
     })
   }
 
   /** Starts a runner in a slot, and adds it to the balancer once it is ready. */
-  #run({ database, runnerPort, wires }: Omit<RunnerSlot, "runner">) {
+  #run({ database, main, runnerPort, wires }: Omit<RunnerSlot, "runner">) {
     return Effect.gen({ self: this }, function* () {
       const url = new URL(this.postgres.url)
       url.port = String(database.port)
@@ -169,6 +172,7 @@ export class ChaosHarness {
       const runner = yield* startRunner({
         databaseUrl: url.href,
         dataDir: this.#dataDir,
+        main,
         env: {
           SVC_RUNNER_PORT: String(runnerPort),
           NODE_OPTIONS: this.#nodeOptions,
@@ -204,13 +208,16 @@ export class ChaosHarness {
   }
 
   /** Adds a runner in a new slot, with direct connections to the others. */
-  readonly join = Effect.gen({ self: this }, function* () {
-    const runnerPort = yield* freePort
-    const database = yield* open(portOf(this.postgres.url.href))
-    const place = { index: this.places.length, runnerPort, database, wires: new Map() }
-    const runner = yield* this.#run(place)
-    this.places.push({ ...place, runner })
-  })
+  join(main?: string) {
+    return Effect.gen({ self: this }, function* () {
+      const runnerPort = yield* freePort
+      const database = yield* open(portOf(this.postgres.url.href))
+      const place = { index: this.places.length, runnerPort, database, wires: new Map(), main }
+      const joined: RunnerSlot = { ...place, runner: yield* this.#run(place) }
+      this.places.push(joined)
+      return joined
+    })
+  }
 
   /** SIGTERM, and waits for the exit. The balancer avoids it once it reports not ready. */
   leave(place: RunnerSlot): Effect.Effect<void> {

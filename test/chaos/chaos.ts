@@ -9,7 +9,8 @@ import { NodeServices } from "@effect/platform-node"
 import { Console, Effect, Random } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { faultNames, isFault } from "./faults.ts"
-import { rollingUpgrade } from "./rolling.ts"
+import { checkOut } from "./release.ts"
+import { type Release, rollingUpgrade } from "./rolling.ts"
 import { chaos, type Outcome } from "./run.ts"
 import { runScript } from "./script.ts"
 
@@ -22,7 +23,9 @@ const { values } = parseArgs({
     /** Prints the output of the runners. */
     logs: { type: "boolean", default: false },
     /** Runs a rolling upgrade instead of faults. */
-    upgrade: { type: "boolean", default: false }
+    upgrade: { type: "boolean", default: false },
+    /** Runs it from this commit to the current sources, and back. */
+    from: { type: "string" }
   }
 })
 
@@ -42,8 +45,15 @@ const report = ({ rows, seed, violations }: Outcome): string =>
 const sizes = { rooms: 6, players: 3, matched: 6, talkers: 4, savers: 4, counters: 4 }
 const say = (line: string): void => console.log(line)
 
+const current: Release = { name: "current", main: undefined }
+
 const upgrade = Effect.gen(function* () {
-  const { noticed, starved, violations, worst } = yield* rollingUpgrade(sizes, say)
+  const { from } = values
+  const older = from === undefined ? current : { name: "older", main: yield* checkOut(from) }
+  const releases = [older, current, ...(from === undefined ? [] : [older])] as const
+  const outcome = yield* rollingUpgrade({ size: 3, sizes, say, releases })
+  const { mixed, noticed, starved, violations, worst } = outcome
+  for (const moment of mixed) yield* Console.log(JSON.stringify(moment))
   yield* Console.log(`longest silence ${worst} ms; longest wait for a core ${starved} ms`)
   yield* Console.log(`violations: ${violations.length}; noticed: ${noticed.length}`)
   for (const what of [...violations, ...noticed]) yield* Console.log(what)

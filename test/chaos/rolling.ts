@@ -3,10 +3,41 @@
  * old one gets SIGTERM, as in a deployment with `maxUnavailable: 0`.
  */
 import { setTimeout as delay } from "node:timers/promises"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { ChaosHarness, type RunnerSlot } from "./chaos-harness.ts"
 import { Journal } from "./journal.ts"
 import { config, Load, type Sizes } from "./load.ts"
-import { ChaosHarness } from "./chaos-harness.ts"
+import { checkSeats } from "./run.ts"
+
+/** A release of the service. */
+export interface Release {
+  readonly name: string
+  /** The file that starts it; undefined for this release. */
+  readonly main: string | undefined
+}
+
+export interface UpgradePlan {
+  readonly sizes: Sizes
+  /** How many runners there are. */
+  readonly size: number
+  /** The release to begin with, and those that replace one another. */
+  readonly releases: readonly [Release, ...ReadonlyArray<Release>]
+  readonly say: (line: string) => void
+}
+
+/** What the runners of a release hold. */
+interface Holding {
+  readonly release: string
+  readonly rooms: number
+  readonly sockets: number
+}
+
+/** A moment in which two releases run side by side. */
+export interface SideBySide {
+  readonly from: string
+  readonly to: string
+  readonly holdings: ReadonlyArray<Holding>
+}
 
 export interface UpgradeOutcome {
   /** Milliseconds from SIGTERM to exit, by old runner. */
@@ -18,6 +49,7 @@ export interface UpgradeOutcome {
   readonly noticed: ReadonlyArray<string>
   /** The longest wait of this process for a core, in milliseconds. */
   readonly starved: number
+  readonly mixed: ReadonlyArray<SideBySide>
 }
 
 const timerMillis = 20
@@ -38,32 +70,72 @@ const watchStarvation = Effect.acquireRelease(
   ({ timer }) => Effect.sync(() => clearInterval(timer))
 )
 
-/** Replaces every runner; a lost granted change is a violation. */
-export const rollingUpgrade = Effect.fnUntraced(function* (
-  sizes: Sizes,
-  say: (line: string) => void
+const Rooms = Schema.Array(Schema.Struct({ node: Schema.String, rooms: Schema.Int }))
+
+/** The open sockets of players on a runner, by its metrics. */
+const socketsOf = async ({ runner }: RunnerSlot): Promise<number> => {
+  const response = await fetch(`${runner.url}/metrics`)
+  const line = /^svc_sockets\{[^}]*kind="player"[^}]*\} (\d+)/m.exec(await response.text())
+  return Number(line?.[1] ?? 0)
+}
+
+const holdingsOf = Effect.fnUntraced(function* (
+  world: ChaosHarness,
+  runners: ReadonlyMap<RunnerSlot, string>
 ) {
+  const rows = yield* Effect.flatMap(
+    world.query("select node, count(*)::int as rooms from rooms group by node"),
+    Schema.decodeUnknownEffect(Rooms)
+  )
+  const rooms = new Map(rows.map((row) => [row.node, row.rooms]))
+  const each = yield* Effect.forEach(runners, ([slot, release]) =>
+    Effect.map(
+      Effect.promise(() => socketsOf(slot)),
+      (sockets): Holding => ({ release, sockets, rooms: rooms.get(slot.runner.node) ?? 0 })
+    )
+  )
+  return Array.from(
+    Map.groupBy(each, ({ release }) => release),
+    ([release, held]): Holding => ({
+      release,
+      rooms: held.reduce((sum, holding) => sum + holding.rooms, 0),
+      sockets: held.reduce((sum, holding) => sum + holding.sockets, 0)
+    })
+  )
+})
+
+/** Replaces every runner by each release in turn; a lost granted change is a violation. */
+export const rollingUpgrade = Effect.fnUntraced(function* (plan: UpgradePlan) {
+  const { releases, say, size, sizes } = plan
+  const [first, ...others] = releases
   const journal = new Journal()
-  const world = yield* ChaosHarness.start(3, config)
+  const world = yield* ChaosHarness.start(size, config, [], first.main)
   const options = { sizes, retries: 1, forgetMillis: 0 }
   const load = yield* Load.start(world.target, journal, options)
   yield* Effect.promise(() => load.agree())
   const { delays } = yield* watchStarvation
   const begun = performance.now()
   const stopped: Array<number> = []
-  const runners = Array.from(world.places)
-  for (const old of runners) {
-    yield* world.join
-    // `minReadySeconds` of the manifests: shards move to the new runner meanwhile.
-    yield* Effect.promise(() => delay(settleMillis))
-    const termAt = performance.now()
-    yield* world.leave(old)
-    const stopMillis = Math.round(performance.now() - termAt)
-    stopped.push(stopMillis)
-    yield* Effect.promise(() => load.allDone(performance.now()))
-    yield* Effect.promise(() => load.agree())
-    const failures = JSON.stringify(journal.takeFailures())
-    say(`runner ${old.index + 1} stopped after ${stopMillis} ms; failed calls ${failures}`)
+  const mixed: Array<SideBySide> = []
+  const runners = new Map(world.places.map((slot) => [slot, first.name]))
+  for (const { main, name } of others) {
+    for (const [old, from] of Array.from(runners)) {
+      runners.set(yield* world.join(main), name)
+      // `minReadySeconds` of the manifests: shards move to the new runner meanwhile.
+      yield* Effect.promise(() => delay(settleMillis))
+      yield* Effect.promise(() => load.agree())
+      if (from !== name) mixed.push({ from, to: name, holdings: yield* holdingsOf(world, runners) })
+      const termAt = performance.now()
+      yield* world.leave(old)
+      runners.delete(old)
+      const stopMillis = Math.round(performance.now() - termAt)
+      stopped.push(stopMillis)
+      yield* Effect.promise(() => load.allDone(performance.now()))
+      yield* Effect.promise(() => load.agree())
+      yield* checkSeats(world, journal)
+      const failures = JSON.stringify(journal.takeFailures())
+      say(`${from} to ${name}: stopped after ${stopMillis} ms; failed calls ${failures}`)
+    }
   }
   const waits = journal.waits(begun, begun)
   yield* Effect.promise(() => load.stop())
@@ -72,7 +144,8 @@ export const rollingUpgrade = Effect.fnUntraced(function* (
     worst: Math.round(Math.max(...waits.map(({ silence }) => silence))),
     violations: [...journal.violations],
     noticed: [...journal.noticed],
-    starved: Math.round(delays.worst)
+    starved: Math.round(delays.worst),
+    mixed
   }
   return upgrade
 })

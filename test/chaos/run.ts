@@ -61,7 +61,7 @@ const doubleSeats = Effect.fnUntraced(function* (world: ChaosHarness) {
 const seatMillis = duelSeconds * 1000 + 3000
 const lookMillis = 250
 
-const checkSeats = Effect.fnUntraced(function* (world: ChaosHarness, journal: Journal) {
+export const checkSeats = Effect.fnUntraced(function* (world: ChaosHarness, journal: Journal) {
   const until = performance.now() + seatMillis
   let double = yield* doubleSeats(world)
   while (double.length > 0 && performance.now() < until) {
