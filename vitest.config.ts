@@ -8,7 +8,7 @@ import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const house = "test/house/house.test.ts"
-const simulation = "test/simulation/simulation.test.ts"
+const simulation = "test/simulation/*.test.ts"
 const chaos = "test/chaos/chaos.test.ts"
 const fuzz = "test/fuzz/fuzz.test.ts"
 const globalSetup = existsSync("test/support/global-setup.ts")

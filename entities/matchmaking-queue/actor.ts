@@ -71,9 +71,14 @@ export class QueueActor {
     return waiting(this.#state)
   }
 
-  /** Whether the node watches; only then can it hold tickets. */
-  watches(node: string): boolean {
-    return this.#watchers.has(node)
+  /** Whether the node watches through this attachment; only then can it hold tickets. */
+  watches(node: string, watch: number): boolean {
+    return this.#watchers.isAttached(node, watch)
+  }
+
+  /** Starts an attachment of a node; false for a repeated one, whose replies may be lost. */
+  admit(node: string, watch: number): boolean {
+    return this.#watchers.admit(node, watch)
   }
 
   submit(node: string, inputs: ReadonlyArray<QueueInput>): void {

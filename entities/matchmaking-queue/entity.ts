@@ -148,22 +148,23 @@ export const MatchmakingQueueLive = MatchmakingQueue.toLayer(
     return MatchmakingQueue.of({
       Input: ({ payload }) =>
         Effect.suspend(() => {
-          if (!actor.watches(payload.node)) return Effect.fail(new Unavailable())
+          if (!actor.watches(payload.node, payload.watch)) return Effect.fail(new Unavailable())
           actor.submit(payload.node, payload.inputs)
           return Effect.void
         }),
       Watch: ({ payload }) =>
         Stream.unwrap(
-          Effect.map(
-            makeOutputQueue({
+          Effect.suspend(() => {
+            if (!actor.admit(payload.node, payload.watch)) return Effect.fail(new Unavailable())
+            const queue = makeOutputQueue({
               id: entityId,
               epoch: actor.epoch,
               local: payload.node === node.id ? local : undefined,
               attach: (watcher) => actor.attach(payload.node, watcher),
               detach: (watcher) => actor.detach(payload.node, watcher)
-            }),
-            Stream.fromQueue
-          )
+            })
+            return Effect.map(queue, Stream.fromQueue)
+          })
         )
     })
   }),

@@ -53,12 +53,17 @@ export type QueueBatch = typeof QueueBatch.Type
 
 export const MatchmakingQueue = Entity.make("MatchmakingQueue", [
   Rpc.make("Input", {
-    payload: { node: Schema.String, inputs: Schema.fromJsonString(Schema.Array(QueueInput)) },
+    payload: {
+      node: Schema.String,
+      /** The attachment through which the node sends. */
+      watch: Schema.Int,
+      inputs: Schema.fromJsonString(Schema.Array(QueueInput))
+    },
     error: Schema.Union([Unavailable])
   }),
   /** Attaches a node and streams its matches. When the stream ends, the node's tickets are dropped. */
   Rpc.make("Watch", {
-    payload: { node: Schema.String },
+    payload: { node: Schema.String, watch: Schema.Int },
     success: QueueBatch,
     error: Schema.Union([Unavailable]),
     stream: true

@@ -10,7 +10,7 @@ import { Room } from "./protocol.ts"
 
 const sweepMillis = 5000
 /** An active room acts on time: this overdue, no node has it. */
-const lateMillis = 10_000
+const lateMillis = 5000
 const roomsPerSweep = 200
 const concurrency = 16
 

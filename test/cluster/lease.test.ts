@@ -1,13 +1,12 @@
-/** Ownership after a pause of the process, the cluster's timings, and which runners monitor which. */
+/** Ownership after a pause of the process, and the cluster's timings. */
 import { assert, describe, it } from "@effect/vitest"
-import * as fc from "fast-check"
 import { shardingTimings } from "#server/cluster/cluster"
-import { ringNeighboursOf } from "#server/cluster/health"
 import { PauseDetector } from "#server/cluster/pause-detector"
 
 const makeDetector = () => {
-  const clock = { now: 1_000_000 }
-  return { clock, detector: new PauseDetector(3500, () => clock.now) }
+  const clock = { now: 1_000_000, timeOfDay: 0 }
+  const clocks = [() => clock.now, () => clock.now + clock.timeOfDay]
+  return { clock, detector: new PauseDetector(3500, clocks) }
 }
 
 describe("the pause detector", () => {
@@ -29,6 +28,21 @@ describe("the pause detector", () => {
     assert.isTrue(detector.isUnconfirmed)
     confirm()
     assert.isFalse(detector.isUnconfirmed)
+  })
+
+  it("is unconfirmed after a pause during which the time of day stepped back", () => {
+    const { clock, detector } = makeDetector()
+    clock.timeOfDay -= 600_000
+    assert.isFalse(detector.isUnconfirmed)
+    clock.now += 8000
+    clock.timeOfDay -= 8000
+    assert.isTrue(detector.isUnconfirmed)
+  })
+
+  it("is unconfirmed after a sleep of the machine, during which only the time of day went on", () => {
+    const { clock, detector } = makeDetector()
+    clock.timeOfDay += 8000
+    assert.isTrue(detector.isUnconfirmed)
   })
 
   it("ignores a refresh that began before the pause", () => {
@@ -64,28 +78,5 @@ describe("the sharding timings", () => {
 
   it("stop entities before another runner may start them", () => {
     assert.isBelow(entityTerminationTimeout, shardLockExpiration - 2 * shardLockRefreshInterval)
-  })
-})
-
-describe("monitored neighbours", () => {
-  it("are the next two of the ring, never the runner itself", () => {
-    assert.deepStrictEqual(ringNeighboursOf("b", ["d", "a", "b", "c"]), ["c", "d"])
-    assert.deepStrictEqual(ringNeighboursOf("d", ["d", "a", "b", "c"]), ["a", "b"])
-    assert.deepStrictEqual(ringNeighboursOf("a", ["a"]), [])
-    assert.deepStrictEqual(ringNeighboursOf("x", ["a", "y"]), ["y", "a"])
-  })
-
-  it("leave no runner of the cluster unmonitored", () => {
-    const cluster = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 2, maxLength: 12 })
-    fc.assert(
-      fc.property(cluster, (runners) => {
-        for (const runner of runners) {
-          const watchers = runners.filter((other) =>
-            ringNeighboursOf(other, runners).includes(runner)
-          )
-          assert.lengthOf(watchers, Math.min(2, runners.length - 1))
-        }
-      })
-    )
   })
 })

@@ -102,13 +102,14 @@ export const featureWords = [
   "voice"
 ]
 
-/** Words of `sql` that are no feature: what all repositories stand on, and what the platform stores. */
+/** Words of `sql` that are no feature: what repositories stand on, what platform and cluster store. */
 export const storageWords = [
   "batching",
   "database",
   "idempotency",
   "mail",
   "migrations",
+  "runners",
   "single-use-codes",
   "throttles"
 ]

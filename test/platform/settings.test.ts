@@ -81,7 +81,6 @@ describe("settings", () => {
         SVC_MASTER_KEY: masterKey,
         SVC_RUNNER_HOST: "10.0.0.4",
         SVC_RUNNER_PORT: "34431",
-        SVC_SHARD_GROUPS: "default, big",
         SVC_TRUSTED_PROXIES: "10.0.0.0/8,::1",
         SVC_FEATURES: "multiplayer"
       })
@@ -89,7 +88,6 @@ describe("settings", () => {
       assert.deepStrictEqual(settings.runner, {
         host: "10.0.0.4",
         port: 34_431,
-        shardGroups: ["default", "big"],
         tls: undefined
       })
       assert.lengthOf(settings.trustedProxies, 2)

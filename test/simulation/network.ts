@@ -8,6 +8,7 @@ import { Runners, type RunnerAddress } from "effect/cluster"
 import { NetAddress } from "effect/net"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
+import { rpcPings } from "#server/cluster/runner-client"
 import {
   type RunnerConnection,
   type RunnerConnectionEvents,
@@ -137,6 +138,7 @@ export class Network {
   readonly #listeners = new Map<string, Listener>()
   readonly #ends = new Set<End>()
   readonly #cuts = new Set<string>()
+  readonly #refusals = new Set<string>()
   /** Processes whose whole machine is lost. */
   readonly #silent = new Set<Process>()
   #held: Array<() => void> = []
@@ -160,9 +162,21 @@ export class Network {
     this.#cuts.add(`${a.name} ${b.name}`).add(`${b.name} ${a.name}`)
   }
 
+  /** Drops everything from one process to another; the other direction works. */
+  cutOneWay(from: Process, to: Process): void {
+    this.#cuts.add(`${from.name} ${to.name}`)
+  }
+
+  /** Refuses connections from one process to another, and resets those between them. */
+  refuse(from: Process, to: Process): void {
+    this.#refusals.add(`${from.name} ${to.name}`)
+    this.reset(from, to)
+  }
+
   /** Heals all partitions; chunks in flight arrive. */
   heal(): void {
     this.#cuts.clear()
+    this.#refusals.clear()
     const held = this.#held
     this.#held = []
     for (const land of held) land()
@@ -191,16 +205,13 @@ export class Network {
     }
   }
 
-  /** Whether a connection attempt is refused; a lost machine does not even refuse. */
-  refuses(address: RunnerAddress.RunnerAddress): boolean {
-    const process = this.#listeners.get(key(address))?.process
-    return process !== undefined && process.state === "dead" && !this.#silent.has(process)
+  /** A connection attempt gets no answer. */
+  #ignores(process: Process, from: Process): boolean {
+    return this.#silent.has(process) || this.isCut(from, process) || this.isCut(process, from)
   }
 
-  /** Whether a ping would be answered now. */
-  answers(from: Process, address: RunnerAddress.RunnerAddress): boolean {
-    const process = this.#listeners.get(key(address))?.process
-    return process?.state === "running" && !this.isCut(from, process)
+  #refuses(process: Process, from: Process): boolean {
+    return process.state === "dead" || this.#refusals.has(`${from.name} ${process.name}`)
   }
 
   #connect(from: Process, address: string): Effect.Effect<End, Socket.SocketError> {
@@ -209,11 +220,10 @@ export class Network {
         this.#world.after(millis, happen, { process: from })
       }
       const listener = this.#listeners.get(address)
-      const silent = listener !== undefined && this.#silent.has(listener.process)
-      if (silent || (listener !== undefined && this.isCut(from, listener.process))) {
+      if (listener !== undefined && this.#ignores(listener.process, from)) {
         return answer(openMillis, () => resume(Effect.fail(notOpened("Timeout", "no answer"))))
       }
-      if (listener === undefined || listener.process.state === "dead") {
+      if (listener === undefined || this.#refuses(listener.process, from)) {
         return answer(1, () => resume(Effect.fail(notOpened("Unknown", "refused"))))
       }
       const near = new End(from, this)
@@ -349,7 +359,7 @@ export const transport = (network: Network, process: Process, self: RunnerAddres
         return {
           codecFor: serialization.codecFor,
           make: (address: RunnerAddress.RunnerAddress) =>
-            RpcClient.makeProtocolSocket().pipe(
+            RpcClient.makeProtocolSocket(rpcPings).pipe(
               Effect.provideService(Socket.Socket, network.socket(process, key(address))),
               Effect.provideService(RpcSerialization.RpcSerialization, serialization)
             )

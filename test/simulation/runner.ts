@@ -24,6 +24,7 @@ import { EnvironmentId } from "#rpc/ids"
 import { ChannelRepository } from "#sql/channels"
 import { PlayerRepository } from "#sql/players"
 import { RoomRepository } from "#sql/rooms"
+import { RunnerReports } from "#sql/runners"
 import { ChannelLive } from "#entities/channel/entity"
 import { ChannelSweeper } from "#entities/channel/sweeper"
 import { ChannelWriter } from "#entities/channel/writer"
@@ -37,11 +38,8 @@ import { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import { Throttles } from "#server/platform/throttles"
 import { shardingTimings, RunnerLive } from "#server/cluster/cluster"
-import { FailureDetector } from "#server/cluster/health"
 import { LockSession } from "#server/cluster/lock-session"
 import { RunnerCache } from "#server/cluster/runner-cache"
-import { RunnerLinksLive } from "#server/cluster/runner-links"
-import { HandoverStorage } from "#server/cluster/shard-locks"
 import { Hub } from "#server/links/hub"
 import type { PlayerConnection } from "#server/links/player-connection"
 import { Configs } from "#server/features/config/service"
@@ -58,14 +56,10 @@ import { Process, type World } from "./world.ts"
 
 export const environmentId = EnvironmentId.make(`env_${"0".repeat(26)}`)
 
-/** How long two pings wait for their pongs. */
-const silenceMillis = 2000
-
 /** Slower than in production: hand-over takes a little longer, and a seed runs much faster. */
 const assignmentMillis = 400
 
-/** Few shards, so that bookkeeping does not dominate the run time. */
-const shards = 12
+const defaultShards = 12
 
 /** Two modes: one starts when full, the other starts with the players present after a timeout. */
 const config = Result.getOrThrow(
@@ -123,26 +117,6 @@ const CoreLive = Layer.mergeAll(
   )
 )
 
-/**
- * The outcome of two pings in a row: a refused connection at once, silence after two seconds. No ping
- * is sent, because an idle cluster would do little else.
- */
-const hearing = (network: Network, process: Process) =>
-  Layer.succeed(
-    FailureDetector,
-    FailureDetector.of({
-      of: (address) =>
-        Effect.suspend(() => {
-          if (network.refuses(address)) return Effect.succeed("gone")
-          if (network.answers(process, address)) return Effect.succeed("answers")
-          const again = Effect.sync(() =>
-            network.answers(process, address) ? "answers" : "silent"
-          )
-          return Effect.delay(again, silenceMillis)
-        })
-    })
-  )
-
 /** What all runners of a simulation share. */
 export interface Surroundings {
   readonly network: Network
@@ -150,30 +124,26 @@ export interface Surroundings {
   readonly locks: ShardLocks
   readonly record: RoomRecord
   readonly channels: ChannelRecord
+  /** Number of shards; the default is few, so that bookkeeping does not dominate the run time. */
+  readonly shards?: number
 }
 
 const clusterOf = (process: Process, address: RunnerAddress.RunnerAddress, all: Surroundings) =>
   RunnerLive.pipe(
-    Layer.provide(hearing(all.network, process)),
-    Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process))),
-    Layer.provideMerge(RunnerLinksLive),
-    Layer.provide(transport(all.network, process, address)),
-    Layer.provide(MessageStorage.layerNoop),
-    Layer.provideMerge(
-      HandoverStorage.pipe(
-        Layer.provide(RunnerCache),
-        Layer.provide(
-          Layer.succeed(LockSession, LockSession.of({ unlock: () => Effect.succeed(0) }))
-        ),
-        Layer.provide(Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process))),
-        Layer.provide(Layer.succeed(Invalidation, all.locks.newsOf(process)))
-      )
-    ),
+    Layer.provide(RunnerCache),
+    Layer.provide([
+      transport(all.network, process, address),
+      MessageStorage.layerNoop,
+      Layer.succeed(LockSession, LockSession.of({ unlock: () => Effect.succeed(0) })),
+      Layer.succeed(RunnerStorage.RunnerStorage, all.locks.storageOf(process)),
+      Layer.succeed(RunnerReports, all.locks.reportsOf(process)),
+      Layer.succeed(Invalidation, all.locks.newsOf(process))
+    ]),
     Layer.provide(
       ShardingConfig.layer({
         ...shardingTimings,
         refreshAssignmentsInterval: assignmentMillis,
-        shardsPerGroup: shards,
+        shardsPerGroup: all.shards ?? defaultShards,
         runnerAddress: Option.some(address)
       })
     ),
@@ -272,7 +242,7 @@ export class Runner {
 
   /** SIGKILL, or (`silently`) loss of the whole machine. */
   kill(silently: boolean): void {
-    this.process.kill()
+    this.process.kill(silently)
     this.#all.network.gone(this.process, silently)
     for (const socket of Array.from(this.sockets)) socket.drop(silently ? "silence" : "reset")
   }

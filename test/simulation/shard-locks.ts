@@ -12,6 +12,7 @@ import {
   ClusterError,
   MachineId
 } from "effect/cluster"
+import type { RunnerReports } from "#sql/runners"
 import type { Change, Invalidation } from "#server/platform/invalidation"
 import type { Database } from "./database.ts"
 import type { Process } from "./world.ts"
@@ -30,9 +31,18 @@ interface Entry {
   heardAt: number
 }
 
+interface Report {
+  readonly process: Process
+  readonly unreachable: ReadonlyArray<string>
+  readonly reportedAt: number
+}
+
 const failed = (text: string) => new ClusterError.PersistenceError({ cause: new Error(text) })
 
 const key = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
+
+/** The process has ended and its machine has closed its connections. */
+const hasClosed = ({ state, vanished }: Process): boolean => state === "dead" && !vanished
 
 export class ShardLocks {
   readonly #database: Database
@@ -40,6 +50,7 @@ export class ShardLocks {
   readonly #runners = new Map<string, Entry>()
   readonly #locks = new Map<string, Session>()
   readonly #listeners = new Map<Hearer, Process>()
+  readonly #reports = new Map<string, Report>()
   #machines = 0
 
   constructor(database: Database, expirationMillis: number) {
@@ -50,7 +61,7 @@ export class ShardLocks {
   #alive(session: Session): boolean {
     const { process, usedAt } = session
     const idle = process.world.now - usedAt > this.#expirationMillis
-    if (idle || process.state === "dead") session.ended = true
+    if (idle || hasClosed(process)) session.ended = true
     return !session.ended
   }
 
@@ -61,8 +72,9 @@ export class ShardLocks {
     return undefined
   }
 
-  /** Ends every session, as a crash of the server does. */
+  /** Ends every session and empties unlogged tables, as a crash of the server does. */
   crash(): void {
+    this.#reports.clear()
     for (const session of this.#locks.values()) session.ended = true
     this.#locks.clear()
   }
@@ -122,6 +134,29 @@ export class ShardLocks {
         ),
       subscribe: (listener) => Effect.sync(() => void this.#listeners.set(listener, process)),
       awaitAcknowledgements: Effect.void
+    }
+  }
+
+  /** The reports of runners on each other. */
+  reportsOf(process: Process): RunnerReports["Service"] {
+    const { world } = process
+    const statement = <A>(run: () => A) =>
+      Effect.orDie(
+        this.#database.statement(process, run, () => failed("Postgres cannot be reached"))
+      )
+    return {
+      exchange: ({ self, suspects, unreachable }) =>
+        statement(() => {
+          this.#reports.set(self, { process, unreachable, reportedAt: world.now })
+          return Array.from(this.#reports, ([address, report]) => ({
+            address,
+            unreachable: report.unreachable,
+            isPresent:
+              report.reportedAt > world.now - this.#expirationMillis &&
+              !(suspects.includes(address) && hasClosed(report.process))
+          })).filter(({ address }) => address !== self)
+        }),
+      remove: (self) => statement(() => void this.#reports.delete(self))
     }
   }
 

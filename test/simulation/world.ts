@@ -179,6 +179,10 @@ export class Process {
   /** The context of every fiber of the process. */
   readonly context: Context.Context<SecureRandom.SecureRandom>
   state: "running" | "frozen" | "dead" = "running"
+  /** Its whole machine is lost: nothing closes its connections. */
+  vanished = false
+  /** How far its time of day is off, in milliseconds. */
+  clockOffset = 0
   #tasks: Array<Task> = []
   #next = 0
   #awake = false
@@ -240,13 +244,18 @@ export class Process {
     return true
   }
 
+  /** Runs an effect, from its first step on as a task of the event loop if the process is frozen. */
   run<A, E>(effect: Effect.Effect<A, E, SecureRandom.SecureRandom>): Fiber.Fiber<A, E> {
-    return Effect.runForkWith(this.context)(effect)
+    const isRunning = this.state === "running"
+    return Effect.runForkWith(this.context)(
+      isRunning ? effect : Effect.andThen(Effect.yieldNow, effect)
+    )
   }
 
   /** Kills the process: no finalizer runs. */
-  kill(): void {
+  kill(silently = false): void {
     this.state = "dead"
+    this.vanished = silently
     this.#tasks = []
     this.#next = 0
   }
@@ -268,15 +277,17 @@ export class Process {
   }
 
   #clock(): Clock.Clock {
-    const millis = () => Math.floor(this.world.now)
-    const nanos = () => BigInt(Math.floor(this.world.now * 1000)) * 1000n
+    const millis = () => Math.floor(this.world.now + this.clockOffset)
+    const nanosOf = (time: number) => BigInt(Math.floor(time * 1000)) * 1000n
+    const nanos = () => nanosOf(this.world.now + this.clockOffset)
+    const monotonic = () => nanosOf(this.world.now - this.world.startedAt)
     return {
       currentTimeMillisUnsafe: millis,
       currentTimeMillis: Effect.sync(millis),
       currentTimeNanosUnsafe: nanos,
       currentTimeNanos: Effect.sync(nanos),
-      monotonicTimeNanosUnsafe: nanos,
-      monotonicTimeNanos: Effect.sync(nanos),
+      monotonicTimeNanosUnsafe: monotonic,
+      monotonicTimeNanos: Effect.sync(monotonic),
       sleep: (duration) => this.#sleep(duration)
     }
   }

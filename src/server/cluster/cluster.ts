@@ -20,16 +20,16 @@ import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization, RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
+import { RunnerReports } from "#sql/runners"
 import type { LocalRooms } from "#entities/room/entity"
 import type { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import type { Secrets } from "#server/platform/secrets"
 import { Settings, type SettingsError } from "#server/platform/settings/settings"
-import { HealthLive, FailureDetectorLive, HealthMonitor } from "./health.ts"
 import { LockSessionLive } from "./lock-session.ts"
 import { MembershipLive } from "./membership.ts"
 import { Readiness } from "./readiness.ts"
-import { RunnerCache } from "./runner-cache.ts"
+import { HealthFromMembership, RunnerCache } from "./runner-cache.ts"
 import { ClientProtocol } from "./runner-client.ts"
 import { RunnerLinksLive } from "./runner-links.ts"
 import { runnerPortLayer } from "./runner-port.ts"
@@ -93,55 +93,48 @@ const withCloseTimeout = <A, E, R>(layer: Layer.Layer<A, E, R>, millis: number) 
     })
   )
 
-/** A runner of a cluster, given a transport, runner storage and failure detector. */
-export const RunnerLive = Layer.mergeAll(
-  withCloseTimeout(RunnerRpc, rpcCloseMillis),
-  HealthMonitor
-).pipe(
+/**
+ * A runner of a cluster, given a transport, runner storage, lock session and reports. The engine's own
+ * health checks change nothing: {@link HealthFromMembership} decides who is healthy.
+ */
+export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
   Layer.provideMerge(Sharding.layer),
-  Layer.provide(HealthLive),
-  Layer.provideMerge(MembershipLive),
+  Layer.provide(RunnerHealth.layerNoop),
   Layer.provideMerge(Runners.layerRpc),
-  Layer.provide(RpcServer.layerProtocolSocketServer)
+  Layer.provide(RpcServer.layerProtocolSocketServer),
+  Layer.provideMerge(HandoverStorage),
+  Layer.provide(HealthFromMembership),
+  Layer.provideMerge(MembershipLive),
+  Layer.provideMerge(RunnerLinksLive)
 )
 
-const StorageLive = HandoverStorage.pipe(
-  Layer.provide(RunnerCache),
-  Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
-  Layer.provide(LockSessionLive)
-)
-
-const multiNode = (host: string, port: number, shardGroups: ReadonlyArray<string>) =>
+const multiNode = (host: string, port: number) =>
   RunnerLive.pipe(
-    Layer.provide(FailureDetectorLive.pipe(Layer.provide(Runners.layerRpc))),
-    Layer.provideMerge(RunnerLinksLive),
-    Layer.provide([RunnerServerLive, ClientProtocol]),
+    Layer.provide([RunnerServerLive, ClientProtocol, RunnerReports.layer]),
     Layer.provide(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
-    Layer.provideMerge(StorageLive),
+    Layer.provide(RunnerCache),
+    Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
+    Layer.provide(LockSessionLive),
     Layer.provide(
       ShardingConfig.layer({
         ...shardingTimings,
-        runnerAddress: Option.some(RunnerAddress.make(host, port)),
-        ...(shardGroups.length === 0 ? {} : { assignedShardGroups: shardGroups })
+        runnerAddress: Option.some(RunnerAddress.make(host, port))
       })
     ),
     Layer.provide(RpcSerialization.layerSchemaBinary())
   )
 
-const shardsPerGroup = ShardingConfig.defaults.shardsPerGroup
+/** All entities are in the default shard group. */
+const shards = Array.from({ length: ShardingConfig.defaults.shardsPerGroup }, (_, i) =>
+  ShardId.make("default", i + 1)
+)
 
 /** This runner is ready while it owns shards and is not shutting down. */
 export const ReadinessLive = Layer.effect(
   Readiness,
   Effect.gen(function* () {
     const sharding = yield* Sharding.Sharding
-    const { runner } = yield* Settings
-    const groups =
-      runner === undefined || runner.shardGroups.length === 0 ? ["default"] : runner.shardGroups
-    const shards = groups.flatMap((group) =>
-      Array.from({ length: shardsPerGroup }, (_, i) => ShardId.make(group, i + 1))
-    )
     return Readiness.of({
       shards: Effect.sync(() => shards.some((shard) => sharding.hasShardId(shard))),
       draining: sharding.isShutdown
@@ -165,6 +158,6 @@ type ClusterLayer = Layer.Layer<
 /** Single-node or multi-node sharding, as the settings say. */
 export const ClusterLive = Layer.unwrap(
   Effect.map(Settings, ({ runner }): ClusterLayer =>
-    runner === undefined ? singleNode : multiNode(runner.host, runner.port, runner.shardGroups)
+    runner === undefined ? singleNode : multiNode(runner.host, runner.port)
   )
 )

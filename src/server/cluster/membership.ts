@@ -1,105 +1,190 @@
 /**
- * Decides which runners are evicted, from all reports of unreachable peers. A runner that cannot reach
- * one other and a runner that can reach nobody observe the same silence, so each one publishes its
- * reports and all come to the same decision. Without it, two runners that have lost each other would
- * take each other's shards again and again.
+ * Decides which runners are evicted. Each runner watches its links to all others and publishes in
+ * Postgres whom it does not reach. All read the same reports and draw the same verdict from them.
+ *
+ * - A group of runners that reach each other stays if it holds more than half of all; the others are
+ *   evicted. Without such a group nobody is: each keeps its shard locks, and calls between the groups
+ *   fail until they reach each other again.
+ * - A runner that does not reply is gone at once if Postgres has lost it too.
  */
-import { Clock, Context, Effect, Layer, Option } from "effect"
-import { type RunnerAddress, ShardingConfig } from "effect/cluster"
+import { type Cause, Clock, Context, Effect, Layer, Option, Schedule } from "effect"
+import { RunnerAddress, ShardingConfig } from "effect/cluster"
+import { type RunnerReport, RunnerReports } from "#sql/runners"
 import { Invalidation } from "#server/platform/invalidation"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { PeerRunners } from "./runner-links.ts"
 
-/** A report that the runner `by` does not reach the runner `of`. */
-export interface Suspicion {
-  readonly by: string
-  readonly of: string
-}
-
-/** Lifetime of a report; longer than it takes to detect the same silence again. */
-const suspicionMillis = 8000
+const checkMillis = 100
+/** Checks in a row without a reply until a runner is reported, and with one until the report ends. */
+const missedUntilReport = 8
+const answeredUntilWithdrawal = 30
+/** A runner exchanges reports at every check while it has just lost another, else at every fifth. */
+const checksPerExchange = 5
+const exchangeMillis = 1000
+/** A verdict waits until all runners had time to report the same partition. */
+const holdMillis = 1500
 
 /**
- * The evicted runners. A report counts if its reporter is suspected by fewer runners than its subject,
- * or by as many and its address sorts first. So of two that have lost each other one is evicted, and a
- * runner that has lost all others is evicted too.
+ * The runners that the verdict evicts. Two runners reach each other unless one of them reports the
+ * other; a group reaches each other directly or through its members.
  */
-export const evictedRunners = (suspicions: ReadonlyArray<Suspicion>): ReadonlySet<string> => {
-  const bySubject = Map.groupBy(suspicions, ({ of }) => of)
-  const counts = ({ by, of }: Suspicion): boolean => {
-    const difference = (bySubject.get(by)?.length ?? 0) - (bySubject.get(of)?.length ?? 0)
-    return difference < 0 || (difference === 0 && by < of)
+export const evictedRunners = (
+  reports: ReadonlyArray<Pick<RunnerReport, "address" | "unreachable">>
+): ReadonlySet<string> => {
+  const unreachable = new Map(reports.map((report) => [report.address, report.unreachable]))
+  const isCut = (a: string, b: string): boolean =>
+    unreachable.get(a)?.includes(b) === true || unreachable.get(b)?.includes(a) === true
+  const rest = new Set(unreachable.keys())
+  for (const first of rest) {
+    rest.delete(first)
+    const group = [first]
+    for (const member of group) {
+      for (const other of rest) {
+        if (isCut(member, other)) continue
+        rest.delete(other)
+        group.push(other)
+      }
+    }
+    if (group.length * 2 <= unreachable.size) continue
+    return new Set(Array.from(unreachable.keys()).filter((address) => !group.includes(address)))
   }
-  return new Set(suspicions.filter(counts).map(({ of }) => of))
+  return new Set()
 }
 
 export interface MembershipView {
-  /**
-   * Publishes whether this runner reaches another one; repeat it while the other is silent. A reply
-   * proves both directions, so `answers` also withdraws the other's report. `gone` withdraws what the
-   * dead runner has reported.
-   */
-  readonly report: (
-    of: RunnerAddress.RunnerAddress,
-    status: "silent" | "answers" | "gone"
-  ) => Effect.Effect<void>
   readonly isEvicted: (address: RunnerAddress.RunnerAddress) => boolean
-  /** Whether the other runner has reported this one as silent. */
-  readonly suspectsSelf: (by: RunnerAddress.RunnerAddress) => boolean
   readonly isSelfEvicted: () => boolean
 }
 
 /** The default is for a single node: nobody is evicted. */
 export const Membership = Context.Reference<MembershipView>(
   "server/cluster/membership/Membership",
-  {
-    defaultValue: () => ({
-      report: () => Effect.void,
-      isEvicted: () => false,
-      suspectsSelf: () => false,
-      isSelfEvicted: () => false
-    })
-  }
+  { defaultValue: () => ({ isEvicted: () => false, isSelfEvicted: () => false }) }
 )
 
 const textOf = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
 
-/** Exchanges the reports over the invalidation channel, as changes of the runner list. */
+const addressOf = (text: string): RunnerAddress.RunnerAddress => {
+  const colon = text.lastIndexOf(":")
+  return RunnerAddress.make(text.slice(0, colon), Number(text.slice(colon + 1)))
+}
+
+/** What this runner observes of another one, in numbers of checks. */
+class Contact {
+  #missed = 0
+  #answered = 0
+  isReported = false
+
+  check(answers: boolean): void {
+    this.#missed = answers ? 0 : this.#missed + 1
+    this.#answered = answers ? this.#answered + 1 : 0
+    if (this.#missed >= missedUntilReport) this.isReported = true
+    if (this.#answered >= answeredUntilWithdrawal) this.isReported = false
+  }
+
+  /** It did not answer the last check. */
+  get isSuspect(): boolean {
+    return this.#missed > 0
+  }
+
+  /** It has stopped answering within the last second. */
+  get isNew(): boolean {
+    return this.isSuspect && this.#missed <= missedUntilReport
+  }
+}
+
+/** The state of one runner's membership: its contacts, and what the reports say. */
+class View {
+  readonly #self: string
+  readonly #now: () => number
+  readonly contacts = new Map<string, Contact>()
+  #gone: ReadonlySet<string> = new Set()
+  /** Since when the verdict evicts a runner, by address. */
+  readonly #evictedSince = new Map<string, number>()
+
+  constructor(self: string, now: () => number) {
+    this.#self = self
+    this.#now = now
+  }
+
+  /** Addresses of the contacts that match. */
+  filter(matches: (contact: Contact) => boolean): ReadonlyArray<string> {
+    return Array.from(this.contacts).flatMap(([to, contact]) => (matches(contact) ? [to] : []))
+  }
+
+  /** Takes over the reports of the others; returns the runners that are gone since the last time. */
+  update(
+    others: ReadonlyArray<RunnerReport>,
+    unreachable: ReadonlyArray<string>
+  ): ReadonlyArray<string> {
+    const known = new Map(others.map(({ address }) => [address, this.contacts.get(address)]))
+    this.contacts.clear()
+    for (const [address, contact] of known) this.contacts.set(address, contact ?? new Contact())
+    const present = others.filter(({ isPresent }) => isPresent)
+    const gone = others.flatMap(({ address, isPresent }) =>
+      !isPresent && known.get(address)?.isSuspect === true ? [address] : []
+    )
+    const news = gone.filter((address) => !this.#gone.has(address))
+    this.#gone = new Set(gone)
+    const verdict = evictedRunners([...present, { address: this.#self, unreachable }])
+    const since = new Map(this.#evictedSince)
+    this.#evictedSince.clear()
+    for (const address of verdict) {
+      this.#evictedSince.set(address, since.get(address) ?? this.#now())
+    }
+    return news
+  }
+
+  isEvicted(address: string): boolean {
+    const since = this.#evictedSince.get(address) ?? Infinity
+    return this.#gone.has(address) || this.#now() - since >= holdMillis
+  }
+}
+
+/** Watches the others and exchanges reports for as long as the runner runs. */
 export const MembershipLive = Layer.effect(
   Membership,
   Effect.gen(function* () {
-    const invalidation = yield* Invalidation
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
-    const clock = yield* Clock.Clock
     const self = Option.match(runnerAddress, { onNone: () => "", onSome: textOf })
-    /** Expiry of each report, by `<by> <of>`, Unix milliseconds. */
-    const expirations = new Map<string, number>()
+    const invalidation = yield* Invalidation
+    const peers = yield* PeerRunners
+    const reports = yield* RunnerReports
+    const view = new View(self, monotonicMillis(yield* Clock.Clock))
+    let checks = 0
 
-    yield* invalidation.subscribe(({ id, kind }) =>
-      Effect.sync(() => {
-        const [by = "", of, status] = kind === "runners" ? id.split(" ") : []
-        if (of === undefined) return
-        if (status === "silent") {
-          expirations.set(`${by} ${of}`, clock.currentTimeMillisUnsafe() + suspicionMillis)
-        } else for (const pair of [`${by} ${of}`, `${of} ${by}`]) expirations.delete(pair)
-      })
+    const exchange = Effect.gen(function* () {
+      const unreachable = view.filter(({ isReported }) => isReported)
+      const suspects = view.filter(({ isSuspect }) => isSuspect)
+      const others = yield* reports.exchange({ self, unreachable, suspects })
+      const gone = view.update(others, unreachable)
+      if (gone.length === 0) return
+      yield* Effect.logInfo("Runners are gone; their shards move", gone.join(", "))
+      const isFirst = others.every(({ address, isPresent }) => !isPresent || self < address)
+      if (isFirst) yield* invalidation.publish({ kind: "runners", id: "" })
+    }).pipe(
+      Effect.timeout(exchangeMillis),
+      Effect.catchCause((cause: Cause.Cause<unknown>) =>
+        Effect.logDebug("Failed to exchange reports with the other runners", cause)
+      )
     )
 
-    const current = (): ReadonlyArray<Suspicion> => {
-      const now = clock.currentTimeMillisUnsafe()
-      for (const [pair, end] of expirations) if (end < now) expirations.delete(pair)
-      return Array.from(expirations.keys(), (pair) => {
-        const [by = "", of = ""] = pair.split(" ")
-        return { by, of }
-      })
-    }
-    const isEvicted = (address: string): boolean =>
-      expirations.size > 0 && evictedRunners(current()).has(address)
+    const check = Effect.suspend(() => {
+      for (const [address, contact] of view.contacts) {
+        contact.check(peers.status(addressOf(address)) === "alive")
+      }
+      checks += 1
+      const isDue = checks % checksPerExchange === 0
+      return isDue || view.filter(({ isNew }) => isNew).length > 0 ? exchange : Effect.void
+    })
 
+    const remove = Effect.ignoreCause(Effect.timeout(reports.remove(self), exchangeMillis))
+    yield* Effect.acquireRelease(remove, () => remove)
+    yield* exchange
+    yield* Effect.forkScoped(Effect.repeat(check, Schedule.spaced(checkMillis)))
     return {
-      report: (of, status) =>
-        invalidation.publish({ kind: "runners", id: `${self} ${textOf(of)} ${status}` }),
-      isEvicted: (address) => isEvicted(textOf(address)),
-      suspectsSelf: (by) => expirations.has(`${textOf(by)} ${self}`),
-      isSelfEvicted: () => isEvicted(self)
+      isEvicted: (address) => view.isEvicted(textOf(address)),
+      isSelfEvicted: () => view.isEvicted(self)
     }
   })
 )

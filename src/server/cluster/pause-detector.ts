@@ -2,19 +2,21 @@
  * Detects that the process was paused (SIGSTOP, a suspended machine) for longer than its shard locks
  * last. From then on ownership is unconfirmed, until the locks have been refreshed.
  *
- * Uses the time of day, which goes on while a machine sleeps; a monotonic clock does not.
+ * A pause is the larger gap of two clocks. The time of day may be set back during a pause, and a
+ * monotonic clock may stand still while the machine sleeps.
  */
 export class PauseDetector {
   readonly #gapMillis: number
-  readonly #now: () => number
-  #awakeAt: number
+  readonly #clocks: ReadonlyArray<() => number>
+  #awakeAt: ReadonlyArray<number>
   #unconfirmed = false
   #pauses = 0
 
-  constructor(gapMillis: number, now: () => number) {
+  /** The clocks return milliseconds. */
+  constructor(gapMillis: number, clocks: ReadonlyArray<() => number>) {
     this.#gapMillis = gapMillis
-    this.#now = now
-    this.#awakeAt = now()
+    this.#clocks = clocks
+    this.#awakeAt = clocks.map((now) => now())
   }
 
   /** Number of pauses so far. */
@@ -24,8 +26,8 @@ export class PauseDetector {
 
   /** Whether ownership is unconfirmed. Poll this, and read it before every action of an owner. */
   get isUnconfirmed(): boolean {
-    const now = this.#now()
-    if (now - this.#awakeAt > this.#gapMillis) {
+    const now = this.#clocks.map((read) => read())
+    if (now.some((time, i) => time - (this.#awakeAt[i] ?? time) > this.#gapMillis)) {
       this.#unconfirmed = true
       this.#pauses += 1
     }

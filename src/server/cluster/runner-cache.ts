@@ -5,6 +5,8 @@
 import { Clock, Effect, Layer } from "effect"
 import { RunnerStorage } from "effect/cluster"
 import { Invalidation } from "#server/platform/invalidation"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { Membership } from "./membership.ts"
 
 const maxAgeMillis = 1000
 const publishMillis = 500
@@ -14,14 +16,14 @@ type Storage = RunnerStorage.RunnerStorage["Service"]
 const make = Effect.gen(function* () {
   const storage = yield* RunnerStorage.RunnerStorage
   const invalidation = yield* Invalidation
-  const clock = yield* Clock.Clock
+  const now = monotonicMillis(yield* Clock.Clock)
   let list: Effect.Success<Storage["getRunners"]> = []
-  let expiresAt = 0
+  let expiresAt = -Infinity
   /** Counts invalidations: a read that began before the last one is stale. */
   let version = 0
 
   const invalidate = Effect.sync(() => {
-    expiresAt = 0
+    expiresAt = -Infinity
     version += 1
   })
 
@@ -30,30 +32,44 @@ const make = Effect.gen(function* () {
     .publish({ kind: "runners", id: "" })
     .pipe(Effect.timeoutOption(publishMillis), Effect.ignoreCause, Effect.andThen(invalidate))
 
-  yield* invalidation.subscribe(({ id, kind }) =>
-    (kind === "runners" && id === "") || kind === "everything" ? invalidate : Effect.void
+  yield* invalidation.subscribe(({ kind }) =>
+    kind === "runners" || kind === "everything" ? invalidate : Effect.void
   )
 
   return RunnerStorage.RunnerStorage.of({
     ...storage,
     getRunners: Effect.suspend(() => {
-      const now = clock.currentTimeMillisUnsafe()
-      if (now < expiresAt) return Effect.succeed(list)
+      const readAt = now()
+      if (readAt < expiresAt) return Effect.succeed(list)
       const readVersion = version
-      return Effect.map(storage.getRunners, (read) => {
-        if (readVersion === version) {
+      return Effect.tap(storage.getRunners, (read) =>
+        Effect.sync(() => {
+          if (readVersion !== version) return
           list = read
-          expiresAt = now + maxAgeMillis
-        }
-        return read
-      })
+          expiresAt = readAt + maxAgeMillis
+        })
+      )
     }),
     register: (runner, healthy) => Effect.tap(storage.register(runner, healthy), () => announce),
-    unregister: (address) => Effect.tap(storage.unregister(address), () => announce),
-    setRunnerHealth: (address, healthy) =>
-      Effect.tap(storage.setRunnerHealth(address, healthy), () => announce)
+    unregister: (address) => Effect.tap(storage.unregister(address), () => announce)
   })
 })
 
 /** Wraps the runner storage below it. */
 export const RunnerCache = Layer.effect(RunnerStorage.RunnerStorage, make)
+
+/** The runner list with the verdict of {@link Membership}, alike on all runners, on who is healthy. */
+export const HealthFromMembership = Layer.effect(
+  RunnerStorage.RunnerStorage,
+  Effect.gen(function* () {
+    const storage = yield* RunnerStorage.RunnerStorage
+    const { isEvicted } = yield* Membership
+    return RunnerStorage.RunnerStorage.of({
+      ...storage,
+      getRunners: Effect.map(storage.getRunners, (list) =>
+        list.map(([runner]) => [runner, !isEvicted(runner.address)] as const)
+      ),
+      setRunnerHealth: () => Effect.void
+    })
+  })
+)

@@ -10,8 +10,7 @@ import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { closeSoon, RunnerPort } from "./runner-port.ts"
 
-const pingInterval = 1000
-const pingTimeout = 2000
+export const rpcPings = { pingInterval: 1000, pingTimeout: 2000 } as const
 
 export const ClientProtocol: Layer.Layer<
   Runners.RpcClientProtocol,
@@ -38,7 +37,7 @@ export const ClientProtocol: Layer.Layer<
       codecFor: serialization.codecFor,
       make: Effect.fnUntraced(function* (address) {
         const socket = yield* NodeSocket.fromDuplex(open(address))
-        return yield* RpcClient.makeProtocolSocket({ pingInterval, pingTimeout }).pipe(
+        return yield* RpcClient.makeProtocolSocket(rpcPings).pipe(
           Effect.provideService(Socket.Socket, socket),
           Effect.provideService(RpcSerialization.RpcSerialization, serialization)
         )

@@ -96,14 +96,14 @@ export class RunnerLink {
   #missed = 0
   #hasReplied = false
   #failures = 0
-  #closedUntil = 0
-  #pingedAt = 0
+  #closedUntil = -Infinity
+  #pingedAt = -Infinity
   /** The other node has not replied to the last ping of a busy link: new batches wait. */
   #isWaiting = false
 
   constructor(options: {
     readonly open: (events: RunnerConnectionEvents) => RunnerConnection
-    /** Milliseconds. */
+    /** Monotonic milliseconds. */
     readonly now: () => number
     readonly scheduler: Pick<FlushScheduler, "scheduleLink">
     readonly stats: LinkStats

@@ -5,6 +5,7 @@ import { LocalRooms } from "#entities/room/entity"
 import { RemoteRooms } from "#entities/room/remote"
 import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
+import { monotonicMillis } from "#server/platform/monotonic"
 import { pong, ping, LinkStats, LinkBatch, type LinkStatus, RunnerLink } from "./runner-link.ts"
 import {
   type RunnerConnection,
@@ -87,7 +88,7 @@ const registerMetrics = Effect.fnUntraced(function* (
 export const RunnerLinksLive = Layer.effectContext(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
-    const clock = yield* Clock.Clock
+    const now = monotonicMillis(yield* Clock.Clock)
     const scheduler = yield* NodeFlush
     const local = yield* LocalRooms
     const transport = yield* RunnerTransport
@@ -95,7 +96,6 @@ export const RunnerLinksLive = Layer.effectContext(
     const links = new Map<string, RunnerLink>()
     const stats = new LinkStats()
     yield* registerMetrics(links, stats)
-    const now = () => clock.currentTimeMillisUnsafe()
     const write = (log: Effect.Effect<void>) => void runFork(log)
 
     const linkTo = (to: string): RunnerLink => {

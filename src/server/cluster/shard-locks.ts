@@ -18,6 +18,7 @@ import {
 } from "effect/cluster"
 import { Lease, type Ownership } from "#entities/lease"
 import { readings } from "#server/platform/metrics"
+import { monotonicMillis } from "#server/platform/monotonic"
 import { LockSession } from "./lock-session.ts"
 import { PauseDetector } from "./pause-detector.ts"
 
@@ -97,7 +98,10 @@ const makePauseDetector = Effect.gen(function* () {
     (duration) => Duration.toMillis(Duration.fromInputUnsafe(duration))
   )
   const gap = (expiration ?? 0) - (refreshInterval ?? 0) - awakeMillis
-  const detector = new PauseDetector(gap, () => clock.currentTimeMillisUnsafe())
+  const detector = new PauseDetector(gap, [
+    () => clock.currentTimeMillisUnsafe(),
+    monotonicMillis(clock)
+  ])
   const { counter } = yield* readings
   counter(
     "svc_cluster_freezes_total",
@@ -121,12 +125,11 @@ const ownershipOf = (detector: PauseDetector): Ownership => ({
 
 const make = Effect.gen(function* () {
   const storage = yield* RunnerStorage.RunnerStorage
-  const clock = yield* Clock.Clock
+  const now = monotonicMillis(yield* Clock.Clock)
   const detector = yield* makePauseDetector
   const locked = new Set<string>()
   const exclusively: Exclusively = (yield* Semaphore.make(1)).withPermits(1)
   const release = yield* makeRelease(storage, locked, exclusively)
-  const now = () => clock.currentTimeMillisUnsafe()
   let leaving: RunnerAddress.RunnerAddress | undefined
 
   yield* Effect.addFinalizer(() =>

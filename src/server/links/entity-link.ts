@@ -12,6 +12,7 @@ import { type CodedError, Unavailable } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import type { OutputBatch } from "#entities/output-queue"
 import type { FlushScheduler } from "#server/platform/flush"
+import { monotonicMillis } from "#server/platform/monotonic"
 import * as State from "./link-state.ts"
 
 /** The outcome of a command. */
@@ -182,6 +183,11 @@ export abstract class EntityLink<Command, Output, Data> {
     this.#move(State.leave(this.#state))
   }
 
+  /** The commands without a reply. */
+  protected get unanswered(): ReadonlyArray<Command> {
+    return Array.from(this.#pending.values(), ({ command }) => command)
+  }
+
   /** Completes the command of this number. */
   protected reply(seq: number, result: CommandResult<Data>): void {
     const pending = this.#pending.get(seq)
@@ -234,13 +240,14 @@ export abstract class EntityLink<Command, Output, Data> {
   /** Attaches again and again while the link lives: the entity may move any number of times. */
   #stayAttached(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      let retry = State.firstRetry(yield* Clock.currentTimeMillis)
+      const now = monotonicMillis(yield* Clock.Clock)
+      let retry = State.firstRetry(now())
       while (!this.ended) {
         const exit = yield* Effect.exit(this.#watchOnce())
         const decision = State.afterStream(retry, {
           wasAttached: State.wasAttached(this.#state),
           error: errorOf(exit),
-          now: yield* Clock.currentTimeMillis
+          now: now()
         })
         this.#state = State.close(this.#state)
         if (decision.tag === "lost") return this.onLost(decision.error)

@@ -14,6 +14,7 @@ import { LocalRooms } from "#entities/room/entity"
 import { RemoteRooms } from "#entities/room/remote"
 import { Room } from "#entities/room/protocol"
 import { FlushScheduler, FlushTimers, NodeFlush } from "#server/platform/flush"
+import { monotonicMillis } from "#server/platform/monotonic"
 import { ChannelLink } from "./channel-link.ts"
 import { Connections } from "./connections.ts"
 import type { NodeContext } from "./entity-link.ts"
@@ -38,7 +39,7 @@ const makeContexts = Effect.gen(function* () {
     run: (effect: Effect.Effect<void>): Fiber.Fiber<void> => Fiber.runIn(runFork(effect), scope)
   }
   // Sessions and queues take one command after the other: waiting for more would only add latency.
-  const scheduler = new FlushScheduler(() => clock.currentTimeMillisUnsafe(), timers, 0)
+  const scheduler = new FlushScheduler(monotonicMillis(clock), timers, 0)
   const prompt: NodeContext = { ...context, scheduler }
   return { context, prompt }
 })

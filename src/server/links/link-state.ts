@@ -123,7 +123,7 @@ const missing = "room_missing"
 export interface Retry {
   /** Streams in a row that were not attached, up to a bound. */
   readonly attempts: number
-  /** When the link was last attached, or began; Unix milliseconds. */
+  /** When the link was last attached, or began, in monotonic milliseconds. */
   readonly attachedAt: number
   /** Since when every stream has found the entity missing. */
   readonly missingSince: number | undefined

@@ -94,20 +94,21 @@ export class QueueLink extends EntityLink<QueueCommand, QueueOutput, CancelData>
   }
 
   protected override directTarget(): DirectTarget<QueueCommand> | undefined {
-    return this.#local.actors.get(this.#queueId)
+    const actor = this.#local.actors.get(this.#queueId)
+    return actor?.watches(this.context.node, this.attachment) === true ? actor : undefined
   }
 
   protected override call(inputs: ReadonlyArray<QueueInput>) {
     const { node } = this.context
     return Effect.mapError(
-      this.#client(this.#queueId).Input({ node, inputs }),
+      this.#client(this.#queueId).Input({ node, watch: this.attachment, inputs }),
       () => new Unavailable()
     )
   }
 
   protected override watch() {
     return this.#client(this.#queueId)
-      .Watch({ node: this.context.node })
+      .Watch({ node: this.context.node, watch: this.attachment })
       .pipe(Stream.mapError(() => new Unavailable()))
   }
 

@@ -19,6 +19,16 @@ type Command = RoomInput["command"]
 const watchError = (error: CodedError): CodedError =>
   error._tag === "room_not_found" || error._tag === "room_missing" ? error : new Unavailable()
 
+/**
+ * Whether a loss of the room is news to a member. One that waits for the reply to its `leave` has
+ * left: the room may have ended with that.
+ */
+export const isNewsOfLoss = (
+  { connectionId }: Pick<RoomSubscriber, "connectionId">,
+  unanswered: ReadonlyArray<Command>
+): boolean =>
+  !unanswered.some((command) => command.t === "leave" && command.connectionId === connectionId)
+
 export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implements RoomHandle {
   readonly roomId: string
   readonly #client: RoomClient
@@ -195,8 +205,9 @@ export class RoomLink extends EntityLink<Command, RoomOutput, JsonObject> implem
     const members = Array.from(this.#members.values())
     this.#members.clear()
     const closed = Frame.of({ t: "room_closed", roomId: this.roomId, reason: "lost" })
+    const { unanswered } = this
     for (const member of members) {
-      if (wasLost) member.sink.push(closed)
+      if (wasLost && isNewsOfLoss(member, unanswered)) member.sink.push(closed)
       member.unseated(this.roomId)
     }
     this.end(new RoomNotFound())

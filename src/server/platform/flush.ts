@@ -6,6 +6,7 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
+import { monotonicMillis } from "./monotonic.ts"
 
 /** Delays a flush: to the end of the event loop's iteration, or by milliseconds. */
 export interface FlushTimers {
@@ -35,7 +36,7 @@ export class FlushScheduler {
   #scheduled = false
   #flushedAt = 0
 
-  /** `now` in milliseconds. An interval of 0 always flushes as soon as possible. */
+  /** `now` in monotonic milliseconds. An interval of 0 always flushes as soon as possible. */
   constructor(
     now: () => number,
     timers: FlushTimers = processTimers,
@@ -68,7 +69,7 @@ export class FlushScheduler {
     if (this.#scheduled) return
     this.#scheduled = true
     const wait = this.#flushedAt + this.#intervalMillis - this.#now()
-    if (wait <= 0 || wait > this.#intervalMillis) this.#timers.soon(this.#run)
+    if (wait <= 0) this.#timers.soon(this.#run)
     else this.#timers.later(this.#run, wait)
   }
 
@@ -95,8 +96,7 @@ export class NodeFlush extends Context.Service<NodeFlush, FlushScheduler>()(
   static readonly layer = Layer.effect(
     NodeFlush,
     Effect.gen(function* () {
-      const clock = yield* Clock.Clock
-      return new FlushScheduler(() => clock.currentTimeMillisUnsafe(), yield* FlushTimers)
+      return new FlushScheduler(monotonicMillis(yield* Clock.Clock), yield* FlushTimers)
     })
   )
 }

@@ -16,7 +16,7 @@ import { orDieWithTimeout } from "#sql/database"
  * - `config`: the config of the environment `id`;
  * - `key`: the key with the hash `id`;
  * - `player`: the player `<environment>/<player>`;
- * - `runners`: the list of runners, or `<reporter> <subject> <status>`, one runner's report on another;
+ * - `runners`: the list of runners;
  * - `everything`: any of them;
  * - `asked` and `heard`: a request for acknowledgements, and an acknowledgement.
  */

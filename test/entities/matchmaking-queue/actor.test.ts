@@ -26,6 +26,15 @@ describe("a matchmaking queue", () => {
     ])
   })
 
+  it("refuses an attachment that the cluster repeats, since replies are lost between the two", () => {
+    const { actor } = new QueueHarness(mode)
+    assert.isTrue(actor.admit("n1", 1))
+    assert.isTrue(actor.watches("n1", 1))
+    assert.isFalse(actor.admit("n1", 1))
+    assert.isTrue(actor.admit("n1", 2))
+    assert.isFalse(actor.watches("n1", 1))
+  })
+
   it("starts a match exactly at the fill timeout", () => {
     const queue = new QueueHarness(mode)
     queue.enqueue("a")

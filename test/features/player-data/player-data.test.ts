@@ -43,6 +43,7 @@ const tablesWithoutPlayers = [
   "projects",
   "provider_credentials",
   "rooms_begun",
+  "runner_reports",
   "signing_keys",
   "webhook_secrets"
 ]

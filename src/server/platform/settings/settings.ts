@@ -124,7 +124,6 @@ const Environment = Schema.Struct({
   SVC_RUNNER_TLS_CERT: Schema.optionalKey(Schema.String),
   SVC_RUNNER_TLS_KEY: Schema.optionalKey(Schema.String),
   SVC_RUNNER_TLS_CA: Schema.optionalKey(Schema.String),
-  SVC_SHARD_GROUPS: listOf(Schema.String),
   SMTP_URL: Schema.optionalKey(Schema.RedactedFromValue(SmtpUrl)),
   SVC_MAIL_FROM: Schema.optionalKey(Email),
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
@@ -230,7 +229,6 @@ export class Settings extends Context.Service<
       | {
           readonly host: string
           readonly port: number
-          readonly shardGroups: ReadonlyArray<string>
           /** Files in PEM for mutual TLS between runners. */
           readonly tls:
             | { readonly cert: string; readonly key: string; readonly ca: string }
@@ -295,7 +293,6 @@ export class Settings extends Context.Service<
             : {
                 host: runnerHost,
                 port: runnerPort,
-                shardGroups: env.SVC_SHARD_GROUPS,
                 tls: tlsFiles(env)
               },
         mail: {

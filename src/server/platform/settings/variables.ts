@@ -69,11 +69,6 @@ export const variables = {
       "The authority that signs the certificates of all runners, and of nothing else: a runner accepts " +
       "each certificate from it."
   },
-  SVC_SHARD_GROUPS: {
-    default: "",
-    description:
-      "The shard groups of this runner, separated by commas; empty means the default group."
-  },
   SMTP_URL: {
     description:
       "The mail server: smtps://user:password@host:465, or smtp://user:password@host:587 " +
