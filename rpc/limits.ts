@@ -196,8 +196,8 @@ export const rooms = {
   /** Nodes whose last attachment an entity remembers, to ignore a repeated older one. */
   watchersRememberedMax: 256,
   detachedInputsMax: 1024,
-  /** Unsent bytes of a runner link. Beyond it the peer is too slow and the link closes. */
-  linkBufferMaxBytes: 64 * MiB
+  /** Calls of a runner link without a reply at which the next flush waits. */
+  linkCallsMax: 8
 } as const
 
 /** The port on which runners reach each other. */

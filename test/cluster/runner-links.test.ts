@@ -1,31 +1,51 @@
 /** Link to another node: batching, reports of lost batches, heartbeats, closing and reopening. */
 import { assert, describe, it } from "@effect/vitest"
-import { rooms, socket } from "#rpc/limits"
+import { rooms, runnerPort, socket } from "#rpc/limits"
 import { FlushScheduler } from "#server/platform/flush"
-import { pong, ping, LinkStats, RunnerLink } from "#server/cluster/runner-link"
-import type { RunnerConnectionEvents } from "#server/cluster/runner-transport"
+import { LinkStats, type RunnerConnection, RunnerLink } from "#server/cluster/runner-link"
 
 const { coalesceMillis } = socket
+const batchMaxCharacters = runnerPort.frameMaxBytes / 4
+
+interface Call {
+  readonly replied: (refused: ReadonlyArray<string>) => void
+  readonly failed: (reason: string) => void
+}
+
+/** A connection that records what the link does. */
+class TestConnection implements RunnerConnection {
+  readonly ended: (reason: string) => void
+  /** Calls without a reply. */
+  readonly calls: Array<Call> = []
+  /** All batches that are not heartbeats. */
+  readonly sent: Array<string> = []
+  closed = false
+
+  constructor(ended: (reason: string) => void) {
+    this.ended = ended
+  }
+
+  readonly call: RunnerConnection["call"] = (batch, replied, failed) => {
+    this.calls.push({ replied, failed })
+    if (batch !== "") this.sent.push(batch)
+  }
+
+  readonly close = (): void => {
+    this.closed = true
+  }
+}
 
 /** A link whose connections the test controls from the other end. */
 const makeLink = () => {
   const clock = { now: 1_000_000 }
-  const connections: Array<
-    RunnerConnectionEvents & { readonly sent: Array<string>; closed: string | undefined }
-  > = []
+  const connections: Array<TestConnection> = []
   const timers: Array<{ readonly millis: number; readonly run: () => void }> = []
   const ends: Array<string> = []
   const link = new RunnerLink({
-    open: (events) => {
-      const connection = { ...events, sent: new Array<string>(), closed: undefined }
-      const opened: (typeof connections)[number] = connection
-      connections.push(opened)
-      return {
-        send: (frame) => opened.sent.push(frame),
-        close: (why) => {
-          opened.closed = why
-        }
-      }
+    open: (ended) => {
+      const connection = new TestConnection(ended)
+      connections.push(connection)
+      return connection
     },
     now: () => clock.now,
     stats: new LinkStats(),
@@ -47,29 +67,51 @@ const makeLink = () => {
     if (found === undefined) throw new Error("The link has not opened a connection")
     return found
   }
+  /** The other node replies to the oldest call, and new batches leave. */
+  const reply = (refused: ReadonlyArray<string> = []): void => {
+    const call = connection().calls.shift()
+    if (call === undefined) throw new Error("No call waits for a reply")
+    call.replied(refused)
+    runTimers()
+  }
   const lost: Array<string> = []
-  const submit = (room: string) =>
-    link.submit({ room, node: "node_a", watch: 1, inputs: [] }, () => lost.push(room))
-  const deliver = (room: string, watch = 1) =>
-    link.deliver({ room, epoch: 1, watch, from: "here|1", items: [] }, () => lost.push(room))
-  return { clock, ends, runTimers, link, lost, submit, deliver, connection, connections }
+  const submit = (room: string, text = "") => {
+    const command = { t: "send", playerId: "p", type: "m", data: text } as const
+    link.send({ room, node: "node_a", watch: 1, inputs: [{ seq: -1, command }] }, () =>
+      lost.push(room)
+    )
+  }
+  const deliver = (room: string, frames: ReadonlyArray<string> = []) => {
+    const items = frames.map((frame) => ({ kind: "event", to: null, except: null, frame }) as const)
+    link.send({ room, epoch: 1, watch: 1, from: "here|1", items }, () => lost.push(room))
+  }
+  return { clock, ends, runTimers, link, lost, submit, deliver, reply, connection, connections }
 }
 
-const roomsOf = (frame: string | undefined): ReadonlyArray<string> =>
-  Array.from((frame ?? "").matchAll(/"room":"([^"]*)"/g), ([, room]) => room ?? "")
+/** A link whose connection has replied to its first heartbeat. */
+const makeOpenLink = () => {
+  const made = makeLink()
+  assert.strictEqual(made.link.status, "unknown")
+  made.reply()
+  made.clock.now += coalesceMillis
+  return made
+}
+
+const roomsOf = (batch: string): ReadonlyArray<string> =>
+  Array.from(batch.matchAll(/"room":"([^"]*)"/g), ([, room]) => room ?? "")
 
 describe("a runner link", () => {
-  it("sends everything of one flush in one frame, in order", () => {
-    const { runTimers, submit, deliver, connection } = makeLink()
+  it("sends everything of one flush in one call", () => {
+    const { runTimers, submit, deliver, connection } = makeOpenLink()
     submit("a")
     deliver("b")
     submit("c")
     runTimers()
-    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["a", "c", "b"]])
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [["a", "c", "b"]])
   })
 
   it("sends at once while idle, and coalesces while busy", () => {
-    const { clock, runTimers, submit } = makeLink()
+    const { clock, runTimers, submit } = makeOpenLink()
     submit("a")
     assert.deepStrictEqual(runTimers(), [0])
     clock.now += 1
@@ -80,69 +122,102 @@ describe("a runner link", () => {
     assert.deepStrictEqual(runTimers(), [0])
   })
 
-  it("reports a loss when it closes, except for batches that a heartbeat has acknowledged", () => {
-    const { runTimers, link, lost, submit, deliver, connection } = makeLink()
+  it("has one call under way until the other node replies, so that calls arrive in order", () => {
+    const { runTimers, submit, reply, connection } = makeLink()
     submit("a")
     runTimers()
-    connection().received(pong)
-    link.heartbeat()
-    assert.deepStrictEqual(connection().sent.filter((frame) => frame === ping).length, 2)
-    deliver("b")
     submit("b")
     runTimers()
-    connection().received(pong)
+    assert.isEmpty(connection().sent)
+    reply()
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [["a", "b"]])
+  })
+
+  it("holds batches back while too many have no reply", () => {
+    const { runTimers, submit, reply, connection } = makeOpenLink()
+    const names = Array.from({ length: rooms.linkCallsMax + 2 }, (_, i) => `r${i}`)
+    for (const name of names) {
+      submit(name)
+      runTimers()
+    }
+    assert.lengthOf(connection().sent, rooms.linkCallsMax)
+    reply()
+    assert.deepStrictEqual(roomsOf(connection().sent.at(-1) ?? ""), names.slice(-2))
+  })
+
+  it("splits what is too large for one call, in order", () => {
+    const { runTimers, deliver, reply, connection, lost } = makeOpenLink()
+    const third = "x".repeat(batchMaxCharacters / 3)
+    deliver("a", [`1${third}`, `2${third}`, `3${third}`, `4${third}`])
+    deliver("b", ["5"])
+    runTimers()
+    const { sent } = connection()
+    for (const batch of sent) assert.isBelow(batch.length, batchMaxCharacters * 1.01)
+    assert.deepStrictEqual(
+      sent.join("").match(/"frame":"\d/g),
+      ["1", "2", "3", "4", "5"].map((n) => `"frame":"${n}`)
+    )
+    reply()
     connection().ended("cut")
-    assert.deepStrictEqual(lost, ["b", "b"])
+    assert.deepStrictEqual(lost, ["a", "b"])
+  })
+
+  it("reports a loss when it closes, except for batches with a reply", () => {
+    const { runTimers, lost, submit, deliver, reply, connection } = makeOpenLink()
+    submit("a")
+    runTimers()
+    reply()
+    deliver("b")
+    runTimers()
+    submit("c")
+    connection().ended("cut")
+    assert.deepStrictEqual(lost, ["b", "c"])
     connection(0).ended("cut again")
     assert.lengthOf(lost, 2)
   })
 
-  it("does not count a pong for batches sent after the ping", () => {
-    const { runTimers, lost, submit, connection } = makeLink()
+  it("closes when a call fails", () => {
+    const { runTimers, ends, lost, submit, connection } = makeOpenLink()
     submit("a")
     runTimers()
-    connection().received(pong)
-    connection().ended("cut")
+    connection().calls[0]?.failed("the batch is invalid")
+    assert.deepStrictEqual(ends, ["the batch is invalid"])
+    assert.isTrue(connection().closed)
     assert.deepStrictEqual(lost, ["a"])
   })
 
-  it("reports refused inputs once", () => {
-    const { runTimers, lost, submit, deliver, connection } = makeLink()
+  it("reports refused inputs, and nothing else of that room", () => {
+    const { runTimers, lost, submit, deliver, reply } = makeOpenLink()
     submit("a")
     submit("b")
     deliver("a")
     runTimers()
-    connection().received(JSON.stringify(["a", "unknown"]))
+    reply(["a", "unknown"])
     assert.deepStrictEqual(lost, ["a"])
-    connection().received(JSON.stringify(["a"]))
-    assert.deepStrictEqual(lost, ["a"])
-    connection().ended("cut")
-    assert.deepStrictEqual(lost, ["a", "b", "a"])
   })
 
-  it("stays alive while heartbeats are answered, and closes after five without a pong", () => {
-    const { ends, link, lost, submit, connection } = makeLink()
-    assert.strictEqual(link.status, "unknown")
-    connection().received(pong)
+  it("stays alive while calls are answered, and closes after five heartbeats without a reply", () => {
+    const { ends, link, lost, submit, reply, connection } = makeOpenLink()
     assert.strictEqual(link.status, "alive")
     submit("a")
     link.heartbeat()
     assert.strictEqual(link.status, "alive")
     link.heartbeat()
     assert.strictEqual(link.status, "silent")
-    connection().received(pong)
+    assert.lengthOf(connection().calls, 1)
+    reply()
     assert.strictEqual(link.status, "alive")
     for (let missed = 0; missed < 5; missed++) link.heartbeat()
     assert.isEmpty(ends)
     link.heartbeat()
     assert.deepStrictEqual(ends, ["the other node does not answer"])
-    assert.deepStrictEqual(connection().closed, "the other node does not answer")
+    assert.isTrue(connection().closed)
     assert.strictEqual(link.status, "unknown")
-    assert.isEmpty(lost)
+    assert.deepStrictEqual(lost, ["a"])
   })
 
   it("reopens after a back-off, and takes nothing before that", () => {
-    const { clock, runTimers, link, lost, submit, connection, connections } = makeLink()
+    const { clock, runTimers, link, lost, submit, reply, connection, connections } = makeLink()
     submit("a")
     connection().ended("refused")
     assert.deepStrictEqual(lost, ["a"])
@@ -153,44 +228,30 @@ describe("a runner link", () => {
     clock.now += 50
     submit("c")
     runTimers()
+    reply()
     assert.lengthOf(connections, 2)
-    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["c"]])
+    assert.deepStrictEqual(connection().sent.map(roomsOf), [["c"]])
     connection().ended("refused")
     clock.now += 50
     assert.strictEqual(link.status, "unknown")
-    assert.lengthOf(connections, 2)
+    assert.lengthOf(connections, 3)
+    connection().ended("refused")
     clock.now += 50
     assert.strictEqual(link.status, "unknown")
     assert.lengthOf(connections, 3)
-  })
-
-  it("holds batches back while the other node has not answered the last ping", () => {
-    const { clock, runTimers, submit, connection } = makeLink()
-    submit("a")
-    runTimers()
-    clock.now += 100
-    submit("b")
-    runTimers()
-    submit("c")
-    runTimers()
-    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["a"]])
-    connection().received(pong)
-    runTimers()
-    assert.deepStrictEqual(connection().sent.map(roomsOf), [[], ["a"], ["b", "c"], []])
-    assert.strictEqual(connection().sent.at(-1), ping)
+    clock.now += 50
+    assert.strictEqual(link.status, "unknown")
+    assert.lengthOf(connections, 4)
   })
 
   it("closes when its buffer is full", () => {
-    const { clock, runTimers, ends, lost, submit } = makeLink()
-    submit("a")
-    runTimers()
-    clock.now += 100
-    for (let i = 0; i < rooms.watchBufferItems; i++) submit("b")
+    const { runTimers, ends, lost, submit } = makeLink()
+    for (let i = 0; i < rooms.watchBufferItems; i++) submit("a")
     runTimers()
     assert.isEmpty(ends)
     submit("b")
     assert.lengthOf(ends, 1)
-    assert.deepStrictEqual(lost, ["a", "b"])
+    assert.lengthOf(lost, rooms.watchBufferItems + 1)
   })
 
   it("counts as idle a minute after it has closed", () => {
@@ -203,24 +264,5 @@ describe("a runner link", () => {
     assert.isFalse(link.isIdle)
     clock.now += 60_000
     assert.isTrue(link.isIdle)
-  })
-
-  it("closes on an invalid reply", () => {
-    const { ends, lost, submit, connection } = makeLink()
-    submit("a")
-    connection().received("Hello?")
-    assert.lengthOf(ends, 1)
-    assert.isDefined(connection().closed)
-    assert.deepStrictEqual(lost, ["a"])
-  })
-
-  it("keeps one callback for each room, however many batches it sends", () => {
-    const { runTimers, lost, submit, connection } = makeLink()
-    for (let i = 0; i < 1000; i++) {
-      submit("a")
-      runTimers()
-    }
-    connection().ended("cut")
-    assert.deepStrictEqual(lost, ["a"])
   })
 })

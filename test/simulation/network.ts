@@ -9,11 +9,6 @@ import { NetAddress } from "effect/net"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
 import { rpcPings } from "#server/cluster/runner-client"
-import {
-  type RunnerConnection,
-  type RunnerConnectionEvents,
-  RunnerTransport
-} from "#server/cluster/runner-transport"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
 
@@ -236,64 +231,6 @@ export class Network {
     })
   }
 
-  /** A connection of a runner link: one frame per chunk, unencoded. */
-  #connection(
-    process: Process,
-    opening: Effect.Effect<End, Socket.SocketError>,
-    eventsOf: (connection: RunnerConnection) => RunnerConnectionEvents
-  ): RunnerConnection {
-    let why = "the other end closed it"
-    let end: End | undefined
-    let over = false
-    const waiting: Array<string> = []
-    const write = (frame: string): void => {
-      if (end === undefined) waiting.push(frame)
-      else process.run(Effect.ignore(end.write(frame)))
-    }
-    const finish = Effect.sync(() => {
-      over = true
-      end?.close()
-      if (end !== undefined) this.#ends.delete(end)
-      events.ended(why)
-    })
-    const connection: RunnerConnection = {
-      send: (frame) => {
-        if (!over) write(frame)
-      },
-      close: (reason) => {
-        if (!over) why = reason
-        over = true
-        end?.close()
-      }
-    }
-    const events = eventsOf(connection)
-    const carry = Effect.gen(function* () {
-      const open = yield* opening
-      end = open
-      for (const frame of waiting) write(frame)
-      yield* Effect.forever(
-        Effect.map(open.pull, (frames) => {
-          for (const frame of frames) if (!over) events.received(String(frame))
-        })
-      )
-    })
-    process.run(Effect.andThen(Effect.exit(carry), finish))
-    return connection
-  }
-
-  /** The runner transport of a process at an address. */
-  transport(process: Process, address: string): RunnerTransport["Service"] {
-    return {
-      open: (to, events) =>
-        this.#connection(process, this.#connect(process, linkKey(to)), () => events),
-      accept: (accepted) => {
-        const accept = (end: End): void =>
-          void this.#connection(process, Effect.succeed(end), accepted)
-        this.#listeners.set(`link ${address}`, { process, accept })
-      }
-    }
-  }
-
   /** A socket that opens a connection whenever it is read. */
   socket(from: Process, address: string): Socket.Socket {
     const opened = Latch.makeUnsafe(false)
@@ -345,13 +282,11 @@ export class Network {
 }
 
 const key = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
-const linkKey = (address: RunnerAddress.RunnerAddress): string => `link ${key(address)}`
 
 /** The connections of a runner, outgoing and incoming. */
 export const transport = (network: Network, process: Process, self: RunnerAddress.RunnerAddress) =>
   Layer.mergeAll(
     Layer.succeed(SocketServer.SocketServer, network.server(process, key(self))),
-    Layer.succeed(RunnerTransport, network.transport(process, key(self))),
     Layer.effect(
       Runners.RpcClientProtocol,
       Effect.gen(function* () {

@@ -20,6 +20,7 @@ import type { SecureRandom } from "effect/crypto"
 import { RpcSerialization, RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
+import { runnerPort } from "#rpc/limits"
 import { RunnerReports } from "#sql/runners"
 import type { LocalRooms } from "#entities/room/entity"
 import type { NodeFlush } from "#server/platform/flush"
@@ -31,9 +32,8 @@ import { MembershipLive } from "./membership.ts"
 import { Readiness } from "./readiness.ts"
 import { HealthFromMembership, RunnerCache } from "./runner-cache.ts"
 import { ClientProtocol } from "./runner-client.ts"
-import { RunnerLinksLive } from "./runner-links.ts"
+import { LinkHandlers, LinkRpcs, RunnerLinksLive } from "./runner-links.ts"
 import { runnerPortLayer } from "./runner-port.ts"
-import { RunnerServerLive } from "./runner-server.ts"
 import { HandoverStorage } from "./shard-locks.ts"
 
 /**
@@ -64,12 +64,12 @@ const singleNode = Sharding.layer.pipe(
   Layer.provide(ShardingConfig.layer(shardingTimings))
 )
 
-/** Server for the cluster's own RPC. */
-const RunnerRpc = RpcServer.layer(Runners.Rpcs, {
+/** Server for the cluster's own RPC and for the batches of runner links. */
+const RunnerRpc = RpcServer.layer(Runners.Rpcs.merge(LinkRpcs), {
   spanPrefix: "RunnerServer",
   disableTracing: true,
   disableFatalDefects: true
-}).pipe(Layer.provide(RunnerServer.layerHandlers))
+}).pipe(Layer.provide([RunnerServer.layerHandlers, LinkHandlers]))
 
 /** How long a stopping runner waits for calls of other runners to end. */
 const rpcCloseMillis = 300
@@ -110,7 +110,7 @@ export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
 
 const multiNode = (host: string, port: number) =>
   RunnerLive.pipe(
-    Layer.provide([RunnerServerLive, ClientProtocol, RunnerReports.layer]),
+    Layer.provide([ClientProtocol, RunnerReports.layer]),
     Layer.provide(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(RunnerCache),
@@ -122,7 +122,7 @@ const multiNode = (host: string, port: number) =>
         runnerAddress: Option.some(RunnerAddress.make(host, port))
       })
     ),
-    Layer.provide(RpcSerialization.layerSchemaBinary())
+    Layer.provide(RpcSerialization.layerSchemaBinary({ maxFrameSize: runnerPort.frameMaxBytes }))
   )
 
 /** All entities are in the default shard group. */

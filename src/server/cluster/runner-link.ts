@@ -1,73 +1,76 @@
 /**
- * Outgoing link to one other node: carries inputs for its rooms and outputs of this node's rooms, all
- * of one flush in one frame. The other node replies with the rooms that it refuses.
+ * Outgoing link to one other node: carries commands for its rooms and outputs of this node's rooms, all
+ * of one flush in one call of the cluster's RPC. The reply is the acknowledgement; it names the rooms
+ * that refused their commands.
  *
- * Delivery is at most once: a lost frame is never sent again. If the link closes, `onLost` runs for
- * each batch that no acknowledged heartbeat covers. So what arrives is in order, and without a gap
- * until `onLost` reports one.
+ * Delivery is at most once: a lost batch is never sent again. If the link closes, `onLost` runs for
+ * every message without a reply. So what arrives is in order, and without a gap until `onLost` reports
+ * one.
  */
-import { Option, Schema } from "effect"
 import { rooms, runnerPort } from "#rpc/limits"
-import { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
+import type { RemoteRoomInputs, RemoteRoomOutputs } from "#entities/room/remote"
 import type { FlushScheduler } from "#server/platform/flush"
-import type { RunnerConnection, RunnerConnectionEvents } from "./runner-transport.ts"
 
-/** A heartbeat and its reply. Every other frame is JSON. */
-export const ping = "?"
-export const pong = "!"
-
-export const LinkBatch = Schema.fromJsonString(
-  Schema.Struct({ inputs: Schema.Array(RemoteRoomInputs), items: Schema.Array(RemoteRoomOutputs) })
-)
-
-export type LinkBatch = typeof LinkBatch.Type
-
-/** UTF-8 takes at most three bytes for a character of a string. */
-const frameMaxCharacters = runnerPort.frameMaxBytes / 3
-
-const halvesOf = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  const middle = Math.ceil(list.length / 2)
-  return [list.slice(0, middle), list.slice(middle)]
+/** A connection to the other node. */
+export interface RunnerConnection {
+  /**
+   * Sends a batch; an empty one is a heartbeat. `replied` gets the ids of rooms that refused, since they
+   * do not live there. After the first reply, calls arrive in the order in which they are made.
+   */
+  readonly call: (
+    batch: string,
+    replied: (refused: ReadonlyArray<string>) => void,
+    failed: (reason: string) => void
+  ) => void
+  readonly close: () => void
 }
 
-/** Frames of a batch, in order. Halves a batch above the limit, and a room's part of it if need be. */
-export const framesOf = (batch: LinkBatch): ReadonlyArray<string> => {
-  const frame = JSON.stringify(batch)
-  if (frame.length <= frameMaxCharacters) return [frame]
-  const { inputs, items } = batch
-  const ofInputs = (part: LinkBatch["inputs"]) => framesOf({ inputs: part, items: [] })
-  const ofItems = (part: LinkBatch["items"]) => framesOf({ inputs: [], items: part })
-  if (inputs.length > 0 && items.length > 0) return [...ofInputs(inputs), ...ofItems(items)]
-  if (inputs.length > 1) return halvesOf(inputs).flatMap(ofInputs)
-  if (items.length > 1) return halvesOf(items).flatMap(ofItems)
-  const [toRoom] = inputs
-  if (toRoom !== undefined && toRoom.inputs.length > 1) {
-    return halvesOf(toRoom.inputs).flatMap((part) => ofInputs([{ ...toRoom, inputs: part }]))
-  }
-  const [ofRoom] = items
-  if (ofRoom !== undefined && ofRoom.items.length > 1) {
-    return halvesOf(ofRoom.items).flatMap((part) => ofItems([{ ...ofRoom, items: part }]))
-  }
-  return [frame]
-}
-
-/** Reply to a batch: ids of rooms that did not take their inputs, since they do not live there. */
-const Refused = Schema.fromJsonString(Schema.Array(Schema.String))
-
-const decodeRefused = Schema.decodeUnknownOption(Refused)
-
-/** Heartbeats without a pong until the node counts as silent, and until the link closes. */
+/** Heartbeats without a reply until the node counts as silent, and until the link closes. */
 const missedUntilSilent = 2
 const missedUntilClose = 5
-
-/** A busy link pings this often; until the pong arrives it sends no further batch. */
-const pingMillis = 100
 
 const backOffMillis = 50
 const backOffMaxMillis = 1000
 const idleMillis = 60_000
 
-type OnLost = () => void
+/** Commands for a room of the other node, or outputs of a room of this one. */
+interface Message {
+  readonly content: RemoteRoomInputs | RemoteRoomOutputs
+  readonly onLost: () => void
+}
+
+/** Messages and their JSON. */
+interface Batch {
+  readonly text: string
+  readonly messages: ReadonlyArray<Message>
+}
+
+/** UTF-8 takes at most three bytes for a character of a string; the rest is for the envelope. */
+const batchMaxCharacters = runnerPort.frameMaxBytes / 4
+
+const heartbeat: Batch = { text: "", messages: [] }
+
+const halves = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
+  list.length < 2 ? [list] : [list.slice(0, list.length >> 1), list.slice(list.length >> 1)]
+
+const splitMessage = ({ content, onLost }: Message): ReadonlyArray<ReadonlyArray<Message>> =>
+  "inputs" in content
+    ? halves(content.inputs).map((inputs) => [{ content: { ...content, inputs }, onLost }])
+    : halves(content.items).map((items) => [{ content: { ...content, items }, onLost }])
+
+/** Encodes messages in order: as one batch, or as several if that is too large for a call. */
+const encode = (messages: ReadonlyArray<Message>): ReadonlyArray<Batch> => {
+  const [first] = messages
+  if (first === undefined) return []
+  const contents = messages.map(({ content }) => content)
+  const text = JSON.stringify({
+    inputs: contents.filter((content) => "inputs" in content),
+    items: contents.filter((content) => "items" in content)
+  })
+  const parts = messages.length > 1 ? halves(messages) : splitMessage(first)
+  if (text.length <= batchMaxCharacters || parts.length < 2) return [{ text, messages }]
+  return parts.flatMap(encode)
+}
 
 /** Monotonic counters over all links of a node. */
 export class LinkStats {
@@ -77,63 +80,49 @@ export class LinkStats {
   broken = 0
 }
 
-/** `alive`: replies to pings; `silent`: has stopped to; `unknown`: no reply yet on this connection. */
+/** `alive`: replies; `silent`: has stopped to; `unknown`: no reply yet on this connection. */
 export type LinkStatus = "alive" | "silent" | "unknown"
 
+interface Options {
+  /** `onEnded` may run more than once, also when the connection could not be opened. */
+  readonly open: (onEnded: (reason: string) => void) => RunnerConnection
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly scheduler: Pick<FlushScheduler, "scheduleLink">
+  readonly stats: LinkStats
+  /** `wasAlive`: the other node had replied at least once on this connection. */
+  readonly onClose: (reason: string, wasAlive: boolean) => void
+}
+
 export class RunnerLink {
-  readonly #open: (events: RunnerConnectionEvents) => RunnerConnection
-  readonly #now: () => number
-  readonly #scheduler: Pick<FlushScheduler, "scheduleLink">
-  readonly #stats: LinkStats
-  readonly #onClose: (reason: string, wasAlive: boolean) => void
+  readonly #options: Options
   #connection: RunnerConnection | undefined
-  #inputs: Array<RemoteRoomInputs> = []
-  #items: Array<RemoteRoomOutputs> = []
-  /** Callbacks by room, for batches after the last ping and for those that it covers. */
-  #afterPing = new Map<string, OnLost>()
-  #beforePing = new Map<string, OnLost>()
-  /** Heartbeats since the last pong. */
+  #queued: Array<Message> = []
+  /** Batches without a reply. */
+  readonly #calls = new Set<Batch>()
+  /** Heartbeats since the last reply. */
   #missed = 0
   #hasReplied = false
   #failures = 0
   #closedUntil = -Infinity
-  #pingedAt = -Infinity
-  /** The other node has not replied to the last ping of a busy link: new batches wait. */
-  #isWaiting = false
 
-  constructor(options: {
-    readonly open: (events: RunnerConnectionEvents) => RunnerConnection
-    /** Monotonic milliseconds. */
-    readonly now: () => number
-    readonly scheduler: Pick<FlushScheduler, "scheduleLink">
-    readonly stats: LinkStats
-    /** `wasAlive`: the other node had replied at least once on this connection. */
-    readonly onClose: (reason: string, wasAlive: boolean) => void
-  }) {
-    this.#open = options.open
-    this.#now = options.now
-    this.#scheduler = options.scheduler
-    this.#stats = options.stats
-    this.#onClose = options.onClose
+  constructor(options: Options) {
+    this.#options = options
   }
 
-  submit(inputs: RemoteRoomInputs, onLost: OnLost): void {
-    if (!this.#accepts(`inputs ${inputs.room}`, onLost)) return
-    this.#inputs.push(inputs)
-    this.#scheduler.scheduleLink(this)
-  }
-
-  deliver(items: RemoteRoomOutputs, onLost: OnLost): void {
-    if (!this.#accepts(`items ${items.room}`, onLost)) return
-    this.#items.push(items)
-    this.#scheduler.scheduleLink(this)
+  /** Sends a message with the next flush. */
+  send(content: RemoteRoomInputs | RemoteRoomOutputs, onLost: () => void): void {
+    if (!this.#ensureOpen()) return onLost()
+    this.#queued.push({ content, onLost })
+    if (this.#queued.length > rooms.watchBufferItems) this.#end("the other node does not keep up")
+    else this.#options.scheduler.scheduleLink(this)
   }
 
   /** Status of the other node. Reading it opens a closed link, so poll it. */
   get status(): LinkStatus {
     this.#ensureOpen()
     if (!this.#hasReplied) return "unknown"
-    return this.#missed < missedUntilSilent ? "alive" : "silent"
+    return this.isAlive ? "alive" : "silent"
   }
 
   /** Whether the other node replies. Unlike `status`, this opens nothing. */
@@ -143,118 +132,88 @@ export class RunnerLink {
 
   /** Closed and unused for a minute: the link may be dropped. */
   get isIdle(): boolean {
-    return this.#connection === undefined && this.#now() > this.#closedUntil + idleMillis
+    return this.#connection === undefined && this.#options.now() > this.#closedUntil + idleMillis
   }
 
   /** Call at even intervals. */
   heartbeat(): void {
     if (this.#connection === undefined) return
-    if (this.#missed >= missedUntilClose) {
-      this.#end("the other node does not answer")
-    } else {
-      if (this.#missed === 0) this.#ping()
-      else this.#missed += 1
-    }
+    if (this.#missed >= missedUntilClose) return this.#end("the other node does not answer")
+    this.#missed += 1
+    if (this.#calls.size === 0) this.#call(this.#connection, heartbeat)
   }
 
-  #ping(): void {
-    this.#beforePing = this.#afterPing
-    this.#afterPing = new Map()
-    this.#missed = 1
-    this.#pingedAt = this.#now()
-    this.#connection?.send(ping)
+  /** Sends what has gathered since the last flush, unless too many batches have no reply yet. */
+  flush(): void {
+    const connection = this.#connection
+    if (connection === undefined || !this.#hasReplied) return
+    if (this.#calls.size >= rooms.linkCallsMax) return
+    const { stats } = this.#options
+    for (const batch of encode(this.#queued.splice(0))) {
+      stats.frames += 1
+      stats.characters += batch.text.length
+      this.#call(connection, batch)
+    }
   }
 
   close(): void {
-    this.#connection?.close("this node stops")
-  }
-
-  #accepts(key: string, onLost: OnLost): boolean {
-    if (!this.#ensureOpen()) {
-      onLost()
-      return false
-    }
-    this.#afterPing.set(key, onLost)
-    if (this.#inputs.length + this.#items.length < rooms.watchBufferItems) return true
-    this.#end("the other node does not keep up")
-    return false
+    if (this.#connection !== undefined) this.#end("this node stops")
   }
 
   /** Opens the link, unless it has just failed. */
   #ensureOpen(): boolean {
     if (this.#connection !== undefined) return true
-    if (this.#now() < this.#closedUntil) return false
-    const connection: RunnerConnection = this.#open({
-      received: (frame) => {
-        if (connection === this.#connection) this.#receive(frame)
-      },
-      ended: (reason) => {
-        if (connection === this.#connection) this.#end(reason)
-      }
+    if (this.#options.now() < this.#closedUntil) return false
+    const connection = this.#options.open((reason) => {
+      if (connection === this.#connection) this.#end(reason)
     })
     this.#connection = connection
     this.heartbeat()
     return true
   }
 
-  #receive(frame: string): void {
-    if (frame === pong) {
-      this.#hasReplied = true
-      this.#missed = 0
-      this.#failures = 0
-      this.#beforePing = new Map()
-      if (this.#isWaiting) this.#scheduler.scheduleLink(this)
-      this.#isWaiting = false
-      return
-    }
-    const refused = decodeRefused(frame)
-    if (Option.isNone(refused)) return this.#end("the other node sent an invalid reply")
-    for (const room of refused.value) {
-      const key = `inputs ${room}`
-      const onLost = this.#afterPing.get(key) ?? this.#beforePing.get(key)
-      this.#afterPing.delete(key)
-      this.#beforePing.delete(key)
-      onLost?.()
+  #call(connection: RunnerConnection, batch: Batch): void {
+    this.#calls.add(batch)
+    connection.call(
+      batch.text,
+      (refused) => {
+        if (connection === this.#connection) this.#complete(batch, refused)
+      },
+      (reason) => {
+        if (connection === this.#connection) this.#end(reason)
+      }
+    )
+  }
+
+  #complete(batch: Batch, refused: ReadonlyArray<string>): void {
+    this.#calls.delete(batch)
+    this.#hasReplied = true
+    this.#missed = 0
+    this.#failures = 0
+    if (this.#queued.length > 0) this.#options.scheduler.scheduleLink(this)
+    for (const room of refused) {
+      for (const { content, onLost } of batch.messages) {
+        if ("inputs" in content && content.room === room) onLost()
+      }
     }
   }
 
   #end(reason: string): void {
     const connection = this.#connection
-    const unacknowledged = [...this.#beforePing.values(), ...this.#afterPing.values()]
+    const unanswered = Array.from(this.#calls).flatMap(({ messages }) => messages)
+    const lost = [...unanswered, ...this.#queued]
     const wasAlive = this.#hasReplied
     const backOff = Math.min(backOffMaxMillis, backOffMillis * 2 ** this.#failures)
     this.#connection = undefined
-    this.#beforePing = new Map()
-    this.#afterPing = new Map()
-    this.#inputs = []
-    this.#items = []
+    this.#queued = []
+    this.#calls.clear()
     this.#hasReplied = false
     this.#missed = 0
-    this.#isWaiting = false
     this.#failures += 1
-    this.#closedUntil = this.#now() + backOff
-    connection?.close(reason)
-    if (wasAlive) this.#stats.broken += 1
-    this.#onClose(reason, wasAlive)
-    for (const onLost of unacknowledged) onLost()
-  }
-
-  /** Sends what has gathered since the last flush. */
-  flush(): void {
-    const inputs = this.#inputs
-    const items = this.#items
-    if (inputs.length + items.length === 0) return
-    const now = this.#now()
-    const isPingDue = now - this.#pingedAt >= pingMillis
-    this.#isWaiting = this.#missed > 0 && isPingDue
-    if (this.#isWaiting) return
-    this.#inputs = []
-    this.#items = []
-    for (const frame of framesOf({ inputs, items })) {
-      this.#stats.frames += 1
-      this.#stats.characters += frame.length
-      this.#connection?.send(frame)
-    }
-    if (isPingDue) this.#ping()
+    this.#closedUntil = this.#options.now() + backOff
+    connection?.close()
+    if (wasAlive) this.#options.stats.broken += 1
+    this.#options.onClose(reason, wasAlive)
+    for (const { onLost } of lost) onLost()
   }
 }

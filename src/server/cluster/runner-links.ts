@@ -1,19 +1,23 @@
 /** Links between this node and the others (see {@link RemoteRooms}): outgoing and incoming ends. */
-import { Clock, Context, Effect, Layer, Option, Schedule, Schema } from "effect"
-import { RunnerAddress, ShardingConfig } from "effect/cluster"
+import { Cause, Clock, Context, Effect, Exit, Layer, Option, Schedule, Schema, Scope } from "effect"
+import { RunnerAddress, Runners, ShardingConfig } from "effect/cluster"
+import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
 import { LocalRooms } from "#entities/room/entity"
-import { RemoteRooms } from "#entities/room/remote"
+import { RemoteRoomInputs, RemoteRoomOutputs, RemoteRooms } from "#entities/room/remote"
 import { NodeFlush } from "#server/platform/flush"
 import { readings } from "#server/platform/metrics"
 import { monotonicMillis } from "#server/platform/monotonic"
-import { pong, ping, LinkStats, LinkBatch, type LinkStatus, RunnerLink } from "./runner-link.ts"
-import {
-  type RunnerConnection,
-  type RunnerConnectionEvents,
-  RunnerTransport
-} from "./runner-transport.ts"
+import { LinkStats, type LinkStatus, type RunnerConnection, RunnerLink } from "./runner-link.ts"
 
 const heartbeatMillis = 400
+
+/**
+ * Calls between runner links. A batch is JSON in UTF-8, which costs half as much as a string here; an
+ * empty one is a heartbeat. The reply names the rooms that refused their commands.
+ */
+export const LinkRpcs = RpcGroup.make(
+  Rpc.make("Batch", { payload: Schema.Uint8Array, success: Schema.Array(Schema.String) })
+)
 
 /** Liveness of the other runners. */
 export class PeerRunners extends Context.Service<
@@ -24,35 +28,35 @@ export class PeerRunners extends Context.Service<
   }
 >()("server/cluster/runner-links/PeerRunners") {}
 
-const decodeBatch = Schema.decodeUnknownOption(LinkBatch)
+const decodeBatch = Schema.decodeUnknownOption(
+  Schema.fromJsonString(
+    Schema.Struct({
+      inputs: Schema.Array(RemoteRoomInputs),
+      items: Schema.Array(RemoteRoomOutputs)
+    })
+  )
+)
 
-/** Hands a batch to this node's rooms and gateway; returns the rooms that refused their inputs. */
-const dispatch = (local: LocalRooms["Service"], batch: LinkBatch): ReadonlyArray<string> => {
-  const refused: Array<string> = []
-  for (const { inputs, node, room, watch } of batch.inputs) {
-    const actor = local.actors.get(room)
-    if (actor === undefined || actor.fenced || !actor.watches(node, watch)) refused.push(room)
-    else actor.submit(node, inputs)
-  }
-  for (const outputs of batch.items) local.remoteOutputs.send(outputs)
-  return refused
-}
+const textDecoder = new TextDecoder()
 
-/** Incoming end of another node's link. An invalid frame closes the connection. */
-const incoming = (
-  local: LocalRooms["Service"],
-  connection: RunnerConnection,
-  ended: (reason: string) => void
-): RunnerConnectionEvents => ({
-  received: (frame) => {
-    if (frame === ping) return connection.send(pong)
-    const batch = decodeBatch(frame)
-    if (Option.isNone(batch)) return connection.close("the frame is not a valid link batch")
-    const refused = dispatch(local, batch.value)
-    if (refused.length > 0) connection.send(JSON.stringify(refused))
-  },
-  ended
-})
+/** Incoming end of all links: hands batches to this node's rooms and gateway, synchronously in order. */
+export const LinkHandlers = LinkRpcs.toLayer(
+  Effect.map(LocalRooms, (local) => ({
+    Batch: (bytes: Uint8Array) => {
+      if (bytes.length === 0) return Effect.succeed([])
+      const batch = decodeBatch(textDecoder.decode(bytes))
+      if (Option.isNone(batch)) return Effect.die("The batch of a runner link is invalid")
+      const refused: Array<string> = []
+      for (const { inputs, node, room, watch } of batch.value.inputs) {
+        const actor = local.actors.get(room)
+        if (actor === undefined || actor.fenced || !actor.watches(node, watch)) refused.push(room)
+        else actor.submit(node, inputs)
+      }
+      for (const outputs of batch.value.items) local.remoteOutputs.send(outputs)
+      return Effect.succeed(refused)
+    }
+  }))
+)
 
 const addressText = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}|${port}`
 
@@ -84,31 +88,64 @@ const registerMetrics = Effect.fnUntraced(function* (
   )
 })
 
+/** Opens connections of the cluster's RPC for links. */
+const makeOpen = Effect.gen(function* () {
+  const protocols = yield* Runners.RpcClientProtocol
+  const context = yield* Effect.context<never>()
+  const runFork = Effect.runForkWith(context)
+  const runSync = Effect.runSyncWith(context)
+
+  return (to: string, onEnded: (reason: string) => void): RunnerConnection => {
+    const scope = Scope.makeUnsafe()
+    const hooks = RpcClient.ConnectionHooks.of({
+      onConnect: Effect.void,
+      onDisconnect: Effect.sync(() => onEnded("the connection is closed"))
+    })
+    const client = runSync(
+      Effect.flatMap(protocols.make(addressOf(to)), (protocol) =>
+        RpcClient.make(LinkRpcs, { disableTracing: true }).pipe(
+          Effect.provideService(RpcClient.Protocol, protocol)
+        )
+      ).pipe(
+        Effect.provideService(RpcClient.ConnectionHooks, hooks),
+        Effect.provideService(Scope.Scope, scope)
+      )
+    )
+    return {
+      call: (batch, replied, failed) =>
+        void runFork(
+          Effect.map(Effect.exit(client.Batch(Buffer.from(batch))), (exit) =>
+            Exit.isSuccess(exit) ? replied(exit.value) : failed(String(Cause.squash(exit.cause)))
+          )
+        ),
+      close: () => void runFork(Scope.close(scope, Exit.void))
+    }
+  }
+})
+
 /** All links of this runner. */
 export const RunnerLinksLive = Layer.effectContext(
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
     const now = monotonicMillis(yield* Clock.Clock)
     const scheduler = yield* NodeFlush
-    const local = yield* LocalRooms
-    const transport = yield* RunnerTransport
     const runFork = Effect.runForkWith(yield* Effect.context<never>())
     const links = new Map<string, RunnerLink>()
     const stats = new LinkStats()
+    const open = yield* makeOpen
     yield* registerMetrics(links, stats)
-    const write = (log: Effect.Effect<void>) => void runFork(log)
 
     const linkTo = (to: string): RunnerLink => {
       const known = links.get(to)
       if (known !== undefined) return known
       const link = new RunnerLink({
-        open: (events) => transport.open(addressOf(to), events),
+        open: (onEnded) => open(to, onEnded),
         now,
         scheduler,
         stats,
         onClose: (reason, wasAlive) => {
           const log = wasAlive ? Effect.logInfo : Effect.logDebug
-          write(log("The link to a runner has closed", to, reason))
+          runFork(log("The link to a runner has closed", to, reason))
         }
       })
       links.set(to, link)
@@ -120,11 +157,6 @@ export const RunnerLinksLive = Layer.effectContext(
         for (const link of links.values()) link.close()
       })
     )
-    transport.accept((connection) =>
-      incoming(local, connection, (reason) =>
-        write(Effect.logInfo("A link from a runner has closed", reason))
-      )
-    )
     yield* Effect.sync(() => {
       for (const [to, link] of links) {
         if (link.isIdle) links.delete(to)
@@ -134,8 +166,8 @@ export const RunnerLinksLive = Layer.effectContext(
 
     return Context.make(RemoteRooms, {
       address: Option.getOrNull(Option.map(runnerAddress, addressText)),
-      sendInputs: (to, inputs, onLost) => linkTo(to).submit(inputs, onLost),
-      sendOutputs: (to, items, onLost) => linkTo(to).deliver(items, onLost)
+      sendInputs: (to, inputs, onLost) => linkTo(to).send(inputs, onLost),
+      sendOutputs: (to, items, onLost) => linkTo(to).send(items, onLost)
     }).pipe(Context.add(PeerRunners, { status: (address) => linkTo(addressText(address)).status }))
   })
 )

@@ -10,7 +10,7 @@ import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Option } from "effect"
 import { RunnerAddress, RunnerStorage } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
-import type { SocketServer } from "effect/socket"
+import { SocketServer } from "effect/socket"
 import { runnerPort } from "#rpc/limits"
 import { Secrets } from "#server/platform/secrets"
 import { answerHandshake, startHandshake } from "./authenticate.ts"
@@ -199,13 +199,14 @@ const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => 
     )
 }
 
-/** Listens at the address that other runners use. */
+/** Listens at the address that other runners use; the cluster's RPC runs on what it accepts. */
 export const runnerPortLayer = (address: RunnerAddress.RunnerAddress) =>
-  Layer.effect(
-    RunnerPort,
+  Layer.effectContext(
     Effect.gen(function* () {
       const surroundings = yield* makeSurroundings(address)
       const server = yield* makeServer(address, surroundings)
-      return RunnerPort.of({ server, dial: makeDial(surroundings) })
+      return Context.make(RunnerPort, { server, dial: makeDial(surroundings) }).pipe(
+        Context.add(SocketServer.SocketServer, server)
+      )
     })
   )
