@@ -9,6 +9,8 @@ import { Reactivity } from "effect/reactivity"
 import { TestDatabase } from "#testing/app"
 import { at, authenticate, newPlayer, type OnlinePlayer, type TestTarget } from "#testing/players"
 import { type Runner, startCluster } from "#testing/runners"
+import { certified } from "../support/certificate.ts"
+import { tlsFiles } from "../support/runner-ports.ts"
 import { DatabaseLive } from "../support/service.ts"
 
 /** Polls a room's row until `read` returns a value. */
@@ -37,9 +39,9 @@ const targetOf = (target: TestTarget, runner: Runner): TestTarget => ({
 })
 
 /** Two players of one room on two runners: `near` is on the room's owner, `far` on the other. */
-const twoPlayers = Effect.gen(function* () {
+const twoPlayersWith = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
   const database = yield* TestDatabase
-  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2 })
+  const { runners, target } = yield* startCluster({ databaseUrl: database.url, size: 2, env })
   const [first, second] = runners
   if (first === undefined || second === undefined) return yield* Effect.die("No cluster")
   const ada = yield* newPlayer(targetOf(target, first), "Ada")
@@ -63,6 +65,8 @@ const twoPlayers = Effect.gen(function* () {
   const near = owner === first ? ada : bob
   return { roomId, owner, near, far, target, runners }
 })
+
+const twoPlayers = twoPlayersWith({})
 
 const assertDelivered = (from: OnlinePlayer, to: OnlinePlayer, type: string) =>
   Effect.gen(function* () {
@@ -89,6 +93,15 @@ describe("two runners", () => {
       yield* far.socket.request({ t: "leave" })
       const left = yield* near.socket.next("player_left")
       assert.strictEqual(left["playerId"], far.id)
+    }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
+  )
+
+  it.live("shares a room over mutual TLS", () =>
+    Effect.gen(function* () {
+      const { far, near, runners } = yield* twoPlayersWith(yield* tlsFiles(certified))
+      yield* assertDelivered(near, far, "there")
+      yield* assertDelivered(far, near, "back")
+      for (const runner of runners) assert.notMatch(runner.output(), /Rejected a connection/)
     }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 

@@ -17,10 +17,9 @@ import {
   SqlRunnerStorage
 } from "effect/cluster"
 import type { SecureRandom } from "effect/crypto"
-import { RpcSerialization, RpcServer } from "effect/rpc"
+import { RpcServer } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
-import { runnerPort } from "#rpc/limits"
 import { RunnerReports } from "#sql/runners"
 import type { LocalRooms } from "#entities/room/entity"
 import type { NodeFlush } from "#server/platform/flush"
@@ -34,6 +33,7 @@ import { HealthFromMembership, RunnerCache } from "./runner-cache.ts"
 import { ClientProtocol } from "./runner-client.ts"
 import { LinkHandlers, LinkRpcs, RunnerLinksLive } from "./runner-links.ts"
 import { runnerPortLayer } from "./runner-port.ts"
+import { RunnerSerialization } from "./serialization.ts"
 import { HandoverStorage } from "./shard-locks.ts"
 
 /**
@@ -122,7 +122,7 @@ const multiNode = (host: string, port: number) =>
         runnerAddress: Option.some(RunnerAddress.make(host, port))
       })
     ),
-    Layer.provide(RpcSerialization.layerSchemaBinary({ maxFrameSize: runnerPort.frameMaxBytes }))
+    Layer.provide(RunnerSerialization)
   )
 
 /** All entities are in the default shard group. */
