@@ -224,10 +224,10 @@ describe("a hostile connection", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("writes one line for many port scans and health checks", () =>
+  it.live.each([false, true])("writes one line for many port scans (with TLS: %s)", (secured) =>
     Effect.gen(function* () {
       const { start } = yield* makePorts
-      const runner = yield* start()
+      const runner = yield* start({ env: secured ? yield* tlsFiles(certified) : {} })
       for (let i = 0; i < 50; i++) {
         const peer = yield* openPeer(runner.port)
         peer.socket.end()

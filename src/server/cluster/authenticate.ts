@@ -8,6 +8,7 @@ import {
   commonKey,
   decodeHello,
   decodeReply,
+  emptyConnection,
   HandshakeError,
   type HandshakeFailure,
   helloOf,
@@ -29,10 +30,9 @@ const fail = (reason: HandshakeFailure, message: string) => new HandshakeError({
 
 const invalid = fail("invalid", "The other end is not a runner of this service.")
 
-/** A connection that never carried a byte is a health check or a port scan. */
 const closedBy = (socket: Socket) =>
   socket.bytesRead === 0
-    ? fail("empty", "The other end closed the connection without sending anything.")
+    ? emptyConnection
     : fail("closed", `The other end closed the connection: ${socket.errored?.message ?? "end"}.`)
 
 /** Reads exactly this many bytes; later ones stay in the socket. */

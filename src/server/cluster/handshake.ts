@@ -47,6 +47,12 @@ export class HandshakeError extends Data.TaggedError("HandshakeError")<{
   readonly message: string
 }> {}
 
+/** A connection that never carried a byte is a health check or a port scan. */
+export const emptyConnection = new HandshakeError({
+  reason: "empty",
+  message: "The other end closed the connection without sending anything."
+})
+
 export interface RunnerKey {
   readonly id: string
   readonly secret: Uint8Array

@@ -8,7 +8,7 @@ import { connect, createSecureContext, createServer, type TLSSocket } from "node
 import { Effect, FileSystem } from "effect"
 import { runnerPort } from "#rpc/limits"
 import { Settings, SettingsError } from "#server/platform/settings/settings"
-import { HandshakeError } from "./handshake.ts"
+import { emptyConnection, HandshakeError } from "./handshake.ts"
 
 export interface TlsFiles {
   readonly cert: string
@@ -77,7 +77,8 @@ export const makeTlsListener = (tls: TlsFiles) => {
     else resume(Effect.succeed(secured))
   })
   server.on("tlsClientError", (error, secured) => {
-    waiting.get(endOf(secured))?.(Effect.fail(failed(error.message)))
+    // A connection that closes before it sends anything is reported when it has closed.
+    if (secured.bytesRead > 0) waiting.get(endOf(secured))?.(Effect.fail(failed(error.message)))
     secured.destroy()
   })
   return (raw: Socket): Effect.Effect<Socket, HandshakeError> =>
@@ -89,7 +90,10 @@ export const makeTlsListener = (tls: TlsFiles) => {
       }
       waiting.set(end, stop)
       raw.once("close", () => {
-        if (waiting.get(end) === stop) stop(Effect.fail(failed("the connection has closed")))
+        if (waiting.get(end) !== stop) return
+        stop(
+          Effect.fail(raw.bytesRead === 0 ? emptyConnection : failed("the connection has closed"))
+        )
       })
       server.emit("connection", raw)
       return Effect.sync(() => void waiting.delete(end))
