@@ -2,4 +2,4 @@
  * The commit of the release beside which this one must run during a rolling upgrade. The long chaos test
  * starts it from the history of the repository. A release replaces this line with its own commit.
  */
-export const compatibleRelease = "b5925269398a0f03813e7630097f62446a8a0ca6"
+export const compatibleRelease = "176cdc472eb7a6d054aa6203cefee1ec8db98313"
