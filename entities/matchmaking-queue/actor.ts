@@ -72,13 +72,13 @@ export class QueueActor {
   }
 
   /** Whether the node watches through this attachment; only then can it hold tickets. */
-  watches(node: string, watch: number): boolean {
-    return this.#watchers.isAttached(node, watch)
+  watches(node: string, watch: number | undefined): boolean {
+    return watch === undefined ? this.#watchers.has(node) : this.#watchers.isAttached(node, watch)
   }
 
   /** Starts an attachment of a node; false for a repeated one, whose replies may be lost. */
-  admit(node: string, watch: number): boolean {
-    return this.#watchers.admit(node, watch)
+  admit(node: string, watch: number | undefined): boolean {
+    return watch === undefined || this.#watchers.admit(node, watch)
   }
 
   submit(node: string, inputs: ReadonlyArray<QueueInput>): void {

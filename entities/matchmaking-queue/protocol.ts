@@ -55,15 +55,15 @@ export const MatchmakingQueue = Entity.make("MatchmakingQueue", [
   Rpc.make("Input", {
     payload: {
       node: Schema.String,
-      /** The attachment through which the node sends. */
-      watch: Schema.Int,
+      /** The attachment through which the node sends; an older release does not name it. */
+      watch: Schema.optionalKey(Schema.Int),
       inputs: Schema.fromJsonString(Schema.Array(QueueInput))
     },
     error: Schema.Union([Unavailable])
   }),
   /** Attaches a node and streams its matches. When the stream ends, the node's tickets are dropped. */
   Rpc.make("Watch", {
-    payload: { node: Schema.String, watch: Schema.Int },
+    payload: { node: Schema.String, watch: Schema.optionalKey(Schema.Int) },
     success: QueueBatch,
     error: Schema.Union([Unavailable]),
     stream: true

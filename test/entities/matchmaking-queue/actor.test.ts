@@ -35,6 +35,14 @@ describe("a matchmaking queue", () => {
     assert.isFalse(actor.watches("n1", 1))
   })
 
+  it("takes the tickets of an older release, which does not name its attachments", () => {
+    const { actor } = new QueueHarness(mode)
+    assert.isTrue(actor.admit("n1", undefined))
+    assert.isTrue(actor.admit("n1", undefined))
+    assert.isTrue(actor.watches("n1", undefined))
+    assert.isFalse(actor.watches("n3", undefined))
+  })
+
   it("starts a match exactly at the fill timeout", () => {
     const queue = new QueueHarness(mode)
     queue.enqueue("a")
