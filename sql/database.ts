@@ -1,6 +1,6 @@
 /**
- * Connection pool to Postgres, migrated before its first use; rows have camelCase names. Several
- * processes may start at once: the migrator holds a table lock, so each migration runs exactly once.
+ * Connection pool to Postgres, and its migrations; rows have camelCase names. Several processes may
+ * migrate at once: the migrator holds a table lock, so each migration runs exactly once.
  *
  * Statements never use the database's clock. Expiry and order use Effect's Clock, passed as a parameter,
  * so that tests run on virtual time.
@@ -15,10 +15,10 @@ import {
   Path,
   Predicate,
   type Redacted,
-  Schedule,
+  Schema,
   String
 } from "effect"
-import { type SqlClient, SqlError } from "effect/sql"
+import { type SqlClient, SqlError, SqlSchema } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
 
@@ -32,9 +32,6 @@ export interface DatabaseOptions {
 /** Timeout of a statement, including the wait for a connection. */
 const statementMillis = 5000
 
-/** Attempts to reach the database at start, one second apart. */
-const startAttempts = 30
-
 /** The SQLSTATE of the error; empty without one. */
 const stateOf = ({ reason: { cause } }: SqlError.SqlError): string =>
   Predicate.isObject(cause) && "code" in cause ? `${cause.code}` : ""
@@ -46,6 +43,10 @@ const awayForm = /^(?:57P0[123]|53)/
 export const isUnreachable = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) &&
   (failure.reason._tag === "ConnectionError" || awayForm.test(stateOf(failure)))
+
+/** Whether the server, the database or the role has no connection left. */
+export const lacksConnections = (failure: unknown): boolean =>
+  SqlError.isSqlError(failure) && stateOf(failure) === "53300"
 
 /** The constraint that the statement violated; undefined if it failed for another reason. */
 export const violatedConstraint = (failure: unknown): string | undefined => {
@@ -131,6 +132,26 @@ export const orDieWithTimeout = <A, E, R>(
   statement: Effect.Effect<A, E, R>
 ): Effect.Effect<A, never, R> => Effect.orDie(failOnTimeout(statement))
 
+const Limit = Schema.Struct({ most: Schema.Int })
+
+/** Most connections that the server, this database and this role allow together. */
+export const connectionLimit = (sql: SqlClient.SqlClient): Effect.Effect<number> => {
+  const limit = SqlSchema.findOne({
+    Request: Schema.Void,
+    Result: Limit,
+    // `reserved_connections` exists since Postgres 16.
+    execute: () => sql`
+      select least(
+        current_setting('max_connections')::int
+          - current_setting('superuser_reserved_connections')::int
+          - coalesce(current_setting('reserved_connections', true)::int, 0),
+        (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
+        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user)
+      ) as most`
+  })
+  return Effect.map(orDieWithTimeout(limit(undefined)), ({ most }) => most)
+}
+
 /** Applies the missing migrations. */
 export const migrate = Effect.gen(function* () {
   const path = yield* Path.Path
@@ -155,19 +176,3 @@ export const poolLayer = ({
       transformJson: false
     })
   )
-
-/** The pool, after applying the missing migrations. */
-export const databaseLayer = (
-  options: DatabaseOptions
-): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> =>
-  Layer.effectDiscard(
-    migrate.pipe(
-      Effect.tapError((error) =>
-        isUnreachable(error)
-          ? Effect.logWarning("Waiting for Postgres", error.message)
-          : Effect.void
-      ),
-      Effect.retry({ while: isUnreachable, schedule: Schedule.spaced(1000), times: startAttempts }),
-      Effect.orDie
-    )
-  ).pipe(Layer.provideMerge(poolLayer(options)))

@@ -52,7 +52,9 @@ Layer.launch(StartMessage.pipe(Layer.provide(ServiceLive))).pipe(
       ].join("\n")
     )
   ),
-  Effect.catchTag(["EmbeddedPostgresError", "SecretError"], ({ message }) => failStart(message)),
+  Effect.catchTag(["DatabaseStartError", "EmbeddedPostgresError", "SecretError"], ({ message }) =>
+    failStart(message)
+  ),
   Effect.catchTag(["ServeError", "SocketServerError"], ({ cause }) =>
     failStart(`${String(cause)}\nChoose another address or port (HOST, PORT, SVC_RUNNER_PORT).`)
   ),

@@ -9,7 +9,7 @@ import { HttpServer } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mail as limits } from "#rpc/limits"
-import { databaseLayer } from "#sql/database"
+import { poolLayer } from "#sql/database"
 import { renderMail } from "#server/platform/mail/templates"
 import { Environments } from "#server/features/projects/environments"
 import { at, request } from "#testing/players"
@@ -126,7 +126,7 @@ describe("an accepted mail", () => {
         (sql) => sql`update mails set due_at = to_timestamp(${claimEnds})`
       )
       const url = yield* SharedDatabase
-      yield* Effect.provide(claimed, databaseLayer({ url, connections: 1 }))
+      yield* Effect.provide(claimed, poolLayer({ url, connections: 1 }))
       const next = yield* startNode()
       yield* whileAdvancing(inbox.next("bea@example.com"))
       assert.isAtLeast((yield* Clock.currentTimeMillis) / 1000, claimEnds)

@@ -23,6 +23,7 @@ describe("settings", () => {
         maxConnections: 60_000,
         databaseUrl: undefined,
         databaseConnections: 10,
+        lockDatabaseUrl: undefined,
         dataDir: ".svc",
         baseUrl: "http://localhost:8080",
         masterKey: undefined,

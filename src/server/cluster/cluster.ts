@@ -22,11 +22,14 @@ import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import { RunnerReports } from "#sql/runners"
 import type { LocalRooms } from "#entities/room/entity"
+import type { DatabaseStartError } from "#server/platform/database-start"
 import type { NodeFlush } from "#server/platform/flush"
 import { Invalidation } from "#server/platform/invalidation"
 import type { Secrets } from "#server/platform/secrets"
 import { Settings, type SettingsError } from "#server/platform/settings/settings"
-import { LockSessionLive } from "./lock-session.ts"
+import { ConnectionBudget } from "./connection-budget.ts"
+import { LockDatabaseLive } from "./lock-database.ts"
+import { LockSession, LockSessionLive } from "./lock-session.ts"
 import { MembershipLive } from "./membership.ts"
 import { Readiness } from "./readiness.ts"
 import { HealthFromMembership, RunnerCache } from "./runner-cache.ts"
@@ -108,14 +111,20 @@ export const RunnerLive = withCloseTimeout(RunnerRpc, rpcCloseMillis).pipe(
   Layer.provideMerge(RunnerLinksLive)
 )
 
+/** Runner list, shard locks and the session that holds them. Nothing else uses their database. */
+const StorageLive = Layer.merge(
+  Layer.orDie(SqlRunnerStorage.layer),
+  Layer.effect(LockSession, LockSession)
+).pipe(Layer.provide(LockSessionLive), Layer.provide(LockDatabaseLive))
+
 const multiNode = (host: string, port: number) =>
   RunnerLive.pipe(
+    Layer.merge(ConnectionBudget),
     Layer.provide([ClientProtocol, RunnerReports.layer]),
     Layer.provide(runnerPortLayer(RunnerAddress.make(host, port))),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(RunnerCache),
-    Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
-    Layer.provide(LockSessionLive),
+    Layer.provide(StorageLive),
     Layer.provide(
       ShardingConfig.layer({
         ...shardingTimings,
@@ -144,7 +153,7 @@ export const ReadinessLive = Layer.effect(
 
 type ClusterLayer = Layer.Layer<
   Sharding.Sharding,
-  SocketServer.SocketServerError | SettingsError,
+  DatabaseStartError | SettingsError | SocketServer.SocketServerError,
   | FileSystem.FileSystem
   | Invalidation
   | LocalRooms

@@ -2,7 +2,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { databaseLayer } from "#sql/database"
+import { migrate, poolLayer } from "#sql/database"
+import { startDatabase } from "./database-start.ts"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings/settings.ts"
 
@@ -11,7 +12,9 @@ export const DatabaseLive = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseConnections, databaseUrl } = yield* Settings
     const url = databaseUrl ?? (yield* embeddedPostgres({ dataDir }))
-    return databaseLayer({ url, connections: databaseConnections })
+    return startDatabase({ variable: "DATABASE_URL", url, prepare: migrate }).pipe(
+      Layer.provideMerge(poolLayer({ url, connections: databaseConnections }))
+    )
   })
 ).pipe(Layer.provide(NodeServices.layer))
 

@@ -9,7 +9,7 @@ import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { EnvironmentName } from "#rpc/auth"
 import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
-import { databaseLayer } from "#sql/database"
+import { poolLayer } from "#sql/database"
 import { DeveloperRepository } from "#sql/developers"
 import { ThisNode } from "#entities/local-actors"
 import { Settings } from "#server/platform/settings/settings"
@@ -55,7 +55,7 @@ const settingsWith = (env: Env) =>
   )
 
 const databaseOfNode = Layer.unwrap(
-  Effect.map(SharedDatabase, (url) => databaseLayer({ url, connections: 10 }))
+  Effect.map(SharedDatabase, (url) => poolLayer({ url, connections: 10 }))
 )
 
 const platform = Layer.mergeAll(SecureRandom.layerWebCrypto, NodeServices.layer)

@@ -115,6 +115,7 @@ const Environment = Schema.Struct({
   SVC_MAX_CONNECTIONS: whole(6, 1_000_000),
   DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
   SVC_DATABASE_CONNECTIONS: whole(1, 1000),
+  SVC_LOCK_DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
   SVC_DATA_DIR: Schema.String,
   SVC_BASE_URL: Schema.optionalKey(Schema.URLFromString),
   SVC_MASTER_KEY: Schema.optionalKey(Schema.RedactedFromValue(MasterKey)),
@@ -218,6 +219,8 @@ export class Settings extends Context.Service<
     /** Undefined: the service runs its own Postgres in `dataDir`. */
     readonly databaseUrl: Redacted.Redacted | undefined
     readonly databaseConnections: number
+    /** Undefined: runner list and shard locks are in the database of `databaseUrl`. */
+    readonly lockDatabaseUrl: Redacted.Redacted | undefined
     readonly dataDir: string
     /** Without a trailing slash. */
     readonly baseUrl: string
@@ -283,6 +286,7 @@ export class Settings extends Context.Service<
         maxConnections: env.SVC_MAX_CONNECTIONS,
         databaseUrl: env.DATABASE_URL,
         databaseConnections: env.SVC_DATABASE_CONNECTIONS,
+        lockDatabaseUrl: env.SVC_LOCK_DATABASE_URL,
         dataDir: env.SVC_DATA_DIR,
         baseUrl,
         masterKey: env.SVC_MASTER_KEY,

@@ -33,6 +33,11 @@ export const variables = {
     default: "10",
     description: "The size of the connection pool to Postgres."
   },
+  SVC_LOCK_DATABASE_URL: {
+    description:
+      "The Postgres of the cluster's runner list and shard locks, the same for all runners. Without it " +
+      "they are in the one of DATABASE_URL."
+  },
   SVC_DATA_DIR: {
     default: ".svc",
     description: "The directory of the embedded Postgres and of the development keys."

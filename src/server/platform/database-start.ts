@@ -1,0 +1,93 @@
+/**
+ * Start of a database: waits until it is reachable, and refuses a pooler that gives each transaction
+ * another session, because shard locks and LISTEN belong to one session.
+ */
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Layer, type Redacted, Schedule, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import { isUnreachable, lacksConnections } from "#sql/database"
+
+/** The database is unusable. The message names the reason and the remedy. */
+export class DatabaseStartError extends Schema.TaggedError<DatabaseStartError>()(
+  "DatabaseStartError",
+  { message: Schema.String }
+) {}
+
+/** Attempts to reach the database, one second apart. */
+const startAttempts = 30
+
+type Session = Pick<PgConnection.PgConnection, "query">
+
+const backendOf = (session: Session) =>
+  Effect.map(session.query("select pg_backend_pid() as pid", [], false), ({ rows }) =>
+    Number(rows[0]?.["pid"])
+  )
+
+/**
+ * Whether a pooler shares server sessions between these client sessions: both get the same one, or a
+ * session gets another one while the second holds the first one's in a transaction.
+ */
+export const sharesSessions = Effect.fnUntraced(function* (first: Session, second: Session) {
+  const before = yield* backendOf(first)
+  yield* second.query("begin", [], false)
+  const other = yield* backendOf(second)
+  // A pool of one session could not reply while the transaction holds it.
+  const isShared = before === other || before !== (yield* backendOf(first))
+  yield* second.query("rollback", [], false)
+  return isShared
+})
+
+const refusePooler = Effect.fnUntraced(function* (variable: string, url: Redacted.Redacted) {
+  const options = { url, connectTimeout: 3000 }
+  const first = yield* PgConnection.make(options)
+  const second = yield* PgConnection.make(options)
+  if (!(yield* sharesSessions(first, second))) return
+  return yield* new DatabaseStartError({
+    message:
+      `${variable} leads through a pooler that gives each transaction another session. Shard locks ` +
+      "and notifications need a session of their own: connect to Postgres directly, or set the pooler " +
+      "to session mode (pool_mode = session)."
+  })
+}, Effect.scoped)
+
+/** The start failed for good. Errors that are no fault of the operator are defects. */
+const explain = (variable: string) => (error: unknown) => {
+  if (lacksConnections(error)) {
+    return Effect.fail(
+      new DatabaseStartError({
+        message:
+          `The Postgres of ${variable} has no connection left. Set its max_connections higher, or ` +
+          "SVC_DATABASE_CONNECTIONS of every runner lower."
+      })
+    )
+  }
+  if (!isUnreachable(error)) return Effect.die(error)
+  const reason = SqlError.isSqlError(error) ? error.reason.message : ""
+  return Effect.fail(
+    new DatabaseStartError({
+      message: `Failed to reach the Postgres of ${variable}: ${reason}`
+    })
+  )
+}
+
+/** Waits for the database behind a variable, checks how it is reached, and prepares it. */
+export const startDatabase = <E, R>(options: {
+  readonly variable: string
+  readonly url: Redacted.Redacted
+  readonly prepare: Effect.Effect<void, E, R>
+}) =>
+  Layer.effectDiscard(
+    Effect.andThen(refusePooler(options.variable, options.url), options.prepare).pipe(
+      Effect.tapError((error) =>
+        isUnreachable(error)
+          ? Effect.logWarning("Waiting for Postgres", String(error))
+          : Effect.void
+      ),
+      Effect.retry({ while: isUnreachable, schedule: Schedule.spaced(1000), times: startAttempts }),
+      Effect.catchIf(
+        (error): error is Exclude<typeof error, DatabaseStartError> =>
+          !Schema.is(DatabaseStartError)(error),
+        explain(options.variable)
+      )
+    )
+  )

@@ -1,0 +1,87 @@
+/** Start of a database: poolers that share sessions, and a server without a connection left. */
+import { assert, describe, it, layer } from "@effect/vitest"
+import { PgConnection } from "@effect/sql-pg"
+import { Effect, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { DatabaseStartError, sharesSessions, startDatabase } from "#server/platform/database-start"
+import { pause } from "#testing/socket-client"
+import { SharedDatabase } from "../support/http/stack.ts"
+
+type Session = Parameters<typeof sharesSessions>[0]
+
+/** A pooler that lends a server session for a transaction, the last one returned first. */
+const pooler = (serverSessions: number) => {
+  const free = Array.from({ length: serverSessions }, (_, i) => serverSessions - i)
+  return (): Session => {
+    let held: number | undefined
+    return {
+      query: (text) =>
+        Effect.sync(() => {
+          const pid = held ?? free.pop()
+          if (pid === undefined) throw new Error("no session is free")
+          held = text === "begin" ? pid : text === "rollback" ? undefined : held
+          if (held === undefined) free.push(pid)
+          return { command: "", rowCount: 0, oid: null, rows: [{ pid }], fields: [] }
+        })
+    }
+  }
+}
+
+describe("a pooler in transaction mode", () => {
+  it.effect("is detected by two clients with one session", () =>
+    Effect.gen(function* () {
+      const client = pooler(1)
+      assert.isTrue(yield* sharesSessions(client(), client()))
+    })
+  )
+
+  it.effect("is detected by a client whose session changes", () =>
+    Effect.gen(function* () {
+      const client = pooler(3)
+      const first = client()
+      const busy = client()
+      yield* first.query("select")
+      // Another client takes the session that the first one had, and returns it last.
+      const second: Session = {
+        query: (text, ...rest) =>
+          text === "begin"
+            ? Effect.andThen(busy.query("begin"), query(text, ...rest))
+            : query(text, ...rest)
+      }
+      const { query } = client()
+      assert.isTrue(yield* sharesSessions(first, second))
+    })
+  )
+})
+
+layer(SharedDatabase.layer)("a database", (it) => {
+  it.effect("without a pooler gives each connection a session of its own", () =>
+    Effect.gen(function* () {
+      const url = yield* SharedDatabase
+      const sessions = yield* Effect.all([PgConnection.make({ url }), PgConnection.make({ url })])
+      assert.isFalse(yield* sharesSessions(...sessions))
+    })
+  )
+
+  it.effect("that has no connection left stops the start with the settings to change", () =>
+    Effect.gen(function* () {
+      const url = yield* SharedDatabase
+      const admin = yield* PgConnection.make({ url })
+      yield* admin.query("create role crowded login password 'crowded' connection limit 0")
+      yield* Effect.addFinalizer(() => Effect.ignore(admin.query("drop role crowded")))
+      const address = new URL(Redacted.value(url))
+      address.username = address.password = "crowded"
+      const start = Layer.build(
+        startDatabase({
+          variable: "DATABASE_URL",
+          url: Redacted.make(address.href),
+          prepare: Effect.void
+        })
+      )
+      const passing = Effect.forever(Effect.andThen(pause(10), TestClock.adjust("1 second")))
+      const error = yield* Effect.flip(Effect.raceFirst(start, passing))
+      assert.instanceOf(error, DatabaseStartError)
+      assert.match(error.message, /max_connections.*SVC_DATABASE_CONNECTIONS/)
+    })
+  )
+})
