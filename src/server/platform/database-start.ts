@@ -50,8 +50,8 @@ const refusePooler = Effect.fnUntraced(function* (variable: string, url: Redacte
   })
 }, Effect.scoped)
 
-/** The start failed for good. Errors that are no fault of the operator are defects. */
-const explain = (variable: string) => (error: unknown) => {
+/** Explains a start that failed for good. Errors that are no fault of the operator are defects. */
+export const explain = (variable: string) => (error: unknown) => {
   if (lacksConnections(error)) {
     return Effect.fail(
       new DatabaseStartError({
