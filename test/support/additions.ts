@@ -2,6 +2,7 @@
  * Values and schemas as a newer release might have them: with fields that this release does not know,
  * in every object.
  */
+import { assert } from "@effect/vitest"
 import { Predicate, Schema, SchemaAST } from "effect"
 
 /** The name of the added field. */
@@ -27,6 +28,10 @@ export const withAddition = (value: unknown): unknown =>
 /** Removes the field again, where a decoder has kept free-form data. */
 export const withoutAddition = (value: unknown): unknown =>
   mapObjects(value, (members) => members.filter(([key]) => key !== addition))
+
+/** An older runner decodes what a newer one has encoded as if its own release had encoded it. */
+export const assertSame = (decoded: unknown, expected: unknown): void =>
+  assert.deepStrictEqual(withoutAddition(decoded), withoutAddition(expected))
 
 const added = new SchemaAST.PropertySignature(addition, Schema.optionalKey(Schema.Unknown).ast)
 

@@ -20,19 +20,8 @@ export const missingHistory = (commit: string): string | undefined => {
   }
 }
 
-const lockOf = (folder: string) => readFile(join(folder, "package-lock.json"), "utf8")
-
-/** Gives the release its packages: those of this repository if they are the same. */
-const install = async (folder: string): Promise<void> => {
-  if ((await lockOf(folder)) === (await lockOf(root))) {
-    await symlink(join(root, "node_modules"), join(folder, "node_modules"))
-  } else {
-    await execute("npm", ["ci", "--omit=dev", "--no-audit", "--no-fund"], { cwd: folder })
-  }
-}
-
-/** Writes the release to a temporary folder for the scope; returns the file that starts it. */
-export const checkOut = Effect.fnUntraced(function* (commit: string) {
+/** Writes the sources of a release to a temporary folder for the scope, with the packages of this one. */
+export const sourcesOf = Effect.fnUntraced(function* (commit: string) {
   const missing = missingHistory(commit)
   if (missing !== undefined) return yield* Effect.die(new Error(missing))
   const folder = yield* Effect.acquireRelease(
@@ -43,7 +32,20 @@ export const checkOut = Effect.fnUntraced(function* (commit: string) {
     const archive = join(folder, "release.tar")
     await execute("git", ["archive", "--format=tar", `--output=${archive}`, commit], { cwd: root })
     await execute("tar", ["-xf", archive], { cwd: folder })
-    await install(folder)
+    await symlink(join(root, "node_modules"), join(folder, "node_modules"))
+  })
+  return folder
+})
+
+const lockOf = (folder: string) => readFile(join(folder, "package-lock.json"), "utf8")
+
+/** As {@link sourcesOf}, with the packages of that release; returns the file that starts it. */
+export const checkOut = Effect.fnUntraced(function* (commit: string) {
+  const folder = yield* sourcesOf(commit)
+  yield* Effect.promise(async () => {
+    if ((await lockOf(folder)) === (await lockOf(root))) return
+    await rm(join(folder, "node_modules"))
+    await execute("npm", ["ci", "--omit=dev", "--no-audit", "--no-fund"], { cwd: folder })
   })
   return join(folder, "src/server/main.ts")
 })
