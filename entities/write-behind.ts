@@ -3,7 +3,7 @@
  * counters for metrics. A failed write leaves its entities dirty. Each holds only its newest state, so
  * the number of entities bounds the backlog while the database is away.
  */
-import { Array, Clock, Effect, Schedule, Semaphore } from "effect"
+import { Array, Clock, Deferred, Effect, Schedule, Semaphore } from "effect"
 import { rooms } from "#rpc/limits"
 
 /** Monotonic counters of one node's snapshot writes. */
@@ -26,6 +26,23 @@ export class SnapshotStats {
     this.failingSince ??= now
   }
 }
+
+type Exclusively = <A>(step: Effect.Effect<A>) => Effect.Effect<A>
+
+/** A flush that callers share until it begins: entities that stop together wait for the same one. */
+const makeShared =
+  (exclusive: Exclusively) =>
+  (flush: Effect.Effect<void>): Effect.Effect<void> => {
+    let next: Deferred.Deferred<void> | undefined
+    const begin = exclusive(Effect.sync(() => (next = undefined)))
+    return Effect.suspend(() => {
+      if (next !== undefined) return Deferred.await(next)
+      const done = Deferred.makeUnsafe<void>()
+      next = done
+      const running = Effect.uninterruptible(Effect.andThen(begin, flush))
+      return Effect.andThen(Deferred.into(running, done), Deferred.await(done))
+    })
+  }
 
 /** `entities` names them in logs, in the plural. */
 export const makeWriteBehind = Effect.fnUntraced(function* <
@@ -87,5 +104,6 @@ export const makeWriteBehind = Effect.fnUntraced(function* <
     dirty.add(actor)
   }
 
-  return { dirty, stats, exclusive, attempt, inBatches, warn, flushPeriodically, markDirty }
+  const shared = makeShared(exclusive)
+  return { dirty, stats, exclusive, attempt, inBatches, warn, flushPeriodically, shared, markDirty }
 })

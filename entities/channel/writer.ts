@@ -37,7 +37,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
 
       const save = (actor: ChannelActor) => exclusive(attempt([actor], write(actor)))
 
-      /** Channels that stop together all flush: one that another flush has written is skipped. */
+      /** Skips a channel that another write has written meanwhile. */
       const flush = inBatches(dirty, 1, (batch) =>
         warn(Effect.forEach(batch, (actor) => attempt([actor], write(actor)), { discard: true }))
       )
@@ -53,7 +53,7 @@ export class ChannelWriter extends Context.Service<ChannelWriter>()(
         /** Writes the channel now; fails if a newer activation owns it. */
         save,
         /** Writes all dirty channels now. */
-        flush,
+        flush: writeBehind.shared(flush),
         /** Inserts the row of a new channel; false if the name is taken. */
         insert: (state: ChannelState, epoch: number) =>
           exclusive(Effect.flatMap(rowOf(state, epoch, []), repository.insert)),

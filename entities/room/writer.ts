@@ -174,10 +174,12 @@ export class RoomWriter extends Context.Service<RoomWriter>()("entities/room/wri
         requested.openUnsafe()
       },
       /** Writes all dirty rooms now; a failed write waits for the database. */
-      flush: flush(dirty).pipe(
-        Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
-        Effect.catchCause((cause) =>
-          Effect.logWarning("Failed to write the last snapshots of rooms; retrying", cause)
+      flush: backlog.shared(
+        flush(dirty).pipe(
+          Effect.retry({ times: 3, schedule: Schedule.spaced(100) }),
+          Effect.catchCause((cause) =>
+            Effect.logWarning("Failed to write the last snapshots of rooms; retrying", cause)
+          )
         )
       ),
       /** The room stops here: the writer keeps its last state until another activation has it. */

@@ -16,6 +16,7 @@ import { LocalQueues } from "#entities/matchmaking-queue/entity"
 import { LocalSessions } from "#entities/player-session/entity"
 import { ThisNode } from "#entities/local-actors"
 import { RoomActor, type RoomRuntime } from "#entities/room/actor"
+import { RoomWriter } from "#entities/room/writer"
 import { seat } from "#entities/room/seats"
 import { NodeFlush } from "#server/platform/flush"
 import { Hub } from "#server/links/hub"
@@ -193,3 +194,19 @@ export const applyAllConfigs = (size: NodeSize, multiplayer: boolean) =>
     yield* Layer.build(ConfigChanges.pipe(Layer.provide(configs)))
     yield* Deferred.await(applied)
   }).pipe(Effect.scoped)
+
+const savesAll = Layer.mock(RoomRepository)({
+  save: (rows) => Effect.as(Effect.sleep(statementMillis), new Map(rows.map(({ id }) => [id, 0]))),
+  unclaimed: (rows) => Effect.succeed(new Map(rows.map(({ id }) => [id, true])))
+})
+
+/** Stops all rooms at once: each waits until its changed state is written. */
+export const stopAllRooms = Effect.gen(function* () {
+  const { actors } = yield* LocalRooms
+  const writer = yield* RoomWriter
+  for (const actor of actors.values()) writer.markDirty(actor)
+  yield* Effect.forEach(actors.values(), () => writer.flush, {
+    concurrency: "unbounded",
+    discard: true
+  })
+}).pipe(Effect.provide(RoomWriter.layer), Effect.provide(savesAll))

@@ -146,6 +146,36 @@ describe("the room writer", () => {
     }).pipe(Effect.provide(writerWith(save)))
   })
 
+  it.effect("ends a shared flush only after the changes that were made before it", () => {
+    const saves: Array<ReadonlyArray<string>> = []
+    const release = Latch.makeUnsafe(false)
+    const save: Save = (rows) =>
+      Effect.suspend(() => {
+        const ids = rows.map(({ id }) => id)
+        saves.push(ids)
+        return Effect.as(release.await, written(ids))
+      })
+    return Effect.gen(function* () {
+      const writer = yield* RoomWriter
+      yield* Effect.repeat(Effect.yieldNow, { times: 10 })
+      const flushAfterChange = (id: string) =>
+        Effect.suspend(() => {
+          writer.markDirty(room(id))
+          return Effect.tap(writer.flush, () => Effect.sync(() => assert.include(saves.flat(), id)))
+        })
+      const first = yield* Effect.forkChild(flushAfterChange("rm_1"), { startImmediately: true })
+      assert.deepStrictEqual(saves, [["rm_1"]])
+      const others = yield* Effect.forkChild(
+        Effect.forEach(["rm_2", "rm_3", "rm_4"], flushAfterChange, { concurrency: "unbounded" }),
+        { startImmediately: true }
+      )
+      yield* release.open
+      yield* Fiber.join(first)
+      yield* Fiber.join(others)
+      assert.deepStrictEqual(saves, [["rm_1"], ["rm_2", "rm_3", "rm_4"]])
+    }).pipe(Effect.provide(writerWith(save)))
+  })
+
   it.effect("writes all rooms except the one that the database refuses", () => {
     const saved: Array<string> = []
     const save: Save = (rows) =>
