@@ -168,10 +168,7 @@ export const rooms = {
   stateDepthMax: 32,
   graceSeconds: 30,
   graceSecondsMax: 300,
-  /**
-   * When a newer socket replaces one, members see `player_disconnected` only if the change takes longer
-   * than this.
-   */
+  /** When a newer socket replaces one, members see `player_disconnected` only after this time. */
   replacedQuietSeconds: 1,
   hostGraceSeconds: 5,
   /** Room ids that a node tries until one maps to a shard of its own. */
@@ -196,8 +193,9 @@ export const rooms = {
   /** Nodes whose last attachment an entity remembers, to ignore a repeated older one. */
   watchersRememberedMax: 256,
   detachedInputsMax: 1024,
-  /** Calls of a runner link without a reply at which the next flush waits. */
-  linkCallsMax: 8
+  /** Calls of a runner link without a reply at which it waits, and characters at which it closes. */
+  linkCallsMax: 8,
+  linkWaitingMaxCharacters: 32 * MiB
 } as const
 
 /** The port on which runners reach each other. */

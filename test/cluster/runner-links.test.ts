@@ -244,14 +244,26 @@ describe("a runner link", () => {
     assert.lengthOf(connections, 4)
   })
 
-  it("closes when its buffer is full", () => {
-    const { runTimers, ends, lost, submit } = makeLink()
-    for (let i = 0; i < rooms.watchBufferItems; i++) submit("a")
-    runTimers()
+  it("keeps the messages of 630 rooms at 60 Hz while the other node pauses for two seconds", () => {
+    const { connection, ends, lost, reply, submit } = makeLink()
+    const count = 2 * 60 * 630
+    for (let i = 0; i < count; i++) submit(`r${i % 630}`, "x".repeat(100))
     assert.isEmpty(ends)
-    submit("b")
-    assert.lengthOf(ends, 1)
-    assert.lengthOf(lost, rooms.watchBufferItems + 1)
+    reply()
+    assert.lengthOf(connection().sent.flatMap(roomsOf), count)
+    assert.isEmpty(lost)
+  })
+
+  it("closes when too many characters wait", () => {
+    const { ends, lost, submit } = makeLink()
+    const text = "x".repeat(16_384)
+    let sent = 0
+    while (ends.length === 0) {
+      submit("a", text)
+      sent += 1
+      assert.isAtMost(sent, 2 * (rooms.linkWaitingMaxCharacters / text.length), "no bound")
+    }
+    assert.lengthOf(lost, sent)
   })
 
   it("counts as idle a minute after it has closed", () => {

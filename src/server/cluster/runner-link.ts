@@ -48,6 +48,9 @@ interface Batch {
 /** UTF-8 takes at most three bytes for a character of a string; the rest is for the envelope. */
 const batchMaxCharacters = runnerPort.frameMaxBytes / 4
 
+/** So many messages are encoded at once, so that the size of what waits is known. */
+const encodedAfter = 1024
+
 const heartbeat: Batch = { text: "", messages: [] }
 
 const halves = <A>(list: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
@@ -98,6 +101,9 @@ export class RunnerLink {
   readonly #options: Options
   #connection: RunnerConnection | undefined
   #queued: Array<Message> = []
+  /** Batches that wait for replies to earlier ones, and their characters. */
+  #waiting: Array<Batch> = []
+  #waitingCharacters = 0
   /** Batches without a reply. */
   readonly #calls = new Set<Batch>()
   /** Heartbeats since the last reply. */
@@ -114,8 +120,12 @@ export class RunnerLink {
   send(content: RemoteRoomInputs | RemoteRoomOutputs, onLost: () => void): void {
     if (!this.#ensureOpen()) return onLost()
     this.#queued.push({ content, onLost })
-    if (this.#queued.length > rooms.watchBufferItems) this.#end("the other node does not keep up")
-    else this.#options.scheduler.scheduleLink(this)
+    if (this.#queued.length >= encodedAfter) this.#encodeQueued()
+    if (this.#waitingCharacters > rooms.linkWaitingMaxCharacters) {
+      this.#end("the other node does not keep up")
+    } else {
+      this.#options.scheduler.scheduleLink(this)
+    }
   }
 
   /** Status of the other node. Reading it opens a closed link, so poll it. */
@@ -149,7 +159,9 @@ export class RunnerLink {
     if (connection === undefined || !this.#hasReplied) return
     if (this.#calls.size >= rooms.linkCallsMax) return
     const { stats } = this.#options
-    for (const batch of encode(this.#queued.splice(0))) {
+    this.#encodeQueued()
+    this.#waitingCharacters = 0
+    for (const batch of this.#waiting.splice(0)) {
       stats.frames += 1
       stats.characters += batch.text.length
       this.#call(connection, batch)
@@ -172,6 +184,13 @@ export class RunnerLink {
     return true
   }
 
+  #encodeQueued(): void {
+    for (const batch of encode(this.#queued.splice(0))) {
+      this.#waiting.push(batch)
+      this.#waitingCharacters += batch.text.length
+    }
+  }
+
   #call(connection: RunnerConnection, batch: Batch): void {
     this.#calls.add(batch)
     connection.call(
@@ -190,7 +209,7 @@ export class RunnerLink {
     this.#hasReplied = true
     this.#missed = 0
     this.#failures = 0
-    if (this.#queued.length > 0) this.#options.scheduler.scheduleLink(this)
+    if (this.#queued.length + this.#waiting.length > 0) this.#options.scheduler.scheduleLink(this)
     for (const room of refused) {
       for (const { content, onLost } of batch.messages) {
         if ("inputs" in content && content.room === room) onLost()
@@ -200,12 +219,14 @@ export class RunnerLink {
 
   #end(reason: string): void {
     const connection = this.#connection
-    const unanswered = Array.from(this.#calls).flatMap(({ messages }) => messages)
-    const lost = [...unanswered, ...this.#queued]
+    const batches = [...this.#calls, ...this.#waiting]
+    const lost = [...batches.flatMap(({ messages }) => messages), ...this.#queued]
     const wasAlive = this.#hasReplied
     const backOff = Math.min(backOffMaxMillis, backOffMillis * 2 ** this.#failures)
     this.#connection = undefined
     this.#queued = []
+    this.#waiting = []
+    this.#waitingCharacters = 0
     this.#calls.clear()
     this.#hasReplied = false
     this.#missed = 0
