@@ -42,6 +42,19 @@ const writerWith = (save: Save, unclaimed: Unclaimed = unused) =>
 
 const written = (ids: ReadonlyArray<string>) => new Map(ids.map((id) => [id, 0]))
 
+/** A `save` that waits for the release, and the ids of each statement. */
+const heldSaves = () => {
+  const saves: Array<ReadonlyArray<string>> = []
+  const release = Latch.makeUnsafe(false)
+  const save: Save = (rows) =>
+    Effect.suspend(() => {
+      const ids = rows.map(({ id }) => id)
+      saves.push(ids)
+      return Effect.as(release.await, written(ids))
+    })
+  return { release, save, saves }
+}
+
 const runtime: RoomRuntime = {
   now: () => 0,
   hasLease: () => true,
@@ -96,14 +109,7 @@ describe("the room writer", () => {
   })
 
   it.effect("writes a room with a waiting reply after one statement of a long pass", () => {
-    const saves: Array<ReadonlyArray<string>> = []
-    const release = Latch.makeUnsafe(false)
-    const save: Save = (rows) =>
-      Effect.suspend(() => {
-        const ids = rows.map(({ id }) => id)
-        saves.push(ids)
-        return Effect.as(release.await, written(ids))
-      })
+    const { release, save, saves } = heldSaves()
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       const settle = Effect.repeat(Effect.yieldNow, { times: 10 })
@@ -147,14 +153,7 @@ describe("the room writer", () => {
   })
 
   it.effect("ends a shared flush only after the changes that were made before it", () => {
-    const saves: Array<ReadonlyArray<string>> = []
-    const release = Latch.makeUnsafe(false)
-    const save: Save = (rows) =>
-      Effect.suspend(() => {
-        const ids = rows.map(({ id }) => id)
-        saves.push(ids)
-        return Effect.as(release.await, written(ids))
-      })
+    const { release, save, saves } = heldSaves()
     return Effect.gen(function* () {
       const writer = yield* RoomWriter
       yield* Effect.repeat(Effect.yieldNow, { times: 10 })
