@@ -8,6 +8,7 @@ import { Runners, type RunnerAddress } from "effect/cluster"
 import { NetAddress } from "effect/net"
 import { RpcClient, RpcSerialization } from "effect/rpc"
 import { Socket, SocketServer } from "effect/socket"
+import { formatAddress } from "#server/cluster/runner-address"
 import { rpcPings } from "#server/cluster/runner-client"
 import type { Chance } from "./random.ts"
 import type { Process, World } from "./world.ts"
@@ -281,12 +282,10 @@ export class Network {
   }
 }
 
-const key = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
-
 /** The connections of a runner, outgoing and incoming. */
 export const transport = (network: Network, process: Process, self: RunnerAddress.RunnerAddress) =>
   Layer.mergeAll(
-    Layer.succeed(SocketServer.SocketServer, network.server(process, key(self))),
+    Layer.succeed(SocketServer.SocketServer, network.server(process, formatAddress(self))),
     Layer.effect(
       Runners.RpcClientProtocol,
       Effect.gen(function* () {
@@ -295,7 +294,7 @@ export const transport = (network: Network, process: Process, self: RunnerAddres
           codecFor: serialization.codecFor,
           make: (address: RunnerAddress.RunnerAddress) =>
             RpcClient.makeProtocolSocket(rpcPings).pipe(
-              Effect.provideService(Socket.Socket, network.socket(process, key(address))),
+              Effect.provideService(Socket.Socket, network.socket(process, formatAddress(address))),
               Effect.provideService(RpcSerialization.RpcSerialization, serialization)
             )
         }

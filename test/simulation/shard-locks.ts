@@ -13,6 +13,7 @@ import {
   MachineId
 } from "effect/cluster"
 import type { RunnerReports } from "#sql/runners"
+import { formatAddress } from "#server/cluster/runner-address"
 import type { Change, Invalidation } from "#server/platform/invalidation"
 import type { Database } from "./database.ts"
 import type { Process } from "./world.ts"
@@ -38,8 +39,6 @@ interface Report {
 }
 
 const failed = (text: string) => new ClusterError.PersistenceError({ cause: new Error(text) })
-
-const key = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
 
 /** The process has ended and its machine has closed its connections. */
 const hasClosed = ({ state, vanished }: Process): boolean => state === "dead" && !vanished
@@ -91,18 +90,18 @@ export class ShardLocks {
     return {
       register: (runner: Runner.Runner, healthy: boolean) =>
         statement(() => {
-          this.#runners.set(key(runner.address), { runner, healthy, heardAt: world.now })
+          this.#runners.set(formatAddress(runner.address), { runner, healthy, heardAt: world.now })
           return MachineId.make(this.#machines++)
         }),
       unregister: (address: RunnerAddress.RunnerAddress) =>
-        statement(() => void this.#runners.delete(key(address))),
+        statement(() => void this.#runners.delete(formatAddress(address))),
       getRunners: Effect.suspend(() =>
         // Called so often that the result comes at once while the database is healthy.
         this.#database.weather === "fine" ? Effect.sync(listed) : statement(listed)
       ),
       setRunnerHealth: (address: RunnerAddress.RunnerAddress, healthy: boolean) =>
         statement(() => {
-          const known = this.#runners.get(key(address))
+          const known = this.#runners.get(formatAddress(address))
           if (known !== undefined) known.healthy = healthy
         })
     }
@@ -202,7 +201,7 @@ export class ShardLocks {
       refresh: (address, shards) => {
         const wanted = Array.from(shards)
         const beat = (): void => {
-          const known = this.#runners.get(key(address))
+          const known = this.#runners.get(formatAddress(address))
           if (known !== undefined) known.heardAt = world.now
         }
         if (wanted.length === 0) return Effect.as(statement(beat), [])

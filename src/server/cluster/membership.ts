@@ -8,10 +8,11 @@
  * - A runner that does not reply is gone at once if Postgres has lost it too.
  */
 import { type Cause, Clock, Context, Effect, Layer, Option, Schedule } from "effect"
-import { RunnerAddress, ShardingConfig } from "effect/cluster"
+import { type RunnerAddress, ShardingConfig } from "effect/cluster"
 import { type RunnerReport, RunnerReports } from "#sql/runners"
 import { Invalidation } from "#server/platform/invalidation"
 import { monotonicMillis } from "#server/platform/monotonic"
+import { formatAddress, parseAddress } from "./runner-address.ts"
 import { PeerRunners } from "./runner-links.ts"
 
 const checkMillis = 100
@@ -61,13 +62,6 @@ export const Membership = Context.Reference<MembershipView>(
   "server/cluster/membership/Membership",
   { defaultValue: () => ({ isEvicted: () => false, isSelfEvicted: () => false }) }
 )
-
-const textOf = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
-
-const addressOf = (text: string): RunnerAddress.RunnerAddress => {
-  const colon = text.lastIndexOf(":")
-  return RunnerAddress.make(text.slice(0, colon), Number(text.slice(colon + 1)))
-}
 
 /** What this runner observes of another one, in numbers of checks. */
 class Contact {
@@ -146,7 +140,7 @@ export const MembershipLive = Layer.effect(
   Membership,
   Effect.gen(function* () {
     const { runnerAddress } = yield* ShardingConfig.ShardingConfig
-    const self = Option.match(runnerAddress, { onNone: () => "", onSome: textOf })
+    const self = Option.match(runnerAddress, { onNone: () => "", onSome: formatAddress })
     const invalidation = yield* Invalidation
     const peers = yield* PeerRunners
     const reports = yield* RunnerReports
@@ -171,7 +165,7 @@ export const MembershipLive = Layer.effect(
 
     const check = Effect.suspend(() => {
       for (const [address, contact] of view.contacts) {
-        contact.check(peers.status(addressOf(address)) === "alive")
+        contact.check(peers.status(parseAddress(address)) === "alive")
       }
       checks += 1
       const isDue = checks % checksPerExchange === 0
@@ -183,7 +177,7 @@ export const MembershipLive = Layer.effect(
     yield* exchange
     yield* Effect.forkScoped(Effect.repeat(check, Schedule.spaced(checkMillis)))
     return {
-      isEvicted: (address) => view.isEvicted(textOf(address)),
+      isEvicted: (address) => view.isEvicted(formatAddress(address)),
       isSelfEvicted: () => view.isEvicted(self)
     }
   })

@@ -58,6 +58,7 @@ export const LinkHandlers = LinkRpcs.toLayer(
   }))
 )
 
+/** The form in which runners name themselves to each other, also to those of other releases. */
 const addressText = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}|${port}`
 
 const addressOf = (text: string): RunnerAddress.RunnerAddress => {

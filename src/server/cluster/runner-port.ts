@@ -8,7 +8,7 @@
 import { connect, type Socket } from "node:net"
 import { NodeSocket, NodeSocketServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Option } from "effect"
-import { RunnerAddress, RunnerStorage } from "effect/cluster"
+import { type RunnerAddress, RunnerStorage } from "effect/cluster"
 import { SecureRandom } from "effect/crypto"
 import { SocketServer } from "effect/socket"
 import { runnerPort } from "#rpc/limits"
@@ -22,6 +22,7 @@ import {
   type RunnerPeer
 } from "./handshake.ts"
 import { makeRejections } from "./rejections.ts"
+import { formatAddress } from "./runner-address.ts"
 import { connectTls, makeTlsListener, readTls, type TlsFiles } from "./runner-tls.ts"
 import { makeVersionCheck, RunnerRelease } from "./runner-versions.ts"
 import { Unauthenticated } from "./unauthenticated.ts"
@@ -39,8 +40,6 @@ export class RunnerPort extends Context.Service<
     readonly dial: (to: RunnerAddress.RunnerAddress) => Effect.Effect<Socket, HandshakeError>
   }
 >()("server/cluster/runner-port/RunnerPort") {}
-
-const addressText = ({ host, port }: RunnerAddress.RunnerAddress): string => `${host}:${port}`
 
 /** Closes a socket after it has sent everything, or after half a second. */
 export const closeSoon = (socket: Socket): void => {
@@ -84,7 +83,7 @@ const makeListed = Effect.gen(function* () {
   let listed: ReadonlyArray<string> = []
   return storage.getRunners.pipe(
     Effect.map((runners) => {
-      listed = runners.map(([{ address }]) => addressText(address))
+      listed = runners.map(([{ address }]) => formatAddress(address))
       return listed
     }),
     Effect.timeout(listMillis),
@@ -108,7 +107,7 @@ const makeSurroundings = Effect.fnUntraced(function* (address: RunnerAddress.Run
   const { deriveKeys } = yield* Secrets
   const random = yield* SecureRandom.SecureRandom
   const self = {
-    address: addressText(address),
+    address: formatAddress(address),
     ...(yield* RunnerRelease),
     keys: runnerKeys(deriveKeys(keyPurpose))
   }
@@ -186,7 +185,7 @@ const unlisted = new HandshakeError({
 
 const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => {
   const open = Effect.fnUntraced(function* (to: RunnerAddress.RunnerAddress) {
-    const name = addressText(to)
+    const name = formatAddress(to)
     if (!(yield* listed).includes(name)) return yield* unlisted
     const socket = yield* connectTo(to, tls)
     return yield* withinDeadline(authenticate(socket, startHandshake(socket, self, name)))
@@ -195,7 +194,7 @@ const makeDial = ({ authenticate, listed, reject, self, tls }: Surroundings) => 
     Effect.tapError(open(to), (error) =>
       error.reason === "unreachable"
         ? Effect.void
-        : reject("Failed to dial a runner", error, addressText(to))
+        : reject("Failed to dial a runner", error, formatAddress(to))
     )
 }
 
