@@ -3,6 +3,15 @@
  * name.
  */
 
+export {
+  socket,
+  rooms,
+  runnerPort,
+  channels,
+  turn,
+  matchmaking,
+  playerSessions
+} from "./realtime-limits.ts"
 export { type Throttle, throttles } from "./throttles.ts"
 
 const KiB = 1024
@@ -111,175 +120,6 @@ export const http = {
   pageDefault: 50,
   pageMax: 100,
   corsMaxAgeSeconds: secondsPerDay
-} as const
-
-/** The realtime socket. */
-export const socket = {
-  authFrameSeconds: 5,
-  /**
-   * A node that cannot process the first frame within this time closes the socket, so that the client
-   * tries another node.
-   */
-  admitSeconds: 15,
-  /**
-   * Frames that a client may send before the reply to the first one. Together they are at most one
-   * frame's size.
-   */
-  earlyFramesMax: 32,
-  frameMaxBytes: 64 * KiB,
-  fragmentsMax: 64,
-  bufferedChunksMax: 1024,
-  ridMaxCharacters: 64,
-  heartbeatSeconds: 20,
-  idleSeconds: 45,
-  tokenWarningSeconds: 60,
-  tokenGraceSeconds: 30,
-  /** Unsent bytes of one socket; beyond it, the socket closes with 1013. */
-  outboxMaxBytes: MiB,
-  /** Longest write interval of a busy node: one frame of a 60 Hz game. An idle node writes at once. */
-  coalesceMillis: 16,
-  framesPerSecond: 100,
-  framesBurst: 200,
-  /** Tokens that a malformed frame takes from the socket's rate limit. */
-  malformedFrameCost: 5,
-  dropsUntilAbuse: 200,
-  dropsWindowSeconds: 10,
-  anonymousFramesPerSecond: 5,
-  anonymousFramesBurst: 10,
-  anonymousPerAddress: 20,
-  /** Share of a node's connections for sockets; the rest is for HTTP requests. */
-  shareOfConnections: 5 / 6
-} as const
-
-/** Rooms: seats, state and life cycle. */
-export const rooms = {
-  playersMax: 64,
-  typeMaxCharacters: 64,
-  sendDataMaxBytes: 16 * KiB,
-  sendTargetsMax: 64,
-  /** Levels of a message's `data`: what nests deeper overflows the stack that writes it. */
-  dataDepthMax: 64,
-  signalDataMaxBytes: 8 * KiB,
-  metadataMaxBytes: 4 * KiB,
-  stateMaxBytes: 64 * KiB,
-  playerStateMaxBytes: 16 * KiB,
-  stateKeysMax: 256,
-  stateKeyMaxCharacters: 64,
-  stateDepthMax: 32,
-  graceSeconds: 30,
-  graceSecondsMax: 300,
-  /** When a newer socket replaces one, members see `player_disconnected` only after this time. */
-  replacedQuietSeconds: 1,
-  hostGraceSeconds: 5,
-  /** Room ids that a node tries until one maps to a shard of its own. */
-  idTriesMax: 256,
-  /** How long matchmaking reserves a seat until its player joins. */
-  joinDeadlineSeconds: 10,
-  /** After a gateway's watch has been gone for this long, its members count as disconnected. */
-  watchAbsenceSeconds: 5,
-  idleSeconds: 2 * secondsPerHour,
-  lifetimeSeconds: secondsPerDay,
-  codeCharacters: 6,
-  customCodeMinCharacters: 4,
-  customCodeMaxCharacters: 12,
-  listDefault: 50,
-  /** Longest planned time between a change and its snapshot. The guarantee is one second. */
-  snapshotMillis: 400,
-  /** In a cluster, a room withholds replies while a change has waited longer than this for its snapshot. */
-  snapshotDeadlineMillis: 1000,
-  snapshotsPerStatement: 200,
-  inputBatchMax: 4096,
-  watchBufferItems: 16_384,
-  /** Nodes whose last attachment an entity remembers, to ignore a repeated older one. */
-  watchersRememberedMax: 256,
-  detachedInputsMax: 1024,
-  /** Calls of a runner link without a reply at which it waits, and characters at which it closes. */
-  linkCallsMax: 8,
-  linkWaitingMaxCharacters: 32 * MiB
-} as const
-
-/** The port on which runners reach each other. */
-export const runnerPort = {
-  /** The largest message before the other end has proved that it is a runner. */
-  handshakeMaxBytes: 1024,
-  handshakeSeconds: 3,
-  /** Connections that have proved nothing yet; beyond either bound the oldest one is closed. */
-  unauthenticatedMax: 256,
-  unauthenticatedPerAddressMax: 64,
-  /** The largest frame of a runner. */
-  frameMaxBytes: 16 * MiB
-} as const
-
-/** Realtime channels. */
-export const channels = {
-  perConnection: 8,
-  nameMaxCharacters: 64,
-  generatedNameCharacters: 10,
-  membersMax: 1000,
-  membersDefault: 100,
-  /** Players of each list: `allow`, `speakers`, muted, banned. */
-  listMax: 1000,
-  /** Anonymous listeners of one open channel. Only their number is public. */
-  listenersMax: 100_000,
-  dataMaxBytes: 16 * KiB,
-  typeMaxCharacters: 64,
-  /** Messages from one member to one channel. */
-  messagesPerSecond: 10,
-  messagesBurst: 20,
-  /** Channels whose rate limit a connection remembers, including channels it has left. */
-  rateLimitersPerConnection: 64,
-  muteSecondsMax: secondsPerDay,
-  banSecondsMax: 366 * secondsPerDay,
-  /** How long a member without a socket stays a member, and an owner stays the owner. */
-  graceSeconds: 30,
-  /** How long a client-made channel exists after its last member left. */
-  emptySeconds: 30,
-  /** With more sockets than this, joins and leaves are sent in batches, once every `presenceMillis`. */
-  largeAudience: 100,
-  presenceMillis: 1000,
-  /** How long a large channel collects events before it sends them. */
-  flushMillis: 2,
-  /**
-   * After a move to another runner, how long a channel waits for its members before it sends the member
-   * list.
-   */
-  rejoinMillis: 3000,
-  voicePeersMax: 8,
-  voiceMembersMax: 100
-} as const
-
-/** STUN and TURN servers for peer-to-peer connections. */
-export const turn = {
-  credentialSeconds: secondsPerHour,
-  /** Shorter shared secrets can be guessed by trying. */
-  secretMinCharacters: 16
-} as const
-
-/** Matchmaking queues. */
-export const matchmaking = {
-  ticketsPerQueue: 200_000,
-  /** How often a queue with tickets looks for rooms that have free seats. */
-  openRoomsRefreshMillis: 1000,
-  openRoomsMax: 200,
-  /** How long a queue remembers a match, for a gateway that asks again. */
-  matchMemorySeconds: 60,
-  matchMemoryMax: 50_000
-} as const
-
-/** Player sessions: the newest connection of each player, and its room or ticket. */
-export const playerSessions = {
-  /** Enough to spread an environment over the runners, few enough for one node to watch all of them. */
-  buckets: 64,
-  /**
-   * Sessions of one bucket. Beyond it the longest idle session is removed; without an idle one, no new
-   * player is admitted.
-   */
-  perBucket: 100_000,
-  /** How long a session without a connection is kept. */
-  idleSeconds: 60,
-  /** Requests that may wait while a session is loaded. */
-  waitingPerSession: 32,
-  seatsPerStatement: 500
 } as const
 
 /** The environment config document. */
