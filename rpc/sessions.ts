@@ -60,7 +60,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.post("logout", "/logout", {
       payload: RefreshToken,
       success: Schema.Struct({})
-    }).annotate(OpenApi.Summary, "End the session of a refresh token")
+    }).annotate(OpenApi.Summary, "End the refresh tokens of a session")
   )
   .prefix("/v1/auth")
   .middleware(Requests)

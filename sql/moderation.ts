@@ -84,7 +84,7 @@ const writes = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, now, playerId, sanctionId }) => sql`
       update sessions set revoked_at = ${now}, sanction_id = ${sanctionId}
       where player_id = ${playerId} and environment_id = ${environmentId}
-        and revoked_at is null and expires_at > ${now}
+        and revoked_at is null and signed_out_at is null and expires_at > ${now}
       returning id`
   })
 })

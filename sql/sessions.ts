@@ -51,6 +51,8 @@ const SessionRow = Schema.Struct({
   rotatedAt: Time,
   expiresAt: Time,
   revokedAt: Schema.NullOr(Time),
+  /** When the player signed out on this device: the access tokens of the session go on until they expire. */
+  signedOutAt: Schema.NullOr(Time),
   /** The ban that revoked the session. */
   sanctionId: Schema.NullOr(SanctionId)
 })
@@ -102,7 +104,8 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
         rotated_at = ${now}, expires_at = ${expiresAt}
       from players p
       where s.id = ${sessionId} and s.environment_id = ${environmentId}
-        and s.token_hash = ${tokenHash} and s.revoked_at is null and s.expires_at > ${now}
+        and s.token_hash = ${tokenHash} and s.expires_at > ${now}
+        and s.revoked_at is null and s.signed_out_at is null
         and p.id = s.player_id and ${notBanned(sql, now)}
       returning ${playerColumns(sql)}`
   }),
@@ -110,7 +113,8 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
     Request: SessionKey,
     Result: SessionRow,
     execute: ({ environmentId, sessionId }) => sql`
-      select player_id, token_hash, parent_hash, rotated_at, expires_at, revoked_at, sanction_id
+      select player_id, token_hash, parent_hash, rotated_at, expires_at, revoked_at, signed_out_at,
+        sanction_id
       from sessions
       where id = ${sessionId} and environment_id = ${environmentId}`
   }),
@@ -120,13 +124,22 @@ const sessionStatements = (sql: SqlClient.SqlClient) => ({
     execute: ({ environmentId, playerId, sessionId }) => sql`
       select s.id from players p join sessions s on s.player_id = p.id
       where p.environment_id = ${environmentId} and p.id = ${playerId}
-        and s.id = ${sessionId} and s.revoked_at is null
+        and s.id = ${sessionId} and s.revoked_at is null and s.signed_out_at is null
       for update`
   })
 })
 
 /** Revokes and deletes sessions. */
 const revocations = (sql: SqlClient.SqlClient) => ({
+  // A session that a ban has revoked keeps its token, for the appeal. Else the hashes go, so that a
+  // runner of the release before cannot rotate the token either.
+  signOut: SqlSchema.void({
+    Request: Schema.Struct({ ...SessionKey.fields, now: Time }),
+    execute: ({ environmentId, now, sessionId }) => sql`
+      update sessions set signed_out_at = ${now}, token_hash = '', parent_hash = null
+      where id = ${sessionId} and environment_id = ${environmentId}
+        and revoked_at is null and signed_out_at is null`
+  }),
   revoke: SqlSchema.void({
     Request: Schema.Struct({ ...SessionKey.fields, now: Time }),
     execute: ({ environmentId, now, sessionId }) => sql`
@@ -175,7 +188,7 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { create, createWithPlayer, find, lockOpenSession, rotate } = sessionStatements(sql)
-      const { revoke, revoked, revokeOthers, sweep } = revocations(sql)
+      const { revoke, revoked, revokeOthers, signOut, sweep } = revocations(sql)
       const revocationTimes = yield* batchReads((environmentId, sessionIds) =>
         Effect.map(
           orDieWithTimeout(revoked({ environmentId, sessionIds })),
@@ -206,13 +219,15 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
          */
         rotate: (request: typeof Rotation.Type) => orDieWithTimeout(rotate(request)),
         find: (request: typeof SessionKey.Type) => orDieWithTimeout(find(request)),
-        /** Locks the rows of an open session and its player until the commit; false if it was revoked. */
+        /** Locks the rows of an open session and its player until the commit; false if it has ended. */
         lockOpenSession: (request: Parameters<typeof lockOpenSession>[0]) =>
           Effect.map(orDieWithTimeout(lockOpenSession(request)), Option.isSome),
-        /** The time of revocation; undefined for an open or unknown session. */
+        /** The time of revocation; undefined for a session that was not revoked, or is unknown. */
         revokedAt: (environmentId: EnvironmentId, sessionId: SessionId) =>
           Effect.map(revocationTimes(environmentId, [sessionId]), (found) => found.get(sessionId)),
         revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
+        /** Ends the refresh tokens of a session, and nothing else. */
+        signOut: (request: Parameters<typeof signOut>[0]) => orDieWithTimeout(signOut(request)),
         /** Revokes all sessions of a player except `kept`. */
         revokeOthers: (request: Parameters<typeof revokeOthers>[0]) =>
           orDieWithTimeout(revokeOthers(request)),

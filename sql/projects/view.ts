@@ -108,7 +108,7 @@ const players = (sql: SqlClient.SqlClient) => {
       execute: ({ environmentId, now, playerId }) => sql`
         select id, created_at, rotated_at from sessions
         where player_id = ${playerId} and environment_id = ${environmentId}
-          and revoked_at is null and expires_at > ${now}
+          and revoked_at is null and signed_out_at is null and expires_at > ${now}
         order by rotated_at desc limit 100`
     }),
     countPlayers: SqlSchema.findOne({

@@ -6,7 +6,7 @@ import { Socket } from "effect/socket"
 import { RealtimeRpcs, type ServerEvent } from "#rpc/realtime"
 import { TestApp } from "#testing/app"
 import { at, guest, newPlayer } from "#testing/players"
-import { logout } from "../support/devices.ts"
+import { logout, stealSession } from "../support/devices.ts"
 import { ban } from "../support/moderation-calls.ts"
 import { AppLive } from "../support/service.ts"
 
@@ -117,7 +117,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rp
     })
   )
 
-  it.effect("signing out ends the events stream, but not that of a secret key", () =>
+  it.effect("a revoked session ends the events stream, a logout does not", () =>
     Effect.gen(function* () {
       const app = yield* TestApp
       const ada = yield* guest(app)
@@ -126,11 +126,18 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rp
         authorization: `Bearer ${ada.accessToken}`
       })
       const bob = yield* guest(app)
-      const acted = yield* connect(app.url, { "x-svc-key": app.secretKey, "x-svc-player": bob.id })
+      const other = yield* connect(app.url, {
+        "x-svc-key": app.publishableKey,
+        authorization: `Bearer ${bob.accessToken}`
+      })
+      const bot = yield* guest(app)
+      const acted = yield* connect(app.url, { "x-svc-key": app.secretKey, "x-svc-player": bot.id })
+      yield* logout(app, bot)
       yield* logout(app, bob)
-      yield* logout(app, ada)
+      yield* stealSession(app, ada)
       assert.strictEqual(at(yield* own.ended, "_tag"), "unauthorized")
       yield* acted.client.ping()
+      yield* other.client.ping()
     })
   )
 

@@ -9,7 +9,7 @@ import type { Method } from "#rpc/identities"
 import { Passwords } from "#server/platform/passwords"
 import { TestApp, TestDatabase } from "#testing/app"
 import { type Answer, at, request, type TestPlayer, type TestTarget } from "#testing/players"
-import { ask, play } from "./moderation-calls.ts"
+import { ask, play, refresh } from "./moderation-calls.ts"
 import { DatabaseLive } from "./service.ts"
 
 /** The service, and a connection to its database. */
@@ -82,6 +82,17 @@ export const unlink = (
   provider: string,
   refreshToken: string
 ) => play(target, player, "DELETE", `players/me/identities/${provider}`, { refreshToken })
+
+/** Revokes the session of a player as theft does: presents a refresh token from before two rotations. */
+export const stealSession = Effect.fnUntraced(function* (
+  target: TestTarget,
+  { refreshToken }: TestPlayer
+) {
+  const next = yield* refresh(target, refreshToken)
+  yield* refresh(target, String(at(next.body, "refreshToken")))
+  const reused = yield* refresh(target, refreshToken)
+  assert.strictEqual(at(reused.body, "error", "code"), "session_revoked")
+})
 
 export const logout = ({ publishableKey, url }: TestTarget, { refreshToken }: TestPlayer) =>
   request(`${url}/v1/auth/logout`, {

@@ -1,14 +1,14 @@
-/** Logout across two runner processes: one revokes the session, the other holds its socket. */
+/** Revocation across two runner processes: one revokes the session, the other holds its socket. */
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { TestDatabase } from "#testing/app"
 import { configure, goOnline, guest, newPlayer } from "#testing/players"
 import { startCluster } from "#testing/runners"
-import { anotherDevice, inAppBrowser, logout } from "../../support/devices.ts"
+import { anotherDevice, inAppBrowser, stealSession } from "../../support/devices.ts"
 import { codeOf, play, refresh } from "../../support/moderation-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
 
-describe("logout on two runners", () => {
+describe("revocation on two runners", () => {
   it.live(
     "closes the sockets of a revoked session or deleted player on the other runner, and no others",
     () =>
@@ -25,7 +25,7 @@ describe("logout on two runners", () => {
           const tablet = yield* anotherDevice(here, phone)
           const online = yield* goOnline(there, tablet)
           const start = yield* Clock.currentTimeMillis
-          yield* logout(here, tablet)
+          yield* stealSession(here, tablet)
           const closed = yield* online.socket.closed
           millis.push((yield* Clock.currentTimeMillis) - start)
           assert.deepStrictEqual([closed.code, closed.reason], [4001, "session_revoked"])
@@ -40,7 +40,7 @@ describe("logout on two runners", () => {
         assert.strictEqual((yield* bystander.socket.closed).code, 4001)
         const again = yield* refresh(there, bystander.refreshToken)
         assert.strictEqual(codeOf(again), "invalid_refresh_token")
-        yield* Effect.log(`Sockets closed with 4001 after the logout: ${millis.join(", ")} ms`)
+        yield* Effect.log(`Sockets closed with 4001 after the revocation: ${millis.join(", ")} ms`)
       }).pipe(Effect.provide(DatabaseLive), Effect.scoped)
   )
 })

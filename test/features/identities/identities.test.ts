@@ -13,6 +13,7 @@ import {
   logout,
   password,
   providersOf,
+  stealSession,
   unlink
 } from "../../support/devices.ts"
 import { addressOfNode, makeTenants, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
@@ -23,7 +24,7 @@ const live = { timeout: "120 seconds", excludeTestServices: true } as const
 /** Waits until this node has applied all earlier changes, which it does in order. */
 const waitForChanges = Effect.fnUntraced(function* (app: TestApp["Service"]) {
   const last = yield* newPlayer(app, "Last")
-  yield* logout(app, last)
+  yield* stealSession(app, last)
   yield* last.socket.closed
 })
 
@@ -227,30 +228,50 @@ layer(appWithSql(), live)("a revoked session", (it) => {
       })
   )
 
-  it.effect("leaves the sockets of the player's other sessions open at logout", () =>
+  it.effect("closes no socket at logout, and lets the access token go on until it expires", () =>
     Effect.gen(function* () {
       const { app, phone, tablet } = yield* onTwoDevices("email", "google")
-      const online = yield* goOnline(app, phone)
+      const own = yield* goOnline(app, tablet)
       yield* logout(app, tablet)
+      assert.strictEqual(codeOf(yield* refresh(app, tablet.refreshToken)), "session_revoked")
+      yield* waitForChanges(app)
+      assert.strictEqual((yield* own.socket.request({ t: "ping" }))["ok"], true)
+      assert.strictEqual((yield* play(app, tablet, "GET", "players/me")).status, 200)
+      const again = yield* goOnline(app, tablet)
+      // 'Signed out on every device' ends what a logout has left open.
       yield* unlink(app, phone, "google", phone.refreshToken)
+      const closed = yield* again.socket.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [4001, "session_revoked"])
+    })
+  )
+
+  it.effect("closes no socket at logout with a token that was rotated a moment ago", () =>
+    Effect.gen(function* () {
+      const { app, phone } = yield* onTwoDevices()
+      const online = yield* goOnline(app, phone)
+      const rotated = yield* refresh(app, phone.refreshToken)
+      yield* logout(app, phone)
+      const next = String(at(rotated.body, "refreshToken"))
+      assert.strictEqual(codeOf(yield* refresh(app, next)), "session_revoked")
       yield* waitForChanges(app)
       assert.strictEqual((yield* online.socket.request({ t: "ping" }))["ok"], true)
     })
   )
 
-  it.effect("closes the socket of a session at its logout", () =>
+  it.effect("closes the socket of a session whose refresh token was stolen", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices()
       const online = yield* goOnline(app, phone)
-      yield* logout(app, phone)
-      assert.strictEqual((yield* online.socket.closed).code, 4001)
+      yield* stealSession(app, phone)
+      const closed = yield* online.socket.closed
+      assert.deepStrictEqual([closed.code, closed.reason], [4001, "session_revoked"])
     })
   )
 
   it.effect("lets a revoked session open a socket until its access token expires", () =>
     Effect.gen(function* () {
       const { app, phone } = yield* onTwoDevices()
-      yield* logout(app, phone)
+      yield* stealSession(app, phone)
       const { socket } = yield* goOnline(app, phone)
       yield* play(app, phone, "PATCH", "players/me", { displayName: "Ida" })
       yield* waitForChanges(app)
@@ -264,10 +285,10 @@ layer(appWithSql(), live)("a revoked session", (it) => {
       const { socket } = yield* goOnline(app, phone)
       const { publishableKey: key } = app
       yield* socket.request({ t: "auth", key, token: tablet.accessToken })
-      yield* logout(app, phone)
+      yield* stealSession(app, phone)
       yield* waitForChanges(app)
       assert.strictEqual((yield* socket.request({ t: "ping" }))["ok"], true)
-      yield* logout(app, tablet)
+      yield* stealSession(app, tablet)
       assert.strictEqual((yield* socket.closed).code, 4001)
     })
   )

@@ -169,7 +169,7 @@ layer(Core)("sessions", (it) => {
     })
   )
 
-  it.effect("revokes the session at logout, and accepts a repeated logout", () =>
+  it.effect("ends the refresh token at logout, and accepts a repeated logout", () =>
     Effect.gen(function* () {
       const sessions = yield* Sessions
       const tokens = yield* AccessTokens

@@ -87,9 +87,12 @@ export class Sessions extends Context.Service<
       environmentId: EnvironmentId,
       token: string
     ) => Effect.Effect<Session, RefreshError>
-    /** Revokes the session of a refresh token and closes its sockets. Ignores unknown tokens. */
+    /**
+     * Signs out the session of a refresh token: its refresh tokens end, its access tokens and sockets go
+     * on until they expire. Ignores unknown tokens.
+     */
     readonly logout: (environmentId: EnvironmentId, token: string) => Effect.Effect<void>
-    /** The time of revocation; undefined for an open or unknown session. */
+    /** The time of revocation; undefined for a session that was not revoked, or is unknown. */
     readonly revokedAt: (
       environmentId: EnvironmentId,
       sessionId: SessionId
@@ -149,7 +152,7 @@ export class Sessions extends Context.Service<
           return yield* refuseRotation({ repository, sanctions, revoke }, environmentId, presented)
         }, withRandom),
 
-        logout: makeLogout(repository, secrets, revoke),
+        logout: makeLogout(repository, secrets),
 
         revokedAt: repository.revokedAt,
 
@@ -191,23 +194,19 @@ const makeRevoke = (
 
 type Revoke = ReturnType<typeof makeRevoke>
 
-const makeLogout = (
-  repository: SessionRepository["Service"],
-  secrets: Secrets["Service"],
-  revoke: Revoke
-) =>
+const makeLogout = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fn("Sessions.logout")(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
     if (presented === undefined) return
     const { sessionId } = presented
     const found = yield* repository.find({ environmentId, sessionId })
     if (Option.isNone(found)) return
-    const { parentHash, playerId, tokenHash } = found.value
+    const { parentHash, tokenHash } = found.value
     if (!isIssued(presented, [tokenHash, parentHash])) return
-    yield* revoke(environmentId, { playerId, sessionId })
+    yield* repository.signOut({ environmentId, sessionId, now: yield* DateTime.now })
   })
 
-/** Finds the session whose current token this is, open or revoked, but not expired. */
+/** Finds the session whose token this is, open, revoked or signed out, but not expired. */
 const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secrets["Service"]) =>
   Effect.fnUntraced(function* (environmentId: EnvironmentId, token: string) {
     const presented = parseRefreshToken(secrets, token)
@@ -215,7 +214,8 @@ const makeFindCurrent = (repository: SessionRepository["Service"], secrets: Secr
     const { hash, sessionId } = presented
     const found = yield* repository.find({ environmentId, sessionId })
     if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-    const { expiresAt, playerId, revokedAt, sanctionId, tokenHash } = found.value
+    const { expiresAt, playerId, revokedAt, sanctionId, signedOutAt, tokenHash } = found.value
+    if (signedOutAt !== null && presented.hasValidMac) return yield* new SessionRevoked()
     const isExpired = DateTime.isLessThanOrEqualTo(expiresAt, yield* DateTime.now)
     if (hash !== tokenHash || isExpired) return yield* new InvalidRefreshToken()
     return { playerId, sessionId, isRevoked: revokedAt !== null, sanctionId }
@@ -245,13 +245,14 @@ const refuseRotation = Effect.fnUntraced(function* (
   const now = yield* DateTime.now
   const found = yield* repository.find({ environmentId, sessionId })
   if (Option.isNone(found)) return yield* new InvalidRefreshToken()
-  const { expiresAt, parentHash, playerId, revokedAt, rotatedAt, tokenHash } = found.value
+  const { expiresAt, parentHash, playerId, revokedAt, rotatedAt, signedOutAt, tokenHash } =
+    found.value
   if (!isIssued(presented, [tokenHash, parentHash])) return yield* new InvalidRefreshToken()
   // Reads the database: the cache of this node may not have seen the ban yet.
   const [status] = yield* sanctions.playerStatuses(environmentId, [playerId])
   const ban = status && playerStatusOf(status, now).banned
   if (ban !== undefined) return yield* ban
-  if (revokedAt !== null) return yield* new SessionRevoked()
+  if (revokedAt !== null || signedOutAt !== null) return yield* new SessionRevoked()
   if (DateTime.isLessThanOrEqualTo(expiresAt, now)) return yield* new InvalidRefreshToken()
   const raceEnd = DateTime.addDuration(rotatedAt, raceWindow)
   if (hash === parentHash && DateTime.isLessThan(now, raceEnd)) return yield* new RefreshRace()

@@ -1,0 +1,8 @@
+/** Sign-out ends the refresh tokens of a session without revoking it: its access tokens go on. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`alter table sessions add column signed_out_at timestamptz`
+})
