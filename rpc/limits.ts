@@ -159,6 +159,13 @@ export const saves = {
   deletedKept: 1000
 } as const
 
+/** Exports of a player's data: one at a time for each player and node. */
+export const exports = {
+  /** Reads of one process at a time, over all exports. */
+  readsMax: 4,
+  retryAfterSeconds: 10
+} as const
+
 /** Stats. */
 export const stats = {
   keysPerReport: 64,

@@ -40,6 +40,8 @@ export const throttles = {
   oauthNativePerAddress: { burst: 30, seconds: 60 },
   /** Failed confirmations of a player's deletion. */
   deletionPerPlayer: { burst: 10, seconds: 900 },
+  /** Exports of its own data by one player. */
+  exportPerPlayer: { burst: 10, seconds: secondsPerHour },
   /** Session transfer codes: issued to one player, and redeemed from one IP address. */
   transferPerPlayer: { burst: 10, seconds: 600 },
   redeemPerAddress: { burst: 10, seconds: 60 },

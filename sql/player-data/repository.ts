@@ -23,6 +23,7 @@ const Save = Schema.Struct({
   updatedAt: Time,
   data: Schema.String
 })
+export type ExportedSave = typeof Save.Type
 
 const Signal = Schema.Struct({
   stat: Schema.String,
@@ -53,13 +54,14 @@ const reads = (sql: SqlClient.SqlClient) => ({
       select id, created_at, rotated_at as last_used_at from sessions
       where player_id = ${playerId} and environment_id = ${environmentId} order by id`
   }),
-  saves: SqlSchema.findAll({
-    Request: Owner,
+  nextSave: SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Owner.fields, after: Schema.String }),
     Result: Save,
-    execute: ({ environmentId, playerId }) => sql`
+    execute: ({ after, environmentId, playerId }) => sql`
       select key, version, size, updated_at, data from saves
       where player_id = ${playerId} and environment_id = ${environmentId} and data is not null
-      order by key`
+        and key > ${after}
+      order by key limit 1`
   }),
   signals: SqlSchema.findAll({
     Request: Owner,
@@ -133,13 +135,15 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
   {
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { channels, choices, days, rooms, saves, sessions, signals, stats } = reads(sql)
+      const { channels, choices, days, nextSave, rooms, sessions, signals, stats } = reads(sql)
       const { idempotencyKeys, insertTombstone, player, throttles } = deletions(sql)
       return {
         /** Names of the channels whose document contains the player id. */
         channels: (owner: Owner) =>
           Effect.map(orDieWithTimeout(channels(owner)), (rows) => rows.map(({ name }) => name)),
-        /** Rows of the export that no other repository reads. */
+        /** The player's first save, in the order of keys, after `key`. */
+        nextSave: (owner: Owner, after: string) => orDieWithTimeout(nextSave({ ...owner, after })),
+        /** Rows of the export that no other repository reads, except saves. */
         read: (owner: Owner) =>
           orDieWithTimeout(
             Effect.all({
@@ -147,7 +151,6 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
               choices: choices(owner),
               days: days(owner),
               rooms: rooms(owner),
-              saves: saves(owner),
               sessions: sessions(owner),
               signals: signals(owner),
               stats: stats(owner)

@@ -61,6 +61,20 @@ export class RawConnection {
     this.#socket.pause()
   }
 
+  /** Waits for the first bytes, and stops reading. */
+  get begun(): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      this.#socket.once("data", () => {
+        this.#socket.pause()
+        resume(Effect.void)
+      })
+    })
+  }
+
+  resumeReading(): void {
+    this.#socket.resume()
+  }
+
   /** Resets the connection without closing it first. */
   reset(): void {
     this.#socket.resetAndDestroy()

@@ -2,12 +2,16 @@
  * Export and deletion of player data: `/v1/players/me` for the player, `players/:playerId/export` and
  * `/delete` for operators.
  */
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { NotFound } from "#rpc/errors/codes"
+import { throttles as rates } from "#rpc/limits"
+import type { ExportedSave } from "#sql/player-data/repository"
+import { takeToken, withRetryAfter } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { playerRef } from "../moderation/player-ref.ts"
 import { makeRequireProof } from "./proof.ts"
@@ -15,17 +19,28 @@ import { type ExportedPlayer, PlayerData } from "./service.ts"
 
 type PlayerParams = { readonly params: { readonly playerId: string } }
 
-/** Serializes an export. The data of saves is JSON text already and is inserted as it is. */
-const exportText = ({ saves, view }: ExportedPlayer): string => {
-  const items = saves.map(({ data, updatedAt, ...save }) => {
-    const item = JSON.stringify({ ...save, updatedAt: DateTime.formatIso(updatedAt) })
-    return `${item.slice(0, -1)},"data":${data}}`
-  })
-  return `${JSON.stringify(view).slice(0, -1)},"saves":[${items.join(",")}]}`
+const head = ({ view }: ExportedPlayer): string => `${JSON.stringify(view).slice(0, -1)},"saves":[`
+
+/** Serializes a save. Its data is JSON text already and is inserted as it is. */
+const saveText = ({ data, updatedAt, ...save }: ExportedSave, index: number): string => {
+  const item = JSON.stringify({ ...save, updatedAt: DateTime.formatIso(updatedAt) })
+  return `${index === 0 ? "" : ","}${item.slice(0, -1)},"data":${data}}`
 }
 
+/** Streams an export: the next save is read when the client has read the one before. */
 const exportResponse = (exported: ExportedPlayer) =>
-  HttpServerResponse.text(exportText(exported), { contentType: "application/json" })
+  HttpServerResponse.stream(
+    Stream.make(head(exported)).pipe(
+      Stream.concat(
+        Stream.zipWithIndex(exported.saves).pipe(
+          Stream.map(([save, index]) => saveText(save, index))
+        )
+      ),
+      Stream.concat(Stream.make("]}")),
+      Stream.encodeText
+    ),
+    { contentType: "application/json" }
+  )
 
 const notFound = () => Effect.fail(new NotFound())
 
@@ -34,12 +49,14 @@ const PlayerHttp = HttpApiBuilder.group(
   "playerData",
   Effect.fn(function* (handlers) {
     const data = yield* PlayerData
+    const throttles = yield* Throttles
     const requireProof = yield* makeRequireProof
     return handlers.handleAll({
       export: Effect.fnUntraced(function* () {
         const player = yield* CurrentPlayer
+        yield* takeToken(throttles, rates.exportPerPlayer, `export:${player.playerId}`)
         return exportResponse(
-          yield* Effect.catchTag(data.export(player), "player_not_found", notFound)
+          yield* Effect.catchTag(withRetryAfter(data.export(player)), "player_not_found", notFound)
         )
       }),
       delete: Effect.fnUntraced(function* ({ payload }) {
@@ -63,7 +80,7 @@ const makeOperatorHandlers = Effect.gen(function* () {
   const data = yield* PlayerData
   return {
     export: Effect.fnUntraced(function* ({ params }: PlayerParams) {
-      const exported = yield* data.export(yield* playerRef(params.playerId))
+      const exported = yield* withRetryAfter(data.export(yield* playerRef(params.playerId)))
       yield* audit.record(yield* CurrentEnvironment, auditEvent("player.export", params.playerId))
       return exportResponse(exported)
     }),

@@ -1,13 +1,14 @@
 /**
  * Exports all data of a player, and deletes a player permanently. Players and operators share both.
  */
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option, type Scope, Semaphore, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { ageProfileOf } from "#rpc/ages"
-import { PlayerNotFound, Unavailable } from "#rpc/errors/codes"
+import { PlayerNotFound, RateLimited, Unavailable } from "#rpc/errors/codes"
+import { exports as limits } from "#rpc/limits"
 import type { PlayerExport } from "#rpc/player-data"
 import { IdentityRepository } from "#sql/identities"
-import { PlayerDataRepository } from "#sql/player-data/repository"
+import { type ExportedSave, PlayerDataRepository } from "#sql/player-data/repository"
 import { PlayerRepository } from "#sql/players"
 import { Channels } from "../channels/service.ts"
 import { Configs } from "../config/service.ts"
@@ -19,17 +20,21 @@ import { PlayerStatusCache } from "../players/status-cache.ts"
 
 type Rows = Effect.Success<ReturnType<PlayerDataRepository["Service"]["read"]>>
 
-/** An export. The data of the saves stays JSON text, which is sent unparsed. */
+/** An export. */
 export interface ExportedPlayer {
   readonly view: Omit<PlayerExport, "saves">
-  readonly saves: Rows["saves"]
+  /** Reads one save at a time, when it is pulled. Its data is JSON text, which is sent unparsed. */
+  readonly saves: Stream.Stream<ExportedSave>
 }
 
 /** Exports and deletes player data. */
 export class PlayerData extends Context.Service<
   PlayerData,
   {
-    readonly export: (player: PlayerRef) => Effect.Effect<ExportedPlayer, PlayerNotFound>
+    /** A player has one export at a time, until the scope closes; a second one is `rate_limited`. */
+    readonly export: (
+      player: PlayerRef
+    ) => Effect.Effect<ExportedPlayer, PlayerNotFound | RateLimited, Scope.Scope>
     /**
      * Deletes a player irreversibly: it leaves its rooms and channels, and its sockets close. `record`
      * runs in the transaction of the deletion, for example to write an audit event.
@@ -55,13 +60,13 @@ const newsOf = ({ newsChosenAt, newsOptIn }: Rows["choices"][number]) =>
     ? null
     : { optIn: newsOptIn, chosenAt: iso(newsChosenAt) }
 
-const makeExport = Effect.gen(function* () {
+const makeView = Effect.gen(function* () {
   const configs = yield* Configs
   const identities = yield* IdentityRepository
   const players = yield* PlayerRepository
   const repository = yield* PlayerDataRepository
   const sanctions = yield* Sanctions
-  return Effect.fn("PlayerData.export")(function* (ref: PlayerRef) {
+  return Effect.fnUntraced(function* (ref: PlayerRef) {
     const { environmentId, playerId } = ref
     const found = yield* players.find(environmentId, playerId)
     if (Option.isNone(found)) return yield* new PlayerNotFound()
@@ -101,7 +106,40 @@ const makeExport = Effect.gen(function* () {
       shareLinks: [],
       xProfile: null
     }
-    return { view, saves: rows.saves }
+    return view
+  })
+})
+
+const makeExport = Effect.gen(function* () {
+  const repository = yield* PlayerDataRepository
+  const view = yield* makeView
+  const exporting = new Set<string>()
+  // Held while rows are read, not while a slow client reads them.
+  const reading = yield* Semaphore.make(limits.readsMax)
+
+  const begin = ({ playerId }: PlayerRef) =>
+    Effect.suspend(() => {
+      if (exporting.has(playerId)) {
+        const details = { retryAfterSeconds: limits.retryAfterSeconds }
+        return Effect.fail(new RateLimited({ details }))
+      }
+      exporting.add(playerId)
+      return Effect.void
+    })
+
+  const savesOf = (ref: PlayerRef) =>
+    Stream.unfold("", (after) =>
+      Effect.map(
+        reading.withPermits(1)(repository.nextSave(ref, after)),
+        Option.match({ onNone: () => undefined, onSome: (save) => [save, save.key] as const })
+      )
+    )
+
+  return Effect.fn("PlayerData.export")(function* (ref: PlayerRef) {
+    yield* Effect.acquireRelease(begin(ref), () =>
+      Effect.sync(() => exporting.delete(ref.playerId))
+    )
+    return { view: yield* reading.withPermits(1)(view(ref)), saves: savesOf(ref) }
   })
 })
 
