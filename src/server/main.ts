@@ -8,7 +8,8 @@ import { Settings } from "./platform/settings/settings.ts"
 /** Printed once the service accepts requests: one log line as JSON, or a short text for a terminal. */
 const StartMessage = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { baseUrl, dataDir, logs, production, runner } = yield* Settings
+    const { baseUrl, dataDir, logs, production, runner, warnings } = yield* Settings
+    for (const warning of warnings) yield* Effect.logWarning(warning)
     const { address } = yield* HttpServer.HttpServer
     const port = "port" in address ? address.port : ""
     const url = `http://localhost:${port}`

@@ -117,8 +117,9 @@ describe("compose.yaml", () => {
       Effect.fnUntraced(function* ({ environment, ports }) {
         const env = record(environment)
         assertVariables(Object.keys(env))
-        const { production, runner, turn } = yield* settings(env)
+        const { production, runner, turn, warnings } = yield* settings(env)
         assert.isTrue(production)
+        assert.isEmpty(warnings)
         assert.isDefined(runner)
         assert.isNotEmpty(turn.urls)
         assert.match(String(list(ports)[0]), /^127\.0\.0\.1:808[123]:8080$/)
@@ -129,6 +130,14 @@ describe("compose.yaml", () => {
   it("advertises each runner under its service name", () => {
     const hosts = composeRunners.map(({ environment }) => at(environment, "SVC_RUNNER_HOST"))
     assert.deepStrictEqual(hosts, ["runner-1", "runner-2", "runner-3"])
+  })
+
+  it("trusts the gateway of its network alone", () => {
+    const gateway = at(compose, "networks", "default", "ipam", "config", 0, "gateway")
+    assert.isString(gateway)
+    for (const { environment } of composeRunners) {
+      assert.strictEqual(at(environment, "SVC_TRUSTED_PROXIES"), gateway)
+    }
   })
 
   it("gives each runner 30 seconds to stop", () => {
@@ -143,9 +152,10 @@ describe("the Kubernetes manifests", () => {
       assertVariables(namesIn(env))
       const own = list(env).find((each) => at(each, "name") === "SVC_RUNNER_HOST")
       assert.strictEqual(at(own, "valueFrom", "fieldRef", "fieldPath"), "status.podIP")
-      const { runner } = yield* settings(
+      const { runner, warnings } = yield* settings(
         Object.fromEntries(namesIn(env).map((name) => [name, valueOf(env, name) ?? "10.0.0.1"]))
       )
+      assert.isEmpty(warnings)
       const ports = new Map(
         list(at(container, "ports")).map((port) => [at(port, "name"), at(port, "containerPort")])
       )

@@ -33,6 +33,7 @@ describe("settings", () => {
         throttles: true,
         signups: "closed",
         inviteCodes: [],
+        warnings: [],
         turn: { urls: [], secret: undefined },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
         saves: { maxBytes: 1_048_576, perPlayer: 100 },
@@ -50,11 +51,11 @@ describe("settings", () => {
       const settings = yield* read({
         DATABASE_URL: "",
         PORT: " ",
-        SVC_BASE_URL: " https://a.example/ "
+        SVC_BASE_URL: " https://a.test/ "
       })
       assert.isUndefined(settings.databaseUrl)
       assert.strictEqual(settings.port, 8080)
-      assert.strictEqual(settings.baseUrl, "https://a.example")
+      assert.strictEqual(settings.baseUrl, "https://a.test")
     })
   )
 
@@ -82,7 +83,7 @@ describe("settings", () => {
         SVC_MASTER_KEY: masterKey,
         SVC_RUNNER_HOST: "10.0.0.4",
         SVC_RUNNER_PORT: "34431",
-        SVC_TRUSTED_PROXIES: "10.0.0.0/8,::1",
+        SVC_TRUSTED_PROXIES: "10.0.7.0/24,::1",
         SVC_FEATURES: "multiplayer"
       })
       assert.isTrue(settings.production)
@@ -105,9 +106,9 @@ describe("settings", () => {
       const { baseUrl, port } = yield* read({ PORT: "0" })
       assert.isAbove(port, 0)
       assert.strictEqual(baseUrl, `http://localhost:${port}`)
-      const behindProxy = yield* read({ PORT: "0", SVC_BASE_URL: "https://play.example.com/" })
+      const behindProxy = yield* read({ PORT: "0", SVC_BASE_URL: "https://play.test/" })
       assert.strictEqual(behindProxy.port, 0)
-      assert.strictEqual(behindProxy.baseUrl, "https://play.example.com")
+      assert.strictEqual(behindProxy.baseUrl, "https://play.test")
       const { issues } = yield* Effect.flip(read({ PORT: "0", HOST: "192.0.2.1" }))
       assert.match(issues.join(), /^Failed to find a free port on 192\.0\.2\.1: .*EADDRNOTAVAIL/)
     })
@@ -115,8 +116,8 @@ describe("settings", () => {
 
   it.effect("sends mail from the host of the base URL unless SVC_MAIL_FROM is set", () =>
     Effect.gen(function* () {
-      const { mail } = yield* read({ SVC_BASE_URL: "https://play.example.com:8443/api" })
-      assert.strictEqual(mail.from, "no-reply@play.example.com")
+      const { mail } = yield* read({ SVC_BASE_URL: "https://play.test:8443/api" })
+      assert.strictEqual(mail.from, "no-reply@play.test")
       const explicit = yield* read({
         SVC_MAIL_FROM: "game@example.com",
         SMTP_URL: "smtps://mailer:hunter2@mail.example.com:465"
@@ -165,6 +166,73 @@ describe("settings", () => {
       assert.notInclude(error.message, "hunter2")
       const alone = yield* Effect.flip(read({ SVC_RUNNER_PORT: "34431" }))
       assert.include(alone.message, "SVC_RUNNER_HOST")
+    })
+  )
+
+  it.effect("refuses a public base URL outside production unless a setting allows it", () =>
+    Effect.gen(function* () {
+      const urls = ["https://play.example.com", "http://9.9.9.9:8080", "http://[2606:4700::1111]"]
+      for (const SVC_BASE_URL of urls) {
+        const { issues } = yield* Effect.flip(read({ SVC_BASE_URL }))
+        assert.match(issues.join(), /^SVC_BASE_URL: is public, .*SVC_ALLOW_PUBLIC_DEVELOPMENT=on/)
+        yield* read({ SVC_BASE_URL, SVC_ALLOW_PUBLIC_DEVELOPMENT: "on" })
+        yield* read({ SVC_BASE_URL, NODE_ENV: "production", SVC_MASTER_KEY: masterKey })
+      }
+      const own =
+        "localhost app.localhost 127.0.0.1 [::1] 192.168.1.7 [fd00::1] laptop laptop.local"
+      for (const host of own.split(" ")) yield* read({ SVC_BASE_URL: `http://${host}:8080` })
+    })
+  )
+
+  it.effect("refuses to trust a large part of the internet as proxies", () =>
+    Effect.gen(function* () {
+      for (const network of ["0.0.0.0/0", "::/0", "0.0.0.0/1", "8.0.0.0/8", "2000::/3"]) {
+        const { issues } = yield* Effect.flip(read({ SVC_TRUSTED_PROXIES: `10.0.0.1,${network}` }))
+        assert.match(issues.join(), /^SVC_TRUSTED_PROXIES\.1: Expected .*load balancers/, network)
+      }
+    })
+  )
+
+  it.effect("warns of trusted proxies that hold more than a load balancer", () =>
+    Effect.gen(function* () {
+      const wide = ["10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "104.16.0.0/13", "192.0.2.0/28"]
+      for (const network of wide) {
+        const { warnings } = yield* read({ SVC_TRUSTED_PROXIES: network })
+        assert.lengthOf(warnings, 1, network)
+        assert.include(warnings[0], `SVC_TRUSTED_PROXIES trusts ${network}: `)
+      }
+      const narrow = "10.0.7.0/24,192.168.0.0/16,127.0.0.0/8,::1,fd00:1:2::/48,203.0.113.7"
+      assert.isEmpty((yield* read({ SVC_TRUSTED_PROXIES: narrow })).warnings)
+    })
+  )
+
+  it.effect("requires sslmode in production for a database on another host", () =>
+    Effect.gen(function* () {
+      const production = { NODE_ENV: "production", SVC_MASTER_KEY: masterKey }
+      const remote = "postgres://svc:hunter2@db.example.com/svc"
+      for (const name of ["DATABASE_URL", "SVC_LOCK_DATABASE_URL"]) {
+        const { issues } = yield* Effect.flip(read({ ...production, [name]: remote }))
+        assert.match(issues.join(), new RegExp(`^${name}: names another host without sslmode`))
+        assert.notInclude(issues.join(), "hunter2")
+        yield* read({ [name]: remote })
+        for (const mode of ["require", "disable"]) {
+          yield* read({ ...production, [name]: `${remote}?sslmode=${mode}` })
+        }
+        const own = "//svc@localhost/svc //svc@127.0.0.1/svc //svc@[::1]/svc ///svc?host=/run/pg"
+        for (const address of own.split(" ")) {
+          yield* read({ ...production, [name]: `postgres:${address}` })
+        }
+      }
+    })
+  )
+
+  it.effect("refuses the URL of a database that is none, at once", () =>
+    Effect.gen(function* () {
+      const wrong = ["db", "mysql://a@b/c", "postgres://a@b/c?sslmode=on", "postgres://a@b:0x/c"]
+      for (const url of wrong) {
+        const { issues } = yield* Effect.flip(read({ DATABASE_URL: url }))
+        assert.match(issues.join(), /^DATABASE_URL: Expected /, url)
+      }
     })
   )
 

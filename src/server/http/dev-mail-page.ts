@@ -1,17 +1,16 @@
 /**
  * `GET /dev/mail`: the mails that development stores when there is no `SMTP_URL`. The page does not exist
- * in production or with a mail server. Only browsers on this machine can read it, not other machines in
- * the network and not pages of other origins.
+ * in production or with a mail server. Only browsers on this machine can read it, not other machines, not
+ * through a reverse proxy, and not pages of other origins.
  */
 import { DateTime, Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { isLoopback } from "#rpc/config-document/origins"
 import { NotFound } from "#rpc/errors/codes"
-import { clientAddress } from "#server/platform/client-address"
 import { devMailPath, type StoredMail, Mailer } from "#server/platform/mail/outbox"
 import { escapeHtml } from "#server/platform/mail/templates"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "./errors.ts"
+import { isLocalRequest } from "./local-request.ts"
 
 /** Mails use style attributes and nothing else. */
 const policy =
@@ -50,23 +49,11 @@ const pageOf = (mails: ReadonlyArray<StoredMail>): string =>
   (mails.length === 0 ? "<p>There is none yet.</p>" : mails.map(articleOf).join("")) +
   `</body></html>`
 
-/** Loopback as client addresses. */
-const ownAddresses: ReadonlySet<string> = new Set(["127.0.0.1", "::/64"])
-
 const makeAnswer = Effect.gen(function* () {
   const mailer = yield* Mailer
-  const { baseUrl, trustedProxies } = yield* Settings
-  const ownName = new URL(baseUrl).hostname
-  const isOwn = (request: HttpServerRequest.HttpServerRequest): boolean => {
-    const { host, origin } = request.headers
-    const name = URL.parse(`http://${host}`)?.hostname ?? ""
-    // A navigation sends no origin. A script of another page does, or reaches this host under a foreign name.
-    const isOpened = origin === undefined && (isLoopback(name) || name === ownName)
-    return isOpened && ownAddresses.has(clientAddress(request, trustedProxies))
-  }
   return Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
-    if (!isOwn(request)) return errorResponse(NotFound, new NotFound())
+    if (!isLocalRequest(request)) return errorResponse(NotFound, new NotFound())
     return HttpServerResponse.text(pageOf(yield* mailer.stored), {
       contentType: "text/html; charset=utf-8",
       headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }

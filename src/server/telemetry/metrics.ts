@@ -3,8 +3,8 @@
  * Only rare events, such as a request or a statement, update an Effect Metric. Labels have few values:
  * never a player, a room or a project.
  *
- * `GET /metrics` is open in development. In production it requires `SVC_METRICS_TOKEN`, and is 404 if
- * that is not set.
+ * `GET /metrics` requires `SVC_METRICS_TOKEN`. Without that setting, programs on this machine may read in
+ * development, and for all others it is 404.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer, Metric, Redacted } from "effect"
@@ -14,6 +14,7 @@ import { NotFound, Unauthorized } from "#rpc/errors/codes"
 import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
 import { errorResponse } from "#server/http/errors"
+import { isLocalRequest } from "#server/http/local-request"
 
 type Registry = Metric.MetricRegistry
 
@@ -71,11 +72,12 @@ export const MetricsRoute = HttpRouter.use(
     yield* router.add(
       "GET",
       paths.metrics,
-      Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+      Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
         if (metricsToken === undefined) {
-          return production ? Effect.succeed(errorResponse(NotFound, new NotFound())) : answer
+          const isOpen = !production && isLocalRequest(request)
+          return isOpen ? answer : Effect.succeed(errorResponse(NotFound, new NotFound()))
         }
-        return mayRead(metricsToken, headers["authorization"])
+        return mayRead(metricsToken, request.headers["authorization"])
           ? answer
           : Effect.succeed(errorResponse(Unauthorized, new Unauthorized()))
       })

@@ -45,6 +45,7 @@ const settingsWith = (env: Env) =>
             PORT: "0",
             HOST: "127.0.0.1",
             SVC_BASE_URL: "https://play.example.com",
+            SVC_ALLOW_PUBLIC_DEVELOPMENT: "on",
             SVC_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
             SVC_THROTTLES: "off",
             ...env

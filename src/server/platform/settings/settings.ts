@@ -21,6 +21,7 @@ import { type FeatureName, featureTable } from "#rpc/config-document/features"
 import { Email } from "#rpc/email"
 import type { Provider } from "#rpc/identities"
 import { developers, turn } from "#rpc/limits"
+import { databaseUrlIssue, isPublicHost, isUnsafeProxy, proxyWarnings } from "./deployment.ts"
 import { freePort } from "./free-port.ts"
 import { metricsTokenMinCharacters, type Variable, variables } from "./variables.ts"
 
@@ -59,6 +60,14 @@ const Network = Schema.String.pipe(
       text.includes("/") ? text : `${text}/${text.includes(":") ? 128 : 32}`
     ),
     encode: SchemaGetter.passthrough()
+  })
+)
+
+const TrustedNetwork = Network.check(
+  Schema.makeFilter((network) => !isUnsafeProxy(network), {
+    message:
+      "Expected the addresses of load balancers: everybody in so large a part of the internet could " +
+      "claim any client address"
   })
 )
 
@@ -118,6 +127,7 @@ const Environment = Schema.Struct({
   SVC_LOCK_DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
   SVC_DATA_DIR: Schema.String,
   SVC_BASE_URL: Schema.optionalKey(Schema.URLFromString),
+  SVC_ALLOW_PUBLIC_DEVELOPMENT: Schema.Literals(["on", "off"]),
   SVC_MASTER_KEY: Schema.optionalKey(Schema.RedactedFromValue(MasterKey)),
   SVC_OLDER_MASTER_KEYS: listOf(Schema.RedactedFromValue(MasterKey)),
   SVC_RUNNER_HOST: Schema.optionalKey(Schema.String),
@@ -130,7 +140,7 @@ const Environment = Schema.Struct({
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
   SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
   SVC_INVITE_CODES: listOf(InviteCode),
-  SVC_TRUSTED_PROXIES: listOf(Network),
+  SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
   SVC_OAUTH_GOOGLE_URL: Schema.optionalKey(Schema.URLFromString),
@@ -174,6 +184,27 @@ const Environment = Schema.Struct({
           issue: "is required in production; make one with: openssl rand -base64 32"
         }
       : undefined
+  ),
+  Schema.makeFilter((env) =>
+    env.NODE_ENV !== "production" &&
+    env.SVC_ALLOW_PUBLIC_DEVELOPMENT === "off" &&
+    isPublicHost(env.SVC_BASE_URL?.hostname ?? "localhost")
+      ? {
+          path: ["SVC_BASE_URL"],
+          issue:
+            "is public, but outside production the service stores mails instead of sending them and " +
+            "seeds a demo project. Set NODE_ENV=production, or SVC_ALLOW_PUBLIC_DEVELOPMENT=on to " +
+            "start nevertheless"
+        }
+      : undefined
+  ),
+  Schema.makeFilter((env) =>
+    (["DATABASE_URL", "SVC_LOCK_DATABASE_URL"] as const).flatMap((name) => {
+      const url = env[name]
+      if (url === undefined) return []
+      const issue = databaseUrlIssue(Redacted.value(url), env.NODE_ENV === "production")
+      return issue === undefined ? [] : [{ path: [name], issue }]
+    })
   )
 )
 
@@ -245,6 +276,8 @@ export class Settings extends Context.Service<
     readonly signups: "closed" | "invite" | "open"
     readonly inviteCodes: ReadonlyArray<Redacted.Redacted>
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
+    /** What is unsafe about this deployment, for the operator. */
+    readonly warnings: ReadonlyArray<string>
     /** STUN and TURN servers, and the secret shared with the TURN ones. */
     readonly turn: {
       readonly urls: ReadonlyArray<string>
@@ -254,7 +287,7 @@ export class Settings extends Context.Service<
     readonly providerUrls: Readonly<Record<Provider, string | undefined>>
     readonly features: ReadonlySet<FeatureName>
     readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
-    /** Bearer token for `GET /metrics`; undefined: open in development, closed in production. */
+    /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
     readonly metricsToken: Redacted.Redacted | undefined
     readonly logs: {
       readonly level: LogLevel
@@ -307,6 +340,7 @@ export class Settings extends Context.Service<
         signups: env.SVC_SIGNUPS,
         inviteCodes: env.SVC_INVITE_CODES,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
+        warnings: proxyWarnings(env.SVC_TRUSTED_PROXIES),
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },
         providerUrls: {
           google: withoutSlash(env.SVC_OAUTH_GOOGLE_URL),

@@ -26,8 +26,8 @@ export const variables = {
   },
   DATABASE_URL: {
     description:
-      "Your own Postgres (14 or newer): postgres://user:password@host/database. " +
-      "Without it the service runs one in the data directory."
+      "Your own Postgres (14 or newer): postgres://user:password@host/database. In production, one on " +
+      "another host needs ?sslmode=. Without it the service runs one in the data directory."
   },
   SVC_DATABASE_CONNECTIONS: {
     default: "10",
@@ -46,6 +46,12 @@ export const variables = {
     description:
       "The public URL of the service, also the issuer of access tokens. " +
       "Default: http://localhost:<PORT>, with the free port if PORT is 0."
+  },
+  SVC_ALLOW_PUBLIC_DEVELOPMENT: {
+    default: "off",
+    description:
+      "on lets a service outside production start with a public SVC_BASE_URL, whose demo project anybody " +
+      "can reach."
   },
   SVC_MASTER_KEY: {
     description:
@@ -102,8 +108,8 @@ export const variables = {
   SVC_TRUSTED_PROXIES: {
     default: "",
     description:
-      "Addresses and networks (10.0.0.0/8) of trusted proxies, separated by commas: their " +
-      "X-Forwarded-For names the client."
+      "Addresses and networks (10.0.7.0/24) of trusted proxies, separated by commas: their " +
+      "X-Forwarded-For names the client. Name no more than your load balancers."
   },
   SVC_TURN_URLS: {
     default: "",
@@ -136,7 +142,7 @@ export const variables = {
   SVC_METRICS_TOKEN: {
     description:
       `The bearer token for GET /metrics, ${metricsTokenMinCharacters} characters or more. ` +
-      "Without it, anybody may read in development and nobody in production."
+      "Without it, programs on this machine may read in development and nobody in production."
   },
   SVC_LOG_LEVEL: {
     default: "info",
@@ -169,6 +175,7 @@ export const variables = {
   },
   NODE_ENV: {
     default: "development",
-    description: "production requires SVC_MASTER_KEY and creates no demo project."
+    description:
+      "production requires SVC_MASTER_KEY, creates no demo project and has no development pages."
   }
 } as const satisfies Record<string, Variable>
