@@ -12,7 +12,7 @@ export {
   matchmaking,
   playerSessions
 } from "./realtime-limits.ts"
-export { type Throttle, throttles } from "./throttles.ts"
+export { type RateWindow, rateWindows, type Throttle, throttles } from "./throttles.ts"
 
 const KiB = 1024
 const MiB = 1024 * KiB
@@ -224,7 +224,9 @@ export const caches = {
   /** Players whose existence, name, ban and age band a node caches. */
   playerStatuses: 50_000,
   /** Rate-limit buckets for which a node holds prefetched tokens. */
-  tokenAllowances: 50_000
+  tokenAllowances: 50_000,
+  /** Sliding windows of which a node remembers that they are full. */
+  fullWindows: 50_000
 } as const
 
 /** Limits of modules that the API declares and that those modules will enforce. */

@@ -1,6 +1,6 @@
 /**
- * Request rate limits that all nodes share, as token buckets in Postgres. `SVC_THROTTLES=off` disables
- * them.
+ * Request rate limits that all nodes share, in Postgres: token buckets, which let a burst pass and then
+ * refill, and sliding windows, which are exact. `SVC_THROTTLES=off` disables them.
  */
 
 const secondsPerHour = 3600
@@ -16,8 +16,6 @@ export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },
   refreshPerSession: { burst: 30, seconds: 60 },
   playerApi: { burst: 300, seconds: 60 },
-  /** Appeals of one player, or of one session. */
-  appeals: { burst: 5, seconds: secondsPerHour },
   savePut: { burst: 60, seconds: 60 },
   secretKey: { burst: 6000, seconds: 60 },
   signupPerAddress: { burst: 10, seconds: 3600 },
@@ -42,11 +40,6 @@ export const throttles = {
   deletionPerPlayer: { burst: 10, seconds: 900 },
   /** Exports of its own data by one player. */
   exportPerPlayer: { burst: 10, seconds: secondsPerHour },
-  /** Session transfer codes: issued to one player, and redeemed from one IP address. */
-  transferPerPlayer: { burst: 10, seconds: 600 },
-  redeemPerAddress: { burst: 10, seconds: 60 },
-  /** Renames of one project. */
-  projectRenames: { burst: 20, seconds: 3600 },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**
@@ -55,10 +48,27 @@ export const throttles = {
    */
   roomCodesPerPlayer: { burst: 30, seconds: 60 },
   wrongRoomCodesPerAddress: { burst: 60, seconds: 900 },
-  /** `POST /v1/realtime/channels/:name/messages`, for each key. */
-  channelMessages: { burst: 600, seconds: 60 },
-  /** PUT, DELETE and moderate of channels together, for each key. */
-  channelManagement: { burst: 300, seconds: 60 },
   /** `channelCreate`, for each player. */
   channelCreate: { burst: 20, seconds: 60 }
 } as const satisfies Record<string, Throttle>
+
+/** One sliding window: no `seconds` ever contain more than `limit` requests. */
+export interface RateWindow {
+  readonly limit: number
+  readonly seconds: number
+}
+
+/** The limits that the API promises as a number of requests in a time, by name. */
+export const rateWindows = {
+  /** Appeals of one player, or of one session. */
+  appeals: { limit: 5, seconds: secondsPerHour },
+  /** Session transfer codes: issued to one player, and redeemed from one IP address. */
+  transferPerPlayer: { limit: 10, seconds: 600 },
+  redeemPerAddress: { limit: 10, seconds: 60 },
+  /** Renames of one project. */
+  projectRenames: { limit: 20, seconds: secondsPerHour },
+  /** `POST /v1/realtime/channels/:name/messages`, for each key. */
+  channelMessages: { limit: 600, seconds: 60 },
+  /** PUT, DELETE and moderate of channels together, for each key. */
+  channelManagement: { limit: 300, seconds: 60 }
+} as const satisfies Record<string, RateWindow>

@@ -122,10 +122,14 @@ const deletions = (sql: SqlClient.SqlClient) => ({
       delete from idempotency_keys
       where caller = ${playerId} and environment_id = ${environmentId}`
   }),
-  // The key of a throttle per player ends with the player id.
+  // The key of a rate limit per player ends with the player id.
   throttles: SqlSchema.void({
     Request: Owner,
     execute: ({ playerId }) => sql`delete from throttles where key like ${`%:${playerId}`}`
+  }),
+  rateWindows: SqlSchema.void({
+    Request: Owner,
+    execute: ({ playerId }) => sql`delete from rate_windows where key like ${`%:${playerId}`}`
   })
 })
 
@@ -136,7 +140,7 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
     make: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { channels, choices, days, nextSave, rooms, sessions, signals, stats } = reads(sql)
-      const { idempotencyKeys, insertTombstone, player, throttles } = deletions(sql)
+      const { idempotencyKeys, insertTombstone, player, rateWindows, throttles } = deletions(sql)
       return {
         /** Names of the channels whose document contains the player id. */
         channels: (owner: Owner) =>
@@ -164,6 +168,7 @@ export class PlayerDataRepository extends Context.Service<PlayerDataRepository>(
               yield* insertTombstone({ ...owner, now })
               yield* idempotencyKeys(owner)
               yield* throttles(owner)
+              yield* rateWindows(owner)
               return true
             })
           )

@@ -31,6 +31,7 @@ export const playerTables: ReadonlyArray<PlayerTable> = [
   { table: "player_days", exportedAs: "days", deletion: "cascade" },
   { table: "idempotency_keys", exportedAs: null, deletion: "statement" },
   { table: "throttles", exportedAs: null, deletion: "statement" },
+  { table: "rate_windows", exportedAs: null, deletion: "statement" },
   { table: "rooms", exportedAs: "rooms", deletion: "entity" },
   { table: "channels", exportedAs: "channels", deletion: "entity" },
   { table: "deleted_players", exportedAs: null, deletion: "retained" },

@@ -28,6 +28,7 @@ import { ManagementRepository } from "#sql/projects/management"
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
 import { UsageRepository } from "#sql/projects/usage"
 import { ViewRepository } from "#sql/projects/view"
+import { RateWindowRepository } from "#sql/rate-windows"
 import { RoomRepository } from "#sql/rooms"
 import { SaveRepository } from "#sql/saves"
 import { SessionRepository, SigningKeyRepository } from "#sql/sessions"
@@ -148,6 +149,7 @@ const RepositoriesLive = Layer.mergeAll(
   SigningKeyRepository.layer,
   StatRepository.layer,
   FlowRepository.layer,
+  RateWindowRepository.layer,
   ThrottleRepository.layer,
   UsageRepository.layer,
   ViewRepository.layer,

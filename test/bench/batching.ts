@@ -8,6 +8,7 @@ import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Exit, Layer, Request, RequestResolver, Semaphore } from "effect"
 import { RateLimiter } from "effect/persistence"
 import { batchReads } from "#sql/batching"
+import { RateWindowRepository } from "#sql/rate-windows"
 import { ThrottleRepository } from "#sql/throttles"
 import { Throttles } from "#server/platform/throttles"
 
@@ -128,12 +129,21 @@ const bucket = { burst: 1_000_000, seconds: 60 }
 
 const compareThrottles = Effect.gen(function* () {
   const database = yield* makeDatabase
-  const repository = Layer.succeed(
-    ThrottleRepository,
-    ThrottleRepository.of({
-      take: ({ now, wanted }) => Effect.as(database.run, { granted: wanted, fullAt: now }),
-      sweep: () => Effect.void
-    })
+  const repository = Layer.merge(
+    Layer.succeed(
+      ThrottleRepository,
+      ThrottleRepository.of({
+        take: ({ now, wanted }) => Effect.as(database.run, { granted: wanted, fullAt: now }),
+        sweep: () => Effect.void
+      })
+    ),
+    Layer.succeed(
+      RateWindowRepository,
+      RateWindowRepository.of({
+        take: () => Effect.as(database.run, { granted: true, waitMillis: 0 }),
+        sweep: Effect.void
+      })
+    )
   )
   const throttles = yield* Effect.provide(Throttles, Throttles.on.pipe(Layer.provide(repository)))
   const limiter = yield* RateLimiter.make.pipe(Effect.provide(RateLimiter.layerStoreMemory))

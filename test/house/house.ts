@@ -109,6 +109,7 @@ export const storageWords = [
   "idempotency",
   "mail",
   "migrations",
+  "rate-windows",
   "runners",
   "single-use-codes",
   "throttles"

@@ -2,7 +2,7 @@
 import { Cause, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
 import { RateLimited, Unavailable } from "#rpc/errors/codes"
-import type { Throttle } from "#rpc/limits"
+import type { RateWindow, Throttle } from "#rpc/limits"
 import type { Throttles } from "./throttles.ts"
 
 /** Adds `Retry-After` to the response when the effect fails with `RateLimited`. */
@@ -15,9 +15,12 @@ export const withRetryAfter = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     )
   })
 
-/** Takes one token from the bucket of `key`; an empty bucket refuses the request. */
-export const takeToken = (throttles: Throttles["Service"], throttle: Throttle, key: string) =>
-  withRetryAfter(throttles.take(throttle, key))
+/** Takes one token from the bucket of `key`, or a place in its window; refuses if there is none. */
+export const takeToken = (
+  throttles: Throttles["Service"],
+  limit: Throttle | RateWindow,
+  key: string
+) => withRetryAfter(throttles.take(limit, key))
 
 /** Whether the tokens of an attempt go back: it succeeded, or it failed by a fault of the service. */
 const isRefundable = <A, E>(exit: Exit.Exit<A, E>): boolean => {

@@ -1,12 +1,15 @@
 /**
- * Request throttles: token buckets in Postgres, shared by all nodes. A node takes up to a twentieth of
- * a bucket in one statement and spends it from memory, so a busy caller does not cost a statement for
- * each request. A node also remembers a refusal: retries within that time cost no statement.
+ * Request throttles in Postgres, shared by all nodes: token buckets, and the sliding windows of
+ * `rate-windows.ts`. A node takes up to a twentieth of a bucket in one statement and spends it from
+ * memory, so a busy caller does not cost a statement for each request. A node also remembers a refusal:
+ * retries within that time cost no statement.
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
 import { RateLimited } from "#rpc/errors/codes"
-import { caches, type Throttle } from "#rpc/limits"
+import { caches, type RateWindow, type Throttle } from "#rpc/limits"
+import { RateWindowRepository } from "#sql/rate-windows"
 import { ThrottleRepository } from "#sql/throttles"
+import { makeRateWindows, rateLimited } from "./rate-windows.ts"
 import { Settings } from "./settings/settings.ts"
 
 /** A node takes 1/20 of the burst at once. */
@@ -25,20 +28,20 @@ interface TokenAllowance {
   readonly refill: Semaphore.Semaphore
 }
 
-const rateLimited = (millis: number): RateLimited =>
-  new RateLimited({ details: { retryAfterSeconds: Math.max(1, Math.ceil(millis / 1000)) } })
-
 export const rateLimitedTotal = Metric.counter("svc_throttled_total", {
-  description: "Requests refused with rate_limited because their bucket was empty.",
+  description: "Requests refused with rate_limited: their bucket was empty or their window full.",
   incremental: true
 })
 
 export class Throttles extends Context.Service<
   Throttles,
   {
-    /** Takes one token from the bucket of `key`, which names the throttle and the caller. */
-    readonly take: (throttle: Throttle, key: string) => Effect.Effect<void, RateLimited>
-    /** Puts one token back that was taken a moment ago: the request does not count. */
+    /**
+     * Takes one token from the bucket of `key`, which names the throttle and the caller; or counts the
+     * request in the sliding window of `key`.
+     */
+    readonly take: (limit: Throttle | RateWindow, key: string) => Effect.Effect<void, RateLimited>
+    /** Puts one token of a bucket back that was taken a moment ago: the request does not count. */
     readonly refund: (key: string) => Effect.Effect<void>
   }
 >()("server/platform/throttles/Throttles") {
@@ -52,13 +55,21 @@ export class Throttles extends Context.Service<
     Throttles,
     Effect.gen(function* () {
       const repository = yield* ThrottleRepository
+      const windows = yield* RateWindowRepository
       yield* Effect.flatMap(Clock.currentTimeMillis, repository.sweep).pipe(
-        Effect.tapDefect((defect) => Effect.logWarning("Failed to sweep full buckets", defect)),
+        Effect.andThen(windows.sweep),
+        Effect.tapDefect((defect) => Effect.logWarning("Failed to sweep rate limits", defect)),
         Effect.exit,
         Effect.repeat(Schedule.spaced(`${sweepSeconds} seconds`)),
         Effect.forkScoped
       )
-      return Throttles.of(makeBuckets(repository))
+      const { refund, take } = makeBuckets(repository)
+      const count = makeRateWindows(windows, yield* Clock.Clock)
+      const counted = (limit: Throttle | RateWindow, key: string) =>
+        Effect.tapError("limit" in limit ? count(limit, key) : take(limit, key), () =>
+          Metric.update(rateLimitedTotal, 1)
+        )
+      return Throttles.of({ take: counted, refund })
     })
   )
 
@@ -112,7 +123,7 @@ const makeBuckets = (repository: ThrottleRepository["Service"]) => {
     allowance.expiresAt = now + windowMillis / expiryDivisor
   })
 
-  const spendOne = Effect.fnUntraced(function* (throttle: Throttle, key: string) {
+  const take = Effect.fnUntraced(function* (throttle: Throttle, key: string) {
     const allowance = allowanceOf(key)
     const now = yield* Clock.currentTimeMillis
     const spent = spend(allowance, now)
@@ -120,9 +131,6 @@ const makeBuckets = (repository: ThrottleRepository["Service"]) => {
     if (spent === false) return yield* rateLimited(allowance.retryAt - now)
     yield* allowance.refill.withPermits(1)(refill(throttle, key, allowance))
   })
-
-  const take = (throttle: Throttle, key: string) =>
-    Effect.tapError(spendOne(throttle, key), () => Metric.update(rateLimitedTotal, 1))
 
   const refund = (key: string) => Effect.sync(() => void (allowanceOf(key).tokens += 1))
 

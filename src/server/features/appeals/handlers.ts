@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
-import { throttles as rates } from "#rpc/limits"
+import { rateWindows } from "#rpc/limits"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -23,7 +23,7 @@ const SanctionsGroup = HttpApiBuilder.group(
       }),
       appeal: Effect.fnUntraced(function* ({ params: { sanctionId }, payload: { message } }) {
         const { environmentId, playerId } = yield* CurrentPlayer
-        yield* takeToken(throttles, rates.appeals, `appeal:${playerId}`)
+        yield* takeToken(throttles, rateWindows.appeals, `appeal:${playerId}`)
         const appeal = { environmentId, playerId, sanctionId, message }
         return { sanction: yield* sanctions.appeal(appeal) }
       })
@@ -45,7 +45,7 @@ const AppealsGroup = HttpApiBuilder.group(
         const { environmentId } = yield* CurrentEnvironment
         const { message, refreshToken } = payload
         const rateKey = sessions.sessionIdOf(refreshToken) ?? clientAddress(request, trustedProxies)
-        yield* takeToken(throttles, rates.appeals, `appeal:${environmentId}:${rateKey}`)
+        yield* takeToken(throttles, rateWindows.appeals, `appeal:${environmentId}:${rateKey}`)
         const { playerId, ...revoked } = yield* sessions.authenticateAppellant(
           environmentId,
           refreshToken

@@ -5,7 +5,7 @@ import { Api } from "#rpc/api"
 import { CurrentActor, CurrentEnvironment } from "#rpc/auth"
 import { type ChannelChanges, ChannelName } from "#rpc/channels"
 import { ChannelNotFound, PayloadTooLarge, Unavailable } from "#rpc/errors/codes"
-import { channels as limits, throttles as throttleLimits } from "#rpc/limits"
+import { channels as limits, rateWindows } from "#rpc/limits"
 import { ChannelRepository } from "#sql/channels"
 import { jsonBytes } from "#entities/room/json-state"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -67,7 +67,7 @@ const makeThrottle = Effect.map(
   Throttles,
   (throttles) => (limit: "channelMessages" | "channelManagement") =>
     Effect.flatMap(CurrentActor, ({ id }) =>
-      takeToken(throttles, throttleLimits[limit], `${limit}:${id}`)
+      takeToken(throttles, rateWindows[limit], `${limit}:${id}`)
     )
 )
 

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentDeveloper, CurrentEnvironment, CurrentProject } from "#rpc/auth"
-import { throttles as rates } from "#rpc/limits"
+import { rateWindows } from "#rpc/limits"
 import { takeToken } from "#server/platform/throttle-guard"
 import { Throttles } from "#server/platform/throttles"
 import { Audit } from "../audit/service.ts"
@@ -43,7 +43,7 @@ const ProjectGroup = HttpApiBuilder.group(
       rename: Effect.fnUntraced(function* ({ payload: { name } }) {
         const { projectId } = yield* CurrentProject
         if (yield* projects.isNewName(projectId, name)) {
-          yield* takeToken(throttles, rates.projectRenames, `rename:${projectId}`)
+          yield* takeToken(throttles, rateWindows.projectRenames, `rename:${projectId}`)
         }
         const rename = projects.rename(projectId, name)
         return yield* audit.recordChange(

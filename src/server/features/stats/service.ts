@@ -54,8 +54,8 @@ export class StatReports extends Context.Service<
       return StatReports.of({
         checkRateLimit: Effect.fnUntraced(function* ({ player: { environmentId, playerId } }) {
           const { config } = yield* configs.current(environmentId)
-          const burst = config.integrity.stats.maxSubmitsPerMinute
-          yield* throttles.take({ burst, seconds: 60 }, `stats:${playerId}`)
+          const limit = config.integrity.stats.maxSubmitsPerMinute
+          yield* throttles.take({ limit, seconds: 60 }, `stats:${playerId}`)
         }),
         prepare: yield* makePrepare,
         totals: Effect.fnUntraced(function* ({ environmentId, playerId }) {

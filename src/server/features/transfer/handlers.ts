@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
 import { CurrentEnvironment, CurrentPlayer } from "#rpc/auth"
 import { ShareInAppBrowserDisabled } from "#rpc/errors/codes"
-import { throttles as limits } from "#rpc/limits"
+import { rateWindows } from "#rpc/limits"
 import { InAppBrowserGate } from "#rpc/transfer"
 import { clientAddress } from "#server/platform/client-address"
 import { Settings } from "#server/platform/settings/settings"
@@ -39,14 +39,14 @@ export const TransferHttp = HttpApiBuilder.group(
     return handlers.handleAll({
       issue: Effect.fnUntraced(function* () {
         const player = yield* CurrentPlayer
-        yield* takeToken(throttles, limits.transferPerPlayer, `transfer:${player.playerId}`)
+        yield* takeToken(throttles, rateWindows.transferPerPlayer, `transfer:${player.playerId}`)
         return { code: yield* issue(player), expiresIn: seconds }
       }),
       redeem: Effect.fnUntraced(function* ({ payload, request }) {
         const environment = yield* CurrentEnvironment
         const address = clientAddress(request, trustedProxies)
         const key = `redeem:${environment.environmentId}:${address}`
-        yield* takeToken(throttles, limits.redeemPerAddress, key)
+        yield* takeToken(throttles, rateWindows.redeemPerAddress, key)
         return yield* redeem(environment, payload.code)
       })
     })
