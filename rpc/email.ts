@@ -4,7 +4,8 @@
  *
  * Links in mails last 24 hours (verification) or 30 minutes (reset), and each works once. A link leads
  * to `<redirectUrl>#svc_verify=<token>` or `#svc_reset=<token>`, or without a `redirectUrl` to a page
- * of the service. The page there posts the token.
+ * of the service. The page there posts the token. A verification mail has a second link, to a page of
+ * the service, by which the owner of the mailbox takes the address off the player.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
@@ -94,6 +95,14 @@ export class EmailApi extends HttpApiGroup.make("email")
       success: PlayerResponse,
       error: [invalidToken, wire(PlayerBanned)]
     }).annotate(OpenApi.Summary, "Confirm an email with the token of a verification link"),
+    HttpApiEndpoint.post("disown", "/email/disown", {
+      payload: Schema.Struct({ token: Token }),
+      success: Done,
+      error: invalidToken
+    }).annotate(
+      OpenApi.Summary,
+      "Remove an email and its password from a player with the token of the mail's second link"
+    ),
     HttpApiEndpoint.post("forgot", "/password/forgot", {
       // Any text: a reset request for a text that is no address succeeds and sends no mail.
       payload: Schema.Struct({ email: Schema.String, redirectUrl }),

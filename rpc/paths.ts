@@ -3,6 +3,7 @@
 /** Pages, documents and sockets. */
 export const paths = {
   configSchema: "/v1/config/schema.json",
+  disown: "/-/disown",
   docs: "/docs",
   metrics: "/metrics",
   openapi: "/openapi.json",

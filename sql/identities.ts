@@ -134,6 +134,45 @@ const writes = (sql: SqlClient.SqlClient) => ({
   })
 })
 
+/** What the owner of a mailbox takes away from a player that somebody else made with the address. */
+const evictions = (sql: SqlClient.SqlClient) => {
+  const removeProviders = SqlSchema.void({
+    Request: Owner,
+    execute: ({ environmentId, playerId }) => sql`
+      delete from identities where environment_id = ${environmentId}
+        and player_id = ${playerId} and provider <> 'email'`
+  })
+  const removeAddress = SqlSchema.findOneOption({
+    Request: Schema.Struct({ ...Owner.fields, subject: Schema.String }),
+    Result: Schema.Struct({ playerId: PlayerId }),
+    execute: ({ environmentId, playerId, subject }) => sql`
+      delete from identities where environment_id = ${environmentId}
+        and player_id = ${playerId} and provider = 'email' and subject = ${subject}
+      returning player_id`
+  })
+  const setGuestFlag = SqlSchema.void({
+    Request: Owner,
+    execute: ({ environmentId, playerId }) => sql`
+      update players set is_guest = true
+      where environment_id = ${environmentId} and id = ${playerId}
+        and not exists (select from identities i where i.player_id = players.id)`
+  })
+  return {
+    /** Removes all identities of a player but the email address. */
+    removeProviders: (owner: Owner) => orDieWithTimeout(removeProviders(owner)),
+    /**
+     * Removes an address with its password from a player, who becomes a guest if it was the last
+     * identity. False if the address does not belong to the player. Run it in a transaction.
+     */
+    disown: Effect.fnUntraced(function* (owned: Parameters<typeof removeAddress>[0]) {
+      const removed = yield* orDieWithTimeout(removeAddress(owned))
+      if (Option.isNone(removed)) return false
+      yield* orDieWithTimeout(setGuestFlag(owned))
+      return true
+    })
+  }
+}
+
 /**
  * The identity belongs to another player (`subject-taken`), or the player already has an identity of
  * this provider (`provider-linked`).
@@ -212,6 +251,7 @@ export class IdentityRepository extends Context.Service<IdentityRepository>()(
               )
               .pipe(Effect.catchTag(["SqlError", "SchemaError"], Effect.die))
           ),
+        ...evictions(sql),
         /** Updates the profile and returns the owner. Null fields keep their stored value. */
         updateProfile: (identity: Parameters<typeof updateProfile>[0]) =>
           orDieWithTimeout(updateProfile(identity)),

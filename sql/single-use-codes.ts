@@ -7,7 +7,7 @@ import { orDieWithTimeout } from "./database.ts"
 const Time = Schema.DateTimeUtcFromDate
 
 /** What a code is for. */
-export const CodePurpose = Schema.Literals(["verify", "reset", "transfer"])
+export const CodePurpose = Schema.Literals(["verify", "reset", "disown", "transfer"])
 export type CodePurpose = typeof CodePurpose.Type
 
 const CodeRow = Schema.Struct({
@@ -60,6 +60,12 @@ const statements = (sql: SqlClient.SqlClient) => ({
       delete from single_use_codes where environment_id = ${environmentId}
         and player_id = ${playerId} and purpose = ${purpose}`
   }),
+  revokeAll: SqlSchema.void({
+    Request: Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId }),
+    execute: ({ environmentId, playerId }) => sql`
+      delete from single_use_codes
+      where environment_id = ${environmentId} and player_id = ${playerId}`
+  }),
   sweep: SqlSchema.void({
     Request: Time,
     execute: (now) => sql`delete from single_use_codes where expires_at <= ${now}`
@@ -71,7 +77,9 @@ export class CodeRepository extends Context.Service<CodeRepository>()(
   "sql/single-use-codes/CodeRows",
   {
     make: Effect.gen(function* () {
-      const { insert, peek, spend, sweep, revoke } = statements(yield* SqlClient.SqlClient)
+      const { insert, peek, spend, sweep, revoke, revokeAll } = statements(
+        yield* SqlClient.SqlClient
+      )
       return {
         insert: (row: typeof CodeRow.Type) => orDieWithTimeout(insert(row)),
         /** Deletes the code and returns its player and data; of concurrent callers only one gets them. */
@@ -80,6 +88,9 @@ export class CodeRepository extends Context.Service<CodeRepository>()(
         peek: (presented: typeof Presented.Type) => orDieWithTimeout(peek(presented)),
         /** Deletes a player's codes of a purpose. */
         revoke: (request: Parameters<typeof revoke>[0]) => orDieWithTimeout(revoke(request)),
+        /** Deletes a player's codes of all purposes. */
+        revokeAll: (request: Parameters<typeof revokeAll>[0]) =>
+          orDieWithTimeout(revokeAll(request)),
         sweep: (now: typeof Time.Type) => Effect.orDie(sweep(now))
       }
     })

@@ -31,7 +31,7 @@ const advanceSlowly = Effect.forever(Effect.andThen(pause(20), TestClock.adjust(
 
 /** Advances the test clock until the effect succeeds. */
 const whileAdvancing = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.raceFirst(effect, Effect.forever(Effect.andThen(pause(20), TestClock.adjust("5 seconds"))))
+  Effect.raceFirst(effect, Effect.forever(Effect.andThen(pause(20), TestClock.adjust("1 second"))))
 
 /** A separate node that the test stops. */
 const startNode = Effect.fnUntraced(function* (env: Readonly<Record<string, string>> = {}) {

@@ -48,6 +48,8 @@ export class SingleUseCodes extends Context.Service<
       playerId: PlayerId,
       purpose: CodePurpose
     ) => Effect.Effect<void>
+    /** Invalidates a player's codes of all purposes. */
+    readonly revokeAll: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
   }
 >()("server/platform/single-use-codes/SingleUseCodes") {
   static readonly layer = Layer.effect(
@@ -75,7 +77,8 @@ export class SingleUseCodes extends Context.Service<
           return yield* repository.peek({ hash, environmentId, purpose, now: yield* DateTime.now })
         }),
         revoke: (environmentId, playerId, purpose) =>
-          repository.revoke({ environmentId, playerId, purpose })
+          repository.revoke({ environmentId, playerId, purpose }),
+        revokeAll: (environmentId, playerId) => repository.revokeAll({ environmentId, playerId })
       })
     })
   )

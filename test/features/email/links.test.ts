@@ -320,7 +320,8 @@ layer(NodeLive())("a request for a reset link", (it) => {
 layer(NodeLive())("the built-in pages of mail links", (it) => {
   for (const [purpose, endpoint] of [
     ["verify", "../v1/auth/email/verify"],
-    ["reset", "../v1/auth/password/reset"]
+    ["reset", "../v1/auth/password/reset"],
+    ["disown", "../v1/auth/email/disown"]
   ] as const) {
     it.effect(`serves /-/${purpose} self-contained, with a policy that allows nothing else`, () =>
       Effect.gen(function* () {

@@ -82,7 +82,9 @@ layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of reset links", (it) => {
       yield* TestClock.adjust("1 minute")
       yield* forgot
       yield* inbox.next("ada@example.com")
-      assert.strictEqual(inbox.countAttempts("ada@example.com"), 2)
+      yield* inbox.next("ada@example.com")
+      // The verification mail has permits of its own.
+      assert.strictEqual(inbox.countAttempts("ada@example.com"), 3)
     })
   )
 

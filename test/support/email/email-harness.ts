@@ -73,7 +73,13 @@ export const makeEmailProject = Effect.gen(function* () {
   const { development, production, projectId } = yield* makeTenants
   yield* configure(development, emailConfig)
   yield* configure(production, emailConfig)
-  return { ...callsOf(url, development), production: callsOf(url, production), projectId }
+  return {
+    ...callsOf(url, development),
+    /** Pushes another config to the development environment. */
+    configure: (document: object) => configure(development, document),
+    production: callsOf(url, production),
+    projectId
+  }
 })
 
 export const codeOf = (answer: { readonly body: unknown }) => at(answer.body, "error", "code")

@@ -73,6 +73,10 @@ const PublicEmailHttp = HttpApiBuilder.group(
       verify: Effect.fnUntraced(function* ({ payload }) {
         return { player: yield* links.verify(yield* CurrentEnvironment, payload.token) }
       }),
+      disown: Effect.fnUntraced(function* ({ payload }) {
+        yield* links.disown(yield* CurrentEnvironment, payload.token)
+        return {}
+      }),
       forgot: Effect.fnUntraced(function* ({ payload, request }) {
         const environment = yield* CurrentEnvironment
         const link = yield* linkTarget(request, payload)

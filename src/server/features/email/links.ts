@@ -1,6 +1,10 @@
 /**
- * Links in mails: verification of an address and reset of a password. A link works once. It proves
- * control of one mailbox, so it is void when the player's address has changed.
+ * Links in mails: verification of an address, its removal from a stranger's player, and reset of a
+ * password. A link works once. It proves control of one mailbox, so it is void when the player's address
+ * has changed.
+ *
+ * Anybody may sign up with an address, but the owner of the mailbox wins. A reset that is the first proof
+ * of the address takes away all that the player had before: providers, sessions and codes.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
@@ -22,6 +26,7 @@ import { makeTransaction } from "#server/platform/database"
 import { Mailer } from "#server/platform/mail/outbox"
 import { Passwords } from "#server/platform/passwords"
 import { SingleUseCodes } from "#server/platform/single-use-codes"
+import { ProviderGrants } from "../oauth/grants.ts"
 import { playerView } from "../players/view.ts"
 import { PlayerStatusCache } from "../players/status-cache.ts"
 import { Sessions } from "../sessions/service.ts"
@@ -51,7 +56,18 @@ export class EmailLinks extends Context.Service<
       environment: EnvironmentCaller,
       token: string
     ) => Effect.Effect<Player, InvalidToken | PlayerBanned>
-    /** Sets the password, verifies the address and revokes all sessions. */
+    /**
+     * Takes the address and its password off the player that the token was sent for, verified or not.
+     * Everything else stays.
+     */
+    readonly disown: (
+      environment: EnvironmentCaller,
+      token: string
+    ) => Effect.Effect<void, InvalidToken>
+    /**
+     * Sets the password, verifies the address and revokes all sessions. If the address was not verified
+     * before, it also removes the player's other identities and all its codes.
+     */
     readonly reset: (
       environment: EnvironmentCaller,
       token: string,
@@ -62,7 +78,11 @@ export class EmailLinks extends Context.Service<
   static readonly layer = Layer.effect(
     EmailLinks,
     Effect.gen(function* () {
-      return EmailLinks.of({ ...(yield* makeSenders), ...(yield* makeRedeemers) })
+      return EmailLinks.of({
+        ...(yield* makeSenders),
+        ...(yield* makeRedeemers),
+        disown: yield* makeDisown
+      })
     })
   )
 }
@@ -70,6 +90,7 @@ export class EmailLinks extends Context.Service<
 const makeSenders = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const mailer = yield* Mailer
+  const transaction = yield* makeTransaction
 
   const resend: EmailLinks["Service"]["resend"] = Effect.fn("EmailLinks.resend")(function* (
     { environmentId, playerId },
@@ -81,8 +102,8 @@ const makeSenders = Effect.gen(function* () {
     if (identity === undefined) return yield* noEmail
     if (identity.emailVerified) return
     const { subject: to } = identity
-    yield* mailer.limitRecipient(environmentId, to)
-    yield* mailer.enqueue({ environmentId, purpose: "verify", playerId, to, ...link })
+    const enqueue = mailer.enqueue({ environmentId, purpose: "verify", playerId, to, ...link })
+    yield* transaction(Effect.andThen(enqueue, mailer.limitRecipient(environmentId, to)))
   })
 
   const forgot: EmailLinks["Service"]["forgot"] = Effect.fn("EmailLinks.forgot")(function* (
@@ -94,8 +115,7 @@ const makeSenders = Effect.gen(function* () {
     yield* mailer.available
     if (!isEmail(email)) return
     const to = normalizeEmail(email)
-    const permit = Effect.andThen(throttle, mailer.limitRecipient(environmentId, to))
-    if (!(yield* Effect.isSuccess(permit))) {
+    if (!(yield* Effect.isSuccess(throttle))) {
       return yield* Effect.logInfo("Skipped a reset link: the rate limit is exceeded")
     }
     yield* mailer.enqueue({ environmentId, purpose: "reset", playerId: null, to, ...link })
@@ -104,14 +124,28 @@ const makeSenders = Effect.gen(function* () {
   return { forgot, resend }
 })
 
-const makeRedeemers = Effect.gen(function* () {
+/** Removes what somebody may have added to the player before the owner of the mailbox came. */
+const makeEvictOthers = Effect.gen(function* () {
+  const codes = yield* SingleUseCodes
+  const grants = yield* ProviderGrants
+  const identities = yield* IdentityRepository
+  return Effect.fnUntraced(function* (owner: {
+    readonly environmentId: EnvironmentId
+    readonly playerId: PlayerId
+  }) {
+    const { environmentId, playerId } = owner
+    const collected = yield* grants.collect(environmentId, playerId)
+    yield* identities.removeProviders(owner)
+    yield* codes.revokeAll(environmentId, playerId)
+    return collected
+  })
+})
+
+/** Reads and spends links that prove an address. */
+const makeProofs = Effect.gen(function* () {
   const codes = yield* SingleUseCodes
   const identities = yield* IdentityRepository
-  const passwords = yield* Passwords
-  const players = yield* PlayerRepository
-  const sessions = yield* Sessions
   const statuses = yield* PlayerStatusCache
-  const transaction = yield* makeTransaction
 
   /** Finds the player of a link without spending the link. Refuses banned players. */
   const peek = Effect.fnUntraced(function* (
@@ -126,7 +160,10 @@ const makeRedeemers = Effect.gen(function* () {
     return playerId
   })
 
-  /** Spends a link and verifies the address, provided the player still has it. */
+  /**
+   * Spends a link and verifies the address, provided the player still has it. Returns whether this is the
+   * first proof of the address.
+   */
   const spend = Effect.fnUntraced(function* (
     environmentId: EnvironmentId,
     playerId: PlayerId,
@@ -137,9 +174,25 @@ const makeRedeemers = Effect.gen(function* () {
     const spent = yield* codes.spend(environmentId, purpose, token)
     if (Option.isNone(spent)) return yield* invalid
     const { data: subject } = spent.value
+    const all = yield* identities.ofPlayer({ environmentId, playerId })
+    const isFirst = all.some((row) => row.provider === "email" && !row.emailVerified)
     const isCurrent = yield* identities.verify({ environmentId, playerId, subject })
-    if (!isCurrent) return yield* invalid
+    return isCurrent ? isFirst : yield* invalid
   })
+
+  return { peek, spend }
+})
+
+const makeRedeemers = Effect.gen(function* () {
+  const codes = yield* SingleUseCodes
+  const evictOthers = yield* makeEvictOthers
+  const grants = yield* ProviderGrants
+  const identities = yield* IdentityRepository
+  const passwords = yield* Passwords
+  const players = yield* PlayerRepository
+  const sessions = yield* Sessions
+  const transaction = yield* makeTransaction
+  const { peek, spend } = yield* makeProofs
 
   const verify: EmailLinks["Service"]["verify"] = Effect.fn("EmailLinks.verify")(function* (
     { environmentId },
@@ -159,17 +212,45 @@ const makeRedeemers = Effect.gen(function* () {
     // Checked first, so that an invalid link costs no password hash.
     const playerId = yield* peek(environmentId, "reset", token)
     const passwordHash = yield* passwords.hash(password)
-    yield* transaction(
+    const collected = yield* transaction(
       Effect.gen(function* () {
-        yield* spend(environmentId, playerId, "reset", token)
+        const isFirst = yield* spend(environmentId, playerId, "reset", token)
         yield* identities.setPassword({ environmentId, playerId, passwordHash })
         yield* codes.revoke(environmentId, playerId, "reset")
         yield* sessions.revokeAll(environmentId, playerId)
+        return isFirst ? yield* evictOthers({ environmentId, playerId }) : []
       })
     )
+    yield* grants.revoke(collected)
   })
 
   return { reset, verify }
+})
+
+const makeDisown = Effect.gen(function* () {
+  const codes = yield* SingleUseCodes
+  const identities = yield* IdentityRepository
+  const transaction = yield* makeTransaction
+  return Effect.fn("EmailLinks.disown")(function* (
+    { environmentId }: EnvironmentCaller,
+    token: string
+  ) {
+    const found = yield* codes.peek(environmentId, "disown", token)
+    if (Option.isNone(found)) return yield* invalid
+    const { data: subject, playerId } = found.value
+    const owner = { environmentId, playerId }
+    yield* transaction(
+      Effect.gen(function* () {
+        yield* identities.lockPlayer(owner)
+        const spent = yield* codes.spend(environmentId, "disown", token)
+        if (Option.isNone(spent)) return yield* invalid
+        if (!(yield* identities.disown({ ...owner, subject }))) return yield* invalid
+        for (const purpose of ["verify", "reset", "disown"] as const) {
+          yield* codes.revoke(environmentId, playerId, purpose)
+        }
+      })
+    )
+  })
 })
 
 const noEmail = Effect.fail(

@@ -1,7 +1,8 @@
 /**
- * `/-/verify` and `/-/reset`: built-in pages for mail links of apps without pages of their own. The
- * pages are static. The link's fragment holds the token and the publishable key, so no server and no
- * log sees them. A page calls the public API, whose checks all apply.
+ * `/-/verify` and `/-/reset`: built-in pages for mail links of apps without pages of their own, and
+ * `/-/disown`, the page of the second link in verification mails of all apps. The pages are static. The
+ * link's fragment holds the token and the publishable key, so no server and no log sees them. A page
+ * calls the public API, whose checks all apply.
  *
  * A link is redeemed on a click, not on opening: mail scanners open links, too. The pages are
  * self-contained, and their content security policy allows nothing else.
@@ -11,7 +12,7 @@ import { Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { sessions as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
-import type { MailPurpose } from "#sql/mail"
+import type { LinkPurpose } from "#server/platform/mail/templates"
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0; }
@@ -37,13 +38,22 @@ interface Page {
   readonly fields: string
 }
 
-const pages: Readonly<Record<MailPurpose, Page>> = {
+const pages: Readonly<Record<LinkPurpose, Page>> = {
   verify: {
     title: "Confirm your email",
     button: "Confirm",
     done: "Thank you, your email is confirmed. You can close this page.",
     endpoint: "../v1/auth/email/verify",
     fields: ""
+  },
+  disown: {
+    title: "Not your account?",
+    button: "Remove my address",
+    done: "Your address and its password were removed from the account. You can close this page.",
+    endpoint: "../v1/auth/email/disown",
+    fields:
+      "<p>Somebody used your email address for an account that is not yours. " +
+      "Remove it, and nobody can sign in to that account with your address.</p>"
   },
   reset: {
     title: "Choose a new password",
@@ -57,7 +67,7 @@ const pages: Readonly<Record<MailPurpose, Page>> = {
   }
 }
 
-const scriptOf = (purpose: MailPurpose, { done, endpoint }: Page): string => `
+const scriptOf = (purpose: LinkPurpose, { done, endpoint }: Page): string => `
 const link = new URLSearchParams(location.hash.slice(1));
 const token = link.get("svc_${purpose}"), key = link.get("svc_key");
 const form = document.querySelector("form"), message = document.querySelector("output");
@@ -91,7 +101,7 @@ form.addEventListener("submit", async (event) => {
 
 const cspHashOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`
 
-const pageOf = (purpose: MailPurpose): HttpServerResponse.HttpServerResponse => {
+const pageOf = (purpose: LinkPurpose): HttpServerResponse.HttpServerResponse => {
   const page = pages[purpose]
   const script = scriptOf(purpose, page)
   const html =
@@ -110,8 +120,9 @@ const pageOf = (purpose: MailPurpose): HttpServerResponse.HttpServerResponse => 
   })
 }
 
-/** `GET /-/verify` and `GET /-/reset`. */
+/** `GET /-/verify`, `GET /-/reset` and `GET /-/disown`. */
 export const EmailPages = Layer.mergeAll(
   HttpRouter.add("GET", paths.verify, pageOf("verify")),
-  HttpRouter.add("GET", paths.reset, pageOf("reset"))
+  HttpRouter.add("GET", paths.reset, pageOf("reset")),
+  HttpRouter.add("GET", paths.disown, pageOf("disown"))
 )

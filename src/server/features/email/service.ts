@@ -96,17 +96,21 @@ const newIdentity = (address: string, passwordHash: string): NewIdentity => ({
   grantSealed: null
 })
 
-/** Prepares a verification mail; sends none without mail delivery or beyond the address limit. */
-const makePrepareVerification = Effect.map(Mailer, (mailer) =>
-  Effect.fnUntraced(function* (environmentId: EnvironmentId, to: string, link: LinkTarget) {
-    const available = Effect.andThen(mailer.available, mailer.limitRecipient(environmentId, to))
-    const canSend = yield* Effect.isSuccess(available)
-    return (playerId: PlayerId) =>
-      canSend
-        ? Effect.ignore(mailer.enqueue({ environmentId, purpose: "verify", playerId, to, ...link }))
-        : Effect.void
-  })
-)
+/**
+ * Enqueues a verification mail; none without mail delivery or beyond the limits of the address. Call it
+ * after the address is stored, so that a refused sign-up takes no permit of the address.
+ */
+const makeSendVerification = Effect.gen(function* () {
+  const mailer = yield* Mailer
+  const transaction = yield* makeTransaction
+  return (environmentId: EnvironmentId, playerId: PlayerId, to: string, link: LinkTarget) =>
+    mailer.available.pipe(
+      Effect.andThen(mailer.enqueue({ environmentId, purpose: "verify", playerId, to, ...link })),
+      Effect.andThen(mailer.limitRecipient(environmentId, to)),
+      transaction,
+      Effect.ignore
+    )
+})
 
 /** Adds an email identity to a new or an existing player. */
 const makeLinking = Effect.gen(function* () {
@@ -115,7 +119,7 @@ const makeLinking = Effect.gen(function* () {
   const players = yield* PlayerRepository
   const sessions = yield* Sessions
   const transaction = yield* makeTransaction
-  const prepareVerification = yield* makePrepareVerification
+  const sendVerification = yield* makeSendVerification
 
   const signUp: EmailAccounts["Service"]["signUp"] = Effect.fn("EmailAccounts.signUp")(function* (
     { environmentId },
@@ -124,9 +128,8 @@ const makeLinking = Effect.gen(function* () {
   ) {
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
-    const sendVerification = yield* prepareVerification(environmentId, to, link)
     return yield* sessions.signUp(environmentId, { displayName, identity }).pipe(
-      Effect.tap(({ player }) => sendVerification(player.id)),
+      Effect.tap(({ player }) => sendVerification(environmentId, player.id, to, link)),
       transaction,
       Effect.catchTag("IdentityConflict", () => Effect.fail(new EmailTaken()))
     )
@@ -151,11 +154,10 @@ const makeLinking = Effect.gen(function* () {
     if (found.value.methods.includes("email")) return yield* new EmailAlreadyLinked()
     const to = normalizeEmail(email)
     const identity = newIdentity(to, yield* passwords.hash(password))
-    const sendVerification = yield* prepareVerification(environmentId, to, target)
     const linkedAt = yield* DateTime.now
     const linked = yield* sessions.lockOpenSession(environmentId, playerId, sessionId).pipe(
       Effect.andThen(identities.link({ ...identity, environmentId, playerId, linkedAt })),
-      Effect.tap(() => sendVerification(playerId)),
+      Effect.tap(() => sendVerification(environmentId, playerId, to, target)),
       transaction,
       Effect.catchTag("IdentityConflict", ({ reason }) =>
         reason === "provider-linked" ? Effect.fail(new EmailAlreadyLinked()) : failTaken(player, to)

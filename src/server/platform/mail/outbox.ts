@@ -6,6 +6,7 @@
  *
  * The sender creates the code of a link just before it sends the mail. So the outbox never holds a
  * working link, and a request for a reset link takes the same time whether or not the account exists.
+ * For the same reason the sender takes the recipient's permit for a reset mail.
  */
 import { Clock, Context, DateTime, Effect, Layer, Option, Queue, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -21,7 +22,7 @@ import { Secrets, sha256 } from "../secrets.ts"
 import { Settings } from "../settings/settings.ts"
 import { SingleUseCodes } from "../single-use-codes.ts"
 import { Throttles } from "../throttles.ts"
-import { renderMail, linkSeconds } from "./templates.ts"
+import { type LinkPurpose, renderMail, linkSeconds } from "./templates.ts"
 import { type Mail, makeSmtp, MailDeliveryError } from "./transport.ts"
 
 /**
@@ -66,7 +67,10 @@ export class Mailer extends Context.Service<
   {
     /** Fails if the service cannot send mails. */
     readonly available: Effect.Effect<void, MailUnavailable>
-    /** Counts a mail against the limits of its recipient. */
+    /**
+     * Counts a verification mail against the limits of its recipient. Call it after `enqueue` in one
+     * transaction, so that only a mail that is written takes a permit.
+     */
     readonly limitRecipient: (
       environmentId: EnvironmentId,
       to: string
@@ -84,7 +88,7 @@ export class Mailer extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const secrets = yield* Secrets
       const invalidation = yield* Invalidation
-      const throttles = yield* Throttles
+      const limitRecipient = yield* makeLimitRecipient
       const { mail, production } = yield* Settings
       const random = yield* SecureRandom.SecureRandom
       const wake = yield* Queue.sliding<void>(1)
@@ -96,11 +100,7 @@ export class Mailer extends Context.Service<
       yield* sweepHourly("Mails", repository.sweep)
       return Mailer.of({
         available: isAvailable ? Effect.void : Effect.fail(new MailUnavailable()),
-        limitRecipient: Effect.fnUntraced(function* (environmentId, to) {
-          const recipient = sha256(`${environmentId}/${to}`)
-          yield* throttles.take(paces.mailsPerMinute, `mail-minute:${recipient}`)
-          yield* throttles.take(paces.mailsPerHour, `mail-hour:${recipient}`)
-        }),
+        limitRecipient: (environmentId, to) => limitRecipient("verify", environmentId, to),
         enqueue: Effect.fn("Mailer.enqueue")(
           function* ({ environmentId, playerId, purpose, ...payload }) {
             const createdAt = yield* DateTime.now
@@ -137,22 +137,45 @@ export class Mailer extends Context.Service<
 const openAs = <A>(secrets: Secrets["Service"], codec: Schema.Codec<A, string>, sealed: string) =>
   Effect.orDie(Effect.flatMap(secrets.open(sealed, sealPurpose), Schema.decodeEffect(codec)))
 
+/** Counts a mail against its recipient's limits. Each purpose has its own, so none blocks another. */
+const makeLimitRecipient = Effect.map(Throttles, (throttles) =>
+  Effect.fnUntraced(function* (purpose: MailPurpose, environmentId: EnvironmentId, to: string) {
+    const recipient = `${purpose}:${sha256(`${environmentId}/${to}`)}`
+    yield* throttles.take(paces.mailsPerMinute, `mail-minute:${recipient}`)
+    yield* throttles.take(paces.mailsPerHour, `mail-hour:${recipient}`)
+  })
+)
+
 /** The URL of a link; the token is in the fragment, which no server receives. */
 const makeLinkOf = Effect.map(
   Settings,
   ({ baseUrl }) =>
-    (purpose: MailPurpose, { key, redirectUrl }: typeof Target.Type, token: string): string =>
-      redirectUrl === null
+    (purpose: LinkPurpose, { key, redirectUrl }: typeof Target.Type, token: string): string =>
+      redirectUrl === null || purpose === "disown"
         ? `${baseUrl}/-/${purpose}#svc_${purpose}=${token}&svc_key=${key}`
         : `${redirectUrl}#svc_${purpose}=${token}`
 )
 
-/** Renders a mail with a new code; undefined if the address has no account, or another player's. */
+/**
+ * Renders a mail with new codes; undefined if the address has no account, or another player's, or if a
+ * reset mail exceeds the limits of its recipient.
+ */
 const makeCompose = Effect.gen(function* () {
   const identities = yield* IdentityRepository
   const secrets = yield* Secrets
   const codes = yield* SingleUseCodes
+  const limitRecipient = yield* makeLimitRecipient
   const linkOf = yield* makeLinkOf
+
+  /** Takes the permit of a reset mail at the first attempt, since only now the account is known. */
+  const isPermitted = Effect.fnUntraced(function* (claimed: ClaimedMail, to: string) {
+    const { attempts, environmentId, purpose } = claimed
+    if (purpose !== "reset" || attempts > 1) return true
+    if (yield* Effect.isSuccess(limitRecipient(purpose, environmentId, to))) return true
+    yield* Effect.logInfo("Skipped a reset mail: its recipient's limit is exceeded")
+    return false
+  })
+
   return Effect.fnUntraced(function* (claimed: ClaimedMail) {
     const { environmentId, id, projectName, purpose, sealed } = claimed
     const { to, ...target } = yield* openAs(secrets, Payload, sealed)
@@ -161,9 +184,15 @@ const makeCompose = Effect.gen(function* () {
     const { emailVerified, playerId } = found.value
     const isOver = emailVerified || playerId !== claimed.playerId
     if (purpose === "verify" && isOver) return undefined
-    const seconds = linkSeconds[purpose]
-    const token = yield* codes.issue({ environmentId, playerId, purpose, seconds, data: to })
-    const content = renderMail(purpose, projectName, linkOf(purpose, target, token))
+    if (!(yield* isPermitted(claimed, to))) return undefined
+    const issueLink = Effect.fnUntraced(function* (purpose: LinkPurpose) {
+      const seconds = linkSeconds[purpose]
+      const token = yield* codes.issue({ environmentId, playerId, purpose, seconds, data: to })
+      return linkOf(purpose, target, token)
+    })
+    const link = yield* issueLink(purpose)
+    const disownLink = purpose === "verify" ? yield* issueLink("disown") : undefined
+    const content = renderMail(purpose, projectName, link, disownLink)
     return { playerId, mail: { ...content, id, to, fromName: projectName } }
   })
 })

@@ -1,4 +1,4 @@
-/** Mail templates: plain text and HTML with one link, in the project's name. */
+/** Mail templates: plain text and HTML with one or two links, in the project's name. */
 import { sessions as limits } from "#rpc/limits"
 import type { MailPurpose } from "#sql/mail"
 
@@ -9,8 +9,12 @@ export interface MailContent {
   readonly html: string
 }
 
+/** What a link does. A verification mail has two: to confirm the address, and to disown it. */
+export type LinkPurpose = MailPurpose | "disown"
+
 /** Lifetime of a link in seconds. */
-export const linkSeconds: Readonly<Record<MailPurpose, number>> = {
+export const linkSeconds: Readonly<Record<LinkPurpose, number>> = {
+  disown: limits.verificationLinkSeconds,
   verify: limits.verificationLinkSeconds,
   reset: limits.resetLinkSeconds
 }
@@ -46,20 +50,30 @@ export const escapeHtml = (text: string): string =>
 const lengthOf = (seconds: number): string =>
   seconds < 7200 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
 
-/** Renders the mail for a purpose. */
+const disownAct = "This was not me: remove my address"
+
+/** Renders the mail for a purpose. A verification mail gets a second link, which disowns the address. */
 export const renderMail = (
   purpose: MailPurpose,
   projectName: string,
-  link: string
+  link: string,
+  disownLink?: string
 ): MailContent => {
   const { act, subject, why } = wordings[purpose]
   const name = projectName.replace(/\p{C}+/gu, " ").trim()
   const rest =
     `The link works once, for ${lengthOf(linkSeconds[purpose])}. ` +
-    "If this was not you, ignore this mail: nothing has changed."
+    (disownLink === undefined
+      ? "If this was not you, ignore this mail: nothing has changed."
+      : "If this was not you, somebody has signed up with your address. The next link removes it.")
+  const second = disownLink === undefined ? "" : `\n${disownAct}:\n${disownLink}\n`
+  const secondHtml =
+    disownLink === undefined
+      ? ""
+      : `<p><a href="${escapeHtml(disownLink)}">${escapeHtml(disownAct)}</a></p>`
   return {
     subject: `${subject} ${name}`,
-    text: `${why} ${name}.\n\n${act}:\n${link}\n\n${rest}\n`,
+    text: `${why} ${name}.\n\n${act}:\n${link}\n\n${rest}\n${second}`,
     html:
       `<!doctype html><html lang="en"><head><meta charset="utf-8">` +
       `<title>${escapeHtml(`${subject} ${name}`)}</title></head>` +
@@ -68,6 +82,6 @@ export const renderMail = (
       `<p><a href="${escapeHtml(link)}" style="display:inline-block;padding:10px 18px;` +
       `border-radius:6px;background:#1a56db;color:#ffffff;text-decoration:none">` +
       `${escapeHtml(act)}</a></p>` +
-      `<p style="color:#555555;font-size:14px">${escapeHtml(rest)}</p></body></html>`
+      `<p style="color:#555555;font-size:14px">${escapeHtml(rest)}</p>${secondHtml}</body></html>`
   }
 }
