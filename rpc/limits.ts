@@ -174,12 +174,23 @@ export const stats = {
   signalsPerEnvironment: 10_000
 } as const
 
-/** Requests from the service to servers of developers. */
+/**
+ * Requests from one process to servers of developers and to sign-in providers. Both bounds are divided
+ * between environments; who waits longer, or finds the queue of its environment full, gets 503
+ * `unavailable`.
+ */
 export const outgoing = {
   answerMaxBytes: 64 * KiB,
-  connectionsPerServer: 64,
-  /** Concurrent requests of one process; further ones are refused. */
-  requestsMax: 1024
+  webhooks: {
+    permits: 1024,
+    share: 1,
+    permitsPerKey: 64,
+    waitingPerKey: 256,
+    waitMillis: 2000
+  },
+  signIns: { permits: 256, share: 1, permitsPerKey: 64, waitingPerKey: 64, waitMillis: 5000 },
+  /** Reports of one player that are verified at a time; further ones wait, then 429. */
+  reportsPerPlayer: { permits: Infinity, permitsPerKey: 1, waitingPerKey: 4, waitMillis: 10_000 }
 } as const
 
 /** Bans and appeals. */

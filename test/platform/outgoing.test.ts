@@ -7,14 +7,14 @@ import { createServer as createSecureServer } from "node:https"
 import { getCACertificates, setDefaultCACertificates } from "node:tls"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result } from "effect"
+import type { Resolve } from "#server/platform/name-resolution"
 import {
   checkUrl,
   guardedLookup,
   mayConnect,
   Outgoing,
   type OutgoingPost,
-  type OutgoingRequest,
-  type Resolve
+  type OutgoingRequest
 } from "#server/platform/outgoing"
 import { certified } from "../support/certificate.ts"
 
@@ -137,6 +137,8 @@ const hostileUrls = [
   "http://[::1]:3000/hook"
 ]
 
+const ignored = new AbortController().signal
+
 const post = (options: Partial<OutgoingPost>): OutgoingPost => ({
   url: "https://example.com/",
   body: "{}",
@@ -220,7 +222,7 @@ describe("URLs", () => {
 describe("host names", () => {
   const lookup = (resolve: Resolve, allowLoopback = false) =>
     Effect.callback<unknown>((resume) =>
-      guardedLookup(resolve, allowLoopback)("hook.example", { all: true }, (error, addresses) =>
+      guardedLookup(resolve, allowLoopback, ignored)("hook.example", { all: true }, (error, addresses) =>
         resume(Effect.succeed(error?.message ?? addresses))
       )
     )
@@ -251,16 +253,16 @@ describe("host names", () => {
       const { port } = yield* startServer((_, response) => response.end("reached"))
       let lookups = 0
       // A second lookup would return another machine.
-      const rebinding: Resolve = (name, answer) => {
+      const rebinding: Resolve = (name, answer, signal) => {
         lookups += 1
-        resolveTo(lookups === 1 ? "127.0.0.1" : "10.0.0.1")(name, answer)
+        resolveTo(lookups === 1 ? "127.0.0.1" : "10.0.0.1")(name, answer, signal)
       }
       const url = `http://localhost:${port}/`
       const body = yield* send(rebinding, { url, allowLoopback: true })
       assert.strictEqual(body, "reached")
       assert.strictEqual(lookups, 1)
       // A public name that resolves to a private address.
-      const toPrivate: Resolve = (name, answer) => resolveTo("127.0.0.1")(name, answer)
+      const toPrivate = resolveTo("127.0.0.1")
       const publicUrl = `https://hook.example:${port}/`
       assert.match(yield* messageOf({ url: publicUrl }, toPrivate), /not public/)
     })
@@ -334,6 +336,7 @@ describe("requests to an address of the operator", () => {
   const ask = (options: Partial<OutgoingRequest>) =>
     Effect.flatMap(Outgoing, (outgoing) =>
       outgoing.request({
+        purpose: "signIns",
         url: "https://example.com/",
         method: "GET",
         headers: {},

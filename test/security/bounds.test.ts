@@ -33,25 +33,32 @@ const unresponsiveServer = Effect.acquireRelease(
 )
 
 describe("outgoing requests", () => {
-  it.live("refuses the 1,025th concurrent outgoing request until another one ends", () =>
+  it.live("refuses a tenant's 321st outgoing request until another one of it ends", () =>
     Effect.gen(function* () {
       const { port } = yield* unresponsiveServer
       const service = yield* Outgoing
-      const send = service.request({
-        url: `http://127.0.0.1:${port}/`,
-        method: "GET",
-        headers: {},
-        timeoutMillis: 20_000,
-        answerMaxBytes: 1024,
-        reach: "loopback"
-      })
-      const waiting = yield* Effect.forEach(Array.from({ length: outgoing.requestsMax }), () =>
-        Effect.forkChild(send, { startImmediately: true })
+      const { permitsPerKey, waitingPerKey } = outgoing.webhooks
+      const sendOf = (tenant: string) =>
+        service.request({
+          purpose: "webhooks",
+          tenant,
+          url: `http://127.0.0.1:${port}/`,
+          method: "GET",
+          headers: {},
+          timeoutMillis: 20_000,
+          answerMaxBytes: 1024,
+          reach: "loopback"
+        })
+      const fork = (tenant: string) => Effect.forkChild(sendOf(tenant), { startImmediately: true })
+      const underWay = yield* Effect.forEach(
+        Array.from({ length: permitsPerKey + waitingPerKey }),
+        () => fork("a")
       )
-      const refused = yield* Effect.flip(send)
-      assert.include(refused.message, "Too many requests")
-      yield* Fiber.interruptAll(waiting)
-      const again = yield* Effect.forkChild(send, { startImmediately: true })
+      assert.strictEqual((yield* Effect.flip(sendOf("a")))._tag, "unavailable")
+      const other = yield* fork("b")
+      assert.isUndefined(other.pollUnsafe())
+      yield* Fiber.interruptAll([...underWay, other])
+      const again = yield* fork("a")
       assert.isUndefined(again.pollUnsafe())
       yield* Fiber.interrupt(again)
     }).pipe(Effect.provide(Outgoing.layer), Effect.scoped)

@@ -6,7 +6,8 @@ import { createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { decodeConfig } from "#rpc/config-document/document"
-import { checkUrl, Outgoing, type Resolve } from "#server/platform/outgoing"
+import type { Resolve } from "#server/platform/name-resolution"
+import { checkUrl, Outgoing } from "#server/platform/outgoing"
 
 /** A server on every IPv4 address of this machine that counts its connections. */
 const canary = Effect.acquireRelease(

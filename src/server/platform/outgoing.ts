@@ -3,8 +3,11 @@
  * sign-in providers. A host must resolve to public addresses only, and the connection uses the address
  * that was checked, so DNS rebinding does not help. Redirects are not followed. URLs must be `https`,
  * except for a server on the developer's own machine where that is allowed.
+ *
+ * Tenants share the requests under way. The timeout of a request begins when it is sent, and a request
+ * that this process could not make or wait for fails with `unavailable`: that is no answer of the other
+ * server, and must not count as one.
  */
-import { lookup as resolveName, type LookupAddress } from "node:dns"
 import {
   Agent as HttpAgent,
   type IncomingHttpHeaders,
@@ -13,12 +16,17 @@ import {
 } from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import type { LookupFunction } from "node:net"
-import { Context, Data, Effect, Layer, Result } from "effect"
+import { type EventLoopUtilization, performance } from "node:perf_hooks"
+import { Context, Data, Effect, Layer, Record, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { isLoopback } from "#rpc/config-document/origins"
+import { Unavailable } from "#rpc/errors/codes"
 import { outgoing as limits } from "#rpc/limits"
+import { FairSemaphore } from "./fair-semaphore.ts"
+import { type Resolve, resolveByDns, resolveBySystem } from "./name-resolution.ts"
+import { currentTenant } from "./tenant.ts"
 
-/** The request was not made or its response is not usable; `message` is for the developer. */
+/** The other server is down, or its response is not usable; `message` is for the developer. */
 export class OutgoingError extends Data.TaggedError("OutgoingError")<{
   readonly message: string
 }> {}
@@ -29,8 +37,14 @@ export class OutgoingError extends Data.TaggedError("OutgoingError")<{
  */
 export type Reach = "public" | "loopback" | "anywhere"
 
+/** The shared bound that a request counts against; each is divided between tenants. */
+export type OutgoingPurpose = "webhooks" | "signIns"
+
 /** A request whose response may have any status. */
 export interface OutgoingRequest {
+  readonly purpose: OutgoingPurpose
+  /** By default the tenant of the fiber. */
+  readonly tenant?: string | undefined
   readonly url: string
   readonly method: "GET" | "POST"
   readonly body?: string | undefined
@@ -47,7 +61,7 @@ export interface OutgoingResponse {
   readonly body: string
 }
 
-/** A POST of JSON; anything but `2xx` within the time and size limits is an error. */
+/** A POST of JSON to a webhook; anything but `2xx` within the time and size limits is an error. */
 export interface OutgoingPost {
   readonly url: string
   readonly body: string
@@ -119,31 +133,26 @@ export const checkUrl = (
 
 const refused = (what: string) => Result.fail(new OutgoingError({ message: `The address ${what}` }))
 
-/** All addresses of a host name. */
-export type Resolve = (
-  hostname: string,
-  answer: (error: Error | null, addresses: ReadonlyArray<LookupAddress>) => void
-) => void
-
-const resolveBySystem: Resolve = (hostname, answer) =>
-  resolveName(hostname, { all: true }, (error, addresses) => answer(error, addresses))
-
 /** DNS look-up for a connection: resolves once, checks the addresses, and connects to those. */
 export const guardedLookup =
-  (resolve: Resolve, allowLoopback: boolean): LookupFunction =>
+  (resolve: Resolve, allowLoopback: boolean, signal: AbortSignal): LookupFunction =>
   (hostname, options, answer) =>
-    resolve(hostname, (error, addresses) => {
-      const [first] = addresses
-      if (error !== null || first === undefined) {
-        return answer(error ?? new Error(`${hostname} has no address`), "")
-      }
-      // A private address among public ones may be an attack, so refuse all.
-      if (!addresses.every(({ address }) => mayConnect(address, allowLoopback))) {
-        return answer(new Error("The address is not public"), "")
-      }
-      if (options.all === true) answer(null, [...addresses])
-      else answer(null, first.address, first.family)
-    })
+    resolve(
+      hostname,
+      (error, addresses) => {
+        const [first] = addresses
+        if (error !== null || first === undefined) {
+          return answer(error ?? new Error(`${hostname} has no address`), "")
+        }
+        // A private address among public ones may be an attack, so refuse all.
+        if (!addresses.every(({ address }) => mayConnect(address, allowLoopback))) {
+          return answer(new Error("The address is not public"), "")
+        }
+        if (options.all === true) answer(null, [...addresses])
+        else answer(null, first.address, first.family)
+      },
+      signal
+    )
 
 /** The parsed URL of a request, if the request is allowed. */
 const urlOf = ({ reach, url }: OutgoingRequest): Result.Result<URL, OutgoingError> => {
@@ -152,76 +161,83 @@ const urlOf = ({ reach, url }: OutgoingRequest): Result.Result<URL, OutgoingErro
   return parsed === null ? refused("is not a URL") : Result.succeed(parsed)
 }
 
+type RequestError = OutgoingError | Unavailable
+
 /** HTTP client for servers outside the deployment. */
 export class Outgoing extends Context.Service<
   Outgoing,
   {
     /** Returns the body of a `2xx` response. */
-    readonly post: (post: OutgoingPost) => Effect.Effect<string, OutgoingError>
+    readonly post: (post: OutgoingPost) => Effect.Effect<string, RequestError>
     /** Returns the response, whatever its status. */
-    readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingResponse, OutgoingError>
+    readonly request: (request: OutgoingRequest) => Effect.Effect<OutgoingResponse, RequestError>
   }
 >()("server/platform/outgoing/Outgoing") {
-  static readonly layerWith = (resolve: Resolve) =>
+  /** Resolves names of public hosts, and those that may also be on this machine. */
+  static readonly layerWith = (resolvePublic: Resolve, resolveLocal: Resolve = resolvePublic) =>
     Layer.effect(
       Outgoing,
       Effect.gen(function* () {
-        const connections: Readonly<Record<Reach, Connections>> = {
-          public: yield* makeConnections(guardedLookup(resolve, false)),
-          loopback: yield* makeConnections(guardedLookup(resolve, true)),
-          anywhere: yield* makeConnections(undefined)
+        const paths: Readonly<Record<Reach, Path>> = {
+          public: yield* makePath((signal) => guardedLookup(resolvePublic, false, signal)),
+          loopback: yield* makePath((signal) => guardedLookup(resolveLocal, true, signal)),
+          anywhere: yield* makePath(undefined)
         }
-        let inFlight = 0
-        const begin = Effect.suspend(() => {
-          if (inFlight >= limits.requestsMax) {
-            return Effect.fail(new OutgoingError({ message: "Too many requests are under way" }))
-          }
-          inFlight += 1
-          return Effect.void
-        })
-        const end = Effect.sync(() => {
-          inFlight -= 1
+        const { signIns, webhooks } = limits
+        const shares = Record.map({ signIns, webhooks }, (bounds) => {
+          return new FairSemaphore({ ...bounds, refuse: Effect.fail(new Unavailable()) })
         })
         const request = Effect.fnUntraced(function* (options: OutgoingRequest) {
           const url = yield* Effect.fromResult(urlOf(options))
-          const answer = Effect.timeoutOrElse(exchange(url, options, connections[options.reach]), {
-            duration: options.timeoutMillis,
-            orElse: () =>
-              Effect.fail(
-                new OutgoingError({ message: `No answer within ${options.timeoutMillis} ms` })
-              )
-          })
-          return yield* Effect.acquireUseRelease(
-            begin,
-            () => answer,
-            () => end
-          )
+          const tenant = options.tenant ?? (yield* currentTenant)
+          const send = withTimeout(exchange(url, options, paths[options.reach]), options)
+          return yield* shares[options.purpose].withPermit(tenant)(send)
         })
         return Outgoing.of({ request, post: (options) => postBy(request, options) })
       })
     )
 
-  static readonly layer = Outgoing.layerWith(resolveBySystem)
+  static readonly layer = Outgoing.layerWith(resolveByDns, resolveBySystem)
 }
+
+/** Above this share of busy time, a response may have arrived that the process has not read. */
+const busyShare = 0.9
+
+const wasBusySince = (start: EventLoopUtilization): boolean =>
+  performance.eventLoopUtilization(start).utilization > busyShare
+
+const withTimeout = <A>(
+  answer: Effect.Effect<A, RequestError>,
+  { timeoutMillis }: OutgoingRequest
+): Effect.Effect<A, RequestError> =>
+  Effect.suspend(() => {
+    const start = performance.eventLoopUtilization()
+    const message = `No answer within ${timeoutMillis} ms`
+    return Effect.timeoutOrElse(answer, {
+      duration: timeoutMillis,
+      orElse: () =>
+        Effect.suspend(() =>
+          Effect.fail(wasBusySince(start) ? new Unavailable() : new OutgoingError({ message }))
+        )
+    })
+  })
 
 /** Closes idle connections before the server does; many close after five seconds. */
 const idleMillis = 4000
 
-interface Connections {
+/** How requests of one reach find and connect to servers. */
+interface Path {
   readonly http: HttpAgent
   readonly https: HttpsAgent
+  readonly lookup: ((signal: AbortSignal) => LookupFunction) | undefined
 }
 
-const makeConnections = (lookup: LookupFunction | undefined) =>
+/** The connections to one server have no bound of their own: the requests under way have one. */
+const makePath = (lookup: Path["lookup"]) =>
   Effect.acquireRelease(
-    Effect.sync((): Connections => {
-      const options = {
-        keepAlive: true,
-        timeout: idleMillis,
-        maxSockets: limits.connectionsPerServer,
-        ...(lookup === undefined ? {} : { lookup })
-      }
-      return { http: new HttpAgent(options), https: new HttpsAgent(options) }
+    Effect.sync((): Path => {
+      const options = { keepAlive: true, timeout: idleMillis }
+      return { http: new HttpAgent(options), https: new HttpsAgent(options), lookup }
     }),
     ({ http, https }) =>
       Effect.sync(() => {
@@ -237,6 +253,7 @@ const postBy = Effect.fnUntraced(function* (
 ) {
   const { answerMaxBytes } = limits
   const answer = yield* request({
+    purpose: "webhooks",
     url,
     body,
     method: "POST",
@@ -249,16 +266,48 @@ const postBy = Effect.fnUntraced(function* (
   return yield* new OutgoingError({ message: `The answer was ${answer.status}` })
 })
 
+/**
+ * Codes of failures on this side: no free descriptor, port, memory or route, or no name server. The other
+ * server has not been asked.
+ */
+const ownFailures = new Set([
+  "EMFILE",
+  "ENFILE",
+  "ENOBUFS",
+  "ENOMEM",
+  "EAGAIN",
+  "EADDRNOTAVAIL",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "EAI_AGAIN",
+  "EAI_MEMORY"
+])
+
+const errorOf = (error: NodeJS.ErrnoException): RequestError => {
+  const isOwn =
+    ownFailures.has(error.code ?? "") || (error.code === "ECONNREFUSED" && isOfResolver(error))
+  return isOwn ? new Unavailable() : new OutgoingError({ message: error.message })
+}
+
+/** Whether the name servers refused, rather than the server itself. */
+const isOfResolver = ({ syscall }: NodeJS.ErrnoException): boolean =>
+  syscall?.startsWith("query") === true
+
 /** Sends one request and reads its response; an interruption closes the connection. */
 const exchange = (
   url: URL,
   { answerMaxBytes, body, headers, method }: OutgoingRequest,
-  connections: Connections
+  { http, https, lookup }: Path
 ) =>
-  Effect.callback<OutgoingResponse, OutgoingError>((resume) => {
-    const fail = (message: string) => resume(Effect.fail(new OutgoingError({ message })))
+  Effect.callback<OutgoingResponse, RequestError>((resume) => {
+    const ended = new AbortController()
+    const fail = (error: RequestError) => resume(Effect.fail(error))
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) }
-    const options = { method, headers: { ...headers, ...length } }
+    const options = {
+      method,
+      headers: { ...headers, ...length },
+      ...(lookup === undefined ? {} : { lookup: lookup(ended.signal) })
+    }
     const onResponse = (response: IncomingMessage) => {
       const { headers: answerHeaders, statusCode: status = 0 } = response
       const chunks: Array<Buffer> = []
@@ -267,10 +316,10 @@ const exchange = (
         bytes += chunk.length
         if (bytes <= answerMaxBytes) return chunks.push(chunk)
         // Fail before destroying: a finished response emits no further error.
-        fail(`The answer is over ${answerMaxBytes} bytes`)
+        fail(new OutgoingError({ message: `The answer is over ${answerMaxBytes} bytes` }))
         request.destroy()
       })
-      response.on("error", ({ message }) => fail(message))
+      response.on("error", (error) => fail(errorOf(error)))
       response.on("end", () => {
         const text = Buffer.concat(chunks).toString("utf8")
         resume(Effect.succeed({ status, headers: answerHeaders, body: text }))
@@ -278,9 +327,12 @@ const exchange = (
     }
     const request =
       url.protocol === "https:"
-        ? httpsRequest(url, { ...options, agent: connections.https }, onResponse)
-        : httpRequest(url, { ...options, agent: connections.http }, onResponse)
-    request.on("error", ({ message }) => fail(message))
+        ? httpsRequest(url, { ...options, agent: https }, onResponse)
+        : httpRequest(url, { ...options, agent: http }, onResponse)
+    request.on("error", (error) => fail(errorOf(error)))
     request.end(body)
-    return Effect.sync(() => request.destroy())
+    return Effect.sync(() => {
+      ended.abort()
+      request.destroy()
+    })
   })

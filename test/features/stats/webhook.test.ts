@@ -1,69 +1,14 @@
 /** The stats webhook: signature, approvals, failures and secret rotation. */
 import { createHmac } from "node:crypto"
-import { createServer, type ServerResponse } from "node:http"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { at, request } from "#testing/players"
 import { addressOfNode, nodeWith, SharedDatabase } from "../../support/http/stack.ts"
 import { codeOf, newGame } from "../../support/players.ts"
+import { developersServer, gameWith, json, type Reply } from "../../support/webhook.ts"
 
 const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
-
-/** A request that the developer's server received. */
-interface Heard {
-  readonly signature: string
-  readonly contentType: string
-  readonly body: string
-}
-
-type Reply = (response: ServerResponse, heard: Heard) => void
-
-const json =
-  (body: unknown): Reply =>
-  (response) =>
-    response.end(typeof body === "string" ? body : JSON.stringify(body))
-
-/** The developer's server on a loopback port. */
-const developersServer = (reply: Reply) =>
-  Effect.acquireRelease(
-    Effect.callback<{
-      readonly url: string
-      readonly heard: Array<Heard>
-      readonly close: () => void
-    }>((resume) => {
-      const heard: Array<Heard> = []
-      const server = createServer((incoming, response) => {
-        const chunks: Array<Buffer> = []
-        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
-        incoming.on("end", () => {
-          const hearing = {
-            signature: String(incoming.headers["svc-signature"]),
-            contentType: String(incoming.headers["content-type"]),
-            body: Buffer.concat(chunks).toString()
-          }
-          heard.push(hearing)
-          reply(response, hearing)
-        })
-      })
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        const port = typeof address === "object" && address !== null ? address.port : 0
-        const close = () => {
-          server.close()
-          server.closeAllConnections()
-        }
-        resume(Effect.succeed({ url: `http://localhost:${port}/verify`, heard, close }))
-      })
-    }),
-    ({ close }) => Effect.sync(close)
-  )
-
-const gameWith = (webhook: object) => ({
-  features: { stats: true, statsVerification: true },
-  stats: [{ key: "kills" }, { key: "best", aggregation: "max", maxPerSubmit: 100 }],
-  integrity: { stats: { maxSubmitsPerMinute: 600, rules: [{ stat: "kills", min: 0 }], webhook } }
-})
 
 const secretPath = "/v1/admin/integrity/webhook-secret"
 

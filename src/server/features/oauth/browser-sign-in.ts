@@ -30,6 +30,7 @@ import {
   type StartRequest
 } from "#rpc/oauth/sign-in"
 import { randomSecret, sha256 } from "#server/platform/secrets"
+import { Tenant } from "#server/platform/tenant"
 import { makeRedirectUrlCheck } from "../config/redirect-urls.ts"
 import { ProviderClients } from "./clients.ts"
 import {
@@ -173,6 +174,8 @@ const makeCallback = Effect.gen(function* () {
     const { redirectUrl } = flow.data
     return yield* issueCode(flow, returned).pipe(
       Effect.annotateLogs({ environmentId, provider }),
+      // The provider's redirect carries no key.
+      Effect.provideService(Tenant, environmentId),
       Effect.match({
         onSuccess: (code) => redirectWith(redirectUrl, { code }),
         onFailure: (error) => redirectWith(redirectUrl, { error })

@@ -187,6 +187,7 @@ const fetchProfile = Effect.fnUntraced(function* (
 ) {
   const { body, status } = yield* Effect.mapError(
     outgoing.request({
+      purpose: "signIns",
       url,
       method: "GET",
       headers: { authorization: `Bearer ${accessToken}`, accept: "application/json" },

@@ -35,7 +35,8 @@ export const makeVerifyIdToken = ({ definitions, fetchWithin }: ProviderHttp) =>
       timeoutDuration: limits.requestMillis,
       cacheMaxAge: keySetMillis,
       cooldownDuration: keySetRetryMillis,
-      [customFetch]: fetchWithin(reach)
+      // All tenants share the key sets.
+      [customFetch]: fetchWithin(reach, undefined)
     })
     keySets.set(provider, { issuer: profile.issuer, keys })
   }

@@ -9,6 +9,7 @@ import type { Provider } from "#rpc/identities"
 import { oauth as limits } from "#rpc/limits"
 import { Outgoing, type Reach } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
+import { currentTenant } from "#server/platform/tenant"
 import { definitionOf } from "./definitions.ts"
 import type { Credentials } from "./providers.ts"
 
@@ -44,13 +45,15 @@ interface FetchOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** A `fetch` for the libraries that sends its requests through `Outgoing`. */
+/** A `fetch` for the libraries that sends the requests of a tenant through `Outgoing`. */
 const makeFetch = Effect.gen(function* () {
   const outgoing = yield* Outgoing
   const runPromise = Effect.runPromiseWith(yield* Effect.context())
-  return (reach: Reach) =>
+  return (reach: Reach, tenant: string | undefined) =>
     (url: string, { body, headers, method, signal }: FetchOptions): Promise<Response> => {
       const sent = outgoing.request({
+        purpose: "signIns",
+        tenant,
         url,
         method: method === "POST" ? "POST" : "GET",
         body: body instanceof URLSearchParams ? body.toString() : undefined,
@@ -122,6 +125,7 @@ export const oauthClientOf = Effect.fnUntraced(function* (
   clientId: string
 ) {
   const { clientAuth, insecure, profile, reach, revoke, token } = definitions[provider]
+  const fetchOfTenant = fetchWithin(reach, yield* currentTenant)
   const issuer = profile.source === "id-token" ? profile.issuer : new URL(token).origin
   const secret = yield* clientSecretOf(credentials, clientId, issuer)
   const server: oauth.AuthorizationServer = {
@@ -136,7 +140,7 @@ export const oauthClientOf = Effect.fnUntraced(function* (
   const auth = clientAuth === "basic" ? basicAuth(secret) : oauth.ClientSecretPost(secret)
   const options = (signal: AbortSignal) => ({
     signal,
-    [oauth.customFetch]: fetchWithin(reach),
+    [oauth.customFetch]: fetchOfTenant,
     [oauth.allowInsecureRequests]: insecure
   })
   return { auth, client, options, server }

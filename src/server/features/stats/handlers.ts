@@ -27,7 +27,7 @@ const StatsGroup = HttpApiBuilder.group(
         const submission = { environment, player, values: payload.stats }
         yield* withRetryAfter(reports.checkRateLimit(submission))
         const key = headers["idempotency-key"]
-        const prepare = reports.prepare(submission)
+        const prepare = withRetryAfter(reports.prepare(submission))
         if (key === undefined) {
           const stored = yield* yield* prepare
           // Skips the response encoder: it would check up to 64 stats that were just built.

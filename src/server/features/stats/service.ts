@@ -4,7 +4,7 @@
  */
 import { Context, DateTime, Effect, Layer, Option } from "effect"
 import type { EnvironmentCaller, PlayerCaller } from "#rpc/auth"
-import { NotFound, type RateLimited } from "#rpc/errors/codes"
+import { NotFound, type RateLimited, type Unavailable } from "#rpc/errors/codes"
 import { stats as limits } from "#rpc/limits"
 import type { PeriodValues, Rejection, StatsReported } from "#rpc/stats"
 import { StatRepository } from "#sql/stats"
@@ -37,7 +37,7 @@ export class StatReports extends Context.Service<
     /** Checks the values. The returned effect stores them in one statement. */
     readonly prepare: (
       submission: StatSubmission
-    ) => Effect.Effect<Effect.Effect<StatsReported, NotFound>>
+    ) => Effect.Effect<Effect.Effect<StatsReported, NotFound>, RateLimited | Unavailable>
     /** The player's all-time values of the stats that the config declares. */
     readonly totals: (player: PlayerCaller) => Effect.Effect<Readonly<Record<string, number>>>
   }

@@ -8,13 +8,18 @@
  *
  * The server replies with `{ "approve": true }` for all values, or `{ "results": { <key>: true } }` per
  * value; a value without approval is rejected. A receiver should reject a `t` older than 300 seconds.
+ *
+ * The reports of one player are verified one after another.
  */
 import { createHmac } from "node:crypto"
 import { Context, DateTime, Duration, Effect, Layer, Metric, Result, Schema } from "effect"
 import type { EnvironmentCaller } from "#rpc/auth"
 import type { EnvironmentConfig } from "#rpc/config-document/document"
+import { RateLimited, type Unavailable } from "#rpc/errors/codes"
 import type { PlayerId } from "#rpc/ids"
+import { outgoing as limits } from "#rpc/limits"
 import type { RejectionReason } from "#rpc/stats"
+import { FairSemaphore } from "#server/platform/fair-semaphore"
 import { Outgoing } from "#server/platform/outgoing"
 import { Settings } from "#server/platform/settings/settings"
 import type { AcceptedValue } from "./rules.ts"
@@ -46,6 +51,9 @@ const decodeResponse = Schema.decodeUnknownEffect(WebhookResponse)
 
 const approveAll: RejectionOf = () => undefined
 
+/** A player sends reports faster than the webhook replies. */
+const tooManyReports = Effect.fail(new RateLimited({ details: { retryAfterSeconds: 1 } }))
+
 /** Builds the value of the `Svc-Signature` header. */
 export const signatureOf = (secret: string, unixSeconds: number, body: string): string => {
   const mac = createHmac("sha256", secret).update(`${unixSeconds}.${body}`).digest("hex")
@@ -71,10 +79,14 @@ const withDurationMetric = <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Ef
 export class Verification extends Context.Service<
   Verification,
   {
+    /**
+     * Asks the webhook. `onFailure` of the config applies when the developer's server fails. A report
+     * that this process has no capacity to verify fails: it is neither accepted nor rejected.
+     */
     readonly verify: (
       webhook: Webhook,
       submission: VerificationRequest
-    ) => Effect.Effect<RejectionOf>
+    ) => Effect.Effect<RejectionOf, RateLimited | Unavailable>
   }
 >()("server/features/stats/verification/Verification") {
   static readonly layer = Layer.effect(
@@ -83,6 +95,7 @@ export class Verification extends Context.Service<
       const outgoing = yield* Outgoing
       const secrets = yield* WebhookSecrets
       const { production } = yield* Settings
+      const underWay = new FairSemaphore({ ...limits.reportsPerPlayer, refuse: tooManyReports })
 
       const send = Effect.fnUntraced(function* (
         url: string,
@@ -121,15 +134,15 @@ export class Verification extends Context.Service<
           if (url === undefined) return Effect.succeed(approveAll)
           const fallback: RejectionOf =
             onFailure === "accept" ? approveAll : () => "verification_unavailable"
-          return withDurationMetric(send(url, timeoutMs, submission)).pipe(
-            Effect.catch((error) =>
-              Effect.as(
-                Effect.logDebug("Failed to verify stats with the webhook", error.message).pipe(
-                  Effect.annotateLogs({ environmentId: submission.environment.environmentId })
-                ),
-                fallback
-              )
+          const { environmentId } = submission.environment
+          const logAndFallBack = ({ message }: { readonly message: string }) =>
+            Effect.logDebug("Failed to verify stats with the webhook", message).pipe(
+              Effect.annotateLogs({ environmentId }),
+              Effect.as(fallback)
             )
+          return withDurationMetric(send(url, timeoutMs, submission)).pipe(
+            Effect.catchTags({ OutgoingError: logAndFallBack, SchemaError: logAndFallBack }),
+            underWay.withPermit(`${environmentId}/${submission.playerId}`)
           )
         }
       })
