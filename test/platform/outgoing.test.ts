@@ -222,8 +222,10 @@ describe("URLs", () => {
 describe("host names", () => {
   const lookup = (resolve: Resolve, allowLoopback = false) =>
     Effect.callback<unknown>((resume) =>
-      guardedLookup(resolve, allowLoopback, ignored)("hook.example", { all: true }, (error, addresses) =>
-        resume(Effect.succeed(error?.message ?? addresses))
+      guardedLookup(resolve, allowLoopback, ignored)(
+        "hook.example",
+        { all: true },
+        (error, addresses) => resume(Effect.succeed(error?.message ?? addresses))
       )
     )
 
@@ -262,9 +264,8 @@ describe("host names", () => {
       assert.strictEqual(body, "reached")
       assert.strictEqual(lookups, 1)
       // A public name that resolves to a private address.
-      const toPrivate = resolveTo("127.0.0.1")
       const publicUrl = `https://hook.example:${port}/`
-      assert.match(yield* messageOf({ url: publicUrl }, toPrivate), /not public/)
+      assert.match(yield* messageOf({ url: publicUrl }), /not public/)
     })
   )
 })

@@ -3,7 +3,7 @@
  * service has no capacity to run has not passed.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { outgoing } from "#rpc/limits"
 import { type Answer, at } from "#testing/players"
 import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -15,23 +15,36 @@ const Node = nodeWith().pipe(Layer.provideMerge(SharedDatabase.layer))
 const report = ({ ask }: GamePlayer, value: number) =>
   ask("POST", "/v1/stats", { stats: { best: value } })
 
-/** Rejects after 250 ms; `most` is the largest number of reports of one player at a time. */
-const slowRejection = () => {
-  const open = new Map<string, number>()
-  const seen = { most: 0 }
+/** Holds every response until it has been called `count` times. */
+const heldUntil = (count: number) =>
+  Effect.map(Deferred.make<void>(), (reached) => {
+    let calls = 0
+    const reply: Reply = () => {
+      calls += 1
+      if (calls === count) Deferred.doneUnsafe(reached, Effect.void)
+    }
+    return { reply, reached: Deferred.await(reached) }
+  })
+
+/**
+ * Rejects everything, at first when there is a report of each player. `most` is the largest number of
+ * reports of one player at a time.
+ */
+const rejection = (players: number) => {
+  const open = new Map<string, Array<() => void>>()
+  const seen = { most: 0, isOpen: false }
   const reply: Reply = (response, { body }) => {
     const player = String(at(JSON.parse(body), "playerId"))
-    open.set(player, (open.get(player) ?? 0) + 1)
-    seen.most = Math.max(seen.most, ...open.values())
-    setTimeout(() => {
-      open.set(player, (open.get(player) ?? 0) - 1)
-      response.end(JSON.stringify({ approve: false }))
-    }, 250)
+    const ofPlayer = open.get(player) ?? []
+    open.set(player, ofPlayer)
+    ofPlayer.push(() => response.end(JSON.stringify({ approve: false })))
+    seen.most = Math.max(seen.most, ofPlayer.length)
+    seen.isOpen ||= open.size === players
+    if (!seen.isOpen) return
+    for (const waiting of open.values()) for (const answer of waiting.splice(0)) answer()
   }
   return { reply, seen }
 }
-
-const silent: Reply = () => undefined
 
 const hasStored = ({ body }: Answer): boolean => at(body, "stats", "best") !== undefined
 
@@ -41,9 +54,9 @@ const manyPlayers = (newPlayer: Effect.Effect<GamePlayer>, count: number) =>
 layer(Node, { excludeTestServices: true })("webhooks", (it) => {
   it.effect("stores no forged value, however many reports come at once", () =>
     Effect.gen(function* () {
-      const { reply, seen } = slowRejection()
+      const { reply, seen } = rejection(12)
       const { url } = yield* developersServer(reply)
-      const { newPlayer } = yield* newGame(gameWith({ url }))
+      const { newPlayer } = yield* newGame(gameWith({ url, timeoutMs: 5000 }))
       const cheaters = yield* manyPlayers(newPlayer, 12)
       const answers = yield* Effect.forEach(
         cheaters.flatMap((cheater) => Array.from({ length: 58 }, (_, n) => report(cheater, n))),
@@ -59,14 +72,16 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
 
   it.effect("answers 503, and does not accept, beyond the reports that one game may verify", () =>
     Effect.gen(function* () {
-      const { url } = yield* developersServer(silent)
-      const { newPlayer } = yield* newGame(gameWith({ url, timeoutMs: 5000 }))
       const { permitsPerKey } = outgoing.webhooks
+      const { reached, reply } = yield* heldUntil(permitsPerKey)
+      const { url } = yield* developersServer(reply)
+      const { newPlayer } = yield* newGame(gameWith({ url, timeoutMs: 5000 }))
       const players = yield* manyPlayers(newPlayer, permitsPerKey)
+      const last = yield* newPlayer
       const held = yield* Effect.forkChild(
         Effect.forEach(players, (player) => report(player, 1), { concurrency: "unbounded" })
       )
-      const last = yield* newPlayer
+      yield* reached
       const answer = yield* report(last, 1)
       assert.strictEqual(answer.status, 503)
       assert.strictEqual(codeOf(answer), "unavailable")
@@ -76,7 +91,8 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
 
   it.effect("calls the webhook of one game while that of another hangs for all its players", () =>
     Effect.gen(function* () {
-      const hanging = yield* developersServer(silent)
+      const { reached, reply } = yield* heldUntil(40)
+      const hanging = yield* developersServer(reply)
       const { newPlayer } = yield* newGame(gameWith({ url: hanging.url, timeoutMs: 5000 }))
       const players = yield* manyPlayers(newPlayer, 40)
       const flood = yield* Effect.forkChild(
@@ -88,7 +104,7 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
       )
       const { heard, url } = yield* developersServer(json({ approve: false }))
       const { player: other } = yield* newGame(gameWith({ url }))
-      while (hanging.heard.length < 40) yield* Effect.sleep(10)
+      yield* reached
       for (let n = 1; n <= 5; n++) {
         const answer = yield* report(other, n)
         assert.strictEqual(answer.status, 200)

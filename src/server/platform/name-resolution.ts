@@ -22,28 +22,31 @@ const queries = { timeout: 1000, tries: 3 } as const
 /** How long IPv4 addresses wait for the IPv6 ones (RFC 8305, section 3). */
 const resolutionDelayMillis = 50
 
-/** By queries to the name servers of the system, for both kinds of addresses at once. */
-export const resolveByDns: Resolve = (hostname, answer, signal) => {
-  const resolver = new Resolver(queries)
-  const found: Array<LookupAddress> = []
-  let pending = 2
-  let failure: Error | null = null
-  let delay: NodeJS.Timeout | undefined
-  const cancel = () => resolver.cancel()
-  const finish = () => {
-    clearTimeout(delay)
-    signal.removeEventListener("abort", cancel)
-    answer(found.length > 0 ? null : failure, found)
+/** By queries to name servers, those of the system by default, for both kinds of addresses at once. */
+export const resolveByDns =
+  (servers?: ReadonlyArray<string>): Resolve =>
+  (hostname, answer, signal) => {
+    const resolver = new Resolver(queries)
+    if (servers !== undefined) resolver.setServers(servers)
+    const found: Array<LookupAddress> = []
+    let pending = 2
+    let failure: Error | null = null
+    let delay: NodeJS.Timeout | undefined
+    const cancel = () => resolver.cancel()
+    const finish = () => {
+      clearTimeout(delay)
+      signal.removeEventListener("abort", cancel)
+      answer(found.length > 0 ? null : failure, found)
+    }
+    const receive = (family: 4 | 6) => (error: Error | null, addresses: ReadonlyArray<string>) => {
+      pending -= 1
+      failure ??= error
+      if (error === null) found.push(...addresses.map((address) => ({ address, family })))
+      if (pending === 0) finish()
+      // The other query then ends with an error.
+      else if (family === 4 && found.length > 0) delay = setTimeout(cancel, resolutionDelayMillis)
+    }
+    signal.addEventListener("abort", cancel, { once: true })
+    resolver.resolve4(hostname, receive(4))
+    resolver.resolve6(hostname, receive(6))
   }
-  const receive = (family: 4 | 6) => (error: Error | null, addresses: ReadonlyArray<string>) => {
-    pending -= 1
-    failure ??= error
-    if (error === null) found.push(...addresses.map((address) => ({ address, family })))
-    if (pending === 0) finish()
-    // The other query then ends with an error.
-    else if (family === 4 && found.length > 0) delay = setTimeout(cancel, resolutionDelayMillis)
-  }
-  signal.addEventListener("abort", cancel, { once: true })
-  resolver.resolve4(hostname, receive(4))
-  resolver.resolve6(hostname, receive(6))
-}

@@ -197,7 +197,7 @@ export class Outgoing extends Context.Service<
       })
     )
 
-  static readonly layer = Outgoing.layerWith(resolveByDns, resolveBySystem)
+  static readonly layer = Outgoing.layerWith(resolveByDns(), resolveBySystem)
 }
 
 /** Above this share of busy time, a response may have arrived that the process has not read. */
