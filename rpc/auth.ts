@@ -18,7 +18,6 @@ import {
   PayloadTooLarge,
   PlayerBanned,
   RateLimited,
-  SecretKeyRequired,
   TokenExpired,
   Unauthorized,
   Unavailable,
@@ -136,7 +135,7 @@ export class SecretKey extends HttpApiMiddleware.Service<
   { provides: CurrentEnvironment | CurrentActor }
 >()("rpc/auth/SecretKey", {
   security: { secretKey: svcKey },
-  error: [wire(InvalidKey), wire(SecretKeyRequired), wire(OriginNotAllowed), wire(RateLimited)]
+  error: [wire(InvalidKey), wire(OriginNotAllowed), wire(RateLimited)]
 }) {}
 
 /**

@@ -2,18 +2,14 @@
 import { Schema } from "effect"
 import { coded, detailed } from "./wire.ts"
 
-/** `X-Svc-Key` is missing, unknown or revoked. Configure a valid key; do not retry. */
+/**
+ * `X-Svc-Key` is missing, unknown, revoked or of the wrong kind; the message says which. Configure a valid
+ * key; do not retry.
+ */
 export class InvalidKey extends coded<InvalidKey>()(
   "invalid_key",
   401,
   "The X-Svc-Key header is missing, unknown or revoked."
-) {}
-
-/** The endpoint needs a secret key (`sk_...`) and got a publishable one. Call it from your server. */
-export class SecretKeyRequired extends coded<SecretKeyRequired>()(
-  "secret_key_required",
-  403,
-  "This endpoint needs a secret key."
 ) {}
 
 /** The access token is missing, malformed, or belongs to another service or environment. Sign in again. */

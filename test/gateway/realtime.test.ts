@@ -24,6 +24,22 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("realtime"
     })
   )
 
+  it.effect("says why it refuses a first frame, and names the kind of a wrong key", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { accessToken: token } = yield* guest(app)
+      const socket = yield* connectSocket(app.socketUrl)
+      yield* socket.send({ t: "auth", key: app.secretKey, token })
+      const warning = yield* socket.next("warn")
+      assert.strictEqual(warning["code"], "invalid_key")
+      assert.strictEqual(
+        warning["message"],
+        "This is a secret key (sk_). This endpoint needs a publishable key (pk_)."
+      )
+      assert.deepStrictEqual(yield* socket.closed, { code: 4001, reason: "invalid_key" })
+    })
+  )
+
   it.effect("closes with 4001 after a first frame that is not a valid `auth`", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

@@ -167,6 +167,23 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rp
     })
   )
 
+  it.effect("names the kind of a credential that is no key", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const { accessToken } = yield* guest(app)
+      for (const [key, name] of [
+        ["kds_x", "a developer session (kds_)"],
+        [accessToken, "an access token"]
+      ] as const) {
+        const wrong = yield* Effect.flip(connect(app.url, { "x-svc-key": key }))
+        assert.strictEqual(at(wrong, "_tag"), "invalid_key")
+        const needed = "a publishable key (pk_) or a secret key (sk_)"
+        const message = `This is ${name}. This endpoint needs ${needed}.`
+        assert.strictEqual(at(wrong, "message"), message)
+      }
+    })
+  )
+
   it.effect("refuses procedures of a client without an events stream", () =>
     Effect.gen(function* () {
       const app = yield* TestApp

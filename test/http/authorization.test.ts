@@ -154,12 +154,7 @@ const outcomeOf = ({ body, status }: Answer): string =>
   [status, at(body, "error", "code")].filter((it) => it !== undefined).join(" ")
 
 /** Outcomes that refuse the caller, not the content of the request. */
-const refusals = new Set([
-  "401 invalid_key",
-  "401 unauthorized",
-  "403 player_banned",
-  "403 secret_key_required"
-])
+const refusals = new Set(["401 invalid_key", "401 unauthorized", "403 player_banned"])
 
 /** The number of rows in each table that a request can write to. */
 const rowCounts = Effect.gen(function* () {

@@ -136,11 +136,38 @@ layer(Node)("callers", (it) => {
         ["POST", "/v1/admin/integrity/webhook-secret"]
       ] as const
       for (const [method, path] of secret) {
-        assert.strictEqual(yield* ask(method, path, publishableKey), "secret_key_required")
+        assert.strictEqual(yield* ask(method, path, publishableKey), "invalid_key")
         assert.strictEqual(yield* ask(method, path, secretKey), "ok")
       }
       const inQuery = yield* request(`${url}/v1/config?key=${secretKey}&x-svc-key=${secretKey}`)
       assert.strictEqual(codeOf(inQuery), "invalid_key")
+    })
+  )
+
+  it.effect("names the kind of key that a request has and the kind that it needs", () =>
+    Effect.gen(function* () {
+      const { development, url } = yield* setUp
+      const kinds = {
+        [development.publishableKey]: "a publishable key (pk_)",
+        [development.secretKey]: "a secret key (sk_)",
+        [`kds_${"A".repeat(43)}`]: "a developer session (kds_)",
+        "eyJhbGciOiJFUzI1NiJ9.e30.x": "an access token"
+      }
+      const needed = {
+        "/v1/players/me": "a publishable key (pk_)",
+        "/v1/config": "a secret key (sk_)"
+      }
+      for (const [path, need] of Object.entries(needed)) {
+        for (const [key, given] of Object.entries(kinds)) {
+          if (given === need) continue
+          const { body, status } = yield* request(`${url}${path}`, {
+            headers: { "x-svc-key": key }
+          })
+          assert.deepStrictEqual([status, codeOf({ body })], [401, "invalid_key"], path)
+          const message = `This is ${given}. This endpoint needs ${need}.`
+          assert.strictEqual(at(body, "error", "message"), message)
+        }
+      }
     })
   )
 

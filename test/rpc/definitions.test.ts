@@ -144,7 +144,7 @@ layer(Node)("features", (it) => {
       const answer = yield* request(`${url}/v1/admin/features`, {
         headers: { "x-svc-key": publishableKey }
       })
-      assert.strictEqual(codeOf(answer), "secret_key_required")
+      assert.strictEqual(codeOf(answer), "invalid_key")
     })
   )
 })

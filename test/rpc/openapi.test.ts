@@ -44,6 +44,7 @@ const endpoints = [
   ["post", "/v1/auth/email/signup", "pk"],
   ["post", "/v1/auth/email/login", "pk"],
   ["post", "/v1/auth/email/verify", "pk"],
+  ["post", "/v1/auth/email/disown", "pk"],
   ["post", "/v1/auth/email/resend", "player"],
   ["post", "/v1/auth/password/forgot", "pk"],
   ["post", "/v1/auth/password/reset", "pk"],

@@ -115,7 +115,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
             ["outsider", by(outsider), "owner_only"],
             ["banned", by(banned), "owner_only"],
             ["anonymous", by(listener), "player_required"],
-            ["a publishable key", server(app.publishableKey), "secret_key_required"],
+            ["a publishable key", server(app.publishableKey), "invalid_key"],
             ["owner", by(owner), "ok"],
             ["the server", server(app.secretKey), "ok"]
           ] as const

@@ -5,7 +5,7 @@
 import { Clock, DateTime, Effect, Schedule, Schema } from "effect"
 import type { SecureRandom } from "effect/crypto"
 import type { KeyCaller, PlayerCaller } from "#rpc/auth"
-import { FeatureDisabled, InvalidKey, PlayerRequired, Unauthorized } from "#rpc/errors/codes"
+import { FeatureDisabled, PlayerRequired, Unauthorized } from "#rpc/errors/codes"
 import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
@@ -85,9 +85,12 @@ export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
   const origins = yield* Origins
   const usage = yield* Usage
-  const environment = yield* environments.findByKey(credentials.key ?? "")
+  // A server acts for players over /v1/rpc only.
   const mayUseSecretKey = "actsFor" in credentials
-  if (environment.keyKind === "secret" && !mayUseSecretKey) return yield* new InvalidKey()
+  const environment = yield* environments.findByKey(
+    credentials.key ?? "",
+    mayUseSecretKey ? undefined : ["publishable"]
+  )
   yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
   if (player !== undefined) yield* usage.playerSeen(environment.environmentId, player.playerId)

@@ -283,7 +283,10 @@ export class RealtimeSocket implements FrameSink {
     this.#admitting = this.#gateway.run(
       this.#gateway.admit(this, frame).pipe(
         Effect.match({
-          onFailure: (error) => this.close(closeCodeOf(error), error._tag),
+          onFailure: (error) => {
+            this.#fail({ rid, error })
+            this.close(closeCodeOf(error), error._tag)
+          },
           onSuccess: (admission) => this.#admit(admission, rid)
         })
       )

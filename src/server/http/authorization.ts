@@ -47,7 +47,6 @@ interface Rule {
 
 const invalidKey = "401 invalid_key"
 const unauthorized = "401 unauthorized"
-const secretKeyRequired = "403 secret_key_required"
 const playerBanned = "403 player_banned"
 const tokenExpired = "401 token_expired"
 
@@ -95,17 +94,7 @@ const rules = {
       expiredPlayer: tokenExpired
     }
   },
-  secret: {
-    allowed: ["secret"],
-    otherwise: invalidKey,
-    own: {
-      publishable: secretKeyRequired,
-      player: secretKeyRequired,
-      bannedPlayer: secretKeyRequired,
-      otherPlayer: secretKeyRequired,
-      expiredPlayer: secretKeyRequired
-    }
-  },
+  secret: { allowed: ["secret"], otherwise: invalidKey },
   developer: { allowed: ["developer", "otherDeveloper"], otherwise: unauthorized },
   member: {
     allowed: ["developer"],

@@ -23,13 +23,7 @@ import {
   SecretKey
 } from "#rpc/auth"
 import { featureTable } from "#rpc/config-document/features"
-import {
-  FeatureDisabled,
-  FeatureUnavailable,
-  InvalidKey,
-  SecretKeyRequired,
-  Unauthorized
-} from "#rpc/errors/codes"
+import { FeatureDisabled, FeatureUnavailable, Unauthorized } from "#rpc/errors/codes"
 import { throttles as limits } from "#rpc/limits"
 import { Settings } from "#server/platform/settings/settings"
 import { takeToken } from "#server/platform/throttle-guard"
@@ -47,10 +41,7 @@ const makeByPublishableKey = Effect.gen(function* () {
   const environments = yield* Environments
   const origins = yield* Origins
   return Effect.fnUntraced(function* (key: Redacted.Redacted) {
-    const environment = yield* environments.findByKey(Redacted.value(key))
-    if (environment.keyKind !== "publishable") {
-      return yield* new InvalidKey({ message: "This endpoint takes a publishable key (pk_)." })
-    }
+    const environment = yield* environments.findByKey(Redacted.value(key), ["publishable"])
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     yield* origins.check(environment, headers["origin"])
     return environment
@@ -98,8 +89,7 @@ const SecretKeyLive = Layer.effect(
     const throttles = yield* Throttles
     return SecretKey.of({
       secretKey: Effect.fnUntraced(function* (answer, { credential }) {
-        const environment = yield* environments.findByKey(Redacted.value(credential))
-        if (environment.keyKind !== "secret") return yield* new SecretKeyRequired()
+        const environment = yield* environments.findByKey(Redacted.value(credential), ["secret"])
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         yield* origins.check(environment, headers["origin"])
         yield* takeToken(throttles, limits.secretKey, `key:${environment.keyId}`)

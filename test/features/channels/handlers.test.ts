@@ -206,8 +206,8 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
         const wrong = yield* request(`${app.url}/v1/realtime/channels/${name}`, {
           headers: { "x-svc-key": app.publishableKey }
         })
-        assert.strictEqual(wrong.status, 403)
-        assert.strictEqual(at(wrong.body, "error", "code"), "secret_key_required")
+        assert.strictEqual(wrong.status, 401)
+        assert.strictEqual(at(wrong.body, "error", "code"), "invalid_key")
         const off = yield* manage(app.production, "GET", name)
         assert.deepStrictEqual(at(off.body, "error", "details"), {
           feature: "realtimeChannels",

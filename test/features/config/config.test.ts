@@ -228,8 +228,8 @@ layer(Node)("config", (it) => {
       const { development } = yield* makeTenants
       const publishable = { "x-svc-key": development.publishableKey }
       const answer = yield* request(url, { headers: publishable })
-      assert.strictEqual(answer.status, 403)
-      assert.strictEqual(at(answer.body, "error", "code"), "secret_key_required")
+      assert.strictEqual(answer.status, 401)
+      assert.strictEqual(at(answer.body, "error", "code"), "invalid_key")
       assert.strictEqual((yield* request(url)).status, 401)
     })
   )

@@ -149,6 +149,7 @@ layer(NodeLive())("signing up with an email", (it) => {
         "email/signup",
         "email/login",
         "email/verify",
+        "email/disown",
         "password/forgot",
         "password/reset"
       ]) {

@@ -156,7 +156,7 @@ layer(Node)("bans", (it) => {
       const ada = yield* guest(target, "Ada")
       const page = { ...target, secretKey: target.publishableKey }
       const path = `players/${ada.id}/ban`
-      assert.strictEqual(codeOf(yield* operate(page, "POST", path, {})), "secret_key_required")
+      assert.strictEqual(codeOf(yield* operate(page, "POST", path, {})), "invalid_key")
       for (const [where, who] of [
         [production, ada.id],
         [target, `pl_${"0".repeat(26)}`],

@@ -176,7 +176,7 @@ layer(Node, { excludeTestServices: true })("the webhook's secret", (it) => {
       const page = yield* request(`${url}${secretPath}`, {
         headers: { "x-svc-key": publishableKey }
       })
-      assert.strictEqual(codeOf(page), "secret_key_required")
+      assert.strictEqual(codeOf(page), "invalid_key")
     })
   )
 

@@ -14,8 +14,11 @@ import { Invalidation } from "#server/platform/invalidation"
 import { randomSecret, sha256 } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
 import { type CreatedProject, makeCreateProject } from "./creation.ts"
+import { wrongKind } from "./key-kinds.ts"
 
 const keyPattern = /^(?:pk|sk)_[A-Za-z0-9_-]{43}$/
+
+const bothKinds: ReadonlyArray<KeyKind> = ["publishable", "secret"]
 
 const keyPrefixes: Readonly<Record<KeyKind, string>> = { publishable: "pk_", secret: "sk_" }
 
@@ -31,8 +34,14 @@ const negativeCacheSeconds = 5
 export class Environments extends Context.Service<
   Environments,
   {
-    /** Returns the environment of a key; fails with `invalid_key` for a malformed, unknown or revoked key. */
-    readonly findByKey: (key: string) => Effect.Effect<KeyCaller, InvalidKey>
+    /**
+     * Returns the environment of a key. Fails with `invalid_key` for a malformed, unknown or revoked key,
+     * and for one of a kind that the caller does not need.
+     */
+    readonly findByKey: (
+      key: string,
+      needed?: ReadonlyArray<KeyKind>
+    ) => Effect.Effect<KeyCaller, InvalidKey>
     /** Creates a key and returns it in plain text. The plain text of a secret key is not stored. */
     readonly createKey: (
       environmentId: EnvironmentId,
@@ -80,10 +89,14 @@ export class Environments extends Context.Service<
         Effect.provideService(SecureRandom.SecureRandom, random)
       )
       return Environments.of({
-        findByKey: (key) =>
-          keyPattern.test(key)
-            ? Effect.tap(Cache.get(keyCache, sha256(key)), ({ keyId }) => usage.keyUsed(keyId))
-            : Effect.fail(new InvalidKey()),
+        findByKey: Effect.fnUntraced(function* (key, needed) {
+          const wrong = wrongKind(key, needed ?? bothKinds)
+          if (wrong !== undefined) return yield* wrong
+          if (!keyPattern.test(key)) return yield* new InvalidKey()
+          const caller = yield* Cache.get(keyCache, sha256(key))
+          yield* usage.keyUsed(caller.keyId)
+          return caller
+        }),
         createKey,
         createProject: yield* makeCreateProject(createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {
