@@ -57,7 +57,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
   }),
   sweep: SqlSchema.void({
     Request: Time,
-    execute: (before) => sql`delete from audit where at < ${before}`
+    execute: (before) => sql`select sweep_audit(${before})`
   })
 })
 

@@ -18,7 +18,7 @@ import {
   Schema,
   String
 } from "effect"
-import { type SqlClient, SqlError, SqlSchema } from "effect/sql"
+import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
 
@@ -43,6 +43,23 @@ const awayForm = /^(?:57P0[123]|53)/
 export const isUnreachable = (failure: unknown): boolean =>
   SqlError.isSqlError(failure) &&
   (failure.reason._tag === "ConnectionError" || awayForm.test(stateOf(failure)))
+
+/** SQLSTATEs of a wrong user or password, a missing database and missing rights. */
+const deniedForm = /^(?:28...|3D000|42501)$/
+
+/** Whether the server refused the role, the password, the database or the rights of the role. */
+export const isDenied = (failure: unknown): boolean =>
+  SqlError.isSqlError(failure) && deniedForm.test(stateOf(failure))
+
+/** Whether the server has no TLS, or a certificate that is not trusted. */
+export const refusesTls = (failure: unknown): boolean =>
+  SqlError.isSqlError(failure) &&
+  failure.reason._tag === "ConnectionError" &&
+  /TLS|CERT|SELF_SIGNED/.test(`${failure.reason.message} ${stateOf(failure)}`)
+
+/** What the server or the socket said; a client's message names the operation only. */
+export const causeOf = ({ reason }: SqlError.SqlError): string =>
+  reason.cause instanceof Error ? reason.cause.message : reason.message
 
 /** Whether the server, the database or the role has no connection left. */
 export const lacksConnections = (failure: unknown): boolean =>
@@ -152,12 +169,48 @@ export const connectionLimit = (sql: SqlClient.SqlClient): Effect.Effect<number>
   return Effect.map(orDieWithTimeout(limit(undefined)), ({ most }) => most)
 }
 
-/** Applies the missing migrations. */
-export const migrate = Effect.gen(function* () {
+const table = "migrations"
+
+const loader = Effect.gen(function* () {
   const path = yield* Path.Path
-  const directory = yield* path.fromFileUrl(new URL("migrations", import.meta.url))
-  const loader = MigratorFileSystem.fromFileSystem(directory)
-  yield* Migrator.make({})({ loader, table: "migrations" })
+  const directory = yield* Effect.orDie(path.fromFileUrl(new URL("migrations", import.meta.url)))
+  return yield* MigratorFileSystem.fromFileSystem(directory)
+})
+
+/** Applies the missing migrations. */
+export const migrate = Migrator.make({})({ loader, table }).pipe(
+  Effect.asVoid,
+  Effect.provide(NodeServices.layer)
+)
+
+const Rights = Schema.Struct({
+  /** The tables exist, and another role owns them. */
+  isForeign: Schema.Boolean,
+  isSuperuser: Schema.Boolean
+})
+
+/** Rights of the current role that decide how a service starts. */
+export const roleRights = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rights = SqlSchema.findOne({
+    Request: Schema.Void,
+    Result: Rights,
+    execute: () => sql`
+      select rolsuper as is_superuser, not coalesce(
+        (select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass(${table})), true
+      ) as is_foreign
+      from pg_roles where rolname = current_user`
+  })
+  return yield* rights(undefined)
+})
+
+/** The newest migration of the database, and of this release. */
+export const migrationLevels = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [row] = yield* sql<{ readonly id: number }>`
+    select coalesce(max(migration_id), 0) as id from ${sql(table)}`
+  const known = yield* loader
+  return { applied: row?.id ?? 0, required: Math.max(...known.map(([id]) => id)) }
 }).pipe(Effect.provide(NodeServices.layer))
 
 /** The pool, without applying migrations. */

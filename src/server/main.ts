@@ -1,9 +1,10 @@
 /** Entry of the service: starts it, prints where it listens, and explains a failed start. */
 import { NodeRuntime } from "@effect/platform-node"
-import { Console, Data, Effect, Layer, Runtime } from "effect"
+import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { ServiceLive } from "./app.ts"
 import { Settings } from "./platform/settings/settings.ts"
+import { failStart } from "./start-error.ts"
 
 /** Printed once the service accepts requests: one log line as JSON, or a short text for a terminal. */
 const StartMessage = Layer.effectDiscard(
@@ -32,17 +33,6 @@ const stopMillis = 20_000
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.once(signal, () => setTimeout(() => process.exit(1), stopMillis).unref())
 }
-
-/** A failed start whose reason is already on stderr; the runtime prints no stack trace. */
-class StartError extends Data.TaggedError("StartError") {
-  override readonly [Runtime.errorReported] = false
-}
-
-const failStart = (reason: string) =>
-  Effect.andThen(
-    Console.error(`Failed to start the service.\n${reason}`),
-    Effect.fail(new StartError())
-  )
 
 Layer.launch(StartMessage.pipe(Layer.provide(ServiceLive))).pipe(
   Effect.catchTag("SettingsError", ({ issues }) =>

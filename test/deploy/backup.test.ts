@@ -3,16 +3,17 @@
  * stopped embedded database, and `pg_dump` of an external one.
  */
 import { execFile } from "node:child_process"
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises"
+import { chmod, mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { at, type Answer, configure, guest, request, type TestTarget } from "#testing/players"
+import { type Answer, configure, guest, request, type TestTarget } from "#testing/players"
 import { startRunner } from "#testing/runners"
 import { programs, runClient, startServer } from "../support/debian-postgres.ts"
+import { targetOf } from "../support/runner-target.ts"
 
 const temporaryDirectory = (prefix: string) =>
   Effect.acquireRelease(
@@ -24,17 +25,6 @@ const execute = promisify(execFile)
 const modules = fileURLToPath(new URL("../../node_modules/.bin", import.meta.url))
 
 const masterKey = Buffer.alloc(32, 5).toString("base64")
-
-const targetOf = (dataDir: string, url: string) =>
-  Effect.promise(async (): Promise<TestTarget> => {
-    const keys: unknown = JSON.parse(await readFile(join(dataDir, "dev-keys.json"), "utf8"))
-    const development = at(keys, "development")
-    return {
-      url,
-      publishableKey: String(at(development, "publishableKey")),
-      secretKey: String(at(development, "secretKey"))
-    }
-  })
 
 const ok = (answer: Answer): unknown => {
   assert.strictEqual(answer.status, 200, JSON.stringify(answer.body))
@@ -134,7 +124,7 @@ describe("a backup", () => {
       yield* assertRestores(
         { databaseUrl: url, dataDir, env },
         Effect.gen(function* () {
-          const exclusions = ["--no-unlogged-table-data", "--exclude-table-data=cluster_*"]
+          const exclusions = ["--no-unlogged-table-data", "--exclude-table-data=*.cluster_*"]
           yield* runClient(bin, "pg_dump", "--format=custom", ...exclusions, `--file=${dump}`, url)
           yield* sql("drop database svc with (force)")
           yield* sql("create database svc")

@@ -103,6 +103,7 @@ describe("the image", () => {
     for (const folder of ["rpc", "sql", "entities", "src"]) {
       assert.match(dockerfile, new RegExp(`^COPY ${folder} ${folder}$`, "m"))
     }
+    assert.isTrue(existsSync(new URL("../../src/server/migrate.ts", import.meta.url)))
     assert.match(dockerfile, /^HEALTHCHECK [\s\S]*\/healthz/m)
     const [, env = ""] = /^ENV (.*)$/m.exec(dockerfile) ?? []
     assertVariables(env.split(" ").map((pair) => pair.split("=")[0] ?? ""))
@@ -130,6 +131,20 @@ describe("compose.yaml", () => {
   it("advertises each runner under its service name", () => {
     const hosts = composeRunners.map(({ environment }) => at(environment, "SVC_RUNNER_HOST"))
     assert.deepStrictEqual(hosts, ["runner-1", "runner-2", "runner-3"])
+  })
+
+  it("migrates as the owner, whose password the runners do not get", () => {
+    const services = record(at(compose, "services"))
+    assert.deepStrictEqual(at(services, "migrate", "command"), ["node", "src/server/migrate.ts"])
+    assert.match(String(at(services, "migrate", "environment", "DATABASE_URL")), /\/\/svc_owner:/)
+    for (const runner of composeRunners) {
+      const condition = at(runner, "depends_on", "migrate", "condition")
+      assert.strictEqual(condition, "service_completed_successfully")
+      assert.match(String(at(runner, "environment", "DATABASE_URL")), /\/\/svc_app:/)
+      assert.notInclude(JSON.stringify(runner), "OWNER")
+    }
+    const script = "./deploy/roles.sql:/docker-entrypoint-initdb.d/roles.sql:ro"
+    assert.include(list(at(services, "postgres", "volumes")), script)
   })
 
   it("trusts the gateway of its network alone", () => {
@@ -167,6 +182,14 @@ describe("the Kubernetes manifests", () => {
       )
     })
   )
+
+  it("migrates as the owner, in a container of its own", () => {
+    const migrate = at(pod, "initContainers", 0)
+    assert.deepStrictEqual(at(migrate, "command"), ["node", "src/server/migrate.ts"])
+    const secretOf = (each: unknown) => at(each, "envFrom", 0, "secretRef", "name")
+    assert.strictEqual(secretOf(migrate), "player-backend-owner")
+    assert.strictEqual(secretOf(container), "player-backend")
+  })
 
   it("probes existing paths, and leaves time for a graceful stop", () => {
     const path = (probe: string) => at(container, probe, "httpGet", "path")

@@ -1,8 +1,13 @@
 /** Start of a database: poolers that share sessions, and a server without a connection left. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
-import { Effect, Redacted } from "effect"
-import { DatabaseStartError, explain, sharesSessions } from "#server/platform/database-start"
+import { Effect, Layer, Redacted } from "effect"
+import {
+  DatabaseStartError,
+  explain,
+  sharesSessions,
+  startDatabase
+} from "#server/platform/database-start"
 import { SharedDatabase } from "../support/http/stack.ts"
 
 type Session = Parameters<typeof sharesSessions>[0]
@@ -58,6 +63,30 @@ layer(SharedDatabase.layer)("a database", (it) => {
       const url = yield* SharedDatabase
       const sessions = yield* Effect.all([PgConnection.make({ url }), PgConnection.make({ url })])
       assert.isFalse(yield* sharesSessions(...sessions))
+    })
+  )
+
+  it.effect("explains a wrong password, a missing database and a server without TLS at once", () =>
+    Effect.gen(function* () {
+      const url = Redacted.value(yield* SharedDatabase)
+      const failure = Effect.fnUntraced(function* (change: (address: URL) => void) {
+        const address = new URL(url)
+        change(address)
+        const started = startDatabase({
+          variable: "DATABASE_URL",
+          url: Redacted.make(address.href),
+          prepare: Effect.void
+        })
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(started)))
+        assert.instanceOf(error, DatabaseStartError)
+        return error.message
+      })
+      const password = yield* failure((address) => (address.password = "wrong"))
+      assert.match(password, /DATABASE_URL refused: password authentication failed .*Correct the/)
+      const database = yield* failure((address) => (address.pathname = "none"))
+      assert.match(database, /DATABASE_URL refused: database "none" does not exist/)
+      const tls = yield* failure((address) => address.searchParams.set("sslmode", "require"))
+      assert.match(tls, /DATABASE_URL with TLS: .*sslmode=disable/)
     })
   )
 

@@ -5,7 +5,7 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Effect, Layer, type Redacted, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
-import { isUnreachable, lacksConnections } from "#sql/database"
+import { causeOf, isDenied, isUnreachable, lacksConnections, refusesTls } from "#sql/database"
 
 /** The database is unusable. The message names the reason and the remedy. */
 export class DatabaseStartError extends Schema.TaggedError<DatabaseStartError>()(
@@ -50,25 +50,35 @@ const refusePooler = Effect.fnUntraced(function* (variable: string, url: Redacte
   })
 }, Effect.scoped)
 
+const startError = (message: string) => Effect.fail(new DatabaseStartError({ message }))
+
 /** Explains a start that failed for good. Errors that are no fault of the operator are defects. */
 export const explain = (variable: string) => (error: unknown) => {
   if (lacksConnections(error)) {
-    return Effect.fail(
-      new DatabaseStartError({
-        message:
-          `The Postgres of ${variable} has no connection left. Set its max_connections higher, or ` +
-          "SVC_DATABASE_CONNECTIONS of every runner lower."
-      })
+    return startError(
+      `The Postgres of ${variable} has no connection left. Set its max_connections higher, or ` +
+        "SVC_DATABASE_CONNECTIONS of every runner lower."
+    )
+  }
+  if (!SqlError.isSqlError(error)) return Effect.die(error)
+  const reason = causeOf(error)
+  if (refusesTls(error)) {
+    return startError(
+      `Failed to connect to the Postgres of ${variable} with TLS: ${reason}. Turn TLS on there, name its ` +
+        "authority in NODE_EXTRA_CA_CERTS, or set sslmode=disable."
+    )
+  }
+  if (isDenied(error)) {
+    return startError(
+      `The Postgres of ${variable} refused: ${reason}. Correct the user, password and database of ` +
+        `${variable}, or the rights of that user.`
     )
   }
   if (!isUnreachable(error)) return Effect.die(error)
-  const reason = SqlError.isSqlError(error) ? error.reason.message : ""
-  return Effect.fail(
-    new DatabaseStartError({
-      message: `Failed to reach the Postgres of ${variable}: ${reason}`
-    })
-  )
+  return startError(`Failed to reach the Postgres of ${variable}: ${reason}`)
 }
+
+const isTransient = (error: unknown): boolean => isUnreachable(error) && !refusesTls(error)
 
 /** Waits for the database behind a variable, checks how it is reached, and prepares it. */
 export const startDatabase = <E, R>(options: {
@@ -79,11 +89,9 @@ export const startDatabase = <E, R>(options: {
   Layer.effectDiscard(
     Effect.andThen(refusePooler(options.variable, options.url), options.prepare).pipe(
       Effect.tapError((error) =>
-        isUnreachable(error)
-          ? Effect.logWarning("Waiting for Postgres", String(error))
-          : Effect.void
+        isTransient(error) ? Effect.logWarning("Waiting for Postgres", String(error)) : Effect.void
       ),
-      Effect.retry({ while: isUnreachable, schedule: Schedule.spaced(1000), times: startAttempts }),
+      Effect.retry({ while: isTransient, schedule: Schedule.spaced(1000), times: startAttempts }),
       Effect.catchIf(
         (error): error is Exclude<typeof error, DatabaseStartError> =>
           !Schema.is(DatabaseStartError)(error),

@@ -2,19 +2,42 @@
 import { NodeServices } from "@effect/platform-node"
 import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { migrate, poolLayer } from "#sql/database"
-import { startDatabase } from "./database-start.ts"
+import { migrate, migrationLevels, poolLayer, roleRights } from "#sql/database"
+import { DatabaseStartError, startDatabase } from "./database-start.ts"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings/settings.ts"
+
+/** Migrates the database, or checks that the owner of its tables has done so. */
+const prepare = Effect.gen(function* () {
+  const { production } = yield* Settings
+  const { isForeign, isSuperuser } = yield* roleRights
+  if (production && isSuperuser) {
+    yield* Effect.logWarning(
+      "The user of DATABASE_URL is a superuser: a fault of the service would reach every database and " +
+        "the files of that server, and could rewrite the audit log. Use two roles: deploy/roles.sql"
+    )
+  }
+  if (!isForeign) return yield* migrate
+  const { applied, required } = yield* migrationLevels
+  if (applied >= required) return
+  return yield* new DatabaseStartError({
+    message:
+      `The database is at migration ${applied}, this release needs ${required}, and the user of ` +
+      "DATABASE_URL does not own the tables. Migrate as their owner: node src/server/migrate.ts"
+  })
+})
 
 /** A migrated database. The embedded Postgres is released when the layer closes. */
 export const DatabaseLive = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseConnections, databaseUrl } = yield* Settings
     const url = databaseUrl ?? (yield* embeddedPostgres({ dataDir }))
-    return startDatabase({ variable: "DATABASE_URL", url, prepare: migrate }).pipe(
-      Layer.provideMerge(poolLayer({ url, connections: databaseConnections }))
-    )
+    // No pooler stands before the embedded Postgres.
+    const start =
+      databaseUrl === undefined
+        ? Layer.effectDiscard(Effect.orDie(migrate))
+        : startDatabase({ variable: "DATABASE_URL", url, prepare })
+    return Layer.provideMerge(start, poolLayer({ url, connections: databaseConnections }))
   })
 ).pipe(Layer.provide(NodeServices.layer))
 

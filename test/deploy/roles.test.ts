@@ -1,0 +1,140 @@
+/**
+ * Runs `deploy/roles.sql` and the service in its two roles, on a Postgres of the distribution: the owner
+ * migrates, the service runs as the other role, and that role cannot rewrite the audit log.
+ */
+import { execFile } from "node:child_process"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { guest, request } from "#testing/players"
+import { startRunner } from "#testing/runners"
+import { programs, runClient, startServer } from "../support/debian-postgres.ts"
+import { targetOf } from "../support/runner-target.ts"
+
+const execute = promisify(execFile)
+const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+const temporaryDirectory = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "roles-"))),
+  (directory) => Effect.promise(() => rm(directory, { recursive: true, force: true }))
+)
+
+/** What a service that is taken over might try on the audit log. */
+const attempts = [
+  "update audit set details = '{}'",
+  "delete from audit",
+  "delete from audit where at < now() - interval '401 days'",
+  "truncate audit",
+  "drop table audit",
+  "alter table audit disable trigger all",
+  "alter table audit disable trigger audit_append_only",
+  "drop trigger audit_append_only on audit",
+  "create or replace function public.audit_is_append_only() returns trigger language plpgsql as 'begin end'",
+  "create trigger quiet before insert on audit for each row execute function audit_is_append_only()",
+  "create rule quiet as on insert to audit do instead nothing",
+  "insert into audit select * from audit on conflict (id) do update set actor_id = 'x'",
+  "alter table audit rename to history",
+  "set session_replication_role = replica",
+  "set role svc_owner",
+  "grant svc_owner to svc_app",
+  "create table public.other (id int)",
+  "delete from migrations",
+  // A table of its own schema does not take the place of the audit log.
+  "create table svc_app.audit (at timestamptz); select sweep_audit(now())"
+]
+
+/** A server with an empty database, and statements that any role may send there. */
+const makeDatabase = Effect.fnUntraced(function* (bin: string) {
+  const server = yield* startServer(bin)
+  const as = (role: string) => `${server.replace("svc@", `${role}@`)}/svc`
+  const sql = (role: string, statement: string) =>
+    Effect.map(
+      runClient(bin, "psql", as(role), "-v", "ON_ERROR_STOP=1", "-Atc", statement),
+      ({ stdout }) => stdout.trim()
+    )
+  const refused = (role: string, statement: string) =>
+    Effect.map(Effect.flip(Effect.sandbox(sql(role, statement))), String)
+  const passwords = ["-v", "owner_password=o'ne", "-v", "app_password=two"]
+  const roles = file("deploy/roles.sql")
+  const makeRoles = runClient(bin, "psql", as("svc"), ...passwords, "-f", roles)
+  yield* runClient(bin, "psql", `${server}/postgres`, "-c", "create database svc")
+  return { as, makeRoles, refused, sql }
+})
+
+describe("the two roles of the database", () => {
+  it.live.skipIf(programs === undefined)(
+    "run the service, and let it neither change nor delete an entry of the audit log",
+    () =>
+      Effect.gen(function* () {
+        const bin = programs ?? ""
+        const { as, makeRoles, refused, sql } = yield* makeDatabase(bin)
+        const dataDir = yield* temporaryDirectory
+        const start = (env: Readonly<Record<string, string>> = {}) =>
+          startRunner({ databaseUrl: as("svc_app"), dataDir, env })
+
+        yield* makeRoles
+        const unmigrated = yield* Effect.flip(start())
+        assert.match(unmigrated.message, /at migration 0, .* Migrate as their owner/)
+        assert.notMatch(unmigrated.message, /\n\s+at /)
+
+        const migrate = Effect.promise(() =>
+          execute("node", [file("src/server/migrate.ts")], {
+            env: { PATH: file("node_modules/.bin"), DATABASE_URL: as("svc_owner") }
+          })
+        )
+        yield* migrate
+        const runner = yield* start()
+        const target = yield* targetOf(dataDir, runner.url)
+        const { id } = yield* guest(target)
+        const banned = yield* request(`${runner.url}/v1/admin/players/${id}/ban`, {
+          headers: { "x-svc-key": target.secretKey },
+          body: { reason: "cheating" }
+        })
+        assert.strictEqual(banned.status, 200, JSON.stringify(banned.body))
+        yield* runner.stop
+
+        const entries = sql("svc_app", "select * from audit order by id")
+        const before = yield* entries
+        assert.include(before, "player.ban")
+        for (const attempt of attempts) yield* refused("svc_app", attempt)
+        assert.strictEqual(yield* entries, before)
+
+        // The service deletes what is older than 400 days, by a function of the owner.
+        const names =
+          "project_id, env, actor_kind, actor_id, actor_name, address, action, target_kind, target_id, details"
+        const old = `select 'old', now() - interval '401 days', ${names} from audit limit 1`
+        yield* sql("svc_app", `insert into audit (id, at, ${names}) ${old}`)
+        yield* sql("svc_app", "select sweep_audit(now() - interval '400 days')")
+        assert.strictEqual(yield* entries, before)
+
+        // A release that is newer than the database does not start, nor does it migrate.
+        const newest = "(select max(migration_id) from migrations)"
+        yield* sql("svc_owner", `delete from migrations where migration_id = ${newest}`)
+        const behind = yield* Effect.flip(start())
+        assert.match(behind.message, /does not own the tables\. Migrate as their owner/)
+        assert.notMatch(behind.message, /\n\s+at /)
+        // Run again, on tables that exist, it changes nothing.
+        yield* makeRoles
+        assert.match(yield* refused("svc_app", "delete from audit"), /permission denied/)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live.skipIf(programs === undefined)(
+    "are what production asks for when it runs as a superuser",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* startServer(programs ?? "")
+        const dataDir = yield* temporaryDirectory
+        const env = {
+          NODE_ENV: "production",
+          SVC_MASTER_KEY: Buffer.alloc(32, 5).toString("base64")
+        }
+        const runner = yield* startRunner({ databaseUrl: `${server}/postgres`, dataDir, env })
+        assert.match(runner.output(), /The user of DATABASE_URL is a superuser.*deploy\/roles\.sql/)
+      }).pipe(Effect.scoped)
+  )
+})
