@@ -109,8 +109,8 @@ export const projects = {
 export const passwords = {
   /** Hashes at a time; further ones are queued. */
   concurrency: 2,
-  /** Queued hashes; beyond it 503 `unavailable`. */
-  waitingMax: 64
+  /** Queued hashes of one environment; beyond it 503 `unavailable`. */
+  waitingPerTenant: 64
 } as const
 
 /** HTTP requests. */

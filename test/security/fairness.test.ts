@@ -4,9 +4,16 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
-import { outgoing } from "#rpc/limits"
+import { outgoing, passwords } from "#rpc/limits"
 import { type Answer, at } from "#testing/players"
-import { nodeWith, SharedDatabase } from "../support/http/stack.ts"
+import { callsOf, emailConfig } from "../support/email/email-harness.ts"
+import {
+  addressOfNode,
+  configure,
+  makeTenants,
+  nodeWith,
+  SharedDatabase
+} from "../support/http/stack.ts"
 import { codeOf, type GamePlayer, newGame } from "../support/players.ts"
 import { developersServer, gameWith, json, type Reply } from "../support/webhook.ts"
 
@@ -112,6 +119,42 @@ layer(Node, { excludeTestServices: true })("webhooks", (it) => {
         assert.lengthOf(heard, n)
       }
       yield* Fiber.interrupt(flood)
+    })
+  )
+})
+
+layer(Node, { excludeTestServices: true })("password hashing", (it) => {
+  it.effect("lets players of one game sign in while another game's sign-ins fill its queue", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const callsOfGame = Effect.gen(function* () {
+        const { development } = yield* makeTenants
+        yield* configure(development, emailConfig)
+        return callsOf(url, development)
+      })
+      const [flooded, other] = yield* Effect.all([callsOfGame, callsOfGame])
+      yield* flooded.signUp("a@example.com")
+      yield* other.signUp("b@example.com")
+      const done = { count: 0 }
+      const attempts = 4 * (passwords.concurrency + passwords.waitingPerTenant)
+      const flood = yield* Effect.forkChild(
+        Effect.forEach(
+          Array.from({ length: attempts }),
+          () =>
+            Effect.tap(flooded.logIn("a@example.com", "a wrong password"), () =>
+              Effect.sync(() => void (done.count += 1))
+            ),
+          { concurrency: "unbounded" }
+        )
+      )
+      // Those that find the queue full are answered first.
+      while (done.count === 0) yield* Effect.yieldNow
+      for (let n = 0; n < 3; n++) {
+        assert.strictEqual((yield* other.logIn("b@example.com")).status, 200)
+      }
+      assert.isBelow(done.count, attempts, "the queue is still full")
+      const answers = yield* Fiber.join(flood)
+      assert.sameMembers([...new Set(answers.map(codeOf))], ["invalid_credentials", "unavailable"])
     })
   )
 })

@@ -158,7 +158,7 @@ layer(Node, { timeout: "120 seconds", excludeTestServices: true })("passwords (A
   it.effect("hashes with bounded concurrency, and answers 503 unavailable beyond the queue", () =>
     Effect.gen(function* () {
       const passwords = yield* Passwords
-      const capacity = limits.concurrency + limits.waitingMax
+      const capacity = limits.concurrency + limits.waitingPerTenant
       const hash = weakHash("another password")
       const outcomes = yield* Effect.forEach(
         Array.from({ length: capacity + 40 }),

@@ -1,17 +1,19 @@
 /**
  * Password hashing with argon2id, in the PHC string format. Passwords are normalized to NFKC, since
- * keyboards compose characters differently. Hashing runs off the event loop, a few at a time; when the
- * queue is full it fails with 503 `unavailable`.
+ * keyboards compose characters differently. Hashing runs off the event loop, a few at a time. Tenants take
+ * turns; when the queue of one is full, it gets 503 `unavailable`.
  *
  * A check takes the same time with and without a hash, so response times do not reveal which accounts
  * exist.
  */
 import { timingSafeEqual } from "node:crypto"
 import { NodeCrypto } from "@effect/platform-node"
-import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { Kdf, SecureRandom } from "effect/crypto"
 import { Unavailable } from "#rpc/errors/codes"
 import { passwords as limits } from "#rpc/limits"
+import { FairSemaphore } from "./fair-semaphore.ts"
+import { currentTenant } from "./tenant.ts"
 
 /** OWASP's minimum: 19 MiB, two passes, one lane. */
 const parameters = { memory: 19_456, passes: 2, parallelism: 1 } as const
@@ -69,8 +71,11 @@ export class Passwords extends Context.Service<
     Effect.gen(function* () {
       const kdf = yield* Kdf.Kdf
       const random = yield* SecureRandom.SecureRandom
-      const waiting = Semaphore.makeUnsafe(limits.concurrency + limits.waitingMax)
-      const working = Semaphore.makeUnsafe(limits.concurrency)
+      const working = new FairSemaphore({
+        permits: limits.concurrency,
+        waitingPerKey: limits.waitingPerTenant,
+        refuse: Effect.fail(new Unavailable())
+      })
 
       const derive = Effect.fn("Passwords.derive")(function* (
         password: string,
@@ -79,8 +84,7 @@ export class Passwords extends Context.Service<
         const algorithm = Kdf.argon2id({ memory, passes, parallelism })
         const secret = new TextEncoder().encode(password.normalize("NFKC"))
         const work = Effect.orDie(kdf.derive(algorithm, secret, { salt, length: hashBytes }))
-        const hash = yield* waiting.withPermitsIfAvailable(1)(working.withPermits(1)(work))
-        return Option.isSome(hash) ? hash.value : yield* new Unavailable()
+        return yield* working.withPermit(yield* currentTenant)(work)
       })
 
       return Passwords.of({
