@@ -1,6 +1,6 @@
 /**
  * Developer accounts, for people who use the dashboard. A session is a `kds_` token, shown once, that
- * expires 30 days after its last use.
+ * expires 30 days after its last use, and at most 180 days after the sign-in.
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
@@ -54,7 +54,9 @@ export const Signup = Schema.Struct({
   email: Email,
   password: NewPassword,
   name: Schema.optionalKey(DeveloperName),
-  inviteCode: Schema.optionalKey(Schema.String)
+  inviteCode: Schema.optionalKey(Schema.String),
+  /** Required for the first account of a production deployment; needs no invite code. */
+  setupToken: Schema.optionalKey(Schema.String)
 })
 export type Signup = typeof Signup.Type
 
@@ -125,12 +127,16 @@ export class DevelopersApi extends HttpApiGroup.make("developers")
   .middleware(Requests)
   .middleware(DeveloperSession) {}
 
-/** Capabilities of a deployment; `signups` is the current sign-up policy. */
+/**
+ * Capabilities of a deployment; `signups` is the current sign-up policy. `setupTokenRequired` until a
+ * production deployment has its first account.
+ */
 export const PlatformInfo = Schema.Struct({
   name: Schema.String,
   version: Schema.String,
   oauthProviders: Schema.Array(Schema.String),
   signups: Schema.Literals(["closed", "invite", "open"]),
+  setupTokenRequired: Schema.Boolean,
   billing: Schema.Struct({ enabled: Schema.Boolean, currency: Schema.String }),
   hostingDomain: Schema.NullOr(Schema.String),
   features: Schema.Array(Schema.Literals(Object.values(featureTable).map(({ key }) => key)))

@@ -77,10 +77,14 @@ export const mail = {
 export const developers = {
   /** A session expires this long after its last use. */
   sessionSeconds: 30 * secondsPerDay,
+  /** However often it is used, a session ends this long after the sign-in. */
+  sessionSecondsMax: 180 * secondsPerDay,
   nameMaxCharacters: 80,
   /** Shorter codes can be guessed by trying. */
   inviteCodeMinCharacters: 8,
-  inviteCodeMaxCharacters: 128
+  inviteCodeMaxCharacters: 128,
+  setupTokenMinCharacters: 16,
+  setupTokenMaxCharacters: 128
 } as const
 
 /** Projects, their keys and the dashboard. */

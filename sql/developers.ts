@@ -27,12 +27,16 @@ const SessionRow = Schema.Struct({
   expiresAt: Time
 })
 
+/** `earliest`: sessions that were created before have reached their longest life. */
+const PresentedToken = Schema.Struct({ tokenHash: Schema.String, now: Time, earliest: Time })
+
 /** An unexpired session with its developer. */
 const SessionWithDeveloper = Schema.Struct({
   sessionId: DeveloperSessionId,
   developerId: DeveloperId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
+  createdAt: Time,
   expiresAt: Time
 })
 
@@ -42,12 +46,13 @@ const sessions = (sql: SqlClient.SqlClient) => ({
     execute: (row) => sql`insert into developer_sessions ${sql.insert(row)}`
   }),
   findSession: SqlSchema.findOneOption({
-    Request: Schema.Struct({ tokenHash: Schema.String, now: Time }),
+    Request: PresentedToken,
     Result: SessionWithDeveloper,
-    execute: ({ now, tokenHash }) => sql`
-      select s.id as session_id, s.expires_at, d.id as developer_id, d.email, d.name
+    execute: ({ earliest, now, tokenHash }) => sql`
+      select s.id as session_id, s.created_at, s.expires_at, d.id as developer_id, d.email, d.name
       from developer_sessions s join developers d on d.id = s.developer_id
-      where s.token_hash = ${tokenHash} and s.expires_at > ${now}`
+      where s.token_hash = ${tokenHash} and s.expires_at > ${now}
+        and s.created_at > ${earliest}`
   }),
   extendSession: SqlSchema.void({
     Request: Schema.Struct({ sessionId: DeveloperSessionId, expiresAt: Time }),
@@ -140,6 +145,30 @@ const externalIdentities = (sql: SqlClient.SqlClient) => ({
   })
 })
 
+const setupTokens = (sql: SqlClient.SqlClient) => {
+  const insertSetupToken = SqlSchema.findAll({
+    Request: Schema.Struct({ hash: Schema.String, createdAt: Time }),
+    Result: Schema.Struct({ id: Schema.Int }),
+    execute: (row) => sql`
+      insert into setup_token ${sql.insert(row)} on conflict do nothing returning id`
+  })
+  const findSetupToken = SqlSchema.findOneOption({
+    Request: Schema.Void,
+    Result: Schema.Struct({ hash: Schema.String }),
+    execute: () => sql`select hash from setup_token`
+  })
+  return {
+    /** Stores the hash of the setup token; false if there is one already. */
+    insertSetupToken: (row: Parameters<typeof insertSetupToken>[0]) =>
+      Effect.map(orDieWithTimeout(insertSetupToken(row)), (rows) => rows.length === 1),
+    setupTokenHash: Effect.map(
+      orDieWithTimeout(findSetupToken(undefined)),
+      Option.map(({ hash }) => hash)
+    ),
+    deleteSetupToken: Effect.asVoid(orDieWithTimeout(sql`delete from setup_token`))
+  }
+}
+
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { extendSession, insertSession, findSession } = sessions(sql)
@@ -147,6 +176,7 @@ const make = Effect.gen(function* () {
   const { any, find, findByEmail, insert, replacePassword, useInvite } = accounts(sql)
   const { identities, unlink } = externalIdentities(sql)
   return {
+    ...setupTokens(sql),
     insert: (row: DeveloperRow) => orDieWithTimeout(insert(row)),
     find: (id: DeveloperId) => orDieWithTimeout(find(id)),
     findByEmail: (email: string) => orDieWithTimeout(findByEmail(email)),

@@ -33,6 +33,7 @@ describe("settings", () => {
         throttles: true,
         signups: "closed",
         inviteCodes: [],
+        setupToken: undefined,
         warnings: [],
         turn: { urls: [], secret: undefined },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },

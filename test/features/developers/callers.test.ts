@@ -133,4 +133,31 @@ layer(Node)("a developer's session", (it) => {
       assert.strictEqual(yield* after(30), "unauthorized")
     })
   )
+
+  it.effect("ends a developer's session 180 days after the sign-in, however often it is used", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const sessions = yield* DeveloperSessions
+      const { developerId, token } = yield* makeDeveloper
+      /** Days that the session has left after a use so many days later. */
+      const leftAfter = Effect.fnUntraced(function* (days: number) {
+        yield* sql`update developer_sessions set expires_at = expires_at - interval '1 day' * ${days},
+          created_at = created_at - interval '1 day' * ${days}
+          where developer_id = ${developerId}`
+        const used = yield* Effect.exit(sessions.verify(token))
+        if (used._tag === "Failure") return "ended"
+        const [row] = yield* sql<{ readonly days: number }>`
+          select (extract(epoch from expires_at) / 86400)::float8 as days
+          from developer_sessions where developer_id = ${developerId}`
+        return row?.days
+      })
+      const left = yield* Effect.forEach([20, 25, 25, 25, 25, 25, 25, 9], leftAfter)
+      assert.deepStrictEqual(left, [30, 30, 30, 30, 30, 30, 10, 1])
+      assert.strictEqual(yield* leftAfter(1), "ended")
+      // Not even a later expiry in the database, which an older release may have written, extends it.
+      yield* sql`update developer_sessions set expires_at = now() + interval '1 year'
+        where developer_id = ${developerId}`
+      assert.strictEqual(yield* leftAfter(0), "ended")
+    })
+  )
 })

@@ -98,6 +98,7 @@ const PlatformHttp = HttpApiBuilder.group(
           version: manifest.version,
           oauthProviders: [],
           signups: yield* accounts.signups,
+          setupTokenRequired: yield* accounts.setupTokenRequired,
           billing: { enabled: false, currency },
           hostingDomain: null,
           features: Array.from(features)

@@ -1,6 +1,7 @@
 /**
  * Developer accounts: sign-up, sign-in, passwords and external identities. With `SVC_SIGNUPS=closed`
- * the first sign-up of a deployment still succeeds; later ones are closed.
+ * the first sign-up of a deployment still succeeds; later ones are closed. In production the first
+ * sign-up needs the setup token instead of what `SVC_SIGNUPS` asks for.
  */
 import { Context, DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -32,6 +33,7 @@ import { Passwords } from "#server/platform/passwords"
 import { sha256 } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { DeveloperSessions } from "./sessions.ts"
+import { makeSetupToken } from "./setup-token.ts"
 
 type SignupError = SignupsClosed | EmailTaken | InvalidInviteCode | InviteCodeUsed | Unavailable
 
@@ -81,6 +83,8 @@ export class DeveloperAccounts extends Context.Service<
     >
     /** The current sign-up policy; `open` until the first account exists. */
     readonly signups: Effect.Effect<"closed" | "invite" | "open">
+    /** Whether the next sign-up needs the setup token. */
+    readonly setupTokenRequired: Effect.Effect<boolean>
   }
 >()("server/features/developers/service/DeveloperAccounts") {
   static readonly layer = Layer.effect(
@@ -89,8 +93,18 @@ export class DeveloperAccounts extends Context.Service<
       const signup = yield* makeSignup
       const signups = yield* makeSignups
       const { login, me, setPassword } = yield* makeAccess
+      const { isNeeded: setupTokenRequired } = yield* makeSetupToken
       const { identities, unlink } = yield* makeIdentities
-      return DeveloperAccounts.of({ signup, signups, login, me, setPassword, identities, unlink })
+      return DeveloperAccounts.of({
+        signup,
+        signups,
+        setupTokenRequired,
+        login,
+        me,
+        setPassword,
+        identities,
+        unlink
+      })
     })
   )
 }
@@ -112,11 +126,19 @@ const makeSignup = Effect.gen(function* () {
   const settings = yield* Settings
   const random = yield* SecureRandom.SecureRandom
   const sql = yield* SqlClient.SqlClient
+  const setupToken = yield* makeSetupToken
   const signups = yield* makeSignups
   const codes = new Set(settings.inviteCodes.map((code) => sha256(Redacted.value(code))))
 
   /** Returns the hash of a valid invite code; none when no code is given and none is needed. */
-  const checkInvite = Effect.fnUntraced(function* (code: string | undefined) {
+  const checkInvite = Effect.fnUntraced(function* ({
+    inviteCode: code,
+    setupToken: token
+  }: Signup) {
+    if (yield* setupToken.isNeeded) {
+      yield* setupToken.check(token)
+      return undefined
+    }
     const policy = yield* signups
     if (policy === "closed") return yield* new SignupsClosed()
     if (code === undefined && policy === "open") return undefined
@@ -124,20 +146,22 @@ const makeSignup = Effect.gen(function* () {
     return codes.has(codeHash) ? codeHash : yield* new InvalidInviteCode()
   })
 
-  const store = Effect.fnUntraced(function* (row: DeveloperRow, inviteCode: string | undefined) {
+  const store = Effect.fnUntraced(function* (row: DeveloperRow, request: Signup) {
     yield* repository.lockAccounts
-    const codeHash = yield* checkInvite(inviteCode)
+    const codeHash = yield* checkInvite(request)
     if (Option.isSome(yield* repository.findByEmail(row.email))) return yield* new EmailTaken()
     yield* repository.insert(row)
+    yield* repository.deleteSetupToken
     if (codeHash === undefined) return
     const use = { codeHash, developerId: row.id, usedAt: row.createdAt }
     if (!(yield* repository.useInvite(use))) return yield* new InviteCodeUsed()
   })
 
   return Effect.fn("DeveloperAccounts.signup")(
-    function* ({ email, inviteCode, name, password }: Signup) {
+    function* (request: Signup) {
+      const { email, name, password } = request
       // Check before the expensive password hash. The transaction checks again under its lock.
-      yield* checkInvite(inviteCode)
+      yield* checkInvite(request)
       const row: DeveloperRow = {
         id: yield* newId.developer,
         email: normalizeEmail(email),
@@ -145,7 +169,7 @@ const makeSignup = Effect.gen(function* () {
         passwordHash: yield* passwords.hash(password),
         createdAt: yield* DateTime.now
       }
-      yield* Effect.catchTag(sql.withTransaction(store(row, inviteCode)), "SqlError", Effect.die)
+      yield* Effect.catchTag(sql.withTransaction(store(row, request)), "SqlError", Effect.die)
       const { expiresAt, token } = yield* sessions.create(row.id)
       return { developer: viewOf(row), token, expiresAt: DateTime.formatIso(expiresAt) }
     },

@@ -1,6 +1,7 @@
 /**
  * Developer sessions. A session is a `kds_` token of 256 random bits, stored as its SHA-256 hash. It
- * expires 30 days after its last use, so a dashboard in use stays signed in.
+ * expires 30 days after its last use, so a dashboard in use stays signed in, but at most 180 days after
+ * the sign-in.
  */
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -15,6 +16,8 @@ import { randomSecret, sha256 } from "#server/platform/secrets"
 const tokenPattern = /^kds_[A-Za-z0-9_-]{43}$/
 
 const lifetime = Duration.seconds(limits.sessionSeconds)
+
+const longest = Duration.seconds(limits.sessionSecondsMax)
 
 /** Minimum interval between two extensions, because a dashboard sends many requests. */
 const extendInterval = Duration.hours(1)
@@ -62,10 +65,15 @@ export class DeveloperSessions extends Context.Service<
         verify: Effect.fn("DeveloperSessions.verify")(function* (token) {
           if (!tokenPattern.test(token)) return yield* unauthorized
           const now = yield* DateTime.now
-          const found = yield* repository.findSession({ tokenHash: sha256(token), now })
+          const earliest = DateTime.subtractDuration(now, longest)
+          const presented = { tokenHash: sha256(token), now, earliest }
+          const found = yield* repository.findSession(presented)
           if (Option.isNone(found)) return yield* unauthorized
-          const { expiresAt, ...developer } = found.value
-          const extended = DateTime.addDuration(now, lifetime)
+          const { createdAt, expiresAt, ...developer } = found.value
+          const extended = DateTime.min(
+            DateTime.addDuration(now, lifetime),
+            DateTime.addDuration(createdAt, longest)
+          )
           if (Duration.isGreaterThan(DateTime.distance(expiresAt, extended), extendInterval)) {
             yield* repository.extendSession({ sessionId: developer.sessionId, expiresAt: extended })
           }

@@ -2,7 +2,7 @@
  * The demo project. On an empty database outside production, the first process creates the project
  * `demo` and enables every offered feature in its development environment. The plain-text keys and the
  * developer's password are only in `<data dir>/dev-keys.json`. The file is written before the
- * transaction commits, so a committed demo always has its key file.
+ * transaction commits, so a committed demo always has its key file. In production nothing is seeded.
  */
 import { DateTime, Effect, FileSystem, Layer, Option, Path, Record, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
@@ -15,6 +15,7 @@ import { Passwords } from "#server/platform/passwords"
 import { randomSecret } from "#server/platform/secrets"
 import { Settings } from "#server/platform/settings/settings"
 import { Configs } from "../config/service.ts"
+import { announceSetupToken } from "../developers/setup-token.ts"
 import { Environments } from "./environments.ts"
 
 const Keys = Schema.Struct({ publishableKey: Schema.String, secretKey: Schema.String })
@@ -93,23 +94,9 @@ const updateBaseUrl = Effect.fnUntraced(function* (file: string) {
   yield* Effect.logInfo(`Demo project keys: ${file}`)
 })
 
-/**
- * In production nothing is seeded. The first sign-up creates the first developer account, so the
- * operator must do it before anybody else does.
- */
-const warnWithoutDevelopers = Effect.gen(function* () {
-  const { baseUrl, signups } = yield* Settings
-  const { isEmpty } = yield* DeveloperRepository
-  if (signups === "invite" || !(yield* isEmpty)) return
-  yield* Effect.logWarning(
-    `No developer account exists, and the first sign-up needs no invitation. Sign up now: POST ` +
-      `${baseUrl}/v1/developers/signup with email and password.`
-  )
-})
-
 const seed = Effect.gen(function* () {
   const { dataDir, production } = yield* Settings
-  if (production) return yield* warnWithoutDevelopers
+  if (production) return yield* announceSetupToken
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const sql = yield* SqlClient.SqlClient

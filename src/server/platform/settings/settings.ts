@@ -95,6 +95,12 @@ const InviteCode = Schema.RedactedFromValue(
   )
 )
 
+const SetupToken = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.isBetweenLength(developers.setupTokenMinCharacters, developers.setupTokenMaxCharacters)
+  )
+)
+
 const TurnSecret = Schema.String.check(Schema.isMinLength(turn.secretMinCharacters))
 
 const SmtpUrl = Schema.String.check(
@@ -140,6 +146,7 @@ const Environment = Schema.Struct({
   SVC_THROTTLES: Schema.Literals(["on", "off"]),
   SVC_SIGNUPS: Schema.Literals(["closed", "invite", "open"]),
   SVC_INVITE_CODES: listOf(InviteCode),
+  SVC_SETUP_TOKEN: Schema.optionalKey(SetupToken),
   SVC_TRUSTED_PROXIES: listOf(TrustedNetwork),
   SVC_TURN_URLS: listOf(TurnUrl),
   SVC_TURN_SECRET: Schema.optionalKey(Schema.RedactedFromValue(TurnSecret)),
@@ -275,6 +282,8 @@ export class Settings extends Context.Service<
     /** Who may sign up as a developer. */
     readonly signups: "closed" | "invite" | "open"
     readonly inviteCodes: ReadonlyArray<Redacted.Redacted>
+    /** Needed for the first developer account in production; without it the first start makes one. */
+    readonly setupToken: Redacted.Redacted | undefined
     readonly trustedProxies: ReadonlyArray<IpNetwork.IpNetwork>
     /** What is unsafe about this deployment, for the operator. */
     readonly warnings: ReadonlyArray<string>
@@ -339,6 +348,7 @@ export class Settings extends Context.Service<
         throttles: env.SVC_THROTTLES === "on",
         signups: env.SVC_SIGNUPS,
         inviteCodes: env.SVC_INVITE_CODES,
+        setupToken: env.SVC_SETUP_TOKEN,
         trustedProxies: env.SVC_TRUSTED_PROXIES,
         warnings: proxyWarnings(env.SVC_TRUSTED_PROXIES),
         turn: { urls: env.SVC_TURN_URLS, secret: env.SVC_TURN_SECRET },

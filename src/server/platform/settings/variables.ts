@@ -105,6 +105,11 @@ export const variables = {
     default: "",
     description: "Codes for developer sign-up, separated by commas, each valid for one account."
   },
+  SVC_SETUP_TOKEN: {
+    description:
+      "Token that the first developer account needs in production: 16 to 128 characters. Without it " +
+      "the first start makes one and prints it once."
+  },
   SVC_TRUSTED_PROXIES: {
     default: "",
     description:
