@@ -33,6 +33,7 @@ import type {
   ProjectId,
   SessionId
 } from "./ids.ts"
+import { http } from "./limits.ts"
 
 /** The two environments of every project. */
 export const EnvironmentName = Schema.Literals(["development", "production"])
@@ -207,6 +208,11 @@ export class FeatureGate extends HttpApiMiddleware.Service<
   FeatureGate,
   { requires: CurrentEnvironment }
 >()("rpc/auth/FeatureGate", { error: [wire(FeatureDisabled), wire(FeatureUnavailable)] }) {}
+
+/** The largest body of an endpoint, in bytes; read by {@link Requests}. */
+export const BodyMaxBytes = Context.Reference<number>("rpc/auth/BodyMaxBytes", {
+  defaultValue: () => http.bodyMaxBytes
+})
 
 /** Errors that every endpoint may answer: malformed input, rate limits, faults. */
 export class Requests extends HttpApiMiddleware.Service<Requests>()("rpc/auth/Requests", {

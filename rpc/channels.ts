@@ -7,7 +7,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { FeatureGate, RequiredFeature, Requests, SecretKey } from "./auth.ts"
+import { BodyMaxBytes, FeatureGate, RequiredFeature, Requests, SecretKey } from "./auth.ts"
 import {
   ChannelBanned,
   ChannelExists,
@@ -375,6 +375,7 @@ export class ChannelsApi extends HttpApiGroup.make("channels")
     }).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player")
   )
   .annotateEndpoints(RequiredFeature, "realtimeChannels")
+  .annotateEndpoints(BodyMaxBytes, limits.bodyMaxBytes)
   .prefix("/v1/realtime/channels")
   .middleware(Requests)
   .middleware(FeatureGate)

@@ -4,7 +4,7 @@
  */
 import { Schema, SchemaTransformation } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { PublishableKey, Requests, SecretKey } from "./auth.ts"
+import { BodyMaxBytes, PublishableKey, Requests, SecretKey } from "./auth.ts"
 import { Definitions } from "./config-document/definitions.ts"
 import {
   ConfigConflict,
@@ -68,7 +68,9 @@ const documents = <Id extends string, P extends MountParams>(id: Id, params: P) 
       payload: Pushed,
       success: ConfigPushed,
       error: [wire(InvalidConfig), wire(ConfigConflict), wire(FeatureUnavailable)]
-    }).annotate(OpenApi.Summary, "Validate a whole config document and apply it"),
+    })
+      .annotate(OpenApi.Summary, "Validate a whole config document and apply it")
+      .annotate(BodyMaxBytes, config.bodyMaxBytes),
     HttpApiEndpoint.get("versions", "/config/versions", {
       params,
       query: { limit: Schema.optionalKey(Limit), cursor: Schema.optionalKey(VersionText) },

@@ -119,7 +119,14 @@ export const passwords = {
 
 /** HTTP requests. */
 export const http = {
-  bodyMaxBytes: 1.5 * MiB,
+  /** The largest body of an endpoint that declares no other `BodyMaxBytes`. */
+  bodyMaxBytes: 16 * KiB,
+  /** Bodies that one process holds together, from the first byte of each to the end of its response. */
+  bodiesMaxBytes: 48 * MiB,
+  /** A client that sends or reads more slowly than this loses its connection after a while. */
+  slowestBytesPerSecond: 16 * KiB,
+  /** Requests that a connection may send before the response to the first one. */
+  pipelinedMax: 32,
   idempotencyKeyMaxCharacters: 128,
   pageDefault: 50,
   pageMax: 100,
@@ -148,6 +155,8 @@ export const config = {
   webhookTimeoutMillisMax: 5000,
   webhookTimeoutMillisDefault: 1500,
   documentMaxBytes: 256 * KiB,
+  /** A pushed document with its white space and escapes. */
+  bodyMaxBytes: MiB,
   documentDepthMax: 32
 } as const
 
@@ -223,7 +232,11 @@ export const oauth = {
   redirectUrlMaxCharacters: 2048,
   /** One parameter of a provider's callback. */
   returnMaxCharacters: 4096,
+  /** The form in which Apple returns: several parameters, with escapes. */
+  returnBodyMaxBytes: 64 * KiB,
   idTokenMaxCharacters: 8192,
+  /** An id token or a private key, with the other fields and escapes. */
+  bodyMaxBytes: 32 * KiB,
   /** Longer names are cut to the limit of a display name. */
   nameMaxCharacters: 256,
   /** Timeout of a request to a provider. */

@@ -114,6 +114,8 @@ export const channels = {
   /** Anonymous listeners of one open channel. Only their number is public. */
   listenersMax: 100_000,
   dataMaxBytes: 16 * KiB,
+  /** A request with two full lists, or with a message whose data has escapes. */
+  bodyMaxBytes: 128 * KiB,
   typeMaxCharacters: 64,
   /** Messages from one member to one channel. */
   messagesPerSecond: 10,

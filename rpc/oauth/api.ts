@@ -4,6 +4,7 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { BodyMaxBytes } from "../auth.ts"
 import { Provider } from "../identities.ts"
 import { oauth as limits } from "../limits.ts"
 import { keyParams, type MountParams, projectParams, underKey, underProject } from "../mounts.ts"
@@ -72,7 +73,9 @@ const providers = <Id extends string, P extends MountParams>(id: Id, params: P) 
       params,
       payload: AppleCredentials,
       success: ProviderState
-    }).annotate(OpenApi.Summary, "Set the credentials of Sign in with Apple"),
+    })
+      .annotate(OpenApi.Summary, "Set the credentials of Sign in with Apple")
+      .annotate(BodyMaxBytes, limits.bodyMaxBytes),
     HttpApiEndpoint.put("put", "/auth/providers/:provider", {
       params: { ...params, provider: ClientProvider },
       payload: ClientCredentials,

@@ -11,7 +11,13 @@
  */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { OptionalPlayerToken, PublishableKey, PublishableKeyInQuery, Requests } from "../auth.ts"
+import {
+  BodyMaxBytes,
+  OptionalPlayerToken,
+  PublishableKey,
+  PublishableKeyInQuery,
+  Requests
+} from "../auth.ts"
 import {
   IdentityAlreadyLinked,
   InvalidCode,
@@ -159,7 +165,8 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       success: redirect
     })
       .middleware(Requests)
-      .annotate(OpenApi.Summary, "Callback of Apple, as a form post"),
+      .annotate(OpenApi.Summary, "Callback of Apple, as a form post")
+      .annotate(BodyMaxBytes, limits.returnBodyMaxBytes),
     HttpApiEndpoint.post("exchange", "/exchange", {
       payload: Schema.Struct({ code: upTo(limits.returnMaxCharacters), verifier: Verifier }),
       success: ProviderSession,
@@ -183,5 +190,6 @@ export class OAuthApi extends HttpApiGroup.make("oauth")
       .middleware(OptionalPlayerToken)
       .middleware(PublishableKey)
       .annotate(OpenApi.Summary, "Sign in or link with the id token of a native app")
+      .annotate(BodyMaxBytes, limits.bodyMaxBytes)
   )
   .prefix("/v1/auth/oauth") {}

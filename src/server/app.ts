@@ -3,11 +3,10 @@
  * endpoints. A floor uses only floors above it in this file; {@link ServiceLive} stacks them.
  */
 import { NodeCrypto, NodeServices } from "@effect/platform-node"
-import { ByteSize, Layer } from "effect"
-import { HttpIncomingMessage, HttpRouter } from "effect/http"
+import { Layer } from "effect"
+import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "#rpc/api"
-import { http as limits } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { AgeRepository } from "#sql/ages"
 import { AuditRepository } from "#sql/audit"
@@ -276,18 +275,13 @@ export const Routes = Layer.mergeAll(
   EdgeMiddleware
 ).pipe(Layer.provide(RouteServicesLive))
 
-const bodyMax = ByteSize.fromInputUnsafe(limits.bodyMaxBytes)
-
 /** Serves these routes on the address and port of the settings. */
 export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   HttpRouter.serve(routes, {
     disableLogger: true,
     disableListenLog: true,
     routerConfig
-  }).pipe(
-    Layer.provide(Layer.succeed(HttpIncomingMessage.MaxBodySize, bodyMax)),
-    Layer.provideMerge(HttpServerLive)
-  )
+  }).pipe(Layer.provideMerge(HttpServerLive))
 
 // Endpoints: HTTP, /v1/realtime, /v1/rpc and /metrics.
 

@@ -18,8 +18,8 @@ import {
   Unavailable,
   UpgradeRequired
 } from "#rpc/errors/codes"
-import { http as limits } from "#rpc/limits"
 import { isUnreachable } from "#sql/database"
+import { BodyCut, BodyTooLarge } from "./request-bodies.ts"
 import { methodsOf, routeOf } from "./routes.ts"
 
 const statusOf = SchemaAST.resolveAt<number>("httpApiStatus")
@@ -42,6 +42,14 @@ const noSuchRoute = (url: string): HttpServerResponse.HttpServerResponse => {
     : errorResponse(MethodNotAllowed, new MethodNotAllowed(), { allow: methods.join(", ") })
 }
 
+const bodyCut = ({ reason }: BodyCut): HttpServerResponse.HttpServerResponse => {
+  const headers = { connection: "close", "retry-after": "1" }
+  if (reason === "exhausted") return errorResponse(Unavailable, new Unavailable(), headers)
+  const issues = [{ path: "body", message: "The body took too long." }]
+  const error = new InvalidRequest({ details: { issues } })
+  return HttpServerResponse.setStatus(errorResponse(InvalidRequest, error, headers), 408)
+}
+
 /** The response for a faulty request; undefined if the request is not at fault. */
 const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse | undefined => {
   // The client went away before its WebSocket was open.
@@ -52,11 +60,12 @@ const requestFault = (failure: unknown): HttpServerResponse.HttpServerResponse |
   const { reason, request } = failure
   if (reason._tag === "RouteNotFound") return noSuchRoute(request.url)
   if (reason._tag !== "RequestParseError") return undefined
-  if (reason.reason === "BodyTooLarge") {
-    const error = new PayloadTooLarge({ details: { limit: limits.bodyMaxBytes } })
+  if (reason.cause instanceof BodyTooLarge) {
+    const error = new PayloadTooLarge({ details: { limit: reason.cause.limit } })
     // The rest of the body is not read, so the connection cannot be reused.
     return errorResponse(PayloadTooLarge, error, { connection: "close" })
   }
+  if (reason.cause instanceof BodyCut) return bodyCut(reason.cause)
   // A plain request to a WebSocket path.
   if (reason.cause === undefined) return upgradeRequired
   const issues = [{ path: "body", message: "The body could not be read." }]

@@ -14,6 +14,7 @@ import {
 import { http as limits } from "#rpc/limits"
 import { makeAccessLog } from "./access-log.ts"
 import { answerFailure, rejectMalformed } from "./errors.ts"
+import { makeBoundBody } from "./request-bodies.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -36,6 +37,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
     // A random prefix for the process and a counter: unique and cheap.
     const process = yield* random.uuidV7()
     const { record } = yield* makeAccessLog
+    const boundBody = yield* makeBoundBody
     let requests = 0
     const idOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
       const given = headers[requestIdHeader] ?? ""
@@ -62,7 +64,11 @@ export const EdgeMiddleware = HttpRouter.middleware(
         const refusal = rejectMalformed(request)
         if (refusal !== undefined) return Effect.succeed(refusal)
         return Effect.annotateLogs(
-          Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+          Effect.provideService(
+            Effect.catchCause(cors(router), (cause) => answerFailure(cause, request, requestId)),
+            HttpServerRequest.HttpServerRequest,
+            boundBody(request)
+          ),
           { requestId }
         )
       })

@@ -2,7 +2,7 @@
  * Node's HTTP server with limits on time and size. WebSocket paths take their upgrade requests here,
  * before the HTTP router; anything but a valid handshake is an ordinary request.
  */
-import { IncomingMessage, Server, type ServerResponse } from "node:http"
+import { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
@@ -10,6 +10,8 @@ import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
+import { CompactMessage } from "./compact-message.ts"
+import { Pipeline } from "./pipeline.ts"
 import { closeWithLinger, refuse } from "./raw-response.ts"
 
 /** Handles an upgrade request; the handler owns the socket from then on. */
@@ -22,6 +24,8 @@ export const HttpBounds = Context.Reference("server/http/server/HttpBounds", {
     headersTimeout: 10_000,
     /** To the end of the body. */
     requestTimeout: 30_000,
+    /** To the end of a body of no bytes; larger ones have longer, see `slowestBytesPerSecond`. */
+    bodyTimeout: 10_000,
     /** How often the timeouts are checked. */
     connectionsCheckingInterval: 5000,
     /** To the next request. */
@@ -88,16 +92,16 @@ class UpgradingServer extends Server {
   readonly upgrades: ReadonlyMap<string, UpgradeHandler>
   readonly openSockets = new Set<Socket>()
   dropped = 0
-  /** The latest response of each connection, finished or not. */
-  readonly #newest = new WeakMap<Duplex, ServerResponse>()
+  readonly #pipeline = new Pipeline()
 
   constructor(
     upgrades: ReadonlyMap<string, UpgradeHandler>,
     maxConnections: number,
-    { timeout, ...bounds }: typeof HttpBounds.Service
+    { bodyTimeout: _, timeout, ...bounds }: typeof HttpBounds.Service
   ) {
     super({
       ...bounds,
+      IncomingMessage: CompactMessage,
       maxHeaderSize,
       noDelay: true,
       // The middleware refuses such requests in the usual error format.
@@ -110,12 +114,9 @@ class UpgradingServer extends Server {
     this.timeout = timeout
     this.maxHeadersCount = maxHeadersCount
     this.maxConnections = maxConnections
-    this.on("request", (request, response) => this.#newest.set(request.socket, response))
     this.on("clientError", (error, connection) => {
-      const newest = this.#newest.get(connection)
-      if (newest === undefined || newest.writableFinished || !newest.req.complete) {
-        return refuseUnread(error, connection)
-      }
+      const newest = this.#pipeline.pending(connection)
+      if (newest === undefined || !newest.req.complete) return refuseUnread(error, connection)
       // The response to the previous request comes first.
       connection.pause()
       newest.once("close", () => refuseUnread(error, connection))
@@ -137,8 +138,14 @@ class UpgradingServer extends Server {
   }
 
   override emit(event: string, ...args: ReadonlyArray<unknown>): boolean {
+    if (event === "request" || event === "checkContinue") return this.#inOrder(event, args)
     if (event !== "upgrade" || this.upgrades.size === 0) return super.emit(event, ...args)
     const [request, stream, head] = args
+    if (stream instanceof Duplex && this.#pipeline.pending(stream) !== undefined) {
+      // The connection still belongs to the response before.
+      stream.destroy()
+      return true
+    }
     if (request instanceof IncomingMessage && stream instanceof Duplex && Buffer.isBuffer(head)) {
       const handler = this.upgrades.get(pathOf(request))
       if (handler !== undefined) {
@@ -149,6 +156,15 @@ class UpgradingServer extends Server {
       stream.once("finish", () => closeWithLinger(stream))
     }
     return super.emit(event, ...args)
+  }
+
+  #inOrder(event: string, args: ReadonlyArray<unknown>): boolean {
+    const [request, response] = args
+    if (!(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
+      return super.emit(event, ...args)
+    }
+    this.#pipeline.add(request, response, () => super.emit(event, ...args))
+    return true
   }
 }
 

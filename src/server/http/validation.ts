@@ -2,11 +2,12 @@
  * Errors for requests that do not decode: 400 `invalid_json`, 400 `invalid_request` with every issue and
  * its path, 415 `unsupported_media_type`.
  */
-import { Effect, Layer, type SchemaIssue, type Types } from "effect"
-import type { HttpServerResponse } from "effect/http"
-import { HttpApiError } from "effect/http-api"
-import { Requests } from "#rpc/auth"
+import { ByteSize, Context, Effect, Layer, type SchemaIssue, type Types } from "effect"
+import { HttpIncomingMessage, type HttpServerResponse } from "effect/http"
+import { HttpApiError, type HttpApiEndpoint } from "effect/http-api"
+import { BodyMaxBytes, Requests } from "#rpc/auth"
 import { InvalidJson, type InvalidRequest, UnsupportedMediaType } from "#rpc/errors/codes"
+import { http as limits } from "#rpc/limits"
 import { invalidRequest } from "#server/platform/invalid-request"
 
 /** Prefix of an issue's path for each part of the request. */
@@ -35,8 +36,21 @@ const unreadable = (
 const readable = (response: HttpServerResponse.HttpServerResponse) =>
   response.status === 415 ? Effect.fail(new UnsupportedMediaType()) : Effect.succeed(response)
 
+/** Applies the body limit of the endpoint, unless it has the usual one. */
+const withBodyLimit = <A, E, R>(
+  answer: Effect.Effect<A, E, R>,
+  { annotations }: HttpApiEndpoint.Top
+) => {
+  const max = Context.get(annotations, BodyMaxBytes)
+  return max === limits.bodyMaxBytes
+    ? answer
+    : Effect.provideService(answer, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(max))
+}
+
 /** The innermost middleware of every endpoint. */
 export const RequestsLive = Layer.succeed(
   Requests,
-  Requests.of((answer) => Effect.flatMap(Effect.catch(answer, unreadable), readable))
+  Requests.of((answer, { endpoint }) =>
+    Effect.flatMap(Effect.catch(withBodyLimit(answer, endpoint), unreadable), readable)
+  )
 )

@@ -29,6 +29,7 @@ const collectGarbage: unknown = runInNewContext("gc")
 const HttpBoundsLive = Layer.succeed(HttpBounds, {
   headersTimeout: 1000,
   requestTimeout: 2000,
+  bodyTimeout: 1500,
   connectionsCheckingInterval: 100,
   keepAliveTimeout: 3000,
   timeout: 4000

@@ -1,0 +1,149 @@
+/**
+ * Reads request bodies within bounds: the size limit of the endpoint, a deadline, and a budget that all
+ * bodies of the process share. A body counts from its first byte until the response has been sent.
+ */
+import type { Readable } from "node:stream"
+import { NodeHttpServerRequest } from "@effect/platform-node"
+import { ByteSize, Clock, Data, Effect, Schedule } from "effect"
+import { HttpIncomingMessage, HttpServerError, type HttpServerRequest } from "effect/http"
+import { http as limits } from "#rpc/limits"
+import { clientAddress } from "#server/platform/client-address"
+import { readings } from "#server/platform/metrics"
+import { monotonicMillis } from "#server/platform/monotonic"
+import { Settings } from "#server/platform/settings/settings"
+import { ByteBudget, type CutReason, type Holding } from "./byte-budget.ts"
+import { HttpBounds } from "./server.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** The body is larger than its endpoint allows. */
+export class BodyTooLarge extends Data.Error<{ readonly limit: number }> {}
+
+/** The body was not read to its end: the bodies of all clients are too many, or this client too slow. */
+export class BodyCut extends Data.Error<{ readonly reason: CutReason }> {}
+
+const failed = (request: Request, cause: unknown): HttpServerError.HttpServerError =>
+  new HttpServerError.HttpServerError({
+    reason: new HttpServerError.RequestParseError({
+      request,
+      reason: cause instanceof BodyTooLarge ? "BodyTooLarge" : "Parse",
+      cause
+    })
+  })
+
+const sweepMillis = 1000
+const second = 1000
+
+/** A copy of the received bytes that grows as they arrive, in one piece. */
+class Received {
+  #bytes: Buffer = Buffer.alloc(0)
+  length = 0
+
+  /** Appends a piece; returns by how many bytes the copy has grown. */
+  append(piece: Buffer): number {
+    const before = this.#bytes.length
+    if (this.length === 0) this.#bytes = piece
+    else if (this.length + piece.length > before) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(2 * before, this.length + piece.length))
+      this.#bytes.copy(grown, 0, 0, this.length)
+      this.#bytes = grown
+    }
+    if (this.length > 0) piece.copy(this.#bytes, this.length)
+    this.length += piece.length
+    return this.#bytes.length - before
+  }
+
+  get arrayBuffer(): ArrayBuffer {
+    const { buffer, byteOffset } = this.#bytes
+    if (buffer instanceof ArrayBuffer && byteOffset === 0 && buffer.byteLength === this.length) {
+      return buffer
+    }
+    return Uint8Array.from(this.#bytes.subarray(0, this.length)).buffer
+  }
+}
+
+/** Collects the body of a message into a holding. */
+const collect = (
+  source: Readable,
+  maxBytes: number,
+  open: (cut: (reason: CutReason) => void) => Holding
+): Effect.Effect<ArrayBuffer, BodyTooLarge | BodyCut | Error> =>
+  Effect.callback((resume) => {
+    if (source.readableEnded) return resume(Effect.succeed(new ArrayBuffer(0)))
+    const received = new Received()
+    const stop = (): void => {
+      source.off("data", onData).off("end", onEnd).off("error", onFailure).off("close", onFailure)
+    }
+    const fail = (error: Error): void => {
+      stop()
+      source.pause()
+      resume(Effect.fail(error))
+    }
+    const holding = open((reason) => fail(new BodyCut({ reason })))
+    const onData = (piece: Buffer): void => {
+      if (received.length + piece.length > maxBytes) {
+        return fail(new BodyTooLarge({ limit: maxBytes }))
+      }
+      holding.add(received.append(piece))
+    }
+    const onEnd = (): void => {
+      stop()
+      holding.keep()
+      resume(Effect.succeed(received.arrayBuffer))
+    }
+    const onFailure = (error?: Error): void => {
+      fail(error ?? new Error("The client closed the connection"))
+    }
+    source.on("data", onData).on("end", onEnd).on("error", onFailure).on("close", onFailure)
+    return Effect.sync(stop)
+  })
+
+/** Whether a request has a body, or may have one. */
+const hasBody = ({ headers }: Request): boolean =>
+  headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
+
+/** Returns a function that binds the body of a request to the bounds. */
+export const makeBoundBody = Effect.gen(function* () {
+  const { saves, trustedProxies } = yield* Settings
+  const { bodyTimeout } = yield* HttpBounds
+  const now = monotonicMillis(yield* Clock.Clock)
+  const { gauge } = yield* readings
+  const budget = new ByteBudget(Math.max(limits.bodiesMaxBytes, 2 * saves.maxBytes))
+  gauge(
+    "svc_http_body_bytes",
+    "Bytes of request bodies that are read or processed.",
+    () => budget.bytes
+  )
+  yield* Effect.sync(() => budget.sweep(now())).pipe(
+    Effect.repeat(Schedule.spaced(sweepMillis)),
+    Effect.forkScoped
+  )
+
+  const read = (request: Request, maxBytes: number) =>
+    Effect.suspend(() => {
+      if (Number(request.headers["content-length"]) > maxBytes) {
+        return Effect.fail(new BodyTooLarge({ limit: maxBytes }))
+      }
+      const response = NodeHttpServerRequest.toServerResponse(request)
+      if (/^100-continue$/i.test(request.headers["expect"] ?? "")) response.writeContinue()
+      const millis = bodyTimeout + (maxBytes / limits.slowestBytesPerSecond) * second
+      const owner = clientAddress(request, trustedProxies)
+      return collect(NodeHttpServerRequest.toIncomingMessage(request), maxBytes, (cut) => {
+        const holding = budget.open(owner, now() + millis, cut)
+        response.once("close", holding.release)
+        return holding
+      })
+    })
+
+  /** The same request, whose body is read within the bounds. */
+  return (request: Request): Request => {
+    if (!hasBody(request)) return request
+    const arrayBuffer = Effect.flatMap(HttpIncomingMessage.MaxBodySize, (max) =>
+      Effect.mapError(
+        read(request, max === undefined ? limits.bodyMaxBytes : ByteSize.toNumberUnsafe(max)),
+        (cause) => failed(request, cause)
+      )
+    )
+    return Object.create(request, { arrayBuffer: { value: arrayBuffer } })
+  }
+})

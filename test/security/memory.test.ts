@@ -1,0 +1,104 @@
+/** Memory that slow clients can hold: bodies that do not end, and requests without a response. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestApp } from "#testing/app"
+import { at, configure, guest, request } from "#testing/players"
+import { appWithSql } from "../support/devices.ts"
+import {
+  openRawConnection,
+  openRawConnections,
+  responsesIn
+} from "../support/malformed/raw-connection.ts"
+import { live } from "../support/security/security-harness.ts"
+
+const mebibyte = 1024 * 1024
+
+/** Memory of this process, which holds both ends, in MiB. */
+const residentMiB = Effect.sync(() => process.memoryUsage.rss() / mebibyte)
+
+/** The head of a sign-in whose body follows in chunks. */
+const chunkedHead = (publishableKey: string): string =>
+  `POST /v1/auth/guest HTTP/1.1\r\nHost: a\r\nX-Svc-Key: ${publishableKey}\r\n` +
+  "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+layer(appWithSql(), live)("memory of slow clients", (it) => {
+  it.effect("keeps unfinished bodies in chunks of one byte small", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const clients = 60
+      const chunks = 16_000
+      const sent = chunkedHead(app.publishableKey) + "1\r\na\r\n".repeat(chunks)
+      const before = yield* residentMiB
+      const connections = yield* openRawConnections(app.url, clients, sent)
+      // The service has read all of them when it answers a request that came later.
+      for (const connection of connections) connection.send("1\r\na\r\n")
+      yield* guest(app)
+      const grown = (yield* residentMiB) - before
+      // One Buffer for each byte would take 1 GB.
+      assert.isBelow(grown, 200)
+      connections[0]?.send("0\r\n\r\n")
+      yield* app.eventually(
+        Effect.sync(() => (connections[0]?.received.length ?? 0) > 0),
+        "the first body ends"
+      )
+      assert.deepStrictEqual(responsesIn(connections[0]?.received ?? Buffer.alloc(0)), [
+        [400, "invalid_json"]
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("refuses a body by its declared length before it arrives", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const connection = yield* openRawConnection(app.url)
+      connection.send(
+        `POST /v1/auth/guest HTTP/1.1\r\nHost: a\r\nX-Svc-Key: ${app.publishableKey}\r\n` +
+          "Content-Type: application/json\r\nContent-Length: 1400000\r\n\r\n{"
+      )
+      yield* connection.ended
+      assert.deepStrictEqual(responsesIn(connection.received), [[413, "payload_too_large"]])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("cuts the unfinished bodies of one client when all bodies are too many", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      yield* configure(app, { features: { saves: true } })
+      const { accessToken } = yield* guest(app)
+      const sent =
+        `PUT /v1/saves/a HTTP/1.1\r\nHost: a\r\nX-Svc-Key: ${app.publishableKey}\r\n` +
+        `Authorization: Bearer ${accessToken}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${mebibyte}\r\n\r\n{"data":"${"x".repeat(mebibyte - 100)}`
+      const connections = yield* openRawConnections(app.url, 60, sent)
+      yield* app.eventually(
+        Effect.sync(() => connections.filter(({ received }) => received.length > 0).length >= 12),
+        "bodies are cut"
+      )
+      const refused = connections.filter(({ received }) => received.length > 0)
+      for (const { received } of refused) {
+        assert.deepStrictEqual(responsesIn(received), [[503, "unavailable"]])
+      }
+      const saved = yield* request(`${app.url}/v1/saves/b`, {
+        method: "PUT",
+        headers: { "x-svc-key": app.publishableKey, authorization: `Bearer ${accessToken}` },
+        body: { data: "x".repeat(mebibyte / 2) }
+      })
+      assert.strictEqual(at(saved.body, "version"), 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("closes a connection that sends many requests without reading a response", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const send = Effect.fnUntraced(function* (count: number) {
+        const connection = yield* openRawConnection(app.url)
+        connection.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n".repeat(count - 1))
+        connection.send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        yield* connection.ended
+        return responsesIn(connection.received).length
+      })
+      assert.strictEqual(yield* send(20), 20)
+      assert.isBelow(yield* send(200), 33)
+    }).pipe(Effect.scoped)
+  )
+})
