@@ -123,6 +123,8 @@ export const http = {
   bodyMaxBytes: 16 * KiB,
   /** Bodies that one process holds together, from the first byte of each to the end of its response. */
   bodiesMaxBytes: 48 * MiB,
+  /** Responses of one process that clients have not read yet. */
+  unreadMaxBytes: 48 * MiB,
   /** A client that sends or reads more slowly than this loses its connection after a while. */
   slowestBytesPerSecond: 16 * KiB,
   /** Requests that a connection may send before the response to the first one. */
@@ -156,7 +158,7 @@ export const config = {
   webhookTimeoutMillisDefault: 1500,
   documentMaxBytes: 256 * KiB,
   /** A pushed document with its white space and escapes. */
-  bodyMaxBytes: MiB,
+  bodyMaxBytes: 1.5 * MiB,
   documentDepthMax: 32
 } as const
 

@@ -157,7 +157,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("broken re
         const { publishableKey, url } = yield* TestApp
         const perCase = Math.ceil((yield* clientCount) / 10)
         const late: ResponseSummary = [408, "invalid_request"]
-        const body = post("Content-Length: 100000\r\n", "{").replace("<key>", publishableKey)
+        const body = post("Content-Length: 10000\r\n", "{").replace("<key>", publishableKey)
         const slowClients: Readonly<
           Record<
             string,

@@ -15,6 +15,7 @@ import { http as limits } from "#rpc/limits"
 import { makeAccessLog } from "./access-log.ts"
 import { answerFailure, rejectMalformed } from "./errors.ts"
 import { makeBoundBody } from "./request-bodies.ts"
+import { makeBoundResponse } from "./unread-responses.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -38,6 +39,7 @@ export const EdgeMiddleware = HttpRouter.middleware(
     const process = yield* random.uuidV7()
     const { record } = yield* makeAccessLog
     const boundBody = yield* makeBoundBody
+    const boundResponse = yield* makeBoundResponse
     let requests = 0
     const idOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
       const given = headers[requestIdHeader] ?? ""
@@ -51,14 +53,16 @@ export const EdgeMiddleware = HttpRouter.middleware(
         const requestId = idOf(request)
         const startedAt = fiber.getRef(Clock.Clock).currentTimeNanosUnsafe()
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_, response) =>
-          Effect.as(
-            record(request, response.status, { startedAt, requestId }),
-            HttpServerResponse.setHeaders(response, {
-              // Responses contain tokens and volatile data; a route may set its own policy.
-              "cache-control": response.headers["cache-control"] ?? "no-store",
-              "x-content-type-options": "nosniff",
-              [requestIdHeader]: requestId
-            })
+          Effect.map(record(request, response.status, { startedAt, requestId }), () =>
+            boundResponse(
+              request,
+              HttpServerResponse.setHeaders(response, {
+                // Responses contain tokens and volatile data; a route may set its own policy.
+                "cache-control": response.headers["cache-control"] ?? "no-store",
+                "x-content-type-options": "nosniff",
+                [requestIdHeader]: requestId
+              })
+            )
           )
         )
         const refusal = rejectMalformed(request)

@@ -26,6 +26,8 @@ export const HttpBounds = Context.Reference("server/http/server/HttpBounds", {
     requestTimeout: 30_000,
     /** To the end of a body of no bytes; larger ones have longer, see `slowestBytesPerSecond`. */
     bodyTimeout: 10_000,
+    /** To the end of a response, or of a part of a stream, in the same way. */
+    responseTimeout: 30_000,
     /** How often the timeouts are checked. */
     connectionsCheckingInterval: 5000,
     /** To the next request. */
@@ -97,7 +99,7 @@ class UpgradingServer extends Server {
   constructor(
     upgrades: ReadonlyMap<string, UpgradeHandler>,
     maxConnections: number,
-    { bodyTimeout: _, timeout, ...bounds }: typeof HttpBounds.Service
+    { bodyTimeout: _, responseTimeout: __, timeout, ...bounds }: typeof HttpBounds.Service
   ) {
     super({
       ...bounds,

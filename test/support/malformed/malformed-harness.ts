@@ -30,6 +30,7 @@ const HttpBoundsLive = Layer.succeed(HttpBounds, {
   headersTimeout: 1000,
   requestTimeout: 2000,
   bodyTimeout: 1500,
+  responseTimeout: 3000,
   connectionsCheckingInterval: 100,
   keepAliveTimeout: 3000,
   timeout: 4000
