@@ -1,7 +1,7 @@
 /**
  * Schema of the environment config document, `svc.config.json`. Decoding rejects unknown fields, fills
- * in every default and reports all issues at once, each with its JSON path. Rules between fields are
- * checked after the fields themselves are valid.
+ * in every default and reports all issues at once, each with its JSON path: those of single fields, and
+ * those of `rules.ts`.
  */
 import { Result, Schema, SchemaIssue } from "effect"
 import { InvalidConfig, type Issue } from "../errors/codes.ts"
@@ -11,9 +11,11 @@ import { choice, optional, section, string, toggle, withDefault } from "./fields
 import { Multiplayer } from "./multiplayer.ts"
 import { Web } from "./origins.ts"
 import { jsonPath } from "./paths.ts"
+import { ruleIssues } from "./rules.ts"
 import { Share } from "./share.ts"
 import { Integrity, Stats } from "./stats.ts"
 import { TimeZone } from "./time-zone.ts"
+import { withSuggestion } from "./unknown-keys.ts"
 
 const News = section("The news opt-in box on email sign-up screens.", {
   optIn: toggle("Offer the box; it is never shown in apps for kids.", true)
@@ -64,18 +66,36 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1({
 
 const issueText = ({ path, message }: Issue) => `${path === "" ? "the config" : path}: ${message}`
 
-const issuesOf = (error: Schema.SchemaError): ReadonlyArray<Issue> => {
-  const issues = format(error.issue).issues.map(({ path = [], message }) => ({
-    path: jsonPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))),
-    message
-  }))
-  // Two checks of one field with the same message are one issue.
-  return Array.from(new Map(issues.map((issue) => [issueText(issue), issue])).values())
+const issuesOf = (error: Schema.SchemaError): ReadonlyArray<Issue> =>
+  format(error.issue).issues.map(({ path = [], message }) =>
+    withSuggestion({
+      path: jsonPath(path.map((segment) => (typeof segment === "object" ? segment.key : segment))),
+      message
+    })
+  )
+
+/** Sections in the order in which their issues are listed; unknown ones come first. */
+const sections = Object.keys(EnvironmentConfig.fields)
+const positionOf = ({ path }: Issue): number => sections.indexOf(/^[\w$]*/.exec(path)?.[0] ?? "")
+
+/** The error with all issues of a document. Two checks of one field with one message are one issue. */
+export const invalidConfig = (all: ReadonlyArray<Issue>): InvalidConfig => {
+  const issues = Array.from(new Map(all.map((issue) => [issueText(issue), issue])).values())
+  issues.sort((a, b) => positionOf(a) - positionOf(b))
+  return new InvalidConfig({ message: issues.map(issueText).join("; "), details: { issues } })
 }
 
-/** Decodes a raw document; fails with all its issues. */
-export const decodeConfig = (document: unknown): Result.Result<EnvironmentConfig, InvalidConfig> =>
-  Result.mapError(decode(document), (error) => {
-    const issues = issuesOf(error)
-    return new InvalidConfig({ message: issues.map(issueText).join("; "), details: { issues } })
-  })
+/** Decodes a raw document; fails with all its issues. Some rules hold in `production` only. */
+export const decodeConfig = (
+  document: unknown,
+  { production = false }: { readonly production?: boolean } = {}
+): Result.Result<EnvironmentConfig, InvalidConfig> => {
+  const decoded = decode(document)
+  const issues = [
+    ...(Result.isFailure(decoded) ? issuesOf(decoded.failure) : []),
+    ...ruleIssues(document, production)
+  ]
+  return issues.length === 0 && Result.isSuccess(decoded)
+    ? Result.succeed(decoded.success)
+    : Result.fail(invalidConfig(issues))
+}

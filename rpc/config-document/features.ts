@@ -2,7 +2,7 @@
  * Features of an environment. A feature is off until its switch in the config is true; the error
  * `feature_disabled` names the path of that switch.
  */
-import { Record, Schema } from "effect"
+import { Record } from "effect"
 import { section, toggle } from "./fields.ts"
 
 const features = {
@@ -35,7 +35,8 @@ const features = {
 /** Name of a feature. */
 export type FeatureName = keyof typeof features
 
-const dependencies = [
+/** Features that need another one. */
+export const featureDependencies = [
   ["voice", "realtimeChannels"],
   ["statsVerification", "stats"]
 ] as const
@@ -58,12 +59,4 @@ export const Features = section(
   "Every feature is off until its switch is true.",
   Record.map(features, ({ description }) => toggle(description)),
   "feature"
-).check(
-  Schema.makeFilter((on) =>
-    dependencies.flatMap(([name, other]) =>
-      on[name] && !on[other]
-        ? [{ path: [name], issue: `needs features.${other}: set it to true as well` }]
-        : []
-    )
-  )
 )

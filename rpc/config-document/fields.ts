@@ -3,6 +3,7 @@
  * together, so that the decoded config, the JSON Schema and the errors agree.
  */
 import { Effect, Schema } from "effect"
+import { unknownKeyMessage } from "./unknown-keys.ts"
 
 /**
  * An optional field with a default. The default applies to the decoded type: a default on the encoded
@@ -24,7 +25,7 @@ export const section = <const Fields extends Schema.Struct.Fields>(
   Schema.Struct(fields).annotate({
     description,
     message: "must be an object",
-    messageUnexpectedKey: `is not a known ${noun}: remove it, or use one of ${Object.keys(fields).join(", ")}`
+    messageUnexpectedKey: unknownKeyMessage(noun, Object.keys(fields))
   })
 
 /** A technical string, such as a path, a URL or a handle. */
@@ -70,31 +71,7 @@ export const list = <Item extends Schema.Constraint>(
   max: number
 ) => withDefault(bounded(description, item, max), [])
 
-/** A bounded list whose entries have unique `key`s; `path` is the list's JSON path. */
-export const keyedList = <Item extends Schema.Schema<{ readonly key: string }>>(
-  description: string,
-  item: Item,
-  max: number,
-  path: string
-) => withDefault(bounded(description, item, max).check(Schema.makeFilter(duplicateKeys(path))), [])
-
 const bounded = <Item extends Schema.Constraint>(description: string, item: Item, max: number) =>
   Schema.Array(item)
     .annotate({ message: "must be a list", description, default: [] })
     .check(Schema.isMaxLength(max, { message: `must have at most ${max} entries` }))
-
-const duplicateKeys = (path: string) => (entries: ReadonlyArray<{ readonly key: string }>) => {
-  const first = new Map<string, number>()
-  return entries.flatMap(({ key }, index) => {
-    const earlier = first.get(key)
-    if (earlier === undefined) first.set(key, index)
-    return earlier === undefined
-      ? []
-      : [
-          {
-            path: [index, "key"],
-            issue: `"${key}" is already the key of ${path}[${earlier}]: use another key`
-          }
-        ]
-  })
-}

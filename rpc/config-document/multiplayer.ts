@@ -4,7 +4,7 @@
  */
 import { Schema, SchemaGetter } from "effect"
 import { config, rooms } from "../limits.ts"
-import { choice, integer, keyedList, optional, section, toggle } from "./fields.ts"
+import { choice, integer, list, optional, section, toggle } from "./fields.ts"
 import { key, text } from "./text.ts"
 
 const players = (value: number, description: string) =>
@@ -21,7 +21,8 @@ const PeerToPeer = section('Settings of a mode whose transport is "p2p".', {
   )
 })
 
-const ModeFields = section("A mode.", {
+/** The fields of a mode; `rules.ts` checks them against each other. */
+export const ModeFields = section("A mode.", {
   key: key("Used to create or quick-match in this mode."),
   title: text("The mode's name for people."),
   minPlayers: players(2, "Quick match starts when this many wait."),
@@ -43,17 +44,8 @@ const ModeFields = section("A mode.", {
   })
 })
 
-const playerLimitIssues = ({ minPlayers, maxPlayers, transport, p2p }: typeof ModeFields.Type) => [
-  ...(maxPlayers < minPlayers
-    ? [{ path: ["maxPlayers"], issue: `must be >= minPlayers (${minPlayers})` }]
-    : []),
-  ...(transport === "p2p" && minPlayers > p2p.maxPlayers
-    ? [{ path: ["minPlayers"], issue: `must be <= p2p.maxPlayers (${p2p.maxPlayers})` }]
-    : [])
-]
-
 /** A mode; in a peer-to-peer mode `maxPlayers` is already capped to `p2p.maxPlayers`. */
-export const Mode = ModeFields.check(Schema.makeFilter(playerLimitIssues)).pipe(
+export const Mode = ModeFields.pipe(
   Schema.decode({
     decode: SchemaGetter.transform((mode) =>
       mode.transport === "p2p"
@@ -67,11 +59,10 @@ export type Mode = typeof Mode.Type
 
 /** Section `multiplayer`. */
 export const Multiplayer = section("Rooms and matchmaking.", {
-  modes: keyedList(
+  modes: list(
     "The modes that a room is created in; with none, there is a mode named default.",
     Mode,
-    config.modesMax,
-    "multiplayer.modes"
+    config.modesMax
   )
 })
 

@@ -1,7 +1,7 @@
 /** Sections `stats` and `integrity.stats` of the environment config. */
 import { Schema } from "effect"
 import { config } from "../limits.ts"
-import { choice, integer, keyedList, list, optional, section, string } from "./fields.ts"
+import { choice, integer, list, optional, section, string } from "./fields.ts"
 import { isLoopback } from "./origins.ts"
 import { key, text } from "./text.ts"
 
@@ -23,19 +23,13 @@ const Stat = section("A stat.", {
 })
 
 /** Section `stats`. */
-export const Stats = keyedList("The stats that players may report.", Stat, config.statsMax, "stats")
+export const Stats = list("The stats that players may report.", Stat, config.statsMax)
 
 const Rule = section("The range of values that a stat may take in a report.", {
   stat: key("The key of a stat."),
   min: Schema.optionalKey(number("The smallest value allowed.")),
   max: Schema.optionalKey(number("The largest value allowed."))
-}).check(
-  Schema.makeFilter(({ min, max }) =>
-    min !== undefined && max !== undefined && max < min
-      ? { path: ["max"], issue: `must be >= min (${min})` }
-      : undefined
-  )
-)
+})
 
 /** `http` is allowed only for a server on the developer's machine. */
 const isWebhookUrl = (text: string): boolean => {

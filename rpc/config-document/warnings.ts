@@ -29,33 +29,47 @@ const modeWarnings = ({ multiplayer }: EnvironmentConfig, raw: Raw): ReadonlyArr
     ]
   })
 
-const tagWarnings = ({ share }: EnvironmentConfig, raw: Raw): ReadonlyArray<Issue> => {
-  const { enabled, ...content } = raw.share?.tags ?? {}
-  const hasImage = share.tags.image !== undefined || share.images.enabled
-  return [
-    ...warnIf(
-      enabled !== undefined,
-      "share.tags.enabled",
-      "is no longer used: remove it; the service adds no tags to pages"
-    ),
-    ...warnIf(
-      Object.keys(content).length > 0 && !hasImage,
-      "share.tags",
-      "card tags need an image: set tags.image, or images.enabled to true"
-    )
-  ]
+const tagWarnings = (raw: Raw): ReadonlyArray<Issue> =>
+  warnIf(
+    raw.share?.tags?.enabled !== undefined,
+    "share.tags.enabled",
+    "is no longer used: remove it; the service adds no tags to pages"
+  )
+
+const ruleWarnings = ({ integrity, stats }: EnvironmentConfig): ReadonlyArray<Issue> => {
+  const { rules } = integrity.stats
+  const declared = new Set(stats.map(({ key }) => key))
+  return rules.flatMap(({ max, min, stat }, index) => {
+    const path = `integrity.stats.rules[${index}]`
+    const first = rules.findIndex((rule) => rule.stat === stat)
+    return [
+      ...warnIf(
+        !declared.has(stat),
+        `${path}.stat`,
+        `has no effect: add "${stat}" to stats, or remove the rule`
+      ),
+      ...warnIf(
+        min === undefined && max === undefined,
+        path,
+        "has no effect: add min or max, or remove the rule"
+      ),
+      ...warnIf(
+        first < index,
+        `${path}.stat`,
+        `integrity.stats.rules[${first}] is for "${stat}" too and both apply: merge them`
+      )
+    ]
+  })
 }
 
-const integrityWarnings = ({ integrity, stats }: EnvironmentConfig): ReadonlyArray<Issue> => {
-  const { rules, webhook } = integrity.stats
-  const declared = new Set(stats.map(({ key }) => key))
+const webhookWarnings = ({ integrity }: EnvironmentConfig, raw: Raw): ReadonlyArray<Issue> => {
+  const { webhook } = integrity.stats
+  const written = raw.integrity?.stats?.webhook
   return [
-    ...rules.flatMap(({ stat }, index) =>
-      warnIf(
-        !declared.has(stat),
-        `integrity.stats.rules[${index}].stat`,
-        `has no effect: add "${stat}" to stats, or remove the rule`
-      )
+    ...warnIf(
+      webhook.url === undefined && Object.keys(written ?? {}).length > 0,
+      "integrity.stats.webhook",
+      "has no effect without a url: add webhook.url, or remove webhook"
     ),
     ...warnIf(
       webhook.url?.toLowerCase().startsWith("http:") === true,
@@ -71,5 +85,10 @@ export const configWarnings = (
   document: unknown
 ): ReadonlyArray<Issue> => {
   const raw = isRaw(document) ? document : {}
-  return [...modeWarnings(config, raw), ...tagWarnings(config, raw), ...integrityWarnings(config)]
+  return [
+    ...modeWarnings(config, raw),
+    ...tagWarnings(raw),
+    ...ruleWarnings(config),
+    ...webhookWarnings(config, raw)
+  ]
 }

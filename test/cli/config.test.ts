@@ -262,7 +262,7 @@ describe("svc config validate", () => {
       assert.deepStrictEqual([text.code, text.stdout], [1, ""])
       assert.match(
         text.stderr,
-        /^svc\.config\.json:2:17 {2}error {2}features\.tortoise: is not a known/
+        /^svc\.config\.json:2:17 {2}error {2}features\.tortoise: unknown feature/
       )
       assert.match(
         text.stderr,

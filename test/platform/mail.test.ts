@@ -221,7 +221,11 @@ layer(NodeLive({ SVC_MAIL_FROM: "game@mail.example.com" }))("a rendered mail", (
       const environments = yield* Environments
       const name = `Fönix "Bcc: eve@example.com" <b>&Co</b>`
       const { environments: ids, keys } = yield* environments.createProject(name)
-      const tenant = { environmentId: ids.development, ...keys.development }
+      const tenant = {
+        environmentId: ids.development,
+        name: "development" as const,
+        ...keys.development
+      }
       yield* configure(tenant, emailConfig)
       yield* callsOf(url, tenant).signUp("ada@example.com")
       const mail = yield* inbox.next("ada@example.com")
@@ -261,7 +265,11 @@ layer(LocalNode)("without a mail server in development", (it) => {
       const environments = yield* Environments
       const created = yield* environments.createProject("<script>alert(1)</script>")
       const { environments: ids, keys } = created
-      const tenant = { environmentId: ids.development, ...keys.development }
+      const tenant = {
+        environmentId: ids.development,
+        name: "development" as const,
+        ...keys.development
+      }
       yield* configure(tenant, emailConfig)
       const { post, signUp } = callsOf(url, tenant)
       const empty = yield* page

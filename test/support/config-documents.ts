@@ -81,7 +81,10 @@ export const fullest = {
   audience: "mixed",
   integrity: {
     stats: {
-      rules: [{ stat: "high_score", min: 0, max: 1000 }, { stat: "time" }],
+      rules: [
+        { stat: "high_score", min: 0, max: 1000 },
+        { stat: "time", min: 1 }
+      ],
       maxSubmitsPerMinute: 600,
       webhook: { url: "https://example.com/verify", timeoutMs: 5000, onFailure: "reject" }
     }
@@ -176,11 +179,10 @@ const share = some({
     font: path,
     theme: some({ background: color, accent: color, text: color })
   }),
-  tags: some({
-    enabled: fc.boolean(),
-    title: text(120),
-    image: fc.oneof(path, fc.webUrl({ validSchemes: ["https"] }))
-  }),
+  // Texts of a card need an image.
+  tags: fc
+    .record({ title: text(120), image: fc.oneof(path, fc.webUrl({ validSchemes: ["https"] })) })
+    .chain((card) => fc.constantFrom<object>({ enabled: true }, {}, { image: card.image }, card)),
   links: some({
     enabled: fc.boolean(),
     text: text(200),

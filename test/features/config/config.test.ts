@@ -74,6 +74,76 @@ layer(Node)("config", (it) => {
     })
   )
 
+  it.effect(
+    "takes a webhook of http://localhost in development, and refuses it in production",
+    () =>
+      Effect.gen(function* () {
+        const url = `${yield* addressOfNode}/v1/config`
+        const tenants = yield* makeTenants
+        const body = { integrity: { stats: { webhook: { url: "http://localhost:9000/verify" } } } }
+        const push = ({ secretKey }: Tenant) =>
+          request(url, { method: "PUT", headers: { "x-svc-key": secretKey }, body })
+        const development = yield* push(tenants.development)
+        assert.strictEqual(development.status, 200)
+        assert.strictEqual(
+          at(development.body, "warnings", 0, "path"),
+          "integrity.stats.webhook.url"
+        )
+        const production = yield* push(tenants.production)
+        assert.strictEqual(production.status, 400)
+        assert.deepStrictEqual(at(production.body, "error", "details", "issues"), [
+          {
+            path: "integrity.stats.webhook.url",
+            message:
+              "must be an https URL in production: http://localhost works in development only"
+          }
+        ])
+      })
+  )
+
+  it.effect("keeps a stored document in force that a later rule refuses", () =>
+    Effect.gen(function* () {
+      const url = yield* addressOfNode
+      const sql = yield* SqlClient.SqlClient
+      const { production: tenant } = yield* makeTenants
+      const document = {
+        features: { saves: true, statsVerification: true },
+        multiplayer: { modes: [{ key: "a", minPlayers: 4, maxPlayers: 2 }, { key: "a" }] },
+        share: { tags: { title: "Game" } },
+        integrity: { stats: { webhook: { url: "http://localhost:9000" } } }
+      }
+      yield* sql`
+        insert into configs (environment_id, version, document, pushed_by, created_at)
+        values (${tenant.environmentId}, 1, ${JSON.stringify(document)}, 'test', now())`
+      const secret = { "x-svc-key": tenant.secretKey }
+      const pulled = yield* request(`${url}/v1/config`, { headers: secret })
+      assert.deepStrictEqual(pulled.body, document)
+      const headers = { "x-svc-key": tenant.publishableKey }
+      const definitions = yield* request(`${url}/v1/gamedata/definitions`, { headers })
+      assert.strictEqual(at(definitions.body, "features", "saves"), true)
+      const again = yield* request(`${url}/v1/config`, {
+        method: "PUT",
+        headers: secret,
+        body: document
+      })
+      assert.strictEqual(at(again.body, "error", "code"), "invalid_config")
+    })
+  )
+
+  it.effect("names features that are not offered beside the other issues", () =>
+    Effect.gen(function* () {
+      const { push } = yield* newEnvironment
+      const { body } = yield* push({ features: { hosting: true, vioce: true } })
+      assert.deepStrictEqual(at(body, "error", "details", "issues"), [
+        { path: "features.vioce", message: 'unknown feature; did you mean "voice"?' },
+        {
+          path: "features.hosting",
+          message: "is not offered by this deployment: remove it, or set it to false"
+        }
+      ])
+    })
+  )
+
   it.effect("keeps every version with its author and time", () =>
     Effect.gen(function* () {
       const { ask, push } = yield* newEnvironment

@@ -111,11 +111,6 @@ describe("warnings", () => {
       "is no longer used: remove it; the service adds no tags to pages"
     ],
     [
-      changed({}, "share.tags.title", "Game"),
-      "share.tags",
-      "card tags need an image: set tags.image, or images.enabled to true"
-    ],
-    [
       changed({}, "multiplayer.modes", [{ key: "a", p2p: {} }]),
       "multiplayer.modes[0].p2p",
       'has no effect: remove it, or set transport to "p2p"'
@@ -137,25 +132,44 @@ describe("warnings", () => {
       changed({}, "integrity.stats.webhook.url", "HTTP://localhost:9000"),
       "integrity.stats.webhook.url",
       "works in development only: use an https URL in production"
+    ],
+    [
+      changed({}, "integrity.stats.webhook", { timeoutMs: 200 }),
+      "integrity.stats.webhook",
+      "has no effect without a url: add webhook.url, or remove webhook"
+    ],
+    [
+      { stats: [{ key: "score" }], integrity: { stats: { rules: [{ stat: "score" }] } } },
+      "integrity.stats.rules[0]",
+      "has no effect: add min or max, or remove the rule"
+    ],
+    [
+      {
+        stats: [{ key: "score" }],
+        integrity: {
+          stats: {
+            rules: [
+              { stat: "score", min: 0 },
+              { stat: "score", max: 9 }
+            ]
+          }
+        }
+      },
+      "integrity.stats.rules[1].stat",
+      'integrity.stats.rules[0] is for "score" too and both apply: merge them'
     ]
   ])("warns of %j at %s", (document, path, message) => {
     assert.deepStrictEqual(warningsOf(document), [{ path, message }])
   })
 
-  it("does not warn of card tags with an image", () => {
-    const tags = { title: "Game" }
-    assert.deepStrictEqual(warningsOf({ share: { tags: { ...tags, image: "a.png" } } }), [])
-    assert.deepStrictEqual(warningsOf({ share: { tags, images: { enabled: true } } }), [])
-  })
-
   it("reports all warnings together", () => {
     const document = {
-      share: { tags: { enabled: false, title: "Game" } },
+      share: { tags: { enabled: false } },
       multiplayer: { modes: [{ key: "a", p2p: {} }] }
     }
     assert.deepStrictEqual(
       warningsOf(document).map(({ path }) => path),
-      ["multiplayer.modes[0].p2p", "share.tags.enabled", "share.tags"]
+      ["multiplayer.modes[0].p2p", "share.tags.enabled"]
     )
   })
 })

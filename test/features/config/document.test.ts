@@ -14,11 +14,13 @@ import { changed, documents, fullest, without } from "../../support/config-docum
 
 const encode = Schema.encodeSync(EnvironmentConfig)
 const decoded = (document: unknown) => Result.getOrThrow(decodeConfig(document))
-const issuesOf = (document: unknown) =>
-  Result.match(decodeConfig(document), {
+const issuesOf = (document: unknown, production = false) =>
+  Result.match(decodeConfig(document, { production }), {
     onSuccess: () => [],
     onFailure: ({ details }) => details.issues
   })
+
+const keys = (count: number) => Array.from({ length: count }, (_, index) => ({ key: `k${index}` }))
 
 /** Lists all values of a document with their paths, the root first. */
 const placesIn = (value: unknown, path = ""): ReadonlyArray<readonly [string, unknown]> => {
@@ -158,7 +160,10 @@ describe("any valid document", () => {
           issues.map((issue) => issue.path),
           [path]
         )
-        assert.match(issues[0]?.message ?? "", /^is not a known|^is not a language code/)
+        assert.match(
+          issues[0]?.message ?? "",
+          /^unknown (?:field|feature|provider)|^is not a language code/
+        )
       })
     )
   })
@@ -208,6 +213,60 @@ describe("an invalid document", () => {
       "stats[1].key",
       "version",
       "web.allowedOrigins[0]"
+    ])
+  })
+
+  it("reports an issue of several fields beside any issue of a single one", () => {
+    /** Issues of several fields or entries, each with what breaks it. */
+    const between = [
+      ["features.voice", { features: { voice: true } }],
+      ["stats[1].key", { stats: [{ key: "a" }, { key: "a" }] }],
+      ["multiplayer.modes[1].key", { multiplayer: { modes: [{ key: "a" }, { key: "a" }] } }],
+      [
+        "multiplayer.modes[0].maxPlayers",
+        { multiplayer: { modes: [{ key: "a", minPlayers: 4, maxPlayers: 2 }] } }
+      ],
+      [
+        "multiplayer.modes[0].minPlayers",
+        { multiplayer: { modes: [{ key: "a", transport: "p2p", minPlayers: 5, maxPlayers: 8 }] } }
+      ],
+      ["multiplayer.modes", { multiplayer: { modes: keys(17) } }],
+      ["stats", { stats: keys(129) }],
+      ["share.tags", { share: { tags: { title: "Game" } } }],
+      [
+        "integrity.stats.rules[0].max",
+        { integrity: { stats: { rules: [{ stat: "a", min: 2, max: 1 }] } } }
+      ],
+      [
+        "integrity.stats.webhook.url",
+        { integrity: { stats: { webhook: { url: "http://localhost:9000" } } } }
+      ]
+    ] as const
+    for (const [path, document] of between) {
+      const production = (it: unknown) => issuesOf(it, true).map((issue) => issue.path)
+      assert.deepStrictEqual(production(document), [path])
+      // An unknown field in each object of the document, the root and the broken one included.
+      for (const [place, value] of placesIn(document)) {
+        if (!isFields(value)) continue
+        const unknown = memberPath(place, "other")
+        const found = production(changed(document, unknown, 1))
+        assert.deepStrictEqual(found.toSorted(), [path, unknown].toSorted(), place)
+      }
+    }
+  })
+
+  it("names two modes with one key beside an unknown feature", () => {
+    const issues = issuesOf({
+      features: { vioce: true },
+      multiplayer: { modes: [{ key: "a", minPlayers: 4, maxPlayers: 2 }, { key: "a" }] }
+    })
+    assert.deepStrictEqual(issues, [
+      { path: "features.vioce", message: 'unknown feature; did you mean "voice"?' },
+      {
+        path: "multiplayer.modes[1].key",
+        message: '"a" is already the key of multiplayer.modes[0]: use another key'
+      },
+      { path: "multiplayer.modes[0].maxPlayers", message: "must be >= minPlayers (4)" }
     ])
   })
 

@@ -78,7 +78,7 @@ describe("top level", () => {
     ],
     ["audience", ["adults", null], 'must be one of "general", "mixed", "kids"'],
     ["svcNews.optIn", ["no"], notBoolean],
-    ["svcNews.optOut", [true], "is not a known field: remove it, or use one of optIn"],
+    ["svcNews.optOut", [true], "unknown field: remove it, or use one of optIn"],
     ["svcNews", [false], notObject]
   ])
   accepts([
@@ -94,7 +94,9 @@ describe("features", () => {
   refuses([
     ["features", [null, [], ["saves"]], notObject],
     ["features.saves", [null, 0, "true"], notBoolean],
-    ["features.Saves", [true, false], `is not a known feature: remove it, or use one of ${known}`],
+    ["features.Saves", [true, false], 'unknown feature; did you mean "saves"?'],
+    ["features.vioce", [true], 'unknown feature; did you mean "voice"?'],
+    ["features.chess", [true], `unknown feature: remove it, or use one of ${known}`],
     [
       "features.realtimeChannels",
       [false],
@@ -134,7 +136,7 @@ describe("stats", () => {
     [
       "stats[0].maxPerReport",
       [1],
-      "is not a known field: remove it, or use one of key, title, aggregation, maxPerSubmit"
+      "unknown field: remove it, or use one of key, title, aggregation, maxPerSubmit"
     ]
   ])
   accepts([
@@ -157,7 +159,7 @@ describe("multiplayer", () => {
   const mode = (index: number) => ({ key: `mode_${index}` })
   refuses([
     ["multiplayer", [null, []], notObject],
-    ["multiplayer.rooms", [[]], "is not a known field: remove it, or use one of modes"],
+    ["multiplayer.rooms", [[]], "unknown field: remove it, or use one of modes"],
     ["multiplayer.modes", [{}, null], notList],
     ["multiplayer.modes", [many(17, mode)], "must have at most 16 entries"],
     [duel, [1], notObject],
@@ -179,11 +181,7 @@ describe("multiplayer", () => {
     [`${mesh}.p2p`, [true, null], notObject],
     [`${mesh}.p2p.maxPlayers`, [1, 9, 2.5, "4"], integer(2, 8)],
     [`${mesh}.p2p.relayOnly`, ["yes", null], notBoolean],
-    [
-      `${mesh}.p2p.relay`,
-      [true],
-      "is not a known field: remove it, or use one of maxPlayers, relayOnly"
-    ],
+    [`${mesh}.p2p.relay`, [true], "unknown field: remove it, or use one of maxPlayers, relayOnly"],
     [
       mesh,
       [{ key: "mesh", transport: "p2p", minPlayers: 5, maxPlayers: 6 }],
@@ -193,7 +191,7 @@ describe("multiplayer", () => {
     [
       `${duel}.relayOnly`,
       [true],
-      "is not a known field: remove it, or use one of key, title, minPlayers, maxPlayers, fillTimeoutSeconds, " +
+      "unknown field: remove it, or use one of key, title, minPlayers, maxPlayers, fillTimeoutSeconds, " +
         "transport, p2p, reconnectSeconds"
     ]
   ])
@@ -228,12 +226,12 @@ describe("auth and web", () => {
     [
       "auth.providers.discord.clientSecret",
       ["s"],
-      "is not a known field: remove it, or use one of enabled"
+      "unknown field: remove it, or use one of enabled"
     ],
     [
       "auth.providers.github",
       [{ enabled: true }],
-      "is not a known provider: remove it, or use one of google, discord, apple, x"
+      "unknown provider: remove it, or use one of google, discord, apple, x"
     ],
     ["web", ["https://example.com"], notObject],
     ["web.allowedOrigins", ["*", null], notList],
@@ -243,7 +241,7 @@ describe("auth and web", () => {
       "must have at most 32 entries"
     ],
     ["web.allowedOrigins", [[null]], notString, "web.allowedOrigins[0]"],
-    ["web.origins", [[]], "is not a known field: remove it, or use one of allowedOrigins"]
+    ["web.origins", [[]], "unknown field: remove it, or use one of allowedOrigins"]
   ])
   accepts([
     ["auth.redirectUrls", [[], many(32, (index) => `https://example.com/${index}`)]],
@@ -255,7 +253,7 @@ describe("share", () => {
   const known = "images, tags, links, tracking, inAppBrowser"
   refuses([
     ["share", [true], notObject],
-    ["share.cards", [{}], `is not a known field: remove it, or use one of ${known}`],
+    ["share.cards", [{}], `unknown field: remove it, or use one of ${known}`],
     ["share.images.enabled", ["yes", 1], notBoolean],
     ["share.images.title", ["", x(61)], length(60)],
     ["share.images.title", [{ en: x(61) }], length(60), "share.images.title.en"],
@@ -281,9 +279,18 @@ describe("share", () => {
     [
       "share.images.theme.border",
       ["#000000"],
-      "is not a known field: remove it, or use one of background, accent, text"
+      "unknown field: remove it, or use one of background, accent, text"
     ],
     ["share.tags.enabled", ["no"], notBoolean],
+    [
+      "share",
+      [
+        { tags: { title: "Game" } },
+        { tags: { site: "@studio", enabled: true }, images: { enabled: false } }
+      ],
+      "card tags need an image: set tags.image, or images.enabled to true",
+      "share.tags"
+    ],
     ["share.tags.title", [x(121)], length(120)],
     ["share.tags.description", ["", x(121)], length(120)],
     ["share.tags.imageAlt", [x(121)], length(120)],
@@ -310,7 +317,7 @@ describe("share", () => {
     ["share.links.via", ["@studio", "", x(16)], "must be a handle without the @, like studio"],
     ["share.tracking.enabled", [1], notBoolean],
     ["share.inAppBrowser.enabled", ["yes"], notBoolean],
-    ["share.inAppBrowser.on", [true], "is not a known field: remove it, or use one of enabled"]
+    ["share.inAppBrowser.on", [true], "unknown field: remove it, or use one of enabled"]
   ])
   accepts([
     ["share.images.title", [x(60), { ja: "𝕏".repeat(60) }]],
@@ -330,7 +337,7 @@ describe("integrity", () => {
     "must be an https URL without user name and password (in development, http://localhost)"
   refuses([
     ["integrity", [[]], notObject],
-    ["integrity.saves", [{}], "is not a known field: remove it, or use one of stats"],
+    ["integrity.saves", [{}], "unknown field: remove it, or use one of stats"],
     ["integrity.stats", [null], notObject],
     ["integrity.stats.rules", [{}], notList],
     ["integrity.stats.rules", [many(129, () => ({ stat: "a" }))], "must have at most 128 entries"],
@@ -338,7 +345,7 @@ describe("integrity", () => {
     [`${rule}.min`, ["0", null], "must be a number"],
     [`${rule}.max`, [Infinity], "must be a number"],
     [`${rule}.max`, [-1], "must be >= min (0)"],
-    [`${rule}.step`, [1], "is not a known field: remove it, or use one of stat, min, max"],
+    [`${rule}.step`, [1], "unknown field: remove it, or use one of stat, min, max"],
     ["integrity.stats.maxSubmitsPerMinute", [0, 601, 1.5, "60"], integer(1, 600)],
     [webhook, ["https://example.com"], notObject],
     [`${webhook}.url`, [1], notString],
@@ -353,7 +360,7 @@ describe("integrity", () => {
     [
       `${webhook}.secret`,
       ["s"],
-      "is not a known field: remove it, or use one of url, timeoutMs, onFailure"
+      "unknown field: remove it, or use one of url, timeoutMs, onFailure"
     ]
   ])
   accepts([

@@ -96,6 +96,7 @@ export const nodeWith = (
 /** An environment with its keys. */
 export interface Tenant extends PlainKeys {
   readonly environmentId: EnvironmentId
+  readonly name: EnvironmentName
 }
 
 /** Creates a project; returns its environments. The owner, if any, is the only member. */
@@ -103,7 +104,11 @@ export const makeTenantsOf = Effect.fnUntraced(function* (owner?: DeveloperId) {
   const environments = yield* Environments
   const created = yield* environments.createProject("test", owner)
   const { environments: ids, keys, projectId } = created
-  const tenantOf = (name: EnvironmentName): Tenant => ({ environmentId: ids[name], ...keys[name] })
+  const tenantOf = (name: EnvironmentName): Tenant => ({
+    environmentId: ids[name],
+    name,
+    ...keys[name]
+  })
   return { projectId, development: tenantOf("development"), production: tenantOf("production") }
 })
 
@@ -130,9 +135,10 @@ export const addressOfNode = Effect.map(HttpServer.HttpServer, ({ address }) =>
 /** Pushes a config. */
 export const configure = Effect.fnUntraced(function* (tenant: Tenant, document: object) {
   const configs = yield* Configs
-  const { environmentId } = tenant
+  const { environmentId, name } = tenant
   yield* configs.push({
     environmentId,
+    environment: name,
     document: JSON.parse(JSON.stringify(document)),
     pushedBy: "test"
   })

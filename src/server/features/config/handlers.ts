@@ -131,10 +131,16 @@ const makeHandlers = Effect.gen(function* () {
     }),
     push: Effect.fnUntraced(function* ({ headers, payload }: PushRequest) {
       const environment = yield* CurrentEnvironment
-      const { environmentId } = environment
+      const { environmentId, name } = environment
       const { id: pushedBy } = yield* CurrentActor
       const ifMatch = headers["if-match"]
-      const push = configs.push({ environmentId, document: payload, pushedBy, ifMatch })
+      const push = configs.push({
+        environmentId,
+        environment: name,
+        document: payload,
+        pushedBy,
+        ifMatch
+      })
       return yield* audit.recordChange(environment, push, pushEvent)
     }),
     versions: Effect.fnUntraced(function* ({ query }: VersionsRequest) {

@@ -10,20 +10,24 @@ import {
   Effect,
   Layer,
   Option,
+  Predicate,
   PubSub,
   Record,
   Schema,
   Stream
 } from "effect"
 import { SqlClient } from "effect/sql"
+import type { EnvironmentName } from "#rpc/auth"
 import type { ConfigPushed } from "#rpc/config"
 import { changedPaths } from "#rpc/config-document/changes"
 import {
   decodeConfig,
   decodeStoredConfig,
-  type EnvironmentConfig
+  type EnvironmentConfig,
+  invalidConfig
 } from "#rpc/config-document/document"
-import type { FeatureName } from "#rpc/config-document/features"
+import { type FeatureName, featureTable } from "#rpc/config-document/features"
+import { memberPath } from "#rpc/config-document/paths"
 import { configWarnings } from "#rpc/config-document/warnings"
 import {
   ConfigConflict,
@@ -47,6 +51,8 @@ export interface CurrentConfig {
 /** A config document to validate and store as the next version. */
 export interface ConfigPush {
   readonly environmentId: EnvironmentId
+  /** Some rules hold in production only. */
+  readonly environment: EnvironmentName
   readonly document: Schema.Json
   /** The id of a key or a developer, or `system`. */
   readonly pushedBy: string
@@ -137,12 +143,28 @@ const newest = (repository: ConfigRepository["Service"], environmentId: string) 
     Option.getOrElse(() => ({ version: 0, document: {} }))
   )
 
-/** Features that the config enables although this deployment does not offer them. */
+/** Features that the raw document enables although this deployment does not offer them. */
 const unavailableFeatures = (
-  { features }: EnvironmentConfig,
+  document: Schema.Json,
   offered: ReadonlySet<FeatureName>
-): ReadonlyArray<FeatureName> =>
-  Record.keys(features).filter((name) => features[name] && !offered.has(name))
+): ReadonlyArray<FeatureName> => {
+  const features = Predicate.isObject(document) ? document["features"] : undefined
+  if (!Predicate.isObject(features)) return []
+  return Record.keys(featureTable).filter((name) => features[name] === true && !offered.has(name))
+}
+
+/** An invalid document's issues, with those of features that this deployment does not offer. */
+const withUnavailable = (
+  { details: { issues } }: InvalidConfig,
+  features: ReadonlyArray<FeatureName>
+): InvalidConfig =>
+  invalidConfig([
+    ...issues,
+    ...features.map((name) => ({
+      path: memberPath("features", name),
+      message: "is not offered by this deployment: remove it, or set it to false"
+    }))
+  ])
 
 const makePush = Effect.gen(function* () {
   const repository = yield* ConfigRepository
@@ -167,12 +189,14 @@ const makePush = Effect.gen(function* () {
   })
 
   return Effect.fn("Configs.push")(function* (push: ConfigPush) {
-    const { document } = push
+    const { document, environment } = push
     if (Buffer.byteLength(JSON.stringify(document)) > limits.documentMaxBytes) {
       return yield* new PayloadTooLarge({ details: { limit: limits.documentMaxBytes } })
     }
-    const config = yield* Effect.fromResult(decodeConfig(document))
-    const features = unavailableFeatures(config, settings.features)
+    const features = unavailableFeatures(document, settings.features)
+    const config = yield* Effect.fromResult(
+      decodeConfig(document, { production: environment === "production" })
+    ).pipe(Effect.mapError((error) => withUnavailable(error, features)))
     if (features.length > 0) return yield* new FeatureUnavailable({ details: { features } })
     const stored = yield* Effect.catchTag(sql.withTransaction(store(push)), "SqlError", Effect.die)
     return { ...stored, warnings: configWarnings(config, document) }

@@ -62,6 +62,7 @@ const createDemo = Effect.gen(function* () {
   const offered = Record.map(featureTable, (_, name) => settings.features.has(name))
   yield* configs.push({
     environmentId: ids.development,
+    environment: "development",
     document: { version: 1, features: offered },
     pushedBy: "system"
   })

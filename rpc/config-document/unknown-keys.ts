@@ -1,0 +1,44 @@
+/** Messages for keys that a section of the config does not know, with the name that was probably meant. */
+import type { Issue } from "../errors/codes.ts"
+
+/** The message without a suggestion; {@link withSuggestion} reads the known names from it. */
+export const unknownKeyMessage = (noun: string, known: ReadonlyArray<string>): string =>
+  `unknown ${noun}: remove it, or use one of ${known.join(", ")}`
+
+const messageForm = /^unknown (\w+): remove it, or use one of (.+)$/
+const lastKey = /([A-Za-z_$][\w$]*)(?:"\])?$/
+
+/** Levenshtein distance of two names, ignoring case. */
+const distance = (left: string, right: string): number => {
+  const letters = Array.from(right.toLowerCase())
+  let row = Array.from({ length: letters.length + 1 }, (_, index) => index)
+  for (const [i, a] of Array.from(left.toLowerCase()).entries()) {
+    const next = [i + 1]
+    for (const [j, b] of letters.entries()) {
+      const replaced = (row[j] ?? 0) + (a === b ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** Longer names are no slip of the hand, and comparing them would take time. */
+const longestName = 64
+/** A name is suggested if it differs in few letters, and in less than half of them. */
+const mostSteps = 3
+
+/** Replaces the list of known names by the closest one, if one is close. */
+export const withSuggestion = ({ message, path }: Issue): Issue => {
+  const [, noun, known] = messageForm.exec(message) ?? []
+  const [, name = ""] = lastKey.exec(path) ?? []
+  if (known === undefined || name === "" || name.length > longestName) return { path, message }
+  const ranked = known
+    .split(", ")
+    .map((word) => ({ word, steps: distance(name, word) }))
+    .toSorted((a, b) => a.steps - b.steps)
+  const [best] = ranked
+  return best !== undefined && best.steps <= mostSteps && best.steps * 2 < best.word.length
+    ? { path, message: `unknown ${noun}; did you mean "${best.word}"?` }
+    : { path, message }
+}
