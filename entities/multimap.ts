@@ -7,6 +7,14 @@ export class Multimap<Key, Value> {
     return this.#sets.size
   }
 
+  get keys(): Iterable<Key> {
+    return this.#sets.keys()
+  }
+
+  has(key: Key): boolean {
+    return this.#sets.has(key)
+  }
+
   /** The values of a key; a copy, since values may go while a caller iterates. */
   get(key: Key): ReadonlyArray<Value> {
     return Array.from(this.#sets.get(key) ?? [])

@@ -15,6 +15,8 @@ import {
   OriginNotAllowed,
   PlayerBanned,
   PlayerRequired,
+  RateLimited,
+  SessionRevoked,
   TokenExpired,
   Unauthorized,
   Unavailable
@@ -131,24 +133,25 @@ export class ClientFrames extends RoomFrames.merge(
   ChannelFrames
 ).add(ping) {}
 
+/** Why an events stream did not open, or has ended. */
+export const EventsError = Schema.Union([
+  InvalidKey,
+  Unauthorized,
+  TokenExpired,
+  SessionRevoked,
+  PlayerRequired,
+  PlayerBanned,
+  OriginNotAllowed,
+  FeatureDisabled,
+  RateLimited,
+  Unavailable
+])
+
 /**
  * Native RPC only: opens the connection and receives its events. The stream is the connection. The
  * other procedures act for it, and ending it disconnects the player like a closed socket.
  */
-export const events = Rpc.make("events", {
-  success: ServerEvent,
-  error: Schema.Union([
-    InvalidKey,
-    Unauthorized,
-    TokenExpired,
-    PlayerRequired,
-    PlayerBanned,
-    OriginNotAllowed,
-    FeatureDisabled,
-    Unavailable
-  ]),
-  stream: true
-})
+export const events = Rpc.make("events", { success: ServerEvent, error: EventsError, stream: true })
 
 /** All procedures of `/v1/rpc`. */
 export class RealtimeRpcs extends ClientFrames.add(events) {}

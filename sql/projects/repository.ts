@@ -84,6 +84,12 @@ const statements = (sql: SqlClient.SqlClient) => ({
       from keys k join environments e on e.id = k.environment_id
       where k.hash = ${hash} and k.revoked_at is null`
   }),
+  liveKeys: SqlSchema.findAll({
+    Request: Schema.Array(Schema.String),
+    Result: Schema.Struct({ hash: Schema.String }),
+    execute: (hashes) => sql`
+      select hash from keys where hash = any(${[...hashes]}::text[]) and revoked_at is null`
+  }),
   revokeKey: SqlSchema.findOneOption({
     Request: Schema.Struct({
       environmentId: EnvironmentId,
@@ -108,9 +114,8 @@ export class ProjectRepository extends Context.Service<ProjectRepository>()(
   "sql/projects/repository/ProjectRepository",
   {
     make: Effect.gen(function* () {
-      const { any, insertEnvironment, insertKey, insertProject, findKey, revokeKey } = statements(
-        yield* SqlClient.SqlClient
-      )
+      const { any, insertEnvironment, insertKey, insertProject, findKey, liveKeys, revokeKey } =
+        statements(yield* SqlClient.SqlClient)
       return {
         /** Inserts a project; returns false when its slug is taken. */
         insertProject: (row: ProjectRow) =>
@@ -119,6 +124,12 @@ export class ProjectRepository extends Context.Service<ProjectRepository>()(
         insertKey: (row: KeyRow) => orDieWithTimeout(insertKey(row)),
         /** Finds an active key by its hash. */
         findKey: (hash: string) => orDieWithTimeout(findKey(hash)),
+        /** Which of these hashes are of active keys. */
+        liveKeys: (hashes: ReadonlyArray<string>) =>
+          Effect.map(
+            orDieWithTimeout(liveKeys(hashes)),
+            (rows): ReadonlySet<string> => new Set(rows.map(({ hash }) => hash))
+          ),
         /** Revokes a key; a repeated call keeps the first time. None for an unknown key. */
         revokeKey: (request: Parameters<typeof revokeKey>[0]) =>
           orDieWithTimeout(revokeKey(request)),

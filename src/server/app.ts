@@ -90,7 +90,9 @@ import { TransferHttp } from "./features/transfer/handlers.ts"
 import { ConfigChanges } from "./gateway/config-changes.ts"
 import { Frames } from "./gateway/frame-handlers.ts"
 import { Gateway } from "./gateway/gateway.ts"
+import { KeyChanges } from "./gateway/key-changes.ts"
 import { PlayerChanges } from "./gateway/player-changes.ts"
+import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
 import { ApiPage } from "./http/api-page.ts"
 import { CallersLive } from "./http/callers.ts"
@@ -261,8 +263,11 @@ const ApiRoutes = HttpApiBuilder.layer(Api, { openapiPath: paths.openapi }).pipe
   Layer.provide([CallersLive, RequestsLive])
 )
 
-/** The answer to a plain request for the WebSocket path. */
-const RealtimeRoute = HttpRouter.add("GET", paths.realtime, upgradeRequired)
+/** The answer to a plain request for a WebSocket path. */
+const WebSocketRoutes = Layer.mergeAll(
+  HttpRouter.add("GET", paths.realtime, upgradeRequired),
+  HttpRouter.add("GET", paths.rpc, upgradeRequired)
+)
 
 /** All HTTP routes. */
 export const Routes = Layer.mergeAll(
@@ -271,7 +276,7 @@ export const Routes = Layer.mergeAll(
   ConfigSchemaRoute,
   DevMailPage,
   EmailPages,
-  RealtimeRoute,
+  WebSocketRoutes,
   EdgeMiddleware
 ).pipe(Layer.provide(RouteServicesLive))
 
@@ -286,11 +291,19 @@ export const serveHttp = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
 // Endpoints: HTTP, /v1/realtime, /v1/rpc and /metrics.
 
 const EndpointsLive = Layer.mergeAll(
-  Layer.mergeAll(LiveReports, ReadingsLive).pipe(Layer.provideMerge(Gateway.layer)),
+  LiveReports,
+  ReadingsLive,
   ConfigChanges,
+  KeyChanges,
   PlayerChanges,
-  serveHttp(Layer.mergeAll(Routes, RpcServerLive, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
-).pipe(Layer.provideMerge(FramesLive), Layer.provideMerge(HttpServerHandle.layer))
+  RealtimeDoorLive,
+  RpcServerLive,
+  serveHttp(Layer.mergeAll(Routes, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
+).pipe(
+  Layer.provideMerge(Gateway.layer),
+  Layer.provideMerge(FramesLive),
+  Layer.provideMerge(HttpServerHandle.layer)
+)
 
 /** The whole service; the environment variables of the settings are its only input. */
 export const ServiceLive = EndpointsLive.pipe(

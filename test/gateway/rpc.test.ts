@@ -135,7 +135,7 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })("native rp
       yield* logout(app, bot)
       yield* logout(app, bob)
       yield* stealSession(app, ada)
-      assert.strictEqual(at(yield* own.ended, "_tag"), "unauthorized")
+      assert.strictEqual(at(yield* own.ended, "_tag"), "session_revoked")
       yield* acted.client.ping()
       yield* other.client.ping()
     })

@@ -12,7 +12,8 @@ import { FlushScheduler } from "#server/platform/flush"
 import { Frame, WriteStats } from "#server/platform/socket-outbox"
 import { type FrameHandlers, frameTable } from "#server/links/frames"
 import { Listener } from "#server/links/listener"
-import { FrameStats, RealtimeSocket } from "#server/gateway/socket"
+import { FrameStats, type SocketHost } from "#server/gateway/client-socket"
+import { type RealtimeDoor, RealtimeSocket } from "#server/gateway/socket"
 import { connectSocket } from "#testing/socket-client"
 
 const none = "0".repeat(26)
@@ -26,6 +27,19 @@ const player = (expiresAt: number): PlayerCaller => ({
   expiresAt
 })
 
+/** A node with a clock of the test. */
+const hostOf = (clock: { readonly now: number }): SocketHost => ({
+  scheduler: new FlushScheduler(() => clock.now),
+  writeStats: new WriteStats(),
+  frameStats: new FrameStats(),
+  now: () => clock.now,
+  run: Effect.runFork,
+  onAdmitted: () => undefined,
+  onDismissed: () => undefined,
+  onClosing: () => undefined,
+  onClosed: () => undefined
+})
+
 /** A gateway with a clock of the test; admits every socket as one player. */
 const testGateway = Effect.gen(function* () {
   const clock = { now: 1_000_000 }
@@ -33,6 +47,7 @@ const testGateway = Effect.gen(function* () {
   const wss = new WebSocketServer({ noServer: true, perMessageDeflate: false })
   const admitted = {
     environmentId: `env_${none}`,
+    keyHash: "",
     player: player(clock.now + 900_000),
     connection: undefined,
     seat: null,
@@ -47,29 +62,26 @@ const testGateway = Effect.gen(function* () {
   }
   const requested = Deferred.makeUnsafe<void>()
   const admission = { result: Effect.succeed(admitted) }
-  const gateway = {
-    scheduler: new FlushScheduler(() => clock.now),
-    writeStats: new WriteStats(),
-    frameStats: new FrameStats(),
+  const host = hostOf(clock)
+  const door: RealtimeDoor = {
     handlers: frameTable<FrameHandlers>(() => fail),
     listenerHandlers: frameTable<FrameHandlers<Listener>>(() => fail),
-    now: () => clock.now,
-    run: Effect.runFork,
+    time: () => clock.now,
     admit: () =>
       Effect.andThen(
         Deferred.succeed(requested, undefined),
         Effect.suspend(() => admission.result)
       ),
-    renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) }),
-    onClosing: () => undefined,
-    onClosed: () => undefined
+    renew: () => Effect.succeed({ ...admitted, player: player(clock.now + 900_000) })
   }
   const server = yield* Effect.acquireRelease(
     Effect.callback<Server>((resume) => {
       const http = createServer()
       http.on("upgrade", (request, stream, head) =>
         wss.handleUpgrade(request, stream, head, (ws) =>
-          sockets.push(new RealtimeSocket({ ws, stream, origin: undefined, address: "", gateway }))
+          sockets.push(
+            new RealtimeSocket(host, door, { ws, stream, origin: undefined, address: "" })
+          )
         )
       )
       http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
@@ -85,7 +97,7 @@ const testGateway = Effect.gen(function* () {
     pass: (seconds: number) =>
       Effect.sync(() => {
         clock.now += seconds * 1000
-        for (const socket of sockets) socket.sweep(clock.now)
+        for (const socket of sockets) socket.sweep()
       }),
     /** The first frame arrives, and its check never completes. */
     signInWithoutReply: Effect.suspend(() => {

@@ -9,6 +9,7 @@ import { FeatureDisabled, PlayerRequired, Unauthorized } from "#rpc/errors/codes
 import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
+import { sha256 } from "#server/platform/secrets"
 import { Usage } from "#server/platform/usage"
 import { callEntityWithRetry } from "#server/links/entity-call"
 import type { EnabledFeatures } from "#server/links/frames"
@@ -99,7 +100,7 @@ export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
     const details = { feature: "multiplayer", configPath: "features.multiplayer" }
     return yield* new FeatureDisabled({ details })
   }
-  return { environment, player }
+  return { environment, keyHash: sha256(credentials.key ?? ""), player }
 })
 
 /** The seat that the session remembers, if the room still keeps it. */

@@ -4,28 +4,34 @@
  * for it. A publishable key comes with the player's token in `Authorization`; a secret key names the
  * player it acts for in `X-Svc-Player`.
  */
-import { Cause, Clock, DateTime, Effect, Layer, Option, Queue, Schema, Stream } from "effect"
-import { type Headers, HttpRouter } from "effect/http"
-import { type Rpc, RpcSerialization, RpcServer } from "effect/rpc"
+import type { IncomingMessage } from "node:http"
 import {
-  FeatureDisabled,
-  PlayerBanned,
+  Cause,
+  Clock,
+  Context,
+  DateTime,
+  Effect,
+  Layer,
+  Option,
+  Queue,
+  Schema,
+  Stream
+} from "effect"
+import { Headers } from "effect/http"
+import { type Rpc, type RpcMessage, RpcSerialization, RpcServer } from "effect/rpc"
+import {
+  type CodedError,
   PlayerRequired,
-  RateLimited,
   TokenExpired,
   Unauthorized,
   Unavailable
 } from "#rpc/errors/codes"
 import { rooms } from "#rpc/limits"
 import { paths } from "#rpc/paths"
-import { ClientFrames, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
-import { forEachInSlices } from "#server/platform/slices"
+import { ClientFrames, closeCodes, EventsError, RealtimeRpcs, ServerEvent } from "#rpc/realtime"
 import type { Frame } from "#server/platform/socket-outbox"
-import { FrameBucket } from "#server/platform/token-bucket"
 import type { ReplyCallback } from "#server/links/entity-link"
 import {
-  type EnabledFeatures,
-  featureError,
   type FrameData,
   type FrameFailure,
   type FrameHandlers,
@@ -34,55 +40,52 @@ import {
   type FrameType
 } from "#server/links/frames"
 import { Hub } from "#server/links/hub"
-import type { PlayerConnection } from "#server/links/player-connection"
 import type { FrameSink } from "#server/links/subscriber"
-import { Configs } from "#server/features/config/service"
-import { admit, enabledFeatures, featuresOf, openConnection, welcome } from "./admission.ts"
+import { admit, enabledFeatures, openConnection, welcome } from "./admission.ts"
+import { closeCodeOf, type UpgradedSocket } from "./client-socket.ts"
 import { Frames } from "./frame-handlers.ts"
-import { RpcSockets } from "./rpc-sockets.ts"
+import { Gateway } from "./gateway.ts"
+import { RpcSocket } from "./rpc-socket.ts"
 
-type EventError = FeatureDisabled | PlayerBanned | TokenExpired | Unauthorized | Unavailable
+type EventError = typeof EventsError.Type
 
-/** A client with an open events stream. */
-interface RpcConnection {
-  readonly connection: PlayerConnection
-  readonly bucket: FrameBucket
-  /** Updated by config pushes. */
-  features: EnabledFeatures
-  /** Ends the events stream, and with it the connection. */
-  readonly end: (error: EventError) => void
-}
-
-const multiplayerDisabled = () =>
-  new FeatureDisabled({
-    details: { feature: "multiplayer", configPath: "features.multiplayer" }
-  })
+const decodeEventError = Schema.decodeUnknownOption(EventsError)
 
 const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ServerEvent))
 
-/** Sends frames to a bounded queue; a client that reads too slowly loses its connection. */
-const queueSink = (queue: Queue.Queue<ServerEvent, EventError>): FrameSink => ({
+/**
+ * Sends frames to the queue of an events stream, and closes its socket. A client that reads too slowly
+ * loses its connection.
+ */
+const streamSink = (
+  socket: RpcSocket,
+  queue: Queue.Queue<ServerEvent, EventError>,
+  isServer: boolean
+): FrameSink => ({
+  // A game server has one address for all the players it acts for.
+  ...(isServer ? {} : { address: socket.address }),
   push: (frame: Frame) => {
-    if (!Queue.offerUnsafe(queue, decodeEvent(frame.text))) {
-      Queue.failCauseUnsafe(queue, Cause.fail(new Unavailable()))
-    }
+    if (Queue.offerUnsafe(queue, decodeEvent(frame.text))) return
+    socket.close(closeCodes.slowConsumer, "slow_consumer", new Unavailable())
   },
-  close: (_, message, error) => {
-    const reason = error instanceof PlayerBanned ? error : new Unauthorized({ message })
-    Queue.failCauseUnsafe(queue, Cause.fail(reason))
-  }
+  close: (code, reason, error) => socket.close(code, reason, error)
 })
+
+/** The error with which an events stream ends, as far as the client knows it. */
+const streamErrorOf = (error: CodedError): EventError => {
+  const decoded = decodeEventError(error)
+  return Option.isSome(decoded) ? decoded.value : new Unauthorized({ message: error.message })
+}
 
 const iso = (millis: number): string => DateTime.formatIso(DateTime.makeUnsafe(millis))
 
-/** Ends the events stream when the token that opened it expires; a secret key never does. */
-const endWith = Effect.fnUntraced(function* (end: RpcConnection["end"], expiresAt: number) {
+/** Closes the socket when the token that opened its stream expires; a secret key never does. */
+const closeAtExpiry = Effect.fnUntraced(function* (socket: RpcSocket, expiresAt: number) {
   if (!Number.isFinite(expiresAt)) return
   const remaining = expiresAt - (yield* Clock.currentTimeMillis)
-  yield* Effect.sync(() => end(new TokenExpired())).pipe(
-    Effect.delay(Math.max(0, remaining)),
-    Effect.forkScoped
-  )
+  yield* Effect.sync(() =>
+    socket.close(closeCodes.tokenExpired, "token_expired", new TokenExpired())
+  ).pipe(Effect.delay(Math.max(0, remaining)), Effect.forkScoped)
 })
 
 const bearer = (headers: Headers.Headers): string | undefined => {
@@ -90,42 +93,36 @@ const bearer = (headers: Headers.Headers): string | undefined => {
   return value?.toLowerCase().startsWith("bearer ") === true ? value.slice(7).trim() : undefined
 }
 
-/** Opens the connection of a client, and streams its events. */
-const openEvents = Effect.fnUntraced(function* (
-  clients: Map<number, RpcConnection>,
-  clientId: number,
-  headers: Headers.Headers
-) {
+/** Checks the credentials of an events stream, and opens the connection of its player. */
+const openStream = Effect.fnUntraced(function* (socket: RpcSocket, headers: Headers.Headers) {
   const hub = yield* Hub
-  const sockets = yield* RpcSockets
-  const { environment, player } = yield* admit({
+  const { environment, keyHash, player } = yield* admit({
     key: headers["x-svc-key"],
     token: bearer(headers),
     actsFor: headers["x-svc-player"],
-    origin: yield* sockets.originOf(headers),
+    origin: socket.origin,
     anonymous: false
   })
   if (player === undefined) return yield* new PlayerRequired()
-  const features = yield* enabledFeatures(environment.environmentId)
+  const { environmentId } = environment
+  socket.setFeatures(yield* enabledFeatures(environmentId))
   const queue = yield* Queue.bounded<ServerEvent, EventError>(rooms.watchBufferItems)
-  const { connection, seat } = yield* openConnection(player, queueSink(queue))
-  const bucket = new FrameBucket(yield* Clock.currentTimeMillis)
-  const end = (error: EventError): void => {
-    Queue.failCauseUnsafe(queue, Cause.fail(error))
-  }
+  const sink = streamSink(socket, queue, environment.keyKind === "secret")
+  const { connection, seat } = yield* openConnection(player, sink)
   yield* Effect.acquireRelease(
-    Effect.sync(() => clients.set(clientId, { connection, bucket, features, end })),
+    Effect.sync(() =>
+      socket.accept({ environmentId, keyHash, player, connection, listener: undefined }, (error) =>
+        Queue.failCauseUnsafe(queue, Cause.fail(streamErrorOf(error)))
+      )
+    ),
     () =>
-      Effect.suspend(() => {
+      Effect.sync(() => {
         hub.connections.delete(connection)
         connection.close(false)
-        if (clients.get(clientId)?.connection !== connection) return Effect.void
-        clients.delete(clientId)
-        return sockets.setWaiting(headers, true)
+        socket.leaveStream()
       })
   )
-  yield* sockets.setWaiting(headers, false)
-  yield* endWith(end, player.expiresAt)
+  yield* closeAtExpiry(socket, player.expiresAt)
   const first = yield* welcome({
     connectionId: connection.connectionId,
     player,
@@ -134,6 +131,18 @@ const openEvents = Effect.fnUntraced(function* (
   })
   return Stream.concat(Stream.make(first), Stream.fromQueue(queue))
 })
+
+/** Streams the events of a client; a client whose credentials are refused is closed as at the other door. */
+const openEvents = (
+  socket: RpcSocket | undefined,
+  requestId: RpcMessage.RequestId,
+  headers: Headers.Headers
+) =>
+  socket?.openStream(requestId) === true
+    ? Effect.tapError(openStream(socket, headers), (error) =>
+        Effect.sync(() => socket.close(closeCodeOf(error), error._tag, error))
+      )
+    : Effect.fail(new Unauthorized({ message: "This socket has an events stream already." }))
 
 type ErrorDecoder<T extends FrameType> = (error: unknown) => Option.Option<FrameFailure<T>>
 
@@ -153,7 +162,7 @@ type Procedures = { readonly [T in FrameType]: Procedure<T> }
 
 /** Forwards a procedure to the frame handler of its name, for the connection of its client. */
 const forward =
-  (clients: ReadonlyMap<number, RpcConnection>, handlers: FrameHandlers, now: () => number) =>
+  (sockets: ReadonlyMap<number, RpcSocket>, handlers: FrameHandlers) =>
   <T extends FrameType>(t: T): Procedure<T> => {
     const decodeError = errorDecoderFor(t)
     return (payload, { client }) =>
@@ -163,66 +172,78 @@ const forward =
           const error = decodeError(result.error)
           resume(Option.isSome(error) ? Effect.fail(error.value) : Effect.die(result.error))
         }
-        const open = clients.get(client.id)
-        if (open === undefined) {
+        const { connection, error } = sockets.get(client.id)?.connectionFor(t) ?? {}
+        if (error !== undefined) return onReply({ ok: false, error })
+        if (connection === undefined) {
           const message = "Open the events stream first."
           return onReply({ ok: false, error: new Unauthorized({ message }) })
         }
-        if (!open.bucket.take(now())) {
-          const { retryAfterSeconds } = open.bucket
-          return onReply({ ok: false, error: new RateLimited({ details: { retryAfterSeconds } }) })
-        }
-        const error = featureError(open.features, t)
-        if (error !== undefined) return onReply({ ok: false, error })
-        handlers[t](open.connection, payload, onReply, Number.POSITIVE_INFINITY)
+        handlers[t](connection, payload, onReply, Number.POSITIVE_INFINITY)
       })
   }
 
-/** Applies config pushes to the features of open connections. */
-const followConfig = Effect.fnUntraced(function* (clients: ReadonlyMap<number, RpcConnection>) {
-  const configs = yield* Configs
-  yield* configs.changes.pipe(
-    Stream.runForEachArray((environmentIds) =>
-      Effect.flatMap(featuresOf(environmentIds), (features) =>
-        forEachInSlices(clients.values(), (client) => {
-          const enabled = features.get(client.connection.environmentId)
-          if (enabled === undefined) return
-          client.features = enabled
-          if (!enabled.any) client.end(multiplayerDisabled())
-        })
-      )
-    ),
-    Effect.forkScoped
-  )
-})
+/** The sockets of this door, by the id that the RPC server knows. */
+class RpcSockets extends Context.Service<RpcSockets, Map<number, RpcSocket>>()(
+  "server/gateway/rpc-server/RpcSockets"
+) {
+  static readonly layer = Layer.sync(RpcSockets, () => RpcSockets.of(new Map()))
+}
 
 const RealtimeHandlers = RealtimeRpcs.toLayer(
   Effect.gen(function* () {
     const handlers = yield* Frames
-    const clock = yield* Clock.Clock
-    const clients = new Map<number, RpcConnection>()
-    yield* followConfig(clients)
-    const frame = forward(clients, handlers, () => clock.currentTimeMillisUnsafe())
+    const sockets = yield* RpcSockets
     return RealtimeRpcs.of({
-      events: (_, { client, headers }) => Stream.unwrap(openEvents(clients, client.id, headers)),
-      ...frameTable<Procedures>(frame)
+      events: (_, { client, headers, requestId }) =>
+        Stream.unwrap(openEvents(sockets.get(client.id), requestId, headers)),
+      ...frameTable<Procedures>(forward(sockets, handlers))
     })
   })
 )
 
+/** Carries the messages of the RPC server over the sockets of the gateway. */
 const ProtocolLive = Layer.effect(
   RpcServer.Protocol,
   Effect.gen(function* () {
-    const router = yield* HttpRouter.HttpRouter
-    const { guard } = yield* RpcSockets
-    const { httpEffect, protocol } = yield* RpcServer.makeProtocolWithHttpEffectWebsocket
-    yield* router.add("GET", paths.rpc, guard(httpEffect))
-    return protocol
+    const gateway = yield* Gateway
+    const sockets = yield* RpcSockets
+    const disconnects = yield* Queue.unbounded<number>()
+    let opened = 0
+    return yield* RpcServer.Protocol.make((write) => {
+      const open = (upgraded: UpgradedSocket, request: IncomingMessage): RpcSocket => {
+        const id = (opened += 1)
+        const headers = Object.entries(Headers.fromInput(request.headers))
+        const onDisconnected = (): void => {
+          if (sockets.delete(id)) Queue.offerUnsafe(disconnects, id)
+        }
+        const socket = new RpcSocket(gateway.host, { id, headers, write, onDisconnected }, upgraded)
+        sockets.set(id, socket)
+        return socket
+      }
+      return Effect.as(gateway.serve(paths.rpc, open), {
+        disconnects,
+        send: (id, message) => Effect.sync(() => sockets.get(id)?.send(message)),
+        end: () => Effect.void,
+        clientIds: Effect.sync(() => new Set(sockets.keys())),
+        initialMessage: Effect.succeedNone,
+        supportsAck: true,
+        supportsTransferables: false,
+        supportsSpanPropagation: true,
+        supportsNotifications: true,
+        codecFor: RpcSerialization.json.codecFor
+      })
+    })
   })
 )
 
-/** Serves native RPC on the HTTP router. */
-export const RpcServerLive = RpcServer.layer(RealtimeRpcs, { concurrency: "unbounded" }).pipe(
+/** Drains before the RPC server ends its calls, so that rooms keep the seats. */
+const DrainLive = Layer.effectDiscard(
+  Effect.flatMap(Gateway, ({ drain }) => Effect.addFinalizer(() => drain))
+)
+
+/** Serves native RPC. */
+export const RpcServerLive = DrainLive.pipe(
+  Layer.provideMerge(RpcServer.layer(RealtimeRpcs, { concurrency: "unbounded" })),
   Layer.provide([RealtimeHandlers, ProtocolLive]),
-  Layer.provide([RpcSockets.layer, RpcSerialization.layerJson])
+  Layer.provide(RpcSockets.layer)
 )

@@ -8,7 +8,6 @@ import { Duplex } from "node:stream"
 import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
-import { paths } from "#rpc/paths"
 import { Settings } from "#server/platform/settings/settings"
 import { CompactMessage } from "./compact-message.ts"
 import { Pipeline } from "./pipeline.ts"
@@ -63,9 +62,14 @@ const areProtocols = (list: string): boolean => {
   return protocols.every(isToken) && new Set(protocols).size === protocols.length
 }
 
-/** Whether a request is a valid WebSocket handshake (RFC 6455 section 4.2.1). */
+/**
+ * Whether a request is a valid WebSocket handshake (RFC 6455 section 4.2.1). One that a proxy may parse
+ * differently is none: the router refuses it.
+ */
 const isHandshake = ({ headers, method }: IncomingMessage): boolean =>
   method === "GET" &&
+  headers.host?.includes(",") === false &&
+  headers["transfer-encoding"] === undefined &&
   headers.upgrade?.toLowerCase() === "websocket" &&
   headers["sec-websocket-version"] === "13" &&
   /^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "") &&
@@ -109,8 +113,7 @@ class UpgradingServer extends Server {
       // The middleware refuses such requests in the usual error format.
       requireHostHeader: false,
       joinDuplicateHeaders: true,
-      shouldUpgradeCallback: (request) =>
-        isHandshake(request) && (upgrades.has(pathOf(request)) || pathOf(request) === paths.rpc)
+      shouldUpgradeCallback: (request) => isHandshake(request) && upgrades.has(pathOf(request))
     })
     this.upgrades = upgrades
     this.timeout = timeout

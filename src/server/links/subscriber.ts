@@ -15,7 +15,7 @@ import type { ReplyCallback } from "./entity-link.ts"
 
 /** Where a connection's frames go: a socket, or the events stream of native RPC. */
 export interface FrameSink {
-  /** The client's address, by which throttles count; not known of native RPC. */
+  /** The client's address, by which throttles count; none for a server that acts for its players. */
   readonly address?: string
   /** Sends a frame; frames keep their order. */
   readonly push: (frame: Frame) => void

@@ -60,7 +60,7 @@ const readSockets = Effect.gen(function* () {
 
 const readFrames = Effect.gen(function* () {
   const { counter } = yield* readings
-  const { frameStats, writeStats } = yield* Gateway
+  const { frameStats, writeStats } = (yield* Gateway).host
   counter("svc_frames_received_total", "Frames received from sockets.", () => frameStats.frames)
   counter("svc_frames_invalid_total", "Invalid frames.", () => frameStats.invalid)
   counter("svc_frames_limited_total", "Frames that were rate limited.", () => frameStats.limited)

@@ -42,6 +42,10 @@ export class Environments extends Context.Service<
       key: string,
       needed?: ReadonlyArray<KeyKind>
     ) => Effect.Effect<KeyCaller, InvalidKey>
+    /** The same by the SHA-256 hash of the key, of either kind. */
+    readonly findByHash: (hash: string) => Effect.Effect<KeyCaller, InvalidKey>
+    /** Which of these hashes are of active keys, as the database knows them. */
+    readonly liveKeys: (hashes: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
     /** Creates a key and returns it in plain text. The plain text of a secret key is not stored. */
     readonly createKey: (
       environmentId: EnvironmentId,
@@ -97,6 +101,8 @@ export class Environments extends Context.Service<
           yield* usage.keyUsed(caller.keyId)
           return caller
         }),
+        findByHash: (hash) => Cache.get(keyCache, hash),
+        liveKeys: repository.liveKeys,
         createKey,
         createProject: yield* makeCreateProject(createKey),
         revokeKey: Effect.fn("Environments.revokeKey")(function* (environmentId, keyId) {

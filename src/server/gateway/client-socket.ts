@@ -1,0 +1,284 @@
+/**
+ * One WebSocket of a client, over either door: `/v1/realtime` (JSON frames) or `/v1/rpc` (native RPC).
+ * Everything that bounds a client is here, from its first frame on: the rate of its frames, the deadline
+ * of its credentials, its silence, its unread bytes. What a frame means is up to the door.
+ */
+import type { Duplex } from "node:stream"
+import type { Effect, Fiber } from "effect"
+import type { WebSocket } from "ws"
+import type { PlayerCaller } from "#rpc/auth"
+import type { CodedError } from "#rpc/errors/codes"
+import { socket as limits } from "#rpc/limits"
+import { type CloseCode, closeCodes } from "#rpc/realtime"
+import type { FlushScheduler } from "#server/platform/flush"
+import { Outbox, pingFrame, type Sendable, type WriteStats } from "#server/platform/socket-outbox"
+import { FrameBucket } from "#server/platform/token-bucket"
+import type { EnabledFeatures } from "#server/links/frames"
+import type { Listener } from "#server/links/listener"
+import type { PlayerConnection } from "#server/links/player-connection"
+import type { FrameSink } from "#server/links/subscriber"
+
+/** What an admitted socket acts for. */
+export interface Admission {
+  readonly environmentId: string
+  /** Hash of the key that opened the socket. */
+  readonly keyHash: string
+  readonly player: PlayerCaller | undefined
+  readonly connection: PlayerConnection | undefined
+  /** The connection of an anonymous socket. */
+  readonly listener: Listener | undefined
+}
+
+/** Monotonic counters of the frames that sockets have sent. */
+export class FrameStats {
+  frames = 0
+  /** Frames that could not be decoded. */
+  invalid = 0
+  /** Frames dropped by the rate limit. */
+  limited = 0
+}
+
+/** What a socket needs of its node. */
+export interface SocketHost {
+  readonly scheduler: Pick<FlushScheduler, "scheduleOutput">
+  readonly writeStats: WriteStats
+  readonly frameStats: FrameStats
+  /** Monotonic milliseconds, for durations. */
+  readonly now: () => number
+  readonly run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly onAdmitted: (socket: ClientSocket) => void
+  /** The socket stays open, but no longer acts for its admission. */
+  readonly onDismissed: (socket: ClientSocket) => void
+  /** The socket sends and receives nothing more; `onClosed` follows. */
+  readonly onClosing: (socket: ClientSocket) => void
+  readonly onClosed: (socket: ClientSocket) => void
+}
+
+/** A socket that was just upgraded. */
+export interface UpgradedSocket {
+  readonly ws: WebSocket
+  readonly stream: Duplex
+  readonly origin: string | undefined
+  readonly address: string
+}
+
+const second = 1000
+/** How long the client has to confirm a close before the socket is cut. */
+const closeMillis = 2 * second
+
+/** The code with which an error of the credentials closes a socket. */
+export const closeCodeOf = (error: CodedError): CloseCode => {
+  switch (error._tag) {
+    case "token_expired":
+      return closeCodes.tokenExpired
+    case "origin_not_allowed":
+    case "feature_disabled":
+    case "player_banned":
+      return closeCodes.forbidden
+    case "rate_limited":
+      return closeCodes.abuse
+    case "unavailable":
+      return closeCodes.draining
+    default:
+      return closeCodes.unauthorized
+  }
+}
+
+export abstract class ClientSocket<A extends Admission = Admission> implements FrameSink {
+  readonly origin: string | undefined
+  readonly address: string
+  protected readonly outbox: Outbox
+  protected features: EnabledFeatures = { rooms: true, channels: true, any: true }
+  readonly #host: SocketHost
+  readonly #ws: WebSocket
+  #admission: A | undefined
+  #bucket: FrameBucket
+  /** Since when the client has shown no credentials, or they are being checked. */
+  #waitingSince: number
+  #checking = false
+  #receivedAt: number
+  #pingedAt: number
+  #closedAt: number | undefined
+  #closedWith: CloseCode | undefined
+
+  constructor(host: SocketHost, { address, origin, stream, ws }: UpgradedSocket) {
+    const now = host.now()
+    this.origin = origin
+    this.address = address
+    this.#host = host
+    this.#ws = ws
+    this.#waitingSince = now
+    this.#receivedAt = now
+    this.#pingedAt = now
+    this.#bucket = new FrameBucket(now)
+    this.outbox = new Outbox({
+      socket: stream,
+      scheduler: host.scheduler,
+      stats: host.writeStats,
+      onOverflow: () => this.close(closeCodes.slowConsumer, "slow_consumer")
+    })
+    ws.on("message", (data: Buffer, isBinary) => this.#message(data, isBinary))
+    ws.on("ping", () => this.#control())
+    ws.on("pong", () => this.#control())
+    // A protocol violation is an error, too: its close frame must still go out.
+    ws.on("error", () => this.#disconnect(false))
+    ws.on("close", () => {
+      this.#disconnect(false)
+      host.onClosed(this)
+    })
+  }
+
+  /** Handles a text frame. */
+  protected abstract receive(data: Buffer, now: number): void
+
+  /** Acts on time once a second while the socket is admitted. */
+  protected abstract sweepAdmitted(admission: A): void
+
+  /** Ends what belongs to the door; a player who is `replaced`, or reconnects soon, keeps its seat quietly. */
+  protected abstract disconnected(replaced: boolean): void
+
+  /** Who the socket acts for, once it is admitted. */
+  get admission(): A | undefined {
+    return this.#admission
+  }
+
+  /** The code this side closed with; undefined when the client closed, or the connection broke. */
+  get closedWith(): CloseCode | undefined {
+    return this.#closedWith
+  }
+
+  get isClosed(): boolean {
+    return this.#closedAt !== undefined
+  }
+
+  /** Whether the credentials are being checked. */
+  protected get isChecking(): boolean {
+    return this.#checking
+  }
+
+  push(frame: Sendable): void {
+    this.outbox.push(frame)
+  }
+
+  /** Sets what the environment offers; closes a socket that is of no use any more. */
+  setFeatures(features: EnabledFeatures): void {
+    this.features = features
+    if (!features.any) this.close(closeCodes.forbidden, "feature_disabled")
+  }
+
+  /** Closes the socket; the reason is the error's code. */
+  close(code: CloseCode, reason: string, _error?: CodedError): void {
+    if (this.isClosed) return
+    this.#closedAt = this.#host.now()
+    this.#closedWith = code
+    this.outbox.flush()
+    this.outbox.close()
+    this.#disconnect(code === closeCodes.replaced || code === closeCodes.draining)
+    this.#ws.close(code, reason)
+  }
+
+  /** Acts on time: late credentials, an idle client. */
+  sweep(): void {
+    const now = this.#host.now()
+    if (this.#closedAt !== undefined) {
+      if (now - this.#closedAt >= closeMillis) this.#ws.terminate()
+    } else if (this.#admission === undefined) {
+      this.#sweepWaiting(now - this.#waitingSince)
+    } else if (now - this.#receivedAt >= limits.idleSeconds * second) {
+      this.close(closeCodes.idle, "idle")
+    } else {
+      if (now - this.#pingedAt >= limits.heartbeatSeconds * second) {
+        this.#pingedAt = now
+        this.outbox.push(pingFrame)
+      }
+      this.sweepAdmitted(this.#admission)
+    }
+  }
+
+  #sweepWaiting(waited: number): void {
+    // While the credentials are checked, the service is late, not the client.
+    if (this.#checking) {
+      if (waited >= limits.admitSeconds * second) this.close(closeCodes.draining, "unavailable")
+    } else if (waited >= limits.authFrameSeconds * second) {
+      this.close(closeCodes.unauthorized, "unauthorized")
+    }
+  }
+
+  /** The credentials have arrived and are being checked. */
+  protected startChecking(): void {
+    this.#checking = true
+  }
+
+  /** The socket acts for this from now on. */
+  protected admit(admission: A): void {
+    this.#checking = false
+    this.#admission = admission
+    if (admission.player === undefined) {
+      const { anonymousFramesBurst, anonymousFramesPerSecond } = limits
+      this.#bucket = new FrameBucket(
+        this.#host.now(),
+        anonymousFramesPerSecond,
+        anonymousFramesBurst
+      )
+    }
+    this.#host.onAdmitted(this)
+  }
+
+  /** The socket acts for the same player with new credentials. */
+  protected renew(admission: A): void {
+    this.#admission = admission
+  }
+
+  /** The socket acts for nobody any more, and must show credentials again. */
+  protected dismissed(): void {
+    this.#host.onDismissed(this)
+    this.#checking = false
+    this.#admission = undefined
+    this.#waitingSince = this.#host.now()
+  }
+
+  /** Takes the tokens of a frame; false when there are too few, and the frame must be dropped. */
+  protected take(now: number, cost = 1): boolean {
+    return this.#bucket.take(now, cost)
+  }
+
+  /** Counts a frame that could not be decoded; it costs many times what a valid one does. */
+  protected takeInvalid(now: number, cost: number = limits.malformedFrameCost): boolean {
+    this.#host.frameStats.invalid += 1
+    return this.#bucket.take(now, cost)
+  }
+
+  /** Counts a dropped frame. Returns when to try again; undefined once the client is closed for abuse. */
+  protected drop(now: number): number | undefined {
+    this.#host.frameStats.limited += 1
+    if (!this.#bucket.drop(now)) return this.#bucket.retryAfterSeconds
+    this.close(closeCodes.abuse, "rate_limited")
+    return undefined
+  }
+
+  #message(data: Buffer, isBinary: boolean): void {
+    if (this.isClosed) return
+    this.#host.frameStats.frames += 1
+    if (isBinary) return this.close(closeCodes.unsupported, "binary_not_supported")
+    const now = this.#host.now()
+    this.#receivedAt = now
+    this.receive(data, now)
+  }
+
+  /** Counts a ping or pong against the rate limit; `ws` replies to pings itself. */
+  #control(): void {
+    if (this.isClosed) return
+    const now = this.#host.now()
+    this.#receivedAt = now
+    if (!this.take(now)) this.drop(now)
+  }
+
+  #disconnect(replaced: boolean): void {
+    this.#closedAt ??= this.#host.now()
+    this.outbox.close()
+    this.disconnected(replaced)
+    this.#admission?.connection?.close(replaced)
+    this.#admission?.listener?.close()
+    this.#host.onClosing(this)
+  }
+}

@@ -1,0 +1,150 @@
+/** The door `/v1/realtime`: checks the first frame of its sockets, and their new tokens. */
+import { Clock, DateTime, Effect, Layer, Result, Schema } from "effect"
+import { type CodedError, InvalidKey, RateLimited, Unauthorized } from "#rpc/errors/codes"
+import { newId } from "#rpc/ids"
+import { socket as limits } from "#rpc/limits"
+import { paths } from "#rpc/paths"
+import { AuthFrame } from "#rpc/realtime"
+import { Frame } from "#server/platform/socket-outbox"
+import { traced } from "#server/links/frame-effects"
+import type { FrameMembers } from "#server/links/frames"
+import { Hub } from "#server/links/hub"
+import { Listener } from "#server/links/listener"
+import { ListenerFrames } from "#server/features/channels/frames"
+import { AccessTokens } from "#server/features/sessions/tokens"
+import {
+  admit,
+  type AdmissionServices,
+  enabledFeatures,
+  openConnection,
+  sessionNow,
+  welcome
+} from "./admission.ts"
+import { Frames } from "./frame-handlers.ts"
+import { Gateway } from "./gateway.ts"
+import { type RealtimeAdmission, type RealtimeDoor, RealtimeSocket } from "./socket.ts"
+
+const decodeAuth = Schema.decodeUnknownResult(AuthFrame)
+
+const iso = (millis: number) => DateTime.formatIso(DateTime.makeUnsafe(millis))
+
+/** Counts the anonymous sockets of each address. */
+class AnonymousCount {
+  readonly #byAddress = new Map<string, number>()
+
+  /** Counts one more; false when the address has too many. */
+  take({ address }: RealtimeSocket): boolean {
+    const open = this.#byAddress.get(address) ?? 0
+    if (open >= limits.anonymousPerAddress) return false
+    this.#byAddress.set(address, open + 1)
+    return true
+  }
+
+  release({ address }: RealtimeSocket): void {
+    const open = this.#byAddress.get(address) ?? 0
+    if (open <= 1) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, open - 1)
+  }
+}
+
+/** Checks the first frame, and opens the connection of its player or listener. */
+const admitSocket = Effect.fnUntraced(function* (
+  anonymous: AnonymousCount,
+  socket: RealtimeSocket,
+  members: FrameMembers
+) {
+  const hub = yield* Hub
+  const frame = decodeAuth(members)
+  if (Result.isFailure(frame)) return yield* new Unauthorized()
+  const { environment, keyHash, player } = yield* admit({
+    key: frame.success.key,
+    token: frame.success.token,
+    origin: socket.origin,
+    anonymous: frame.success.anon === true
+  })
+  const { environmentId } = environment
+  socket.setFeatures(yield* enabledFeatures(environmentId))
+  const opened = player === undefined ? undefined : yield* openConnection(player, socket)
+  const connectionId = opened?.connection.connectionId ?? (yield* newId.connection)
+  const event = yield* welcome({
+    connectionId,
+    player,
+    tokenExpiresAt: player === undefined ? null : iso(player.expiresAt),
+    seat: opened?.seat ?? null
+  })
+  const admission: RealtimeAdmission = {
+    environmentId,
+    keyHash,
+    player,
+    connection: opened?.connection,
+    seat: opened?.seat ?? null,
+    listener: undefined,
+    welcome: Frame.of(event)
+  }
+  if (player !== undefined) return admission
+  if (!anonymous.take(socket)) {
+    return yield* new RateLimited({ details: { retryAfterSeconds: 60 } })
+  }
+  const listener = new Listener({
+    connectionId,
+    environmentId,
+    sink: socket,
+    run: hub.run,
+    onClosed: () => anonymous.release(socket)
+  })
+  return { ...admission, listener }
+})
+
+/** Checks a new token for an open socket, which must be of the same player. */
+const renewSocket = Effect.fnUntraced(function* (
+  admission: RealtimeAdmission,
+  members: FrameMembers
+) {
+  const tokens = yield* AccessTokens
+  const { connection, player: before } = admission
+  const frame = decodeAuth(members)
+  if (before === undefined || connection === undefined || Result.isFailure(frame)) {
+    return yield* new Unauthorized()
+  }
+  const player = yield* tokens.verify(frame.success.token ?? "", before.environmentId)
+  if (player.playerId !== before.playerId) return yield* new Unauthorized()
+  connection.renewSession(yield* sessionNow(player))
+  const event = yield* welcome({
+    connectionId: connection.connectionId,
+    player,
+    tokenExpiresAt: iso(player.expiresAt),
+    seat: connection.reservations.current.kind === "none" ? admission.seat : null
+  })
+  const renewed: RealtimeAdmission = { ...admission, player, welcome: Frame.of(event) }
+  return renewed
+})
+
+/** Serves `/v1/realtime`. */
+export const RealtimeDoorLive = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const gateway = yield* Gateway
+    const handlers = yield* Frames
+    const listenerHandlers = yield* ListenerFrames
+    const clock = yield* Clock.Clock
+    const services = yield* Effect.context<AdmissionServices>()
+    const anonymous = new AnonymousCount()
+    const asTrace = traced(services, "auth")
+    const handle = <A>(effect: Effect.Effect<A, CodedError, AdmissionServices>) =>
+      asTrace(Effect.provideContext(effect, services)).pipe(
+        Effect.tapDefect((defect) => Effect.logError("Failed to admit a socket", defect)),
+        Effect.catchDefect(() => Effect.fail<CodedError>(new InvalidKey()))
+      )
+    const door: RealtimeDoor = {
+      handlers,
+      listenerHandlers,
+      time: () => clock.currentTimeMillisUnsafe(),
+      admit: (socket, frame) => handle(admitSocket(anonymous, socket, frame)),
+      renew: (admission, frame) => handle(renewSocket(admission, frame))
+    }
+    yield* gateway.serve(
+      paths.realtime,
+      (upgraded) => new RealtimeSocket(gateway.host, door, upgraded)
+    )
+    yield* Effect.addFinalizer(() => gateway.drain)
+  })
+)

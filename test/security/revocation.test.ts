@@ -1,0 +1,143 @@
+/**
+ * What a credential opened ends with it, on every runner within a second: sockets of both doors with
+ * their key, also when a runner was not listening for changes meanwhile, and developers' sessions.
+ */
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Redacted } from "effect"
+import { Reactivity } from "effect/reactivity"
+import { TestDatabase } from "#testing/app"
+import { at, authenticate, configure, guest, request, type TestTarget } from "#testing/players"
+import { startCluster } from "#testing/runners"
+import { connectAnonymously } from "../support/channel-calls.ts"
+import { connectNative } from "../support/native-socket.ts"
+import { DatabaseLive } from "../support/service.ts"
+
+const text = (value: unknown, ...path: ReadonlyArray<string | number>) => String(at(value, ...path))
+
+/** Two runners, and a developer's project on them. */
+const setUp = Effect.gen(function* () {
+  const database = yield* TestDatabase
+  const { runners } = yield* startCluster({
+    databaseUrl: database.url,
+    size: 2,
+    env: { SVC_SIGNUPS: "open" }
+  })
+  const [here, there] = runners.map(({ url }) => url)
+  if (here === undefined || there === undefined) return yield* Effect.die("No cluster")
+  const signUp = { email: "dev@example.com", password: "correct horse" }
+  const signedUp = yield* request(`${here}/v1/developers/signup`, { body: signUp })
+  const headers = { authorization: `Bearer ${text(signedUp.body, "token")}` }
+  const created = yield* request(`${here}/v1/projects`, { headers, body: { name: "Revoked" } })
+  const projectId = text(created.body, "project", "id")
+  const project = `/v1/projects/${projectId}`
+  const keys = {
+    publishableKey: text(created.body, "plainKeys", "development", "publishableKey"),
+    secretKey: text(created.body, "plainKeys", "development", "secretKey")
+  }
+  yield* configure(
+    { url: here, ...keys },
+    { features: { multiplayer: true, realtimeChannels: true } }
+  )
+  const newKey = Effect.fnUntraced(function* (kind: "publishable" | "secret") {
+    const path = `${here}${project}/environments/development/keys`
+    const { body } = yield* request(path, { headers, body: { kind } })
+    return { id: text(body, "key", "id"), plain: text(body, "plain") }
+  })
+  const sql = yield* PgClient.make({ url: Redacted.make(database.url) })
+  return { here, there, headers, keys, newKey, project, sql }
+})
+
+/** A socket of each kind that a key opens, on one runner. */
+const openSockets = Effect.fnUntraced(function* (url: string, publishable: string, secret: string) {
+  const target: TestTarget = { url, publishableKey: publishable, secretKey: secret }
+  const [json, native, acted] = yield* Effect.all([guest(target), guest(target), guest(target)])
+  const { socket } = yield* authenticate(target, json)
+  yield* socket.next("welcome")
+  const anonymous = yield* connectAnonymously(target)
+  const player = yield* connectNative(url)
+  yield* player.open({ "x-svc-key": publishable, authorization: `Bearer ${native.accessToken}` })
+  const server = yield* connectNative(url)
+  const events = yield* server.open({ "x-svc-key": secret, "x-svc-player": acted.id })
+  return { publishable: [socket, anonymous, player.socket], server, events }
+})
+
+/** Waits until all have closed with 4001 `key_revoked`; returns how long that took. */
+const closedByRevocation = Effect.fnUntraced(function* (
+  sockets: ReadonlyArray<{ readonly closed: Effect.Effect<{ code: number; reason: string }> }>
+) {
+  const start = yield* Clock.currentTimeMillis
+  for (const socket of sockets) {
+    const { code, reason } = yield* socket.closed
+    assert.deepStrictEqual([code, reason], [4001, "key_revoked"])
+  }
+  return (yield* Clock.currentTimeMillis) - start
+})
+
+const run = <A, E>(effect: Effect.Effect<A, E, Effect.Services<typeof setUp>>) =>
+  effect.pipe(Effect.scoped, Effect.provide([DatabaseLive, Reactivity.layer]))
+
+describe("revocation on two runners", () => {
+  it.live(
+    "closes the sockets of a revoked key over both doors on every runner, and no others",
+    () =>
+      run(
+        Effect.gen(function* () {
+          const { headers, here, keys, newKey, project, there } = yield* setUp
+          const millis: Array<number> = []
+          const bystander = yield* openSockets(there, keys.publishableKey, keys.secretKey)
+          for (const url of [here, there]) {
+            const [publishable, secret] = yield* Effect.all([
+              newKey("publishable"),
+              newKey("secret")
+            ])
+            const opened = yield* openSockets(url, publishable.plain, secret.plain)
+            const revoke = ({ id }: { readonly id: string }) =>
+              request(`${here}${project}/keys/${id}`, { method: "DELETE", headers })
+            yield* revoke(publishable)
+            millis.push(yield* closedByRevocation(opened.publishable))
+            assert.strictEqual(yield* opened.server.call("ping"), "ok")
+            yield* revoke(secret)
+            const exit = yield* opened.server.about("Exit", opened.events)
+            assert.strictEqual(at(exit, "exit", "cause", 0, "error", "_tag"), "invalid_key")
+            millis.push(yield* closedByRevocation([opened.server.socket]))
+          }
+          assert.isBelow(Math.max(...millis), 1000, millis.join(", "))
+          assert.strictEqual(yield* bystander.server.call("ping"), "ok")
+          for (const { ws } of bystander.publishable) assert.strictEqual(ws.readyState, ws.OPEN)
+        })
+      )
+  )
+
+  it.live("closes them when the runner did not listen while the key was revoked", () =>
+    run(
+      Effect.gen(function* () {
+        const { keys, newKey, sql, there } = yield* setUp
+        const [publishable, secret] = yield* Effect.all([newKey("publishable"), newKey("secret")])
+        const opened = yield* openSockets(there, publishable.plain, secret.plain)
+        const bystander = yield* openSockets(there, keys.publishableKey, keys.secretKey)
+        // No message is ever sent: only the look-up after the reconnect finds the revocation.
+        yield* sql`
+          update keys set revoked_at = now() where id in (${publishable.id}, ${secret.id})`
+        yield* sql`
+          select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and query ilike 'listen%'`
+        yield* closedByRevocation([...opened.publishable, opened.server.socket])
+        assert.strictEqual(yield* bystander.server.call("ping"), "ok")
+      })
+    )
+  )
+
+  it.live("ends a developer's session on every runner at its logout", () =>
+    run(
+      Effect.gen(function* () {
+        const { headers, here, there } = yield* setUp
+        const me = (url: string) =>
+          Effect.map(request(`${url}/v1/developers/me`, { headers }), ({ status }) => status)
+        assert.deepStrictEqual([yield* me(here), yield* me(there)], [200, 200])
+        yield* request(`${here}/v1/developers/logout`, { method: "POST", headers })
+        assert.deepStrictEqual([yield* me(here), yield* me(there)], [401, 401])
+      })
+    )
+  )
+})
