@@ -21,6 +21,7 @@ describe("settings", () => {
         port: 8080,
         host: "0.0.0.0",
         maxConnections: 60_000,
+        connectionsPerAddress: 1000,
         databaseUrl: undefined,
         databaseConnections: 10,
         lockDatabaseUrl: undefined,

@@ -63,7 +63,7 @@ const pairs = [
   { one: smile.repeat(100) + "b", other: smile.repeat(100) + "c", same: false }
 ]
 
-const refused = ["", "1234567", smile.repeat(7), "x".repeat(257), "x".repeat(1024 * 1024)]
+const refused = ["", "1234567", smile.repeat(7), "x".repeat(257), "x".repeat(15 * 1024)]
 
 const currentHash = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=1\$[\w+/]{22}\$[\w+/]{43}$/
 

@@ -9,6 +9,7 @@ import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer } from "effect"
 import { socket } from "#rpc/limits"
 import { Settings } from "#server/platform/settings/settings"
+import { ClientConnections } from "./client-connections.ts"
 import { CompactMessage } from "./compact-message.ts"
 import { Pipeline } from "./pipeline.ts"
 import { closeWithLinger, refuse } from "./raw-response.ts"
@@ -93,9 +94,31 @@ const refuseUnread = (error: NodeJS.ErrnoException, connection: Duplex): void =>
   refuse(connection, status, code, message)
 }
 
+/** The refusal of what is too much for one client address. */
+const tooManyConnections = [
+  429,
+  "rate_limited",
+  "This address has too many connections. Close some."
+] as const
+
+const refuseRequest = (response: ServerResponse): void => {
+  const [status, code, message] = tooManyConnections
+  const retryAfterSeconds = 1
+  const body = JSON.stringify({ error: { code, message, details: { retryAfterSeconds } } })
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "access-control-allow-origin": "*",
+    "content-length": Buffer.byteLength(body),
+    "retry-after": `${retryAfterSeconds}`,
+    connection: "close"
+  })
+  response.end(body)
+}
+
 /** An HTTP server that routes upgrades of registered paths past the HTTP router. */
 class UpgradingServer extends Server {
   readonly upgrades: ReadonlyMap<string, UpgradeHandler>
+  readonly clients: ClientConnections
   readonly openSockets = new Set<Socket>()
   dropped = 0
   readonly #pipeline = new Pipeline()
@@ -103,6 +126,7 @@ class UpgradingServer extends Server {
   constructor(
     upgrades: ReadonlyMap<string, UpgradeHandler>,
     maxConnections: number,
+    clients: ClientConnections,
     { bodyTimeout: _, responseTimeout: __, timeout, ...bounds }: typeof HttpBounds.Service
   ) {
     super({
@@ -116,6 +140,7 @@ class UpgradingServer extends Server {
       shouldUpgradeCallback: (request) => isHandshake(request) && upgrades.has(pathOf(request))
     })
     this.upgrades = upgrades
+    this.clients = clients
     this.timeout = timeout
     this.maxHeadersCount = maxHeadersCount
     this.maxConnections = maxConnections
@@ -137,6 +162,10 @@ class UpgradingServer extends Server {
       this.dropped += 1
     })
     this.on("connection", (connection) => {
+      if (!clients.connect(connection)) {
+        refuse(connection, ...tooManyConnections)
+        return void connection.destroySoon()
+      }
       this.openSockets.add(connection)
       connection.once("close", () => this.openSockets.delete(connection))
     })
@@ -152,6 +181,10 @@ class UpgradingServer extends Server {
       return true
     }
     if (request instanceof IncomingMessage && stream instanceof Duplex && Buffer.isBuffer(head)) {
+      if (!this.clients.forward(request, (release) => stream.once("close", release))) {
+        refuse(stream, ...tooManyConnections)
+        return true
+      }
       const handler = this.upgrades.get(pathOf(request))
       if (handler !== undefined) {
         handler(request, stream, head)
@@ -168,7 +201,13 @@ class UpgradingServer extends Server {
     if (!(request instanceof IncomingMessage) || !(response instanceof ServerResponse)) {
       return super.emit(event, ...args)
     }
-    this.#pipeline.add(request, response, () => super.emit(event, ...args))
+    this.#pipeline.add(request, response, () => {
+      if (this.clients.forward(request, (release) => response.once("close", release))) {
+        super.emit(event, ...args)
+      } else {
+        refuseRequest(response)
+      }
+    })
     return true
   }
 }
@@ -182,6 +221,8 @@ export class HttpServerHandle extends Context.Service<
     readonly connections: () => number
     /** Connections closed at once because the limit was reached. */
     readonly dropped: () => number
+    /** Connections and requests refused because their client address has too many. */
+    readonly refused: () => number
     /** Whether one more connection may become a WebSocket. */
     readonly hasRoom: () => boolean
     /** Sets the handler for upgrades of exactly this path. */
@@ -193,14 +234,16 @@ export class HttpServerHandle extends Context.Service<
   static readonly layer = Layer.effect(
     HttpServerHandle,
     Effect.gen(function* () {
-      const { maxConnections } = yield* Settings
+      const { connectionsPerAddress, maxConnections, trustedProxies } = yield* Settings
+      const clients = new ClientConnections(connectionsPerAddress, trustedProxies)
       const socketsMax = maxConnections * socket.shareOfConnections
       const upgrades = new Map<string, UpgradeHandler>()
-      const server = new UpgradingServer(upgrades, maxConnections, yield* HttpBounds)
+      const server = new UpgradingServer(upgrades, maxConnections, clients, yield* HttpBounds)
       return HttpServerHandle.of({
         server,
         connections: () => server.openSockets.size,
         dropped: () => server.dropped,
+        refused: () => clients.refused,
         hasRoom: () => server.openSockets.size <= socketsMax,
         onUpgrade: (path, handler) => upgrades.set(path, handler),
         endConnections: Effect.sync(() => {

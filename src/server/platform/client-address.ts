@@ -55,6 +55,19 @@ export const resolveClientAddress = (
   return keyOf(isDirect ? address : clientOf(address, forwardedFor, trusted))
 }
 
+/** The same; undefined if it is unknown, or only that of a trusted proxy is known. */
+export const ownAddress = (
+  peer: string | undefined,
+  forwardedFor: string | undefined,
+  trusted: TrustedProxies
+): string | undefined => {
+  const address = parse(peer ?? "")
+  if (address === undefined) return undefined
+  const client = clientOf(address, forwardedFor, trusted)
+  const isProxy = trusted.some((network) => IpNetwork.contains(network, client))
+  return isProxy ? undefined : keyOf(client)
+}
+
 /** The client address of a request to Node's server, such as an upgrade. */
 export const addressOf = (request: IncomingMessage, trusted: TrustedProxies): string =>
   resolveClientAddress(

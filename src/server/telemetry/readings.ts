@@ -155,7 +155,7 @@ const registerZeros = Effect.all(
 export const ReadingsLive = Layer.effectDiscard(
   Effect.gen(function* () {
     const { databaseConnections } = yield* Settings
-    const { connections, dropped } = yield* HttpServerHandle
+    const { connections, dropped, refused } = yield* HttpServerHandle
     const { counter, gauge } = yield* readings
     yield* registerZeros
     yield* readSockets
@@ -167,6 +167,11 @@ export const ReadingsLive = Layer.effectDiscard(
       "svc_connections_dropped_total",
       "TCP connections closed at once because the limit was reached.",
       dropped
+    )
+    counter(
+      "svc_connections_refused_total",
+      "Connections, and requests of proxies, refused because their client address has too many.",
+      refused
     )
     gauge(
       "svc_database_connections_max",

@@ -128,6 +128,7 @@ const Environment = Schema.Struct({
   PORT: whole(0, 65_535),
   HOST: Schema.String,
   SVC_MAX_CONNECTIONS: whole(6, 1_000_000),
+  SVC_CONNECTIONS_PER_ADDRESS: whole(1, 1_000_000),
   DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
   SVC_DATABASE_CONNECTIONS: whole(1, 1000),
   SVC_LOCK_DATABASE_URL: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
@@ -254,6 +255,8 @@ export class Settings extends Context.Service<
     readonly host: string
     /** Most open connections, including WebSockets. */
     readonly maxConnections: number
+    /** Most open connections of one client address; infinite without throttles. */
+    readonly connectionsPerAddress: number
     /** Undefined: the service runs its own Postgres in `dataDir`. */
     readonly databaseUrl: Redacted.Redacted | undefined
     readonly databaseConnections: number
@@ -326,6 +329,8 @@ export class Settings extends Context.Service<
         port,
         host: env.HOST,
         maxConnections: env.SVC_MAX_CONNECTIONS,
+        connectionsPerAddress:
+          env.SVC_THROTTLES === "on" ? env.SVC_CONNECTIONS_PER_ADDRESS : Number.POSITIVE_INFINITY,
         databaseUrl: env.DATABASE_URL,
         databaseConnections: env.SVC_DATABASE_CONNECTIONS,
         lockDatabaseUrl: env.SVC_LOCK_DATABASE_URL,

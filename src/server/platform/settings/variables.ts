@@ -24,6 +24,12 @@ export const variables = {
       "The most connections that the process accepts; further ones are closed at once. The last sixth is " +
       "reserved for requests: a WebSocket upgrade then gets 503."
   },
+  SVC_CONNECTIONS_PER_ADDRESS: {
+    default: "1000",
+    description:
+      "The most connections of one client address (IPv4, or /64 of IPv6); further ones get 429. Behind a " +
+      "trusted proxy it counts requests in progress and WebSockets. SVC_THROTTLES=off lifts it."
+  },
   DATABASE_URL: {
     description:
       "Your own Postgres (14 or newer): postgres://user:password@host/database. In production, one on " +
