@@ -29,13 +29,15 @@ export type PeriodValues = typeof PeriodValues.Type
 
 /**
  * Why a value was not stored: the config has no such stat, the value is above `maxPerSubmit` or outside
- * a rule's range, the webhook rejected it, or the webhook failed and `onFailure` is `reject`.
+ * a rule's range, no double holds the sum, the webhook rejected the value, or the webhook failed and
+ * `onFailure` is `reject`.
  */
 export const RejectionReason = Schema.Literals([
   "unknown_stat",
   "above_max_per_submit",
   "below_min",
   "above_max",
+  "overflow",
   "verification_rejected",
   "verification_unavailable"
 ])

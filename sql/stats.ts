@@ -44,7 +44,14 @@ export type StatReport = typeof Report.Type
 /** The reports of one statement, at most one per player. */
 const Reports = Schema.Struct({
   values: Schema.fromJsonString(
-    Schema.Array(Schema.Struct({ ...Owner.fields, ...Periods, ...Value.fields }))
+    Schema.Array(
+      Schema.Struct({
+        ...Owner.fields,
+        ...Periods,
+        ...Value.fields,
+        now: Schema.DateTimeUtcFromString
+      })
+    )
   ),
   signals: Schema.fromJsonString(
     Schema.Array(
@@ -63,14 +70,15 @@ const CombinedRow = Schema.Struct({
 
 const SecretRow = Schema.Struct({ environmentId: EnvironmentId, sealed: Schema.String })
 
-/** Half of the largest double: the sum of two such values is finite. */
-const sumMax = "8.9e307"
+/** Half of the largest double. */
+const halfMax = "8.988465674311579e307"
+/** Less than half of the last digit of the largest double: adding it never leaves the range. */
+const negligible = "1e291"
 
 /** SQL that combines the stored and the reported value. */
 const combined = (column: string): string => `
   case excluded.aggregation
-    when 'sum' then least(greatest(s.${column}, -${sumMax}), ${sumMax})
-      + least(greatest(excluded.${column}, -${sumMax}), ${sumMax})
+    when 'sum' then s.${column} + excluded.${column}
     when 'max' then greatest(s.${column}, excluded.${column})
     when 'min' then least(s.${column}, excluded.${column})
     else excluded.${column} end`
@@ -83,52 +91,81 @@ const inPeriod = (column: string, first: string): string => `
   ${column} = case when s.${first} < excluded.${first} then excluded.${column}
     else ${combined(column)} end, ${first} = greatest(s.${first}, excluded.${first})`
 
+/**
+ * SQL for whether the sum is a double. Two halves always add up to one, but Postgres refuses to halve
+ * the smallest doubles.
+ */
+const fits = (column: string): string => `
+  case when least(abs(s.${column}), abs(excluded.${column})) < ${negligible} then true
+    else abs(s.${column} / 2 + excluded.${column} / 2) <= ${halfMax} end`
+
+/** A value whose sum would be out of range in any period is not stored. */
+const inRange = `excluded.aggregation <> 'sum' or (${fits("total")}
+  and (s.day < excluded.day or ${fits("daily")})
+  and (s.week < excluded.week or ${fits("weekly")})
+  and (s.month < excluded.month or ${fits("monthly")}))`
+
 const combine = `aggregation = excluded.aggregation, total = ${combined("total")},
   ${inPeriod("daily", "day")}, ${inPeriod("weekly", "week")}, ${inPeriod("monthly", "month")}`
 
 const writes = (sql: SqlClient.SqlClient) => {
   const combining = sql.literal(combine)
+  const ranged = sql.literal(inRange)
   return {
     report: SqlSchema.findAll({
       Request: Report,
       Result: CombinedRow,
       // Rows are locked in the order of the stats, so two reports cannot deadlock.
       execute: ({ day, environmentId, month, now, playerId, signals, values, week }) => sql`
-        with logged as (
+        with reported as (
+          select * from json_to_recordset(${values}::text::json)
+            as r(stat text, aggregation text, value float8)
+        ), combined as (
+          insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
+            week, weekly, month, monthly)
+          select ${environmentId}, ${playerId}, r.stat, r.aggregation, r.value, ${day}::text::date,
+            r.value, ${week}::text::date, r.value, ${month}::text::date, r.value
+          from reported as r order by r.stat
+          on conflict (player_id, environment_id, stat) do update set ${combining} where ${ranged}
+          returning stat, total, daily, weekly, monthly
+        ), logged as (
           insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
           select ${environmentId}, ${playerId}, r.stat, r.value, r.reason, ${now}
           from json_to_recordset(${signals}::text::json)
             as r(stat text, value float8, reason text)
+          union all
+          select ${environmentId}, ${playerId}, r.stat, r.value, 'overflow', ${now}
+          from reported as r where r.stat not in (select stat from combined)
         )
-        insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
-          week, weekly, month, monthly)
-        select ${environmentId}, ${playerId}, r.stat, r.aggregation, r.value, ${day}::text::date,
-          r.value, ${week}::text::date, r.value, ${month}::text::date, r.value
-        from json_to_recordset(${values}::text::json)
-          as r(stat text, aggregation text, value float8)
-        order by r.stat
-        on conflict (player_id, environment_id, stat) do update set ${combining}
-        returning stat, total, daily, weekly, monthly`
+        select * from combined`
     }),
     reportAll: SqlSchema.findAll({
       Request: Reports,
       Result: Schema.Struct({ playerId: PlayerId, ...CombinedRow.fields }),
       execute: ({ signals, values }) => sql`
-        with logged as (
+        with reported as (
+          select * from json_to_recordset(${values}::text::json) as r("environmentId" text,
+            "playerId" text, stat text, aggregation text, value float8, day date, week date,
+            month date, now timestamptz)
+        ), combined as (
+          insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
+            week, weekly, month, monthly)
+          select r."environmentId", r."playerId", r.stat, r.aggregation, r.value, r.day, r.value,
+            r.week, r.value, r.month, r.value
+          from reported as r order by r."playerId", r.stat
+          on conflict (player_id, environment_id, stat) do update set ${combining} where ${ranged}
+          returning player_id, stat, total, daily, weekly, monthly
+        ), logged as (
           insert into stat_signals (environment_id, player_id, stat, value, reason, created_at)
           select r."environmentId", r."playerId", r.stat, r.value, r.reason, r.now
           from json_to_recordset(${signals}::text::json) as r("environmentId" text, "playerId" text,
             stat text, value float8, reason text, now timestamptz)
+          union all
+          select r."environmentId", r."playerId", r.stat, r.value, 'overflow', r.now
+          from reported as r
+          where (r."playerId", r.stat) not in (select player_id, stat from combined)
         )
-        insert into stats as s (environment_id, player_id, stat, aggregation, total, day, daily,
-          week, weekly, month, monthly)
-        select r."environmentId", r."playerId", r.stat, r.aggregation, r.value, r.day, r.value,
-          r.week, r.value, r.month, r.value
-        from json_to_recordset(${values}::text::json) as r("environmentId" text, "playerId" text,
-          stat text, aggregation text, value float8, day date, week date, month date)
-        order by r."playerId", r.stat
-        on conflict (player_id, environment_id, stat) do update set ${combining}
-        returning player_id, stat, total, daily, weekly, monthly`
+        select * from combined`
     }),
     sweep: SqlSchema.void({
       Request: Time,
@@ -159,8 +196,8 @@ const rowCharacters = 200
 type ReportResult = Option.Option<ReadonlyArray<typeof CombinedRow.Type>>
 
 const mergeReports = (requests: ReadonlyArray<StatReport>): typeof Reports.Type => ({
-  values: requests.flatMap(({ day, environmentId, month, playerId, values, week }) =>
-    values.map((value) => ({ environmentId, playerId, day, week, month, ...value }))
+  values: requests.flatMap(({ day, environmentId, month, now, playerId, values, week }) =>
+    values.map((value) => ({ environmentId, playerId, day, week, month, now, ...value }))
   ),
   signals: requests.flatMap(({ environmentId, now, playerId, signals }) =>
     signals.map((signal) => ({ environmentId, playerId, now, ...signal }))
@@ -202,8 +239,9 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
     })
     return {
       /**
-       * Combines a report with the stored values and returns the result; none when the player was
-       * deleted. Within a transaction it runs as its own statement, since others must not join it.
+       * Combines a report with the stored values and returns the result, without the values whose sum
+       * would be out of range; none when the player was deleted. Within a transaction it runs as its
+       * own statement, since others must not join it.
        */
       report: (request: StatReport) =>
         Effect.flatMap(Effect.serviceOption(sql.transactionService), (transaction) =>

@@ -159,22 +159,6 @@ layer(Node)("stats", (it) => {
     })
   )
 
-  it.effect("keeps every sum finite", () =>
-    Effect.gen(function* () {
-      const { player } = yield* newGame({
-        ...game,
-        stats: [{ key: "sum" }, { key: "last", aggregation: "latest" }]
-      })
-      const { MAX_VALUE, MIN_VALUE } = Number
-      for (const sum of [MAX_VALUE, MAX_VALUE, MIN_VALUE, MAX_VALUE, -MAX_VALUE, -MAX_VALUE, -0]) {
-        const answer = yield* report(player, { sum, last: sum })
-        assert.strictEqual(answer.status, 200)
-        assert.isTrue(Number.isFinite(at(answer.body, "stats", "sum", "all")))
-        assert.strictEqual(Number(at(answer.body, "stats", "last", "daily")) + 0, sum + 0)
-      }
-    })
-  )
-
   it.effect("counts each of many concurrent reports on two nodes once", () =>
     Effect.gen(function* () {
       const { player, url } = yield* newGame(game)
@@ -251,6 +235,72 @@ layer(Node)("stats", (it) => {
       yield* sql`delete from players where id = ${player.id}`
       assert.strictEqual(codeOf(yield* report(player, { kills: 1 })), "not_found")
       assert.strictEqual(codeOf(yield* report(player, { kills: 101 })), "not_found")
+    })
+  )
+})
+
+layer(Node)("sums out of range", (it) => {
+  it.effect("rejects a value whose sum no double holds, and stores the others", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { player } = yield* newGame({
+        ...game,
+        stats: [{ key: "sum" }, { key: "other" }, { key: "last", aggregation: "latest" }]
+      })
+      const most = Number.MAX_VALUE
+      yield* report(player, { sum: most, last: most })
+      const { body } = yield* report(player, { sum: 1e300, other: 1, last: most })
+      assert.deepStrictEqual(at(body, "rejected"), [
+        { stat: "sum", value: 1e300, reason: "overflow" }
+      ])
+      assert.deepStrictEqual(yield* allTime(player), { sum: most, other: 1, last: most })
+      assert.deepStrictEqual(
+        yield* sql`select stat, reason from stat_signals where player_id = ${player.id}`,
+        [{ stat: "sum", reason: "overflow" }]
+      )
+      // Sums that round to the largest double, and one that leads away from it.
+      for (const sum of [1, Number.MIN_VALUE, -0, 9e291, -most]) {
+        assert.deepStrictEqual(at((yield* report(player, { sum })).body, "rejected"), [], `${sum}`)
+      }
+      assert.deepStrictEqual(yield* allTime(player), { sum: 0, other: 1, last: most })
+    })
+  )
+
+  it.effect("rejects a value whose sum of the day no double holds", () =>
+    Effect.gen(function* () {
+      const { player } = yield* newGame({ ...game, stats: [{ key: "sum" }] })
+      const most = Number.MAX_VALUE
+      yield* report(player, { sum: -most })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update stats set day = day - 1 where player_id = ${player.id}`
+      assert.deepStrictEqual(at((yield* report(player, { sum: most })).body, "rejected"), [])
+      const { body } = yield* report(player, { sum: most })
+      assert.deepStrictEqual(at(body, "rejected"), [
+        { stat: "sum", value: most, reason: "overflow" }
+      ])
+    })
+  )
+
+  it.effect("rejects such a value also among reports of others in one statement", () =>
+    Effect.gen(function* () {
+      const { newPlayer } = yield* newGame({ ...game, stats: [{ key: "sum" }] })
+      const players = yield* Effect.forEach(Array.from({ length: 12 }), () => newPlayer, {
+        concurrency: 4
+      })
+      const all = (values: (index: number) => number) =>
+        Effect.forEach(
+          players,
+          (player, index) =>
+            Effect.map(report(player, { sum: values(index) }), ({ body }) => at(body, "rejected")),
+          { concurrency: "unbounded" }
+        )
+      yield* all((index) => (index === 5 ? Number.MAX_VALUE : 1))
+      const rejected = yield* all(() => 1e308)
+      const overflow = [{ stat: "sum", value: 1e308, reason: "overflow" }]
+      assert.deepStrictEqual(
+        rejected,
+        players.map((_, index) => (index === 5 ? overflow : []))
+      )
     })
   )
 })

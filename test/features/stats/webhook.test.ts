@@ -142,8 +142,15 @@ layer(Node, { excludeTestServices: true })("the stats webhook", (it) => {
     Effect.gen(function* () {
       const { heard, url } = yield* developersServer(json({ approve: true }))
       const game = gameWith({ url, onFailure: "reject" })
-      const { player } = yield* newGame(game, "production")
-      const answer = yield* player.ask("POST", "/v1/stats", { stats: { kills: 1 } })
+      const { environmentId, player } = yield* newGame({ audience: "mixed" }, "production")
+      // A push refuses this document; an earlier release has stored it, and a new node reads it.
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        update configs set document = ${JSON.stringify(game)}
+        where environment_id = ${environmentId}`
+      const node = yield* Layer.build(Layer.fresh(nodeWith()))
+      const here = player.askAt(yield* Effect.provideContext(addressOfNode, node))
+      const answer = yield* here("POST", "/v1/stats", { stats: { kills: 1 } })
       assert.deepStrictEqual(reasonsOf(answer), [["kills", "verification_unavailable"]])
       const production = yield* Layer.build(Layer.fresh(nodeWith({ NODE_ENV: "production" })))
       const { player: other } = yield* newGame(game)

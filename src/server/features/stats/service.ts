@@ -101,6 +101,7 @@ const makePrepare = Effect.gen(function* () {
     // An unknown stat points to a mistake in the game's code, not to a cheating player: do not log it.
     const signals = rejected.filter(({ reason }) => reason !== "unknown_stat")
     const stats: Record<string, PeriodValues> = {}
+    const overflown: Array<Rejection> = []
     if (accepted.length > 0 || signals.length > 0) {
       const periods = periodsOf(zone, DateTime.toEpochMillis(now))
       const owner = { environmentId, playerId }
@@ -115,8 +116,11 @@ const makePrepare = Effect.gen(function* () {
       for (const { daily, monthly, stat, total, weekly } of combined.value) {
         stats[stat] = { all: total, daily, weekly, monthly }
       }
+      for (const { stat, value } of accepted) {
+        if (!Object.hasOwn(stats, stat)) overflown.push({ stat, value, reason: "overflow" })
+      }
     }
-    return { stats, rejected, unlocked: [] } satisfies StatsReported
+    return { stats, rejected: [...rejected, ...overflown], unlocked: [] } satisfies StatsReported
   })
 
   return Effect.fnUntraced(function* ({ environment, player, values }: StatSubmission) {
