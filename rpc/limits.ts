@@ -117,6 +117,15 @@ export const passwords = {
   waitingPerTenant: 64
 } as const
 
+/** Statements of one process that wait for a connection. The pool's size is a setting. */
+export const databasePool = {
+  /** One busy environment gets at most four fifths of the connections, two get 44 % each. */
+  share: 4,
+  /** Waiting statements and transactions of one environment; beyond it 503 `unavailable`. */
+  waitingPerKey: 1000,
+  waitMillis: 5000
+} as const
+
 /** HTTP requests. */
 export const http = {
   /** The largest body of an endpoint that declares no other `BodyMaxBytes`. */

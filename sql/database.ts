@@ -21,6 +21,7 @@ import {
 import { SqlClient, SqlError, SqlSchema } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
 import * as MigratorFileSystem from "effect/sql/MigratorFileSystem"
+import { withConnectionPermit, withSharedTransactions } from "./connection-shares.ts"
 
 /** How to reach the database. */
 export interface DatabaseOptions {
@@ -124,22 +125,19 @@ export const withStatementMetrics = <A, E, R>(
     )
   })
 
-const withTimeout = <A, E, R, E2>(
-  statement: Effect.Effect<A, E, R>,
-  onTimeout: Effect.Effect<never, E2>
-) =>
-  Effect.timeoutOrElse(withStatementMetrics(statement), {
-    duration: statementMillis,
-    orElse: () => onTimeout
-  })
-
 /** Fails when the statement times out, even on a frozen server: for callers that retry. */
 export const failOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
-  withTimeout(statement, Effect.fail(noAnswer))
+  Effect.timeoutOrElse(withStatementMetrics(withConnectionPermit(statement)), {
+    duration: statementMillis,
+    orElse: () => Effect.fail(noAnswer)
+  })
 
-/** Dies when the statement times out. */
-export const dieOnTimeout = <A, E, R>(statement: Effect.Effect<A, E, R>) =>
-  withTimeout(statement, Effect.die(noAnswer))
+/** Dies when the transaction times out. */
+export const dieOnTimeout = <A, E, R>(transaction: Effect.Effect<A, E, R>) =>
+  Effect.timeoutOrElse(withStatementMetrics(transaction), {
+    duration: statementMillis,
+    orElse: () => Effect.die(noAnswer)
+  })
 
 /**
  * Dies when the statement fails or times out: no caller can handle that. The HTTP middleware turns a
@@ -219,13 +217,18 @@ export const poolLayer = ({
   url
 }: DatabaseOptions): Layer.Layer<PgClient.PgClient | SqlClient.SqlClient> =>
   Layer.orDie(
-    PgClient.layer({
-      url,
-      maxConnections: connections,
-      connectTimeout: 3000,
-      keepAlive: 5000,
-      transformResultNames: String.snakeToCamel,
-      transformQueryNames: String.camelToSnake,
-      transformJson: false
-    })
+    PgClient.layerFrom(
+      Effect.map(
+        PgClient.make({
+          url,
+          maxConnections: connections,
+          connectTimeout: 3000,
+          keepAlive: 5000,
+          transformResultNames: String.snakeToCamel,
+          transformQueryNames: String.camelToSnake,
+          transformJson: false
+        }),
+        withSharedTransactions
+      )
+    )
   )

@@ -4,8 +4,11 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
+import { SqlClient } from "effect/sql"
 import { outgoing, passwords } from "#rpc/limits"
 import { type Answer, at } from "#testing/players"
+import { orDieWithTimeout } from "#sql/database"
+import { Tenant } from "#server/platform/tenant"
 import { callsOf, emailConfig } from "../support/email/email-harness.ts"
 import {
   addressOfNode,
@@ -155,6 +158,34 @@ layer(Node, { excludeTestServices: true })("password hashing", (it) => {
       assert.isBelow(done.count, attempts, "the queue is still full")
       const answers = yield* Fiber.join(flood)
       assert.sameMembers([...new Set(answers.map(codeOf))], ["invalid_credentials", "unavailable"])
+    })
+  )
+})
+
+layer(Node, { excludeTestServices: true })("the connection pool", (it) => {
+  it.effect("runs statements of one game while those of another are slow and many", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const slow = sql`select pg_sleep(4)`
+      let finished = 0
+      const flood = yield* Effect.forkChild(
+        Effect.forEach(
+          Array.from({ length: 40 }, (_, n) =>
+            n % 2 === 0 ? orDieWithTimeout(slow) : Effect.orDie(sql.withTransaction(slow))
+          ),
+          (statement) => Effect.andThen(statement, () => Effect.sync(() => void (finished += 1))),
+          { concurrency: "unbounded" }
+        ).pipe(Effect.provideService(Tenant, "flooding")),
+        { startImmediately: true }
+      )
+      const { player } = yield* newGame({ features: { saves: true } })
+      const put = yield* player.ask("PUT", "/v1/saves/one", { data: 1 })
+      assert.strictEqual(put.status, 200)
+      const read = yield* player.ask("GET", "/v1/saves/one")
+      assert.strictEqual(at(read.body, "data"), 1)
+      // Without shares, 30 of the flood come before the first statement of the others.
+      assert.isBelow(finished, 24)
+      yield* Fiber.interrupt(flood)
     })
   )
 })

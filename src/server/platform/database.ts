@@ -2,7 +2,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { DateTime, type Duration, Effect, Layer, Schedule } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
-import { migrate, migrationLevels, poolLayer, roleRights } from "#sql/database"
+import { migrate, migrationLevels, roleRights } from "#sql/database"
+import { sharedPoolLayer } from "./database-pool.ts"
 import { DatabaseStartError, startDatabase } from "./database-start.ts"
 import { embeddedPostgres } from "./postgres/embedded.ts"
 import { Settings } from "./settings/settings.ts"
@@ -37,7 +38,7 @@ export const DatabaseLive = Layer.unwrap(
       databaseUrl === undefined
         ? Layer.effectDiscard(Effect.orDie(migrate))
         : startDatabase({ variable: "DATABASE_URL", url, prepare })
-    return Layer.provideMerge(start, poolLayer({ url, connections: databaseConnections }))
+    return Layer.provideMerge(start, sharedPoolLayer({ url, connections: databaseConnections }))
   })
 ).pipe(Layer.provide(NodeServices.layer))
 

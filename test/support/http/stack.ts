@@ -9,9 +9,9 @@ import { type HttpRouter, HttpServer } from "effect/http"
 import { inject } from "vitest"
 import { EnvironmentName } from "#rpc/auth"
 import { type DeveloperId, type EnvironmentId, newId } from "#rpc/ids"
-import { poolLayer } from "#sql/database"
 import { DeveloperRepository } from "#sql/developers"
 import { ThisNode } from "#entities/local-actors"
+import { sharedPoolLayer } from "#server/platform/database-pool"
 import { Settings } from "#server/platform/settings/settings"
 import { Readiness } from "#server/cluster/readiness"
 import { Channels } from "#server/features/channels/service"
@@ -56,7 +56,7 @@ const settingsWith = (env: Env) =>
   )
 
 const databaseOfNode = Layer.unwrap(
-  Effect.map(SharedDatabase, (url) => poolLayer({ url, connections: 10 }))
+  Effect.map(SharedDatabase, (url) => sharedPoolLayer({ url, connections: 10 }))
 )
 
 const platform = Layer.mergeAll(SecureRandom.layerWebCrypto, NodeServices.layer)

@@ -1,0 +1,34 @@
+/**
+ * Connection pool that environments share fairly: slow or many statements of one environment delay its
+ * own. The service's own work, such as snapshots of rooms, comes first.
+ */
+import { Effect, Layer } from "effect"
+import { SqlError } from "effect/sql"
+import { databasePool as limits } from "#rpc/limits"
+import { type ConnectionPermit, ConnectionShares } from "#sql/connection-shares"
+import { type DatabaseOptions, poolLayer } from "#sql/database"
+import { FairSemaphore } from "./fair-semaphore.ts"
+import { tenantOf } from "./tenant.ts"
+
+/** Counts as an unreachable database: HTTP answers 503 `unavailable`. */
+const tooManyStatements = Effect.fail(
+  new SqlError.SqlError({
+    reason: new SqlError.ConnectionError({
+      cause: undefined,
+      message: "Too many statements of one environment wait for a connection"
+    })
+  })
+)
+
+const makeShares = (connections: number): ConnectionPermit => {
+  const semaphore = new FairSemaphore({
+    ...limits,
+    permits: connections,
+    refuse: tooManyStatements
+  })
+  return (work) => Effect.withFiber((fiber) => semaphore.withPermit(tenantOf(fiber))(work))
+}
+
+/** The pool, with its connections divided between tenants. */
+export const sharedPoolLayer = (options: DatabaseOptions) =>
+  Layer.merge(poolLayer(options), Layer.succeed(ConnectionShares, makeShares(options.connections)))
