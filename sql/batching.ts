@@ -67,6 +67,8 @@ export const batchReads = Effect.fnUntraced(function* <A>(find: Find<A>) {
 export interface Writing<Request, Answer> {
   /** The owner of the written rows. */
   readonly ownerOf: (request: Request) => string
+  /** The environment of the request; environments take turns in the next statement. */
+  readonly tenantOf?: (request: Request) => string
   /** Size of the request in characters. */
   readonly sizeOf: (request: Request) => number
   /** Writes one request. */
@@ -98,23 +100,35 @@ const oneByOne = <Request, Answer>(
     discard: true
   })
 
+/** Merges the queues of all tenants in turns; each keeps its order. */
+const inTurns = <A>(waiting: ReadonlyArray<A>, tenantOf: (each: A) => string): ReadonlyArray<A> => {
+  const queues = [...Map.groupBy(waiting, tenantOf).values()]
+  if (queues.length < 2) return waiting
+  const longest = Math.max(...queues.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, turn) =>
+    queues.flatMap((queue) => queue.slice(turn, turn + 1))
+  ).flat()
+}
+
 /** The same write in batches. A batch serves many callers, so never use it within a transaction. */
 export const batchWrites = Effect.fnUntraced(function* <Request, Answer>(
   writing: Writing<Request, Answer>
 ) {
-  const { ownerOf, sizeOf, together } = writing
+  const { ownerOf, sizeOf, tenantOf, together } = writing
   const scope = yield* Effect.scope
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Waiting<Request, Answer>> = []
   let inFlight = 0
 
-  /** Takes the next batch from the queue, in order of arrival. */
+  /** Takes the next batch from the queue, in order of arrival for each tenant. */
   const take = (): ReadonlyArray<Waiting<Request, Answer>> => {
     const owners = new Set<string>()
     const taken: Array<Waiting<Request, Answer>> = []
     const left: Array<Waiting<Request, Answer>> = []
     let size = 0
-    for (const each of waiting) {
+    const inOrder =
+      tenantOf === undefined ? waiting : inTurns(waiting, ({ request }) => tenantOf(request))
+    for (const each of inOrder) {
       const owner = ownerOf(each.request)
       const fits = taken.length < requestsMax && size + sizeOf(each.request) <= sizeMax
       if (owners.has(owner) || (!fits && taken.length > 0)) {

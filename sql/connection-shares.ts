@@ -1,5 +1,5 @@
 /**
- * Shares of the connection pool: whoever provides the pool may divide its connections between tenants. A
+ * Shares of the connection pool: its provider may divide the connections between tenants. A
  * statement, or a transaction with all its statements, takes one permit.
  */
 import { Context, Effect } from "effect"

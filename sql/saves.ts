@@ -244,6 +244,7 @@ export class SaveRepository extends Context.Service<SaveRepository>()("sql/saves
     const { deleteBelowFloor, raiseFloor } = cleanup(sql)
     const batched = yield* batchWrites<typeof Write.Type, SaveWriteResult>({
       ownerOf: ({ playerId }) => playerId,
+      tenantOf: ({ environmentId }) => environmentId,
       sizeOf: ({ size }) => size,
       alone: (write) => runWrite(put(write)),
       together: (writes) =>

@@ -227,6 +227,7 @@ export class StatRepository extends Context.Service<StatRepository>()("sql/stats
       )
     const batched = yield* batchWrites<StatReport, ReportResult>({
       ownerOf: ({ playerId }) => playerId,
+      tenantOf: ({ environmentId }) => environmentId,
       sizeOf: ({ signals, values }) => (values.length + signals.length) * rowCharacters,
       alone,
       together: (requests) =>

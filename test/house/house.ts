@@ -105,6 +105,7 @@ export const featureWords = [
 /** Words of `sql` that are no feature: what repositories stand on, what platform and cluster store. */
 export const storageWords = [
   "batching",
+  "connection-shares",
   "database",
   "idempotency",
   "mail",

@@ -7,6 +7,7 @@ interface Write {
   readonly owner: string
   readonly value: number
   readonly size?: number
+  readonly tenant?: string
 }
 
 /** A table that adds up what its owners write; it refuses negative numbers, and all beside them. */
@@ -22,6 +23,7 @@ const makeTable = Effect.gen(function* () {
   const write = yield* batchWrites<Write, number | "negative">({
     ownerOf: ({ owner }) => owner,
     sizeOf: ({ size = 1 }) => size,
+    tenantOf: ({ tenant = "a" }) => tenant,
     alone: (request) =>
       Effect.suspend(() => {
         statements.push([request.value])
@@ -67,6 +69,30 @@ describe("batched writes", () => {
         [3, 1, 1]
       )
     })
+  )
+
+  it.effect(
+    "takes writes of all tenants into the next statement, however many one of them has",
+    () =>
+      Effect.gen(function* () {
+        const { open, statements, write } = yield* makeTable
+        const many = Array.from({ length: 1000 }, (_, value) =>
+          write({ owner: `o${value}`, value })
+        )
+        const flood = yield* Effect.forkChild(Effect.all(many, all), { startImmediately: true })
+        yield* Effect.yieldNow
+        const others = ["b", "c"].map((tenant) => write({ owner: tenant, tenant, value: 5000 }))
+        const rest = yield* Effect.forkChild(Effect.all(others, all), { startImmediately: true })
+        yield* Deferred.succeed(open, undefined)
+        yield* Fiber.joinAll([flood, rest])
+        const withOthers = statements.findIndex((values) => values.includes(5000))
+        assert.deepStrictEqual(
+          statements[withOthers]?.filter((value) => value === 5000),
+          [5000, 5000]
+        )
+        // Two statements were under way when the others came.
+        assert.isAtMost(withOthers, 2)
+      })
   )
 
   it.effect("retries refused writes one by one, so that only the faulty one fails", () =>

@@ -10,6 +10,7 @@ import { type EnvironmentId, newId, PlayerId } from "#rpc/ids"
 import { socket as limits } from "#rpc/limits"
 import type { HeldSeat, Welcome } from "#rpc/realtime"
 import { sha256 } from "#server/platform/secrets"
+import { strangers, Tenant } from "#server/platform/tenant"
 import { Usage } from "#server/platform/usage"
 import { callEntityWithRetry } from "#server/links/entity-call"
 import type { EnabledFeatures } from "#server/links/frames"
@@ -84,14 +85,19 @@ const playerOf = Effect.fnUntraced(function* (environment: KeyCaller, credential
 /** Checks the credentials; returns the environment and the player, if any. */
 export const admit = Effect.fnUntraced(function* (credentials: Credentials) {
   const environments = yield* Environments
-  const origins = yield* Origins
-  const usage = yield* Usage
   // A server acts for players over /v1/rpc only.
   const mayUseSecretKey = "actsFor" in credentials
-  const environment = yield* environments.findByKey(
-    credentials.key ?? "",
-    mayUseSecretKey ? undefined : ["publishable"]
-  )
+  const environment = yield* environments
+    .findByKey(credentials.key ?? "", mayUseSecretKey ? undefined : ["publishable"])
+    .pipe(Effect.provideService(Tenant, strangers))
+  const { environmentId } = environment
+  return yield* Effect.provideService(admitTo(environment, credentials), Tenant, environmentId)
+})
+
+/** The checks that need the environment of the key. */
+const admitTo = Effect.fnUntraced(function* (environment: KeyCaller, credentials: Credentials) {
+  const origins = yield* Origins
+  const usage = yield* Usage
   yield* origins.check(environment, credentials.origin)
   const player = yield* playerOf(environment, credentials)
   if (player !== undefined) yield* usage.playerSeen(environment.environmentId, player.playerId)
@@ -165,34 +171,37 @@ const makeConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: 
     },
     sink,
     reservations,
-    run: hub.run,
+    run: (effect) => hub.run(Effect.provideService(effect, Tenant, environmentId)),
     onClosed: (connection) => hub.sessions.open(environmentId, playerId).disconnect(connection)
   })
 })
 
 /** Opens the connection of a player; returns it with the seat that is kept, if any. */
-export const openConnection = Effect.fnUntraced(function* (player: PlayerCaller, sink: FrameSink) {
-  const configs = yield* Configs
-  const hub = yield* Hub
-  const connection = yield* makeConnection(player, sink)
-  const { environmentId } = connection
-  hub.connections.add(connection)
-  // From here on a ban finds the connection. Reading the status again finds one that came between the
-  // first read and now; the cache makes that cheap.
-  const admitted = Effect.gen(function* () {
-    const { declaredAgeBand } = yield* statusOf(player)
-    const { audience } = (yield* configs.current(environmentId)).config
-    applyAgeBand(hub, connection, audience, declaredAgeBand)
-    return yield* attach(connection)
-  })
-  const seat = yield* Effect.onError(admitted, () =>
-    Effect.sync(() => {
-      hub.connections.delete(connection)
-      connection.close(false)
+export const openConnection = Effect.fnUntraced(
+  function* (player: PlayerCaller, sink: FrameSink) {
+    const configs = yield* Configs
+    const hub = yield* Hub
+    const connection = yield* makeConnection(player, sink)
+    const { environmentId } = connection
+    hub.connections.add(connection)
+    // From here on a ban finds the connection. Reading the status again finds one that came between the
+    // first read and now; the cache makes that cheap.
+    const admitted = Effect.gen(function* () {
+      const { declaredAgeBand } = yield* statusOf(player)
+      const { audience } = (yield* configs.current(environmentId)).config
+      applyAgeBand(hub, connection, audience, declaredAgeBand)
+      return yield* attach(connection)
     })
-  )
-  return { connection, seat }
-})
+    const seat = yield* Effect.onError(admitted, () =>
+      Effect.sync(() => {
+        hub.connections.delete(connection)
+        connection.close(false)
+      })
+    )
+    return { connection, seat }
+  },
+  (opened, { environmentId }) => Effect.provideService(opened, Tenant, environmentId)
+)
 
 /** The reply to `auth`. */
 export const welcome = Effect.fnUntraced(function* (options: {
