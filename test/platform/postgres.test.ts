@@ -15,12 +15,14 @@ import {
   Layer,
   Path,
   Redacted,
+  Schedule,
   Scope,
   Stream
 } from "effect"
 import { ChildProcess } from "effect/process"
 import { SqlClient } from "effect/sql"
 import { embeddedPostgres } from "#server/platform/postgres/embedded"
+import { lockFiles } from "#server/platform/postgres/lock-files"
 
 const isRoot = process.getuid?.() === 0
 const root = new URL("../..", import.meta.url)
@@ -34,10 +36,10 @@ const makeDataDir = Effect.gen(function* () {
 })
 
 /** Starts a service in this process; returns its database URL and its graceful stop. */
-const startService = Effect.fnUntraced(function* (dataDir: string) {
+const startService = Effect.fnUntraced(function* (dataDir: string, idleMillis = 60_000) {
   const scope = yield* Scope.make()
   yield* Effect.addFinalizer((exit) => Scope.close(scope, exit))
-  const url = yield* Scope.provide(embeddedPostgres({ dataDir }), scope)
+  const url = yield* Scope.provide(embeddedPostgres({ dataDir, idleMillis }), scope)
   return { url, stop: Scope.close(scope, Exit.void) }
 })
 
@@ -50,10 +52,10 @@ class DataDir extends Context.Service<DataDir, string>()("test/platform/postgres
 }
 
 /** Starts a process that prints a line and then runs until it is killed. */
-const spawnNode = Effect.fnUntraced(function* (program: string, argument: string) {
+const spawnNode = Effect.fnUntraced(function* (program: string, ...args: ReadonlyArray<string>) {
   const handle = yield* ChildProcess.make(
     process.execPath,
-    ["--input-type=module", "--eval", program, argument],
+    ["--input-type=module", "--eval", program, ...args],
     { cwd: root.pathname, stdin: "ignore", stderr: "inherit" }
   )
   const line = yield* handle.stdout.pipe(Stream.decodeText(), Stream.splitLines, Stream.runHead)
@@ -67,7 +69,7 @@ const serviceProgram = `
   import { NodeRuntime, NodeServices } from "@effect/platform-node"
   import { Console, Effect, Redacted } from "effect"
   import { embeddedPostgres } from "#server/platform/postgres/embedded"
-  embeddedPostgres({ dataDir: process.argv[1] }).pipe(
+  embeddedPostgres({ dataDir: process.argv[1], idleMillis: Number(process.argv[2]) }).pipe(
     Effect.flatMap((url) => Console.log(Redacted.value(url))),
     Effect.andThen(Effect.never),
     Effect.scoped,
@@ -76,8 +78,8 @@ const serviceProgram = `
   )`
 
 /** Starts a service in a process of its own, which a test can kill. */
-const spawnService = (dataDir: string) =>
-  Effect.map(spawnNode(serviceProgram, dataDir), ({ kill, line }) => ({
+const spawnService = (dataDir: string, idleMillis = 60_000) =>
+  Effect.map(spawnNode(serviceProgram, dataDir, `${idleMillis}`), ({ kill, line }) => ({
     url: Redacted.make(line),
     kill
   }))
@@ -183,6 +185,47 @@ layer(services, { excludeTestServices: true })("embedded Postgres", (it) => {
       assert.strictEqual(portOf(next.url), portOf(second.url))
       yield* next.stop
       yield* assertStopped(next.url)
+    })
+  )
+
+  it.effect("stops Postgres and its watcher once every service is killed, and not before", () =>
+    Effect.gen(function* () {
+      const path = yield* Path.Path
+      const dataDir = yield* makeDataDir
+      const isHeld = (file: string) =>
+        Effect.sync(() => {
+          const lock = new DatabaseSync(path.join(dataDir, file), { timeout: 0 })
+          try {
+            lock.exec("begin exclusive")
+            return false
+          } catch {
+            return true
+          } finally {
+            lock.close()
+          }
+        })
+      const until = (file: string, held: boolean) =>
+        isHeld(file).pipe(
+          Effect.filterOrFail((found) => found === held),
+          Effect.retry({ times: 1200, schedule: Schedule.spaced("50 millis") })
+        )
+      const first = yield* spawnService(dataDir, 600)
+      const second = yield* spawnService(dataDir, 600)
+      yield* until(lockFiles.watcher, true)
+      yield* first.kill
+      assert.isTrue(yield* isHeld(lockFiles.users), "the second service uses it")
+      yield* assertRuns(second.url)
+      yield* second.kill
+      yield* until(lockFiles.users, false)
+      yield* until(lockFiles.watcher, false)
+      yield* assertStopped(second.url)
+
+      // The watcher of a start ends with a graceful stop, too, and the next start has one again.
+      const third = yield* startService(dataDir, 600)
+      yield* until(lockFiles.watcher, true)
+      yield* third.stop
+      yield* assertStopped(third.url)
+      yield* until(lockFiles.watcher, false)
     })
   )
 

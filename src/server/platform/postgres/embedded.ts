@@ -3,16 +3,18 @@
  *
  * Several service processes can share one data directory. The first one starts the server, the others
  * connect to it, and the last one stops it. The server is a detached process, so it outlives a service
- * that is killed, and the next service finds it again.
+ * that is killed. The next service finds it again; without one, a watcher stops it after a minute (see
+ * `watcher.ts`).
  *
- * No process stores this state. Postgres' own `postmaster.pid` names the port, a session proves that the
- * server runs, and `pg_stat_activity` lists the other processes. Processes create, start, stop and
- * inspect the server under one lock (see `lock.ts`).
+ * Postgres' own `postmaster.pid` names the port, a session proves that the server runs, and a shared file
+ * lock of each service says who uses it. Processes create, start, stop and inspect the server under one
+ * exclusive lock (see `lock.ts`).
  *
  * The server listens on 127.0.0.1 only, on a port that the operating system chooses at each start.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import {
   type Duration,
@@ -29,13 +31,17 @@ import type { SqlError } from "effect/sql/SqlError"
 import { freePort } from "../settings/free-port.ts"
 import { EmbeddedPostgresError, programEnvironment } from "./binaries.ts"
 import { type Cluster, openCluster, runProgram, superuser } from "./cluster.ts"
-import { openLock } from "./lock.ts"
+import { lockFiles } from "./lock-files.ts"
+import { joinUsers, openLock } from "./lock.ts"
 
 /** The database that the connection URL names. */
 const database = "svc"
 
-/** Prefix of the `application_name` of service processes. An id of the process follows. */
-const clientPrefix = "player-backend-"
+/** The `application_name` of sessions. */
+const applicationName = "player-backend"
+
+/** The watcher stops a server without users after this long. */
+const defaultIdleMillis = 60_000
 
 /** Timeout from the start of the server to the first session. It includes crash recovery. */
 const startTimeout = "1 minute"
@@ -59,34 +65,39 @@ const settings = (port: number): Record<string, string | number> => ({
 /**
  * Starts the Postgres of a data directory, or connects to the running one. Returns the connection URL of
  * its database `svc`. When the scope closes, the last process stops the server.
- *
- * Keep the `application_name` of the URL: by it, processes find each other.
  */
 export const embeddedPostgres = Effect.fn("embeddedPostgres")(
-  function* (options: { readonly dataDir: string }) {
+  function* (options: { readonly dataDir: string; readonly idleMillis?: number }) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const random = yield* SecureRandom.SecureRandom
     yield* fs.makeDirectory(options.dataDir, { recursive: true })
     const directory = yield* fs.realPath(options.dataDir)
-    const withLock = yield* openLock(path.join(directory, "postgres.lock"))
-    const client = `${clientPrefix}${yield* random.uuidV4()}`
+    const withLock = yield* openLock(path.join(directory, lockFiles.start))
 
     return yield* withLock(
       Effect.gen(function* () {
         const cluster = yield* openCluster(directory)
+        const leave = yield* joinUsers(path.join(directory, lockFiles.users))
         yield* Effect.addFinalizer(() =>
-          withLock(stopIfLast(cluster, client)).pipe(
+          withLock(stopIfLast(cluster, leave)).pipe(
             Effect.ignore({ log: "Warn", message: "Failed to stop the embedded Postgres" })
           )
         )
         const log = path.join(directory, "postgres.log")
-        // This session stays open until the scope closes. It shows other processes that this one runs.
-        const { port, session } = yield* joinOrStart(cluster, client, log)
-        yield* ensureDatabase(session)
+        const port = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const joined = yield* joinOrStart(cluster, log)
+            yield* ensureDatabase(joined.session)
+            return joined.port
+          })
+        )
+        yield* fs.writeFileString(path.join(directory, lockFiles.watcher), "", { flag: "a" })
+        spawnWatcher(directory, cluster, options.idleMillis ?? defaultIdleMillis)
         const password = Redacted.value(cluster.password)
         const address = `${superuser}:${password}@127.0.0.1:${port}`
-        return Redacted.make(`postgres://${address}/${database}?application_name=${client}`)
+        return Redacted.make(
+          `postgres://${address}/${database}?application_name=${applicationName}`
+        )
       })
     )
   },
@@ -109,7 +120,7 @@ export const embeddedPostgres = Effect.fn("embeddedPostgres")(
 )
 
 /** Opens a session on the maintenance database. The scope closes it. */
-const connect = (cluster: Cluster, port: number, applicationName: string) =>
+const connect = (cluster: Cluster, port: number) =>
   PgConnection.make({
     host: "127.0.0.1",
     port,
@@ -134,23 +145,23 @@ const pollFor = (duration: Duration.Input) =>
   Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration }))
 
 /** Opens a session on the running server; none without a server. */
-const attach = (cluster: Cluster, port: number, client: string, timeout: Duration.Input) =>
-  connect(cluster, port, client).pipe(
+const attach = (cluster: Cluster, port: number, timeout: Duration.Input) =>
+  connect(cluster, port).pipe(
     Effect.retry({ while: isUnavailable, schedule: pollFor(timeout) }),
     Effect.asSome,
     Effect.catchIf(isAbsent, () => Effect.succeedNone)
   )
 
 /** Connects to the running server, or starts one. */
-const joinOrStart = (cluster: Cluster, client: string, log: string) =>
+const joinOrStart = (cluster: Cluster, log: string) =>
   Effect.gen(function* () {
     const found = yield* readPostmaster(cluster)
     if (Option.isSome(found)) {
       const { port } = found.value
-      const session = yield* attach(cluster, port, client, startTimeout)
+      const session = yield* attach(cluster, port, startTimeout)
       if (Option.isSome(session)) return { port, session: session.value }
     }
-    return yield* start(cluster, client, log, found)
+    return yield* start(cluster, log, found)
   }).pipe(
     // Another program may take the port before the server does, or a stopping server may still run.
     Effect.retry({
@@ -182,7 +193,6 @@ const readPostmaster = Effect.fnUntraced(function* (cluster: Cluster) {
 /** Starts the server and waits for a session. Fails when the server exits. */
 const start = Effect.fnUntraced(function* (
   cluster: Cluster,
-  client: string,
   log: string,
   stale: Option.Option<Postmaster>
 ) {
@@ -212,7 +222,7 @@ const start = Effect.fnUntraced(function* (
       message: `Failed to start Postgres: ${reason}. The last lines of ${log}:\n${lastLines}`
     })
   })
-  const session = yield* connect(cluster, port, client).pipe(
+  const session = yield* connect(cluster, port).pipe(
     Effect.retry({ schedule: pollFor(startTimeout) }),
     Effect.catch((error) => failure(`no session within ${startTimeout} (${reasonOf(error)})`)),
     Effect.raceFirst(Effect.flatMap(exitOf(server), failure)),
@@ -276,23 +286,32 @@ const ensureDatabase = Effect.fnUntraced(function* (session: PgConnection.PgConn
   if (found.rowCount === 0) yield* session.query(`create database ${database}`)
 })
 
-/** Stops the server unless another service process has a session there. */
-const stopIfLast = Effect.fnUntraced(function* (cluster: Cluster, client: string) {
+/** Stops the server unless another service process uses it. */
+const stopIfLast = Effect.fnUntraced(function* (
+  cluster: Cluster,
+  leave: Effect.Effect<boolean, EmbeddedPostgresError>
+) {
+  if (!(yield* leave)) return
   const found = yield* readPostmaster(cluster)
   if (Option.isNone(found)) return
-  const session = yield* attach(cluster, found.value.port, "player-backend", "5 seconds")
+  // After a crash, the process id in `postmaster.pid` may belong to another program.
+  const session = yield* attach(cluster, found.value.port, "5 seconds")
   if (Option.isNone(session)) return
-  const { query } = session.value
-  // Sessions that this process has closed may linger. The next process would count them as running.
-  yield* query(
-    "select pg_terminate_backend(pid, 1000) from pg_stat_activity where application_name = $1",
-    [client]
-  )
-  const others = yield* query(
-    `select 1 from pg_stat_activity
-      where starts_with(application_name, $1) and application_name <> $2 limit 1`,
-    [clientPrefix, client]
-  )
-  if (others.rowCount > 0) return
   yield* runProgram("pg_ctl", ["stop", "-D", cluster.data, "-m", "fast", "-w"], cluster)
 }, Effect.scoped)
+
+/** Starts the watcher of the data directory; it ends at once if there is one. */
+const spawnWatcher = (directory: string, cluster: Cluster, idleMillis: number): void => {
+  const { home, programs, user } = cluster
+  const owner = user === undefined ? [] : [`${user.uid}`, `${user.gid}`]
+  const program = fileURLToPath(new URL("watcher.ts", import.meta.url))
+  spawn(process.execPath, [program, directory, home, programs, `${idleMillis}`, ...owner], {
+    cwd: directory,
+    env: programEnvironment,
+    detached: true,
+    windowsHide: true,
+    stdio: "ignore"
+  })
+    .once("error", () => undefined)
+    .unref()
+}

@@ -1,7 +1,7 @@
 /**
- * A lock on a file, shared by processes.
+ * Locks on files, between processes: exclusive ones, and shared ones that count who is alive.
  *
- * It is the file lock of SQLite, which the operating system releases when the holder dies. So there are no
+ * They are the file locks of SQLite, which the operating system releases when the holder dies. So there are no
  * stale locks to detect, and no reused process ids to misjudge. The file stays empty and is never removed.
  */
 import { DatabaseSync } from "node:sqlite"
@@ -17,20 +17,50 @@ const isBusy = (cause: unknown) =>
 /** Timeout for another process that creates, starts or stops Postgres. */
 const lockTimeout = "2 minutes"
 
-/** Opens the lock of a file; returns a function that runs an effect under it. The wait is interruptible. */
-export const openLock = Effect.fnUntraced(function* (file: string) {
-  const database = yield* Effect.acquireRelease(
+const open = (file: string) =>
+  Effect.acquireRelease(
     Effect.try({
       try: () => new DatabaseSync(file, { timeout: 0 }),
       catch: (cause) => lockError(file, cause)
     }),
     (opened) => Effect.sync(() => opened.close())
   )
+
+const retryBusy = { while: isBusy, schedule: Schedule.spaced("25 millis") }
+
+/**
+ * Joins the users of a file until the scope closes. Returns an effect that leaves early and answers whether
+ * nobody else is left; nobody may join meanwhile.
+ */
+export const joinUsers = Effect.fnUntraced(function* (file: string) {
+  const database = yield* open(file)
+  const share = () => database.exec("begin; select 1 from sqlite_schema")
+  yield* Effect.try({ try: share, catch: (cause) => cause }).pipe(
+    // The statement after `begin` took no lock, so the transaction ends before the next attempt.
+    Effect.tapError(() => Effect.sync(() => database.isTransaction && database.exec("rollback"))),
+    Effect.retry(retryBusy),
+    Effect.mapError((cause) => lockError(file, cause))
+  )
+  const leave = Effect.try({
+    try: () => {
+      database.exec("rollback; begin exclusive; rollback")
+      return true
+    },
+    catch: (cause) => cause
+  })
+  return Effect.catchIf(leave, isBusy, () => Effect.succeed(false)).pipe(
+    Effect.mapError((cause) => lockError(file, cause))
+  )
+})
+
+/** Opens the lock of a file; returns a function that runs an effect under it. The wait is interruptible. */
+export const openLock = Effect.fnUntraced(function* (file: string) {
+  const database = yield* open(file)
   const acquire = Effect.try({
     try: () => database.exec("begin exclusive"),
     catch: (cause) => cause
   }).pipe(
-    Effect.retry({ while: isBusy, schedule: Schedule.spaced("25 millis") }),
+    Effect.retry(retryBusy),
     Effect.mapError((cause) => lockError(file, cause)),
     Effect.timeoutOrElse({
       duration: lockTimeout,

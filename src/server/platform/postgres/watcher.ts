@@ -1,0 +1,104 @@
+/**
+ * Program that stops the embedded Postgres when no service has used it for a while: services that were
+ * killed could not. It runs in a process session of its own, so nothing that ends a service ends it, and
+ * there is one for each data directory. It imports nothing but Node, which keeps it small.
+ *
+ * Each service holds a shared lock on the file of users as long as it lives. An exclusive lock on that
+ * file proves that none does. Services join under the start lock, and the watcher acts under it, too.
+ */
+import { execFileSync } from "node:child_process"
+import { readFileSync, statSync } from "node:fs"
+import { connect } from "node:net"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { pathToFileURL } from "node:url"
+import { lockFiles } from "./lock-files.ts"
+
+const [directory = "", home = "", programs = "", idle = "", uid = "", gid = ""] =
+  process.argv.slice(2)
+
+/** Checks for users in one idle time. */
+const checks = 12
+
+// Kept out of reach of a command that kills each process named node.
+process.title = "player-backend-watcher"
+
+/** Opens the lock of a file that exists: a data directory that is being removed gets no new one. */
+const openLock = (name: string) => {
+  const file = pathToFileURL(join(directory, name))
+  file.searchParams.set("mode", "rw")
+  const database = new DatabaseSync(file, { timeout: 0 })
+  const acquire = (): boolean => {
+    try {
+      database.exec("begin exclusive")
+      return true
+    } catch {
+      return false
+    }
+  }
+  return { acquire, release: () => database.exec("rollback") }
+}
+
+const data = join(home, "data")
+
+/** The port of the server; undefined if it was stopped, or its directory removed. */
+const serverPort = (): number | undefined => {
+  try {
+    return Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[3])
+  } catch {
+    return undefined
+  }
+}
+
+/** After a crash, the process id in `postmaster.pid` may belong to another program. */
+const listens = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, "127.0.0.1")
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false))
+    socket.once("close", () => socket.destroy())
+    socket.setTimeout(1000, () => resolve(false))
+  })
+
+const stopServer = (): void => {
+  const options = { cwd: home, env: {}, stdio: "ignore" as const }
+  const user = uid === "" ? {} : { uid: Number(uid), gid: Number(gid) }
+  const stop = ["stop", "-D", data, "-m", "fast", "-w"]
+  execFileSync(join(programs, "pg_ctl"), stop, { ...options, ...user })
+}
+
+/** The file that has this name now; undefined if there is none. */
+const identityOf = (name: string) =>
+  statSync(join(directory, name), { bigint: true, throwIfNoEntry: false })?.ino
+
+const own = openLock(lockFiles.watcher)
+const users = openLock(lockFiles.users)
+const starting = openLock(lockFiles.start)
+const usersFile = identityOf(lockFiles.users)
+let idleChecks = 0
+
+const hasUsers = (): boolean => {
+  const isFree = users.acquire()
+  if (isFree) users.release()
+  return !isFree
+}
+
+const check = async (): Promise<void> => {
+  // The data directory was removed, and perhaps made again: another watcher has the new one.
+  if (identityOf(lockFiles.users) !== usersFile) process.exit()
+  idleChecks = hasUsers() ? 0 : idleChecks + 1
+  const port = serverPort()
+  const isDue = port === undefined || idleChecks > checks
+  if (!isDue || !starting.acquire()) return
+  try {
+    if (port !== serverPort() || hasUsers()) return
+    if (port !== undefined && (await listens(port))) stopServer()
+    process.exit()
+  } finally {
+    starting.release()
+  }
+}
+
+if (!own.acquire()) process.exit()
+// The handler also keeps the lock from the garbage collector.
+process.once("exit", own.release)
+setInterval(() => void check(), Number(idle) / checks)
