@@ -29,6 +29,7 @@ export type AuditAction =
   | "project.create"
   | "project.delete"
   | "project.rename"
+  | "project.restore"
   | "provider.delete"
   | "provider.put"
   | "webhookSecret.rotate"

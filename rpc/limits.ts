@@ -90,7 +90,10 @@ export const developers = {
 /** Projects, their keys and the dashboard. */
 export const projects = {
   nameMaxCharacters: 80,
+  /** Includes deleted projects that can still be restored. */
   perDeveloper: 100,
+  /** A deleted project can be restored for this long; then its data is removed. */
+  restorableSeconds: 7 * secondsPerDay,
   /** Keys of one environment that are not revoked. */
   keysPerEnvironment: 100,
   activeDays: 14,

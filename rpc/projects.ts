@@ -59,6 +59,16 @@ const PlainKeys = Schema.Struct({
   secretKey: Schema.String
 }).annotate({ identifier: "PlainKeys" })
 
+/** A deleted project. `POST /v1/projects/:projectId/restore` brings it back until `restorableUntil`. */
+export const DeletedProject = Schema.Struct({
+  id: ProjectId,
+  name: Schema.String,
+  slug: Schema.String,
+  deletedAt: Schema.String,
+  restorableUntil: Schema.String
+}).annotate({ identifier: "DeletedProject" })
+export type DeletedProject = typeof DeletedProject.Type
+
 const projectAnswer = Schema.Struct({ project: Project }).annotate({
   identifier: "ProjectResponse"
 })
@@ -67,9 +77,10 @@ const projectAnswer = Schema.Struct({ project: Project }).annotate({
 export class ProjectsApi extends HttpApiGroup.make("projects")
   .add(
     HttpApiEndpoint.get("list", "/projects", {
-      success: Schema.Struct({ projects: Schema.Array(Project) }).annotate({
-        identifier: "ProjectList"
-      })
+      success: Schema.Struct({
+        projects: Schema.Array(Project),
+        deleted: Schema.Array(DeletedProject)
+      }).annotate({ identifier: "ProjectList" })
     }).annotate(OpenApi.Summary, "List the projects that this developer is a member of"),
     HttpApiEndpoint.post("create", "/projects", {
       payload: Schema.Struct({ name: ProjectName }),
@@ -78,7 +89,15 @@ export class ProjectsApi extends HttpApiGroup.make("projects")
         plainKeys: Schema.Struct({ development: PlainKeys, production: PlainKeys })
       }).annotate({ identifier: "CreatedProject" }),
       error: [wire(NameReserved), wire(TooManyProjects)]
-    }).annotate(OpenApi.Summary, "Create a project; the response shows its keys in plain text once")
+    }).annotate(
+      OpenApi.Summary,
+      "Create a project; the response shows its keys in plain text once"
+    ),
+    HttpApiEndpoint.post("restore", "/projects/:projectId/restore", {
+      params: memberParams,
+      success: projectAnswer,
+      error: wire(NotFound)
+    }).annotate(OpenApi.Summary, "Restore a project that was deleted less than seven days ago")
   )
   .prefix("/v1")
   .middleware(Requests)
@@ -103,8 +122,13 @@ export class ProjectApi extends underMember(
     }).annotate(OpenApi.Summary, "Rename a project"),
     HttpApiEndpoint.delete("delete", "/", {
       params: memberParams,
-      success: Deleted
-    }).annotate(OpenApi.Summary, "Delete a project with all its data; irreversible"),
+      success: Schema.Struct({ ...Deleted.fields, restorableUntil: Schema.String }).annotate({
+        identifier: "ProjectDeleted"
+      })
+    }).annotate(
+      OpenApi.Summary,
+      "Close a project at once, and remove all its data after seven days"
+    ),
     HttpApiEndpoint.delete("revokeKey", "/keys/:keyId", {
       params: { ...memberParams, keyId: Schema.String },
       success: Schema.Struct({

@@ -34,8 +34,11 @@ const statements = (sql: SqlClient.SqlClient) => ({
     Request: Schema.String,
     Result: DocumentRow,
     execute: (environmentId) => sql`
-      select version, document from configs where environment_id = ${environmentId}
-      order by version desc limit 1`
+      select c.version, c.document
+      from configs c join environments e on e.id = c.environment_id
+        join projects p on p.id = e.project_id and p.deleted_at is null and p.removed_at is null
+      where c.environment_id = ${environmentId}
+      order by c.version desc limit 1`
   }),
   version: SqlSchema.findOneOption({
     Request: Schema.Struct({ environmentId: Schema.String, version: Schema.Int }),
@@ -66,7 +69,7 @@ export class ConfigRepository extends Context.Service<ConfigRepository>()(
       const sql = yield* SqlClient.SqlClient
       const { history, insert, newest, version } = statements(sql)
       return {
-        /** Returns the newest version; none before the first push. */
+        /** Returns the newest version; none before the first push, or when the project is deleted. */
         newest: (environmentId: string) => orDieWithTimeout(newest(environmentId)),
         /** Returns a pushed version. */
         version: (request: Parameters<typeof version>[0]) => orDieWithTimeout(version(request)),

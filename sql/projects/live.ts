@@ -41,7 +41,7 @@ const ReportRow = Schema.Struct({
 })
 
 const statements = (sql: SqlClient.SqlClient) => ({
-  // The join skips environments whose project has been removed since the report was built.
+  // The join skips environments whose project has been deleted since the report was built.
   write: SqlSchema.void({
     Request: Reports,
     execute: ({ node, now, reports }) => sql`
@@ -50,7 +50,7 @@ const statements = (sql: SqlClient.SqlClient) => ({
         from json_to_recordset(${reports}::text::json)
           as r("environmentId" text, connections int, document json)
         join environments e on e.id = r."environmentId"
-        join projects p on p.id = e.project_id and p.removed_at is null
+        join projects p on p.id = e.project_id and p.deleted_at is null and p.removed_at is null
       ), cleared as (
         delete from live_reports
         where node = ${node} and environment_id not in (select environment_id from reported)

@@ -1,4 +1,4 @@
-/** Projects and keys as their members manage them, and the removal of projects. */
+/** Projects and keys as their members manage them. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
 import { EnvironmentName, KeyKind } from "#rpc/auth"
@@ -40,13 +40,15 @@ const reads = (sql: SqlClient.SqlClient) => ({
     execute: (developerId) => sql`
       select p.id, p.name, p.slug, p.created_at
       from projects p join project_members m on m.project_id = p.id
-      where m.developer_id = ${developerId} order by p.id`
+      where m.developer_id = ${developerId} and p.deleted_at is null and p.removed_at is null
+      order by p.id`
   }),
   find: SqlSchema.findOneOption({
     Request: ProjectId,
     Result: ProjectRow,
     execute: (id) => sql`
-      select id, name, slug, created_at from projects where id = ${id} and removed_at is null`
+      select id, name, slug, created_at from projects
+      where id = ${id} and deleted_at is null and removed_at is null`
   }),
   keys: SqlSchema.findAll({
     Request: Schema.Array(ProjectId),
@@ -89,38 +91,10 @@ const locks = (sql: SqlClient.SqlClient) => ({
     Result: ProjectRow,
     execute: (id) => sql`
       select id, name, slug, created_at from projects
-      where id = ${id} and removed_at is null for update`
+      where id = ${id} and deleted_at is null and removed_at is null for update`
   }),
   lockEnvironment: (id: EnvironmentId) =>
     Effect.asVoid(orDieWithTimeout(sql`select id from environments where id = ${id} for update`))
-})
-
-const removals = (sql: SqlClient.SqlClient) => ({
-  environments: SqlSchema.findAll({
-    Request: ProjectId,
-    Result: Schema.Struct({ id: EnvironmentId }),
-    execute: (projectId) => sql`select id from environments where project_id = ${projectId}`
-  }),
-  deleteKeys: SqlSchema.findAll({
-    Request: Schema.Array(EnvironmentId),
-    Result: Schema.Struct({ hash: Schema.String }),
-    execute: (ids) => sql`
-      delete from keys where environment_id = any(${[...ids]}::text[]) returning hash`
-  }),
-  deletePlayers: SqlSchema.findAll({
-    Request: Schema.Struct({ ids: Schema.Array(EnvironmentId), limit: Schema.Int }),
-    Result: Schema.Struct({ id: Schema.String }),
-    execute: ({ ids, limit }) => sql`
-      delete from players where id in (
-        select id from players where environment_id = any(${[...ids]}::text[])
-        order by environment_id, id limit ${limit} for update)
-      returning id`
-  }),
-  listRemoved: SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Schema.Struct({ id: ProjectId }),
-    execute: () => sql`select id from projects where removed_at is not null`
-  })
 })
 
 const make = Effect.gen(function* () {
@@ -128,7 +102,6 @@ const make = Effect.gen(function* () {
   const { countKeys, countProjects, environmentOfKey, find, key, keys, listByDeveloper } =
     reads(sql)
   const { lockDeveloper, lockEnvironment, lockProject } = locks(sql)
-  const { deleteKeys, deletePlayers, environments, listRemoved } = removals(sql)
   const rename = SqlSchema.void({
     Request: ProjectName,
     execute: ({ name, projectId }) => sql`
@@ -150,38 +123,7 @@ const make = Effect.gen(function* () {
     lockDeveloper,
     lockEnvironment,
     lockProject: (id: ProjectId) => orDieWithTimeout(lockProject(id)),
-    rename: (request: typeof ProjectName.Type) => orDieWithTimeout(rename(request)),
-    environments: (id: ProjectId) =>
-      Effect.map(orDieWithTimeout(environments(id)), (rows) => rows.map((row) => row.id)),
-    /** Hides a project: removes its members, configs and keys. Run it in a transaction. Returns key hashes. */
-    hide: Effect.fnUntraced(function* (
-      id: ProjectId,
-      ids: ReadonlyArray<EnvironmentId>,
-      now: typeof Time.Type
-    ) {
-      const at = yield* Effect.orDie(Schema.encodeEffect(Time)(now))
-      yield* orDieWithTimeout(sql`update projects set removed_at = ${at} where id = ${id}`)
-      yield* orDieWithTimeout(sql`delete from project_members where project_id = ${id}`)
-      yield* orDieWithTimeout(
-        sql`delete from configs where environment_id = any(${[...ids]}::text[])`
-      )
-      const deleted = yield* orDieWithTimeout(deleteKeys(ids))
-      return deleted.map(({ hash }) => hash)
-    }),
-    /** Deletes up to `limit` players with all their rows; returns their number. */
-    deletePlayers: (ids: ReadonlyArray<EnvironmentId>, limit: number) =>
-      Effect.map(orDieWithTimeout(deletePlayers({ ids, limit })), (rows) => rows.length),
-    /** Deletes the remaining rows of a project without players. */
-    deleteProject: Effect.fnUntraced(function* (id: ProjectId, ids: ReadonlyArray<EnvironmentId>) {
-      yield* orDieWithTimeout(
-        sql`delete from rooms where environment_id = any(${[...ids]}::text[])`
-      )
-      yield* orDieWithTimeout(sql`delete from projects where id = ${id}`)
-    }),
-    /** Lists hidden projects whose data is not yet deleted. */
-    listRemoved: Effect.map(orDieWithTimeout(listRemoved(undefined)), (rows) =>
-      rows.map((row) => row.id)
-    )
+    rename: (request: typeof ProjectName.Type) => orDieWithTimeout(rename(request))
   }
 })
 

@@ -151,8 +151,9 @@ const memberships = (sql: SqlClient.SqlClient) => ({
     Request: Schema.Struct({ developerId: DeveloperId, projectId: ProjectId }),
     Result: Schema.Struct({ projectId: ProjectId }),
     execute: ({ developerId, projectId }) => sql`
-      select project_id from project_members
-      where developer_id = ${developerId} and project_id = ${projectId}`
+      select m.project_id from project_members m join projects p on p.id = m.project_id
+      where m.developer_id = ${developerId} and m.project_id = ${projectId}
+        and p.deleted_at is null and p.removed_at is null`
   }),
   environment: SqlSchema.findOneOption({
     Request: Schema.Struct({
@@ -164,6 +165,7 @@ const memberships = (sql: SqlClient.SqlClient) => ({
     execute: ({ developerId, env, projectId }) => sql`
       select e.id as environment_id, e.project_id, e.name
       from environments e join project_members m on m.project_id = e.project_id
+        join projects p on p.id = e.project_id and p.deleted_at is null and p.removed_at is null
       where m.developer_id = ${developerId} and e.project_id = ${projectId} and e.name = ${env}`
   })
 })

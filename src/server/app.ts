@@ -23,6 +23,7 @@ import { ProviderRepository } from "#sql/oauth/providers"
 import { PlayerDataRepository } from "#sql/player-data/repository"
 import { PlayerRepository } from "#sql/players"
 import { LiveRepository } from "#sql/projects/live"
+import { DeletionRepository } from "#sql/projects/deletion"
 import { ManagementRepository } from "#sql/projects/management"
 import { MemberRepository, ProjectRepository } from "#sql/projects/repository"
 import { UsageRepository } from "#sql/projects/usage"
@@ -136,6 +137,7 @@ const RepositoriesLive = Layer.mergeAll(
   IdentityRepository.layer,
   LiveRepository.layer,
   MailRepository.layer,
+  DeletionRepository.layer,
   ManagementRepository.layer,
   MemberRepository.layer,
   NewsRepository.layer,

@@ -120,6 +120,7 @@ const endpoints = [
   ["get", "/v1/platform/info", "none"],
   ["get", "/v1/projects", "dev"],
   ["post", "/v1/projects", "dev"],
+  ["post", "/v1/projects/{projectId}/restore", "dev"],
   ["get", "/v1/projects/{projectId}", "dev"],
   ["patch", "/v1/projects/{projectId}", "dev"],
   ["delete", "/v1/projects/{projectId}", "dev"],

@@ -153,6 +153,14 @@ const others: Readonly<Record<string, MakeSample>> = {
       action: "project.delete",
       params: { projectId }
     })),
+  "POST /v1/projects/:projectId/restore": (_, developer) =>
+    Effect.gen(function* () {
+      const { projectId } = yield* makeProject(developer)
+      const { url } = yield* TestApp
+      const { headers } = developer
+      yield* request(`${url}/v1/projects/${projectId}`, { method: "DELETE", headers })
+      return { action: "project.restore", params: { projectId } } as const
+    }),
   "POST /v1/projects/:projectId/environments/:env/keys": simply({
     action: "key.create",
     body: { kind: "secret" }

@@ -131,15 +131,22 @@ layer(Node)("projects", (it) => {
         assert.strictEqual(answer.status, 404, `${method} ${where}`)
         assert.strictEqual(codeOf(answer), "not_found", `${method} ${where}`)
       }
-      assert.deepStrictEqual((yield* ask(stranger, "GET", "/v1/projects")).body, { projects: [] })
+      const none = { projects: [], deleted: [] }
+      assert.deepStrictEqual((yield* ask(stranger, "GET", "/v1/projects")).body, none)
       assert.strictEqual(codeOf(yield* ask(developer, "GET", path)), "ok")
       const other = yield* setUp()
       const foreign = yield* ask(other.developer, "DELETE", `${other.path}/keys/${key}`)
       assert.strictEqual(codeOf(foreign), "not_found")
       for (const name of ["key_x", "%00", "key_00000000000000000000000000"]) {
-        const none = yield* ask(developer, "DELETE", `${path}/keys/${name}`)
-        assert.strictEqual(codeOf(none), "not_found", name)
+        const unknown = yield* ask(developer, "DELETE", `${path}/keys/${name}`)
+        assert.strictEqual(codeOf(unknown), "not_found", name)
       }
+      yield* ask(developer, "DELETE", path)
+      for (const who of [stranger, other.developer]) {
+        assert.strictEqual(codeOf(yield* ask(who, "POST", `${path}/restore`)), "not_found")
+      }
+      assert.deepStrictEqual((yield* ask(stranger, "GET", "/v1/projects")).body, none)
+      assert.strictEqual(codeOf(yield* ask(developer, "POST", `${path}/restore`)), "ok")
     })
   )
 

@@ -18,7 +18,14 @@ const ProjectsGroup = HttpApiBuilder.group(
     return handlers.handleAll({
       list: Effect.fnUntraced(function* () {
         const { developerId } = yield* CurrentDeveloper
-        return { projects: yield* projects.list(developerId) }
+        return {
+          projects: yield* projects.list(developerId),
+          deleted: yield* projects.listDeleted(developerId)
+        }
+      }),
+      restore: Effect.fnUntraced(function* ({ params }) {
+        const { developerId } = yield* CurrentDeveloper
+        return { project: yield* projects.restore(developerId, params.projectId) }
       }),
       create: Effect.fnUntraced(function* ({ payload }) {
         const { developerId } = yield* CurrentDeveloper
@@ -61,8 +68,8 @@ const ProjectGroup = HttpApiBuilder.group(
       }),
       delete: Effect.fnUntraced(function* () {
         const { projectId } = yield* CurrentProject
-        yield* projects.remove(projectId)
-        return { deleted: true as const }
+        const restorableUntil = yield* projects.remove(projectId)
+        return { deleted: true as const, restorableUntil }
       }),
       revokeKey: Effect.fnUntraced(function* ({ params }) {
         const { projectId } = yield* CurrentProject

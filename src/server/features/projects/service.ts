@@ -1,29 +1,19 @@
-/**
- * Project management for members: creation, renaming, keys and removal.
- *
- * Removal has two phases. One transaction hides the project: members lose it, its keys stop working,
- * and its rooms, queues and channels close on every node within a second. Then batches delete its
- * stored data; a daily sweep finishes batches that a restart interrupted.
- */
-import { Context, DateTime, Effect, Fiber, Layer, Option, Schema } from "effect"
+/** Project management for members: creation, renaming, keys and deletion. */
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { CurrentActor, EnvironmentName, KeyKind } from "#rpc/auth"
 import { NameReserved, NotFound, TooManyKeys, TooManyProjects } from "#rpc/errors/codes"
 import { type DeveloperId, type EnvironmentId, KeyId, type ProjectId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
-import type { Project, ProjectKey } from "#rpc/projects"
+import type { DeletedProject, Project, ProjectKey } from "#rpc/projects"
 import { normalizeName } from "#rpc/text"
 import { type ListedKey, ManagementRepository } from "#sql/projects/management"
 import type { ProjectRow } from "#sql/projects/repository"
-import { sweepDaily } from "#server/platform/database"
-import { Invalidation } from "#server/platform/invalidation"
 import { Audit } from "../audit/service.ts"
 import type { CreatedProject } from "./creation.ts"
+import { makeDeletion } from "./deletion.ts"
 import { Environments } from "./environments.ts"
 import { isReservedName } from "./reserved-names.ts"
-
-/** Players that one statement deletes, with all rows that reference them. */
-const playersPerBatch = 500
 
 const isKeyId = Schema.is(KeyId)
 
@@ -81,8 +71,15 @@ export class Projects extends Context.Service<
       name: string
     ) => Effect.Effect<boolean, NameReserved | NotFound>
     readonly rename: (projectId: ProjectId, name: string) => Effect.Effect<RenameResult, NotFound>
-    /** Removes a project with all its data. Returns when the data is deleted. */
-    readonly remove: (projectId: ProjectId) => Effect.Effect<void, never, CurrentActor>
+    /** Closes a project at once. Returns the time until which it can be restored. */
+    readonly remove: (projectId: ProjectId) => Effect.Effect<string, NotFound, CurrentActor>
+    /** Restores a deleted project of a member. */
+    readonly restore: (
+      developerId: DeveloperId,
+      projectId: string
+    ) => Effect.Effect<Project, NotFound, CurrentActor>
+    /** Returns the deleted projects of a member that can be restored. */
+    readonly listDeleted: (developerId: DeveloperId) => Effect.Effect<ReadonlyArray<DeletedProject>>
     readonly createKey: (
       environmentId: EnvironmentId,
       kind: KeyKind
@@ -101,12 +98,16 @@ export class Projects extends Context.Service<
   static readonly layer = Layer.effect(
     Projects,
     Effect.gen(function* () {
+      const find = yield* makeFind
+      const { listDeleted, remove, restore } = yield* makeDeletion
       return Projects.of({
         ...(yield* makeReads),
         ...(yield* makeNames),
         ...(yield* makeKeys),
         create: yield* makeCreate,
-        remove: yield* makeRemove
+        listDeleted,
+        remove,
+        restore: (developerId, projectId) => Effect.flatMap(restore(developerId, projectId), find)
       })
     })
   )
@@ -243,46 +244,4 @@ const makeKeys = Effect.gen(function* () {
       return keys.filter((key) => key.environment === environment).map(keyView)
     })
   }
-})
-
-const makeRemove = Effect.gen(function* () {
-  const audit = yield* Audit
-  const repository = yield* ManagementRepository
-  const invalidation = yield* Invalidation
-  const sql = yield* SqlClient.SqlClient
-  const scope = yield* Effect.scope
-
-  /** Deletes keys and configs. Without a config every feature is off, so live entities stop. */
-  const hide = Effect.fnUntraced(function* (projectId: ProjectId) {
-    const locked = yield* repository.lockProject(projectId)
-    const ids = yield* repository.environments(projectId)
-    const keys = yield* repository.hide(projectId, ids, yield* DateTime.now)
-    yield* Effect.forEach(keys, (id) => invalidation.publish({ kind: "key", id }))
-    yield* Effect.forEach(ids, (id) => invalidation.publish({ kind: "config", id }))
-    if (Option.isNone(locked)) return
-    const target = { kind: "project", id: projectId }
-    const details = { name: locked.value.name }
-    yield* audit.record({ projectId }, { action: "project.delete", target, details })
-  })
-
-  /** Deletes the stored data of a hidden project in batches. */
-  const deleteData = Effect.fnUntraced(function* (projectId: ProjectId) {
-    const ids = yield* repository.environments(projectId)
-    yield* Effect.repeat(repository.deletePlayers(ids, playersPerBatch), {
-      until: (removed) => removed === 0
-    })
-    yield* repository.deleteProject(projectId, ids)
-  })
-
-  yield* sweepDaily("Removed projects", () =>
-    Effect.flatMap(repository.listRemoved, (ids) =>
-      Effect.forEach(ids, deleteData, { discard: true })
-    )
-  )
-  return Effect.fn("Projects.remove")(function* (projectId: ProjectId) {
-    yield* Effect.orDie(sql.withTransaction(hide(projectId)))
-    // The deletion continues when the caller disconnects.
-    const deletion = yield* Effect.forkIn(deleteData(projectId), scope)
-    yield* Fiber.join(deletion)
-  })
 })

@@ -1,7 +1,10 @@
-/** Removal of a project deletes its rows and keys and closes its connections. */
+/** Deletion of projects: it closes them at once, can be undone, and removes the data later. */
 import { assert, layer } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
+import { makeSweep } from "#server/features/projects/deletion"
+import { poolLayer } from "#sql/database"
+import { DeletionRepository } from "#sql/projects/deletion"
 import { TestApp, TestDatabase } from "#testing/app"
 import { at, configure, goOnline, guest, request, type TestTarget } from "#testing/players"
 import { codeOf } from "../../support/developer-requests.ts"
@@ -89,6 +92,16 @@ const makeProject = Effect.gen(function* () {
   return { app, ask, id, ids: [id, ...rows.map((row) => row.id)], see, target }
 })
 
+/** The outcomes of a request with each of the keys. */
+const codesOf = ({ publishableKey, secretKey, url }: TestTarget) =>
+  Effect.forEach(
+    [
+      [`${url}/v1/gamedata/definitions`, publishableKey],
+      [`${url}/v1/config`, secretKey]
+    ] as const,
+    ([address, key]) => Effect.map(request(address, { headers: { "x-svc-key": key } }), codeOf)
+  )
+
 layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", (it) => {
   it.effect("shows the live rooms, queues and channels of all nodes", () =>
     Effect.gen(function* () {
@@ -119,28 +132,87 @@ layer(Layer.provideMerge(Sql, App), { excludeTestServices: true })("a project", 
     })
   )
 
-  it.effect("leaves only audit rows after its removal, and closes its keys and connections", () =>
+  it.effect("closes at its deletion, and comes back with keys, config and players", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
-      const { app, ask, id, ids, target } = yield* makeProject
+      const { app, ask, id, target } = yield* makeProject
       const { ada, bob } = yield* populate(target)
+      const revoked = yield* ask("POST", `/${id}/environments/development/keys`, { kind: "secret" })
+      yield* ask("DELETE", `/${id}/keys/${String(at(revoked.body, "key", "id"))}`)
+
+      const deleted = yield* ask("DELETE", `/${id}`)
+      assert.strictEqual(at(deleted.body, "deleted"), true)
+      const until = Date.parse(String(at(deleted.body, "restorableUntil")))
+      const [clock] = yield* sql<{ millis: number }>`
+        select (extract(epoch from now()) * 1000)::float8 as millis`
+      const days = (until - Number(clock?.millis)) / 86_400_000
+      assert.approximately(days, 7, 0.01)
+      for (const { socket } of [ada, bob]) assert.oneOf((yield* socket.closed).code, [4001, 4003])
+      for (const [method, path] of [
+        ["GET", `/${id}`],
+        ["GET", `/${id}/environments/development/overview`],
+        ["GET", `/${id}/audit`],
+        ["DELETE", `/${id}`]
+      ] as const) {
+        assert.strictEqual(codeOf(yield* ask(method, path)), "not_found", path)
+      }
+      yield* app.eventually(
+        Effect.map(codesOf(target), (codes) => codes.join() === "invalid_key,invalid_key"),
+        "both keys are refused"
+      )
+      const list = (yield* ask("GET", "")).body
+      const ids = (projects: unknown) =>
+        Array.isArray(projects) ? projects.map((project) => at(project, "id")) : []
+      assert.notInclude(ids(at(list, "projects")), id)
+      assert.include(ids(at(list, "deleted")), id)
+
+      const restored = yield* ask("POST", `/${id}/restore`)
+      assert.strictEqual(at(restored.body, "project", "name"), "Doomed")
+      assert.strictEqual(codeOf(yield* ask("POST", `/${id}/restore`)), "not_found")
+      yield* app.eventually(
+        Effect.map(codesOf(target), (codes) => codes.join() === "ok,ok"),
+        "both keys work again"
+      )
+      const dead = { ...target, secretKey: String(at(revoked.body, "plain")) }
+      assert.strictEqual((yield* codesOf(dead))[1], "invalid_key")
+      const back = yield* goOnline(target, ada)
+      const save = yield* request(`${target.url}/v1/saves/slot`, {
+        headers: {
+          "x-svc-key": target.publishableKey,
+          authorization: `Bearer ${back.accessToken}`
+        }
+      })
+      assert.strictEqual(at(save.body, "data"), 1)
+      const { body: audit } = yield* ask("GET", `/${id}/audit`)
+      assert.deepStrictEqual(
+        [0, 1].map((i) => at(audit, "entries", i, "action")),
+        ["project.restore", "project.delete"]
+      )
+    })
+  )
+
+  it.effect("loses everything but its audit entries seven days after its deletion", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const { url } = yield* TestDatabase
+      const { app, ask, id, ids, target } = yield* makeProject
+      yield* populate(target)
       const left = Effect.provideService(Effect.orDie(tablesWithRows(ids)), PgClient.PgClient, sql)
       const expected = ["rooms", "channels", "saves", "stats", "live_reports", "player_days"]
       yield* app.eventually(
         Effect.map(left, (tables) => expected.every((table) => tables.includes(table))),
         "all rows are stored"
       )
-
-      const removed = yield* ask("DELETE", `/${id}`)
-      assert.deepStrictEqual(removed.body, { deleted: true })
-      assert.strictEqual((yield* ada.socket.closed).code, 4003)
-      assert.strictEqual((yield* bob.socket.closed).code, 4003)
-      assert.strictEqual(codeOf(yield* ask("GET", `/${id}`)), "not_found")
-      for (const key of [target.publishableKey, target.secretKey]) {
-        const headers = { "x-svc-key": key }
-        const refused = yield* request(`${target.url}/v1/config`, { headers })
-        assert.strictEqual(codeOf(refused), "invalid_key")
-      }
+      yield* ask("DELETE", `/${id}`)
+      const sweep = Effect.flatten(makeSweep).pipe(
+        Effect.provide(DeletionRepository.layer),
+        Effect.provide(poolLayer({ url: Redacted.make(url), connections: 1 }))
+      )
+      yield* sweep
+      assert.include(yield* left, "saves")
+      yield* sql`update projects set deleted_at = deleted_at - interval '7 days' where id = ${id}`
+      assert.strictEqual(codeOf(yield* ask("POST", `/${id}/restore`)), "not_found")
+      yield* sweep
       yield* app.eventually(
         Effect.map(left, (tables) => tables.join() === "audit"),
         "only audit rows are left"

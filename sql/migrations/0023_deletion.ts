@@ -1,0 +1,11 @@
+/** When a project was deleted. It is closed from then on; `removed_at` is set when its data goes. */
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+export default Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // Not `removed_at`: a runner of the release before would delete the data of such a project at once.
+  yield* sql`alter table projects add column deleted_at timestamptz`
+  yield* sql`
+    create index projects_deleted on projects (deleted_at) where deleted_at is not null`
+})

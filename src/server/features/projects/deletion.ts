@@ -1,0 +1,130 @@
+/**
+ * Deletion of projects. It closes a project at once: its members lose it, its keys stop working, and its
+ * rooms, queues, channels and sockets close on every node within a second. A member can restore it for
+ * seven days. Then an hourly sweep removes its data in batches, and continues what a restart interrupted.
+ */
+import { DateTime, Effect, Option, Schema } from "effect"
+import type { CurrentActor } from "#rpc/auth"
+import { NotFound } from "#rpc/errors/codes"
+import { type DeveloperId, type EnvironmentId, ProjectId } from "#rpc/ids"
+import { projects as limits } from "#rpc/limits"
+import type { DeletedProject } from "#rpc/projects"
+import { DeletionRepository } from "#sql/projects/deletion"
+import { ManagementRepository } from "#sql/projects/management"
+import { makeTransaction, sweepHourly } from "#server/platform/database"
+import { Invalidation } from "#server/platform/invalidation"
+import { Audit } from "../audit/service.ts"
+
+const isProjectId = Schema.is(ProjectId)
+
+/** Players that one statement deletes, with all rows that reference them. */
+const playersPerBatch = 500
+
+const window = { seconds: limits.restorableSeconds }
+
+/** The end of the time in which a project can be restored. */
+const restorableUntil = (deletedAt: DateTime.Utc): string =>
+  DateTime.formatIso(DateTime.add(deletedAt, window))
+
+/** Projects that were deleted before are due for removal. */
+const dueTime = Effect.map(DateTime.now, (now) => DateTime.subtract(now, window))
+
+/** Notifies all nodes that the keys and configs of a project count differently from now on. */
+const makePublish = Effect.map(Invalidation, (invalidation) =>
+  Effect.fnUntraced(function* (
+    keys: ReadonlyArray<string>,
+    environments: ReadonlyArray<EnvironmentId>
+  ) {
+    yield* Effect.forEach(keys, (id) => invalidation.publish({ kind: "key", id }))
+    yield* Effect.forEach(environments, (id) => invalidation.publish({ kind: "config", id }))
+  })
+)
+
+const makeRemove = Effect.gen(function* () {
+  const audit = yield* Audit
+  const deletions = yield* DeletionRepository
+  const repository = yield* ManagementRepository
+  const publish = yield* makePublish
+  const transaction = yield* makeTransaction
+  return Effect.fn("Projects.remove")(function* (
+    projectId: ProjectId
+  ): Effect.fn.Return<string, NotFound, CurrentActor> {
+    const now = yield* DateTime.now
+    yield* transaction(
+      Effect.gen(function* () {
+        const locked = yield* repository.lockProject(projectId)
+        if (Option.isNone(locked)) return yield* new NotFound()
+        const { name } = locked.value
+        const ids = yield* deletions.environments(projectId)
+        yield* publish(yield* deletions.close(projectId, ids, now), ids)
+        const target = { kind: "project", id: projectId }
+        yield* audit.record({ projectId }, { action: "project.delete", target, details: { name } })
+      })
+    )
+    return restorableUntil(now)
+  })
+})
+
+const makeRestore = Effect.gen(function* () {
+  const audit = yield* Audit
+  const deletions = yield* DeletionRepository
+  const publish = yield* makePublish
+  const transaction = yield* makeTransaction
+  return Effect.fn("Projects.restore")(function* (
+    developerId: DeveloperId,
+    projectId: string
+  ): Effect.fn.Return<ProjectId, NotFound, CurrentActor> {
+    if (!isProjectId(projectId)) return yield* new NotFound()
+    const since = yield* dueTime
+    return yield* transaction(
+      Effect.gen(function* () {
+        const locked = yield* deletions.lockDeleted({ developerId, projectId, since })
+        if (Option.isNone(locked)) return yield* new NotFound()
+        const { deletedAt, name } = locked.value
+        const ids = yield* deletions.environments(projectId)
+        yield* publish(yield* deletions.reopen(projectId, ids, deletedAt), ids)
+        const target = { kind: "project", id: projectId }
+        yield* audit.record({ projectId }, { action: "project.restore", target, details: { name } })
+        return projectId
+      })
+    )
+  })
+})
+
+/** Removes the data of projects that were deleted at least seven days ago. */
+export const makeSweep = Effect.gen(function* () {
+  const deletions = yield* DeletionRepository
+  const remove = Effect.fnUntraced(function* (projectId: ProjectId, before: DateTime.Utc) {
+    const now = yield* DateTime.now
+    if (!(yield* deletions.markRemoved({ projectId, before, now }))) return
+    const ids = yield* deletions.environments(projectId)
+    yield* Effect.repeat(deletions.deletePlayers(ids, playersPerBatch), {
+      until: (removed) => removed === 0
+    })
+    yield* deletions.deleteProject(projectId, ids)
+  })
+  return Effect.gen(function* () {
+    const before = yield* dueTime
+    const due = yield* deletions.listDue(before)
+    yield* Effect.forEach(due, (projectId) => remove(projectId, before), { discard: true })
+  })
+})
+
+/** Deletes, restores and lists deleted projects, and removes the data of those that are due. */
+export const makeDeletion = Effect.gen(function* () {
+  const deletions = yield* DeletionRepository
+  const sweep = yield* makeSweep
+  yield* sweepHourly("Deleted projects", () => sweep)
+  return {
+    remove: yield* makeRemove,
+    restore: yield* makeRestore,
+    listDeleted: Effect.fn("Projects.listDeleted")(function* (developerId: DeveloperId) {
+      const found = yield* deletions.listDeleted({ developerId, since: yield* dueTime })
+      return found.map(({ deletedAt, ...project }): DeletedProject => ({
+        ...project,
+        deletedAt: DateTime.formatIso(deletedAt),
+        restorableUntil: restorableUntil(deletedAt)
+      }))
+    })
+  }
+})
