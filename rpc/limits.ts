@@ -56,7 +56,10 @@ export const ages = { yearsMax: 150 } as const
 
 /** The mail outbox. */
 export const mail = {
-  /** Queued mails; beyond it 503 `mail_unavailable`. */
+  /**
+   * Queued mails; beyond it 503 `mail_unavailable`. The projects of one developer get no more places than
+   * remain free: alone they have half of them.
+   */
   waitingMax: 10_000,
   /** Mails that one process sends at a time. */
   concurrency: 5,

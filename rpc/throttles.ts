@@ -29,6 +29,8 @@ export const throttles = {
   /** Mails to one address; both limits apply. */
   mailsPerMinute: { burst: 1, seconds: 60 },
   mailsPerHour: { burst: 5, seconds: secondsPerHour },
+  /** Mails to one address from all projects of one developer. */
+  mailsPerDeveloper: { burst: 20, seconds: secondsPerHour },
   /** Reset links requested from one IP address, for any account. */
   forgotPerAddress: { burst: 30, seconds: secondsPerHour },
   /** OAuth sign-in from one IP address: start, callback, exchange and native sign-in. */

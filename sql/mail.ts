@@ -35,7 +35,13 @@ export type ClaimedMail = typeof ClaimedMail.Type
 
 const StoredMail = Schema.Struct({ id: MailId, sealed: Schema.String, createdAt: Time })
 
-const Claim = Schema.Struct({ now: Time, until: Time, most: Schema.Int })
+const Claim = Schema.Struct({
+  now: Time,
+  until: Time,
+  most: Schema.Int,
+  /** The environments of the mails that this process is sending, each as often as it has one. */
+  busy: Schema.Array(EnvironmentId)
+})
 
 const statements = (sql: SqlClient.SqlClient) => ({
   insert: SqlSchema.findOneOption({
@@ -46,21 +52,45 @@ const statements = (sql: SqlClient.SqlClient) => ({
         expires_at, due_at)
       select ${id}, ${environmentId}, ${playerId}, ${purpose}, ${sealed}, 0,
         ${createdAt}::timestamptz, ${expiresAt}::timestamptz, ${createdAt}::timestamptz
-      where not exists (select from mails where due_at is not null offset ${most - 1})
+      where (
+        select count(*) + count(*) filter (where w.project_id in (
+          select other.project_id from environments e
+          join project_members own on own.project_id = e.project_id
+          join project_members other on other.developer_id = own.developer_id
+          where e.id = ${environmentId}
+          union select project_id from environments where id = ${environmentId}))
+        from (
+          select e.project_id from mails m join environments e on e.id = m.environment_id
+          where m.due_at is not null limit ${most}) w) < ${most}
       returning id`
   }),
   claim: SqlSchema.findAll({
     Request: Claim,
     Result: ClaimedMail,
-    execute: ({ most, now, until }) => sql`
-      with due as (
-        select id from mails where due_at <= ${now} order by due_at limit ${most}
-        for update skip locked)
+    execute: ({ busy, most, now, until }) => sql`
+      with ranked as (
+        select id, row_number() over (partition by environment_id order by due_at)
+          + coalesce(cardinality(array_positions(${busy}::text[], environment_id)), 0) as turn
+        from mails where due_at <= ${now}),
+      due as (
+        select m.id from mails m join ranked r on r.id = m.id
+        where m.due_at <= ${now} order by r.turn, m.due_at limit ${most}
+        for update of m skip locked)
       update mails m set due_at = ${until}, attempts = m.attempts + 1
       from due, environments e join projects p on p.id = e.project_id
       where m.id = due.id and e.id = m.environment_id
       returning m.id, m.environment_id, m.player_id, m.purpose, m.sealed, m.created_at,
         m.expires_at, m.attempts, p.name as project_name`
+  }),
+  ownerOf: SqlSchema.findOne({
+    Request: EnvironmentId,
+    Result: Schema.Struct({ ownerId: Schema.String }),
+    execute: (environmentId) => sql`
+      select coalesce(
+        (select developer_id from project_members m where m.project_id = e.project_id
+          order by created_at, developer_id limit 1),
+        e.project_id) as owner_id
+      from environments e where e.id = ${environmentId}`
   }),
   nextDue: SqlSchema.findOne({
     Request: Schema.Void,
@@ -107,13 +137,19 @@ const storage = (sql: SqlClient.SqlClient) => ({
 export class MailRepository extends Context.Service<MailRepository>()("sql/mail/MailRows", {
   make: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { claim, insert, nextDue, postpone, remove, sweep } = statements(sql)
+    const { claim, insert, nextDue, ownerOf, postpone, remove, sweep } = statements(sql)
     const { forgetOld, store, stored } = storage(sql)
     return {
-      /** False if the outbox is full. */
+      /**
+       * False if the outbox is full. Projects that share a developer may have at most as many mails in
+       * it as it has free places.
+       */
       insert: (mail: Parameters<typeof insert>[0]) =>
         Effect.map(orDieWithTimeout(insert(mail)), Option.isSome),
-      /** Claims due mails, oldest first. */
+      /** The developer of an environment's project, or the project if it has no member. */
+      ownerOf: (environmentId: EnvironmentId) =>
+        Effect.map(orDieWithTimeout(ownerOf(environmentId)), ({ ownerId }) => ownerId),
+      /** Claims due mails: environments take turns, and the oldest of each comes first. */
       claim: (request: typeof Claim.Type) => orDieWithTimeout(claim(request)),
       /** When the next mail is due; null if there is none. */
       nextDue: Effect.map(orDieWithTimeout(nextDue(undefined)), ({ dueAt }) => dueAt),

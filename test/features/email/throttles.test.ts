@@ -2,8 +2,23 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { codeOf, makeEmailProject, NodeLive, password } from "../../support/email/email-harness.ts"
+import { at } from "#testing/players"
+import {
+  callsOf,
+  codeOf,
+  emailConfig,
+  makeEmailProject,
+  NodeLive,
+  password
+} from "../../support/email/email-harness.ts"
 import { Inbox } from "../../support/email/inbox.ts"
+import {
+  addressOfNode,
+  configure,
+  makeDeveloper,
+  makeTenantsOf,
+  type Tenant
+} from "../../support/http/stack.ts"
 
 layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of email sign-in", (it) => {
   it.effect(
@@ -108,3 +123,44 @@ layer(NodeLive({ SVC_THROTTLES: "on" }))("throttles of reset links", (it) => {
     })
   )
 })
+
+layer(NodeLive({ SVC_THROTTLES: "on", SVC_TRUSTED_PROXIES: "127.0.0.1" }))(
+  "mails of a developer",
+  (it) => {
+    it.effect("sends an address 20 mails an hour from all projects of one developer", () =>
+      Effect.gen(function* () {
+        const inbox = yield* Inbox
+        const { developerId } = yield* makeDeveloper
+        const url = yield* addressOfNode
+        const email = "ada@example.com"
+        const signUpTo = Effect.fnUntraced(function* (tenant: Tenant, address: string) {
+          yield* configure(tenant, emailConfig)
+          const { post } = callsOf(url, tenant)
+          const from = { "x-forwarded-for": address }
+          const { body } = yield* post("email/signup", { email, password }, undefined, from)
+          const player = { accessToken: String(at(body, "accessToken")) }
+          return post("email/resend", {}, player)
+        })
+        const environments: Array<Tenant> = []
+        for (let n = 0; n < 10; n++) {
+          const { development, production } = yield* makeTenantsOf(developerId)
+          environments.push(development, production)
+        }
+        for (const [n, tenant] of environments.entries()) {
+          yield* signUpTo(tenant, `192.0.2.${n}`)
+          yield* inbox.next(email)
+        }
+        const { development } = yield* makeTenantsOf(developerId)
+        const resend = yield* signUpTo(development, "192.0.2.100")
+        yield* TestClock.adjust("1 minute")
+        const limited = yield* resend
+        assert.deepStrictEqual([limited.status, codeOf(limited)], [429, "rate_limited"])
+        // Projects of other developers are not affected.
+        const other = yield* makeDeveloper
+        const tenants = yield* makeTenantsOf(other.developerId)
+        yield* signUpTo(tenants.production, "192.0.2.101")
+        yield* inbox.next(email)
+      })
+    )
+  }
+)

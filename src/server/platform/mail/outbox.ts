@@ -137,14 +137,26 @@ export class Mailer extends Context.Service<
 const openAs = <A>(secrets: Secrets["Service"], codec: Schema.Codec<A, string>, sealed: string) =>
   Effect.orDie(Effect.flatMap(secrets.open(sealed, sealPurpose), Schema.decodeEffect(codec)))
 
-/** Counts a mail against its recipient's limits. Each purpose has its own, so none blocks another. */
-const makeLimitRecipient = Effect.map(Throttles, (throttles) =>
-  Effect.fnUntraced(function* (purpose: MailPurpose, environmentId: EnvironmentId, to: string) {
+/**
+ * Counts a mail against its recipient's limits. Each purpose has its own, so none blocks another. All
+ * projects of a developer share one, so many environments are not many mails to one address.
+ */
+const makeLimitRecipient = Effect.gen(function* () {
+  const repository = yield* MailRepository
+  const throttles = yield* Throttles
+  return Effect.fnUntraced(function* (
+    purpose: MailPurpose,
+    environmentId: EnvironmentId,
+    to: string
+  ) {
     const recipient = `${purpose}:${sha256(`${environmentId}/${to}`)}`
     yield* throttles.take(paces.mailsPerMinute, `mail-minute:${recipient}`)
     yield* throttles.take(paces.mailsPerHour, `mail-hour:${recipient}`)
+    const ownerId = yield* repository.ownerOf(environmentId)
+    const ofOwner = `${purpose}:${sha256(`${ownerId}/${to}`)}`
+    yield* throttles.take(paces.mailsPerDeveloper, `mail-developer:${ofOwner}`)
   })
-)
+})
 
 /** The URL of a link; the token is in the fragment, which no server receives. */
 const makeLinkOf = Effect.map(
@@ -278,25 +290,27 @@ const shortestMillis = 100
 const makeSender = Effect.fnUntraced(function* (wake: Queue.Queue<void>) {
   const repository = yield* MailRepository
   const deliver = yield* makeDeliver
-  let inFlight = 0
+  const inFlight = new Set<ClaimedMail>()
   const delivered = (claimed: ClaimedMail) =>
     Effect.ensuring(
       deliver(claimed),
       Effect.suspend(() => {
-        inFlight -= 1
+        inFlight.delete(claimed)
         return Queue.offer(wake, undefined)
       })
     )
   const round = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.add(now, { seconds: limits.claimSeconds })
-    const claimed = yield* repository.claim({ now, until, most: limits.concurrency - inFlight })
-    inFlight += claimed.length
+    const most = limits.concurrency - inFlight.size
+    const busy = Array.from(inFlight, ({ environmentId }) => environmentId)
+    const claimed = yield* repository.claim({ now, until, most, busy })
+    for (const mail of claimed) inFlight.add(mail)
     yield* Effect.forEach(claimed, (mail) => Effect.forkChild(delivered(mail)), { discard: true })
   })
   /** Time until the next unclaimed mail is due. */
   const idleMillis = Effect.gen(function* () {
-    if (inFlight >= limits.concurrency) return pollMillis
+    if (inFlight.size >= limits.concurrency) return pollMillis
     const next = yield* repository.nextDue
     if (next === null) return pollMillis
     const millis = next.epochMilliseconds - (yield* Clock.currentTimeMillis)
