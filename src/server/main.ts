@@ -3,6 +3,7 @@ import { NodeRuntime } from "@effect/platform-node"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { ServiceLive } from "./app.ts"
+import { npmEnd } from "./platform/npm-parent.ts"
 import { Settings } from "./platform/settings/settings.ts"
 import { failStart } from "./start-error.ts"
 
@@ -34,7 +35,14 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
   process.once(signal, () => setTimeout(() => process.exit(1), stopMillis).unref())
 }
 
-Layer.launch(StartMessage.pipe(Layer.provide(ServiceLive))).pipe(
+/** Stops the service when the npm that started it is gone. */
+const StopWithNpm = npmEnd.pipe(
+  Effect.andThen(Effect.sync(() => process.kill(process.pid, "SIGTERM"))),
+  Effect.forkScoped,
+  Layer.effectDiscard
+)
+
+Layer.launch(Layer.merge(StopWithNpm, StartMessage.pipe(Layer.provide(ServiceLive)))).pipe(
   Effect.catchTag("SettingsError", ({ issues }) =>
     failStart(
       [
