@@ -16,6 +16,7 @@ import {
   ChannelListFull,
   ChannelNotFound,
   FeatureDisabled,
+  InvalidFrame,
   Muted,
   NotInChannel,
   OwnerOnly,
@@ -26,6 +27,7 @@ import {
   VoiceTooLarge,
   wire
 } from "./errors/codes.ts"
+import { PlayerIdText } from "./ids.ts"
 import { channels as limits } from "./limits.ts"
 import { Deleted } from "./responses.ts"
 import { commonFrameErrors, MessageData } from "./rooms.ts"
@@ -107,11 +109,9 @@ export const ModerateOp = Schema.Literals([
 ])
 export type ModerateOp = typeof ModerateOp.Type
 
-const PlayerRef = Schema.String.check(Schema.isBetweenLength(1, 64))
-
 const moderation = {
   op: ModerateOp,
-  playerId: PlayerRef,
+  playerId: PlayerIdText,
   /**
    * Duration of a mute (at most a day) or a ban (at most 366 days). Without it, the action lasts until
    * it is undone.
@@ -205,7 +205,7 @@ export const channelSend = Rpc.make("channelSend", {
 export const channelModerate = Rpc.make("channelModerate", {
   payload: Schema.Struct({ channel: ChannelReference, ...moderation }).check(muteInBounds),
   success: Done,
-  error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull])
+  error: Schema.Union([...commonFrameErrors, OwnerOnly, ChannelListFull, InvalidFrame])
 }).annotate(OpenApi.Summary, "Invite, mute, kick or ban a player, as the owner")
 
 export class ChannelFrames extends RpcGroup.make(
@@ -291,7 +291,7 @@ export type ChannelEvent = typeof ChannelEvent.Type
 
 // Management -----------------------------------------------------------------------------------
 
-const PlayerList = Schema.Array(PlayerRef).check(Schema.isMaxLength(limits.listMax))
+const PlayerList = Schema.Array(PlayerIdText).check(Schema.isMaxLength(limits.listMax))
 
 /** Changes of a PUT. Absent fields keep their value. A list replaces the stored list. */
 export const ChannelChanges = Schema.Struct({

@@ -17,7 +17,10 @@ const id = (prefix: string) =>
     })
   )
 
-export const PlayerId = id("pl").pipe(Schema.brand("PlayerId"))
+/** The form of a player's id, of whatever player. */
+export const PlayerIdText = id("pl")
+
+export const PlayerId = PlayerIdText.pipe(Schema.brand("PlayerId"))
 export type PlayerId = typeof PlayerId.Type
 
 export const RoomId = id("rm").pipe(Schema.brand("RoomId"))

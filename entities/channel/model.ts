@@ -8,6 +8,7 @@ import type {
   ChannelForbidden,
   ChannelFull,
   ChannelListFull,
+  InvalidFrame,
   Muted,
   NotInChannel,
   OwnerOnly,
@@ -135,6 +136,7 @@ export type ChannelError =
   | ChannelForbidden
   | ChannelFull
   | ChannelListFull
+  | InvalidFrame
   | Muted
   | NotInChannel
   | OwnerOnly

@@ -2,7 +2,8 @@
  * Moderation of a channel's players: lists, mutes, kicks and bans. Pure.
  */
 import { Result } from "effect"
-import { ChannelListFull } from "#rpc/errors/codes"
+import type { ModerateOp } from "#rpc/channels"
+import { ChannelListFull, InvalidFrame, OwnerOnly } from "#rpc/errors/codes"
 import { channels as limits } from "#rpc/limits"
 import { removeMembers } from "./membership.ts"
 import {
@@ -16,6 +17,9 @@ import {
   selfOf,
   type Expirations
 } from "./model.ts"
+
+/** Acts that take from a player what an owner needs. */
+const removing: ReadonlySet<ModerateOp> = new Set(["mute", "kick", "ban"])
 
 const listFull = Result.fail(new ChannelListFull({ details: { limit: limits.listMax } }))
 
@@ -113,6 +117,20 @@ const listsAfter = (lists: Lists, act: ModerationAct, now: number): Changed => {
 
 const isSame = (a: Lists, b: Lists): boolean =>
   a.allow === b.allow && a.speakers === b.speakers && a.muted === b.muted && a.banned === b.banned
+
+const selfAct = "Expected another player; an owner leaves with channelLeave"
+
+/** Applies an act of the owner, who may not remove or silence itself. */
+export const moderateAsOwner = (
+  state: ChannelState,
+  { playerId, ...act }: ModerationAct & { readonly playerId: string },
+  now: number
+): Result.Result<Decision, ChannelListFull | InvalidFrame | OwnerOnly> => {
+  if (state.options.ownerId !== playerId) return Result.fail(new OwnerOnly())
+  if (act.target !== playerId || !removing.has(act.op)) return moderate(state, act, now)
+  const issues = [{ path: "playerId", message: selfAct }]
+  return Result.fail(new InvalidFrame({ message: selfAct, details: { issues } }))
+}
 
 /** Applies a moderation act to a player, who need not be a member. */
 export const moderate = (

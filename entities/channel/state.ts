@@ -9,7 +9,6 @@ import { HashMap, Result } from "effect"
 import {
   Muted,
   NotInChannel,
-  OwnerOnly,
   SendForbidden,
   type VoiceInUse,
   type VoiceTooLarge
@@ -38,7 +37,7 @@ import {
   selfOf,
   settingsView
 } from "./model.ts"
-import { moderate, selfChanges, endMutes } from "./moderation.ts"
+import { endMutes, moderateAsOwner, selfChanges } from "./moderation.ts"
 import type { GatewayCommand } from "./messages.ts"
 import { withChanges } from "./options.ts"
 
@@ -193,9 +192,7 @@ export const decide = (
     case "send":
       return send(state, command, now)
     case "moderate":
-      return state.options.ownerId === command.playerId
-        ? moderate(state, command, now)
-        : Result.fail(new OwnerOnly())
+      return moderateAsOwner(state, command, now)
     case "disconnect":
       return disconnect(state, command.playerId, command.connectionId, now)
     case "restrict": {

@@ -146,9 +146,10 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
 
     it.effect("leaves its channel unavailable and unchanged until a release that reads it", () =>
       Effect.gen(function* () {
+        const listed = `pl_${"0".repeat(26)}`
         const app = yield* TestApp
         const sql = yield* SqlClient.SqlClient
-        yield* manage(app, "PUT", "original", { allow: ["pl_a"] })
+        yield* manage(app, "PUT", "original", { allow: [listed] })
         yield* formats(sql).copyChannel("original", "copy", 2)
         const document = Effect.map(
           sql<{ document: string }>`select document from channels where name = 'copy'`,
@@ -163,7 +164,7 @@ layer(AppLive, { timeout: "60 seconds", excludeTestServices: true })(
           where name = 'copy'`
         const read = yield* manage(app, "GET", "copy")
         assert.strictEqual(read.status, 200)
-        assert.deepStrictEqual(at(read.body, "allow"), ["pl_a"])
+        assert.deepStrictEqual(at(read.body, "allow"), [listed])
       })
     )
   }

@@ -143,7 +143,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
   ban: {},
   messages: { type: "news" },
-  moderate: { op: "kick", playerId: "pl_1" },
+  moderate: { op: "kick", playerId: `pl_${"0".repeat(26)}` },
   resolve: { accept: true }
 }
 

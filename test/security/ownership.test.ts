@@ -3,7 +3,8 @@
  * deleted resources, random ids and malformed ids all get the same response.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Schema } from "effect"
+import { PlayerId } from "#rpc/ids"
 import { type Endpoint, endpoints } from "#server/http/authorization"
 import { type Answer, at, configure, guest, request, type TestTarget } from "#testing/players"
 import {
@@ -127,7 +128,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   age: { band: "teen" },
   appeal: { message: "Please." },
   messages: { type: "news" },
-  moderate: { op: "kick", playerId: "pl_1" },
+  moderate: { op: "kick", playerId: `pl_${"0".repeat(26)}` },
   resolve: { accept: true }
 }
 
@@ -217,12 +218,14 @@ layer(SecurityAppLive(), live)("ownership (API1, ASVS 8)", (it) => {
           assert.strictEqual(at(answer.body, "error", "code"), "not_found")
           assert.deepStrictEqual(visibleParts(answer), visibleParts(appeals[0] ?? answer))
         }
-        // The ban list of a channel accepts any id and reveals nothing about it.
+        // The ban list of a channel accepts the id of any player and reveals nothing about it.
         const players = all.flatMap(({ playerId = [] }) => playerId)
         const bans = yield* Effect.forEach(players, moderate)
-        for (const answer of bans) {
-          assert.strictEqual(answer.status, 200)
-          assert.deepStrictEqual(visibleParts(answer), visibleParts(bans[0] ?? answer))
+        for (const [index, answer] of bans.entries()) {
+          const status = Schema.is(PlayerId)(players[index]) ? 200 : 400
+          const first = bans.find((ban) => ban.status === status)
+          assert.strictEqual(answer.status, status)
+          assert.deepStrictEqual(visibleParts(answer), visibleParts(first ?? answer))
         }
       }),
     60_000

@@ -21,6 +21,18 @@ describe("moderation of a channel", () => {
     assert.strictEqual(harness.sendMessage("ben"), "ok")
   })
 
+  it("refuses an owner who mutes, kicks or bans itself", () => {
+    const harness = channelOf("ann", "ben")
+    const { writes } = harness
+    for (const op of ["mute", "kick", "ban"] as const) {
+      assert.strictEqual(harness.moderate("ann", op, "ann", 10), "invalid_frame", op)
+      assert.strictEqual(harness.moderate("ben", op, "ben", 10), "owner_only", op)
+    }
+    assert.deepStrictEqual(harness.members, ["ann", "ben"])
+    assert.strictEqual(harness.sendMessage("ann"), "ok")
+    assert.strictEqual(harness.writes, writes)
+  })
+
   it("bans a player for the given time, or until an unban", () => {
     const harness = channelOf("ann", "ben")
     harness.moderate("ann", "ban", "ben", 10)

@@ -136,13 +136,13 @@ const others: Readonly<Record<string, MakeSample>> = {
   "PUT /v1/realtime/channels/:name": simply({
     action: "channel.put",
     params: { name: "walk" },
-    body: { allow: ["pl_1"] }
+    body: { allow: [`pl_${"0".repeat(26)}`] }
   }),
   "POST /v1/realtime/channels/:name/moderate": (project) =>
     Effect.as(putChannel(project), {
       action: "channel.moderate",
       params: { name: "lobby" },
-      body: { op: "ban", playerId: "pl_1", seconds: 60 }
+      body: { op: "ban", playerId: `pl_${"0".repeat(26)}`, seconds: 60 }
     }),
   "DELETE /v1/realtime/channels/:name": (project) =>
     Effect.as(putChannel(project), { action: "channel.delete", params: { name: "lobby" } }),

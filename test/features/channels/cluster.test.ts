@@ -12,6 +12,8 @@ import { startCluster } from "#testing/runners"
 import { connectAnonymously, errorCode, manage, moderate } from "../../support/channel-calls.ts"
 import { DatabaseLive } from "../../support/service.ts"
 
+const villain = `pl_${"0".repeat(26)}`
+
 /** The node that wrote the channel's row. */
 const nodeOf = (url: string, name: string) =>
   Effect.gen(function* () {
@@ -94,7 +96,7 @@ describe("channels on two runners", () => {
       yield* far.socket.next("channel_self")
       const made = yield* far.socket.request({ t: "channelCreate", maxMembers: 5 })
       const own = String(at(made, "data", "channel"))
-      yield* manage(farAt, "POST", `${name}/moderate`, { op: "ban", playerId: "pl_villain" })
+      yield* manage(farAt, "POST", `${name}/moderate`, { op: "ban", playerId: villain })
       yield* owner.kill
       const back = yield* authenticate(farAt, near)
       yield* back.socket.next("welcome")
@@ -112,7 +114,7 @@ describe("channels on two runners", () => {
       assert.strictEqual(snapshot["canSend"], true)
       yield* assertDelivery(far, back, name, "again")
       const read = yield* manage(farAt, "GET", name)
-      assert.deepStrictEqual(at(read.body, "banned"), [{ playerId: "pl_villain", until: null }])
+      assert.deepStrictEqual(at(read.body, "banned"), [{ playerId: villain, until: null }])
       assert.isEmpty(far.socket.received.filter(({ t }) => t === "channel_player_left"))
       const send = yield* far.socket.request({ t: "channelSend", channel: own, type: "mine" })
       assert.strictEqual(send["ok"], true, JSON.stringify(send))

@@ -13,6 +13,9 @@ import {
 } from "../../support/channel-calls.ts"
 import { AppLive, DatabaseLive } from "../../support/service.ts"
 
+/** The id of a player who need not exist. */
+const idOf = (n: number) => `pl_${String(n).padStart(26, "0")}`
+
 const channelsOn = { version: 1, features: { realtimeChannels: true } }
 
 layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
@@ -42,9 +45,9 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
           voice: null
         })
         assert.match(String(at(made.body, "channel", "createdAt")), /^\d{4}-.*Z$/)
-        yield* manage(app, "PUT", name, { send: "speakers", allow: ["pl_a"], speakers: ["pl_b"] })
+        yield* manage(app, "PUT", name, { send: "speakers", allow: [idOf(1)], speakers: [idOf(2)] })
         const read = yield* manage(app, "GET", name)
-        assert.deepInclude(read.body, { allow: ["pl_a"], speakers: ["pl_b"], anonymousCount: 0 })
+        assert.deepInclude(read.body, { allow: [idOf(1)], speakers: [idOf(2)], anonymousCount: 0 })
         assert.deepInclude(at(read.body, "channel"), { send: "speakers", join: "anyone" })
       })
     )
@@ -183,17 +186,46 @@ layer(AppLive, { timeout: "120 seconds", excludeTestServices: true })(
       })
     )
 
+    it.effect("refuses ids that are none, and names them", () =>
+      Effect.gen(function* () {
+        const app = yield* TestApp
+        const name = yield* uniqueName
+        yield* manage(app, "PUT", name, { allow: [idOf(1)] })
+        for (const id of ["", "ada", "pl_1", idOf(1).toUpperCase(), `${idOf(1)} `, "pl_*"]) {
+          const changes = [
+            [yield* manage(app, "PUT", name, { allow: [idOf(2), id] }), "allow[1]"],
+            [yield* manage(app, "PUT", name, { speakers: [id] }), "speakers[0]"],
+            [
+              yield* manage(app, "POST", `${name}/moderate`, { op: "ban", playerId: id }),
+              "playerId"
+            ]
+          ] as const
+          for (const [answer, path] of changes) {
+            assert.strictEqual(answer.status, 400, id)
+            assert.strictEqual(at(answer.body, "error", "details", "issues", 0, "path"), path, id)
+          }
+        }
+        const { body } = yield* manage(app, "GET", name)
+        assert.deepInclude(body, { allow: [idOf(1)], speakers: [], banned: [] })
+        const owner = yield* newPlayer(app)
+        const made = yield* owner.socket.request({ t: "channelCreate" })
+        const channel = at(made, "data", "channel")
+        const act = { t: "channelModerate", channel, op: "ban", playerId: "nobody" }
+        assert.strictEqual(errorCode(yield* owner.socket.request(act)), "invalid_frame")
+      })
+    )
+
     it.effect("refuses more than a thousand entries in a list", () =>
       Effect.gen(function* () {
         const app = yield* TestApp
         const name = yield* uniqueName
-        const allow = Array.from({ length: 1000 }, (_, n) => `pl_${n}`)
+        const allow = Array.from({ length: 1000 }, (_, n) => idOf(n))
         yield* manage(app, "PUT", name, { allow })
-        const act = { op: "invite", playerId: "pl_one_more" }
+        const act = { op: "invite", playerId: idOf(1000) }
         const full = yield* manage(app, "POST", `${name}/moderate`, act)
         assert.strictEqual(full.status, 409)
         assert.strictEqual(at(full.body, "error", "code"), "channel_list_full")
-        const tooMany = yield* manage(app, "PUT", name, { allow: [...allow, "pl_x"] })
+        const tooMany = yield* manage(app, "PUT", name, { allow: [...allow, idOf(1000)] })
         assert.strictEqual(tooMany.status, 400)
       })
     )
@@ -323,7 +355,7 @@ layer(RateLimitedLive, { timeout: "120 seconds", excludeTestServices: true })(
         })
         yield* assertLimit([600, 1000], "messages", { type: "x" })
         // The PUT above was the first of the 300.
-        yield* assertLimit([299, 500], "moderate", { op: "unban", playerId: "pl_x" })
+        yield* assertLimit([299, 500], "moderate", { op: "unban", playerId: idOf(1000) })
         const puts = yield* Effect.forEach(Array.from({ length: 50 }), () =>
           manage(app, "PUT", name, {})
         )
