@@ -30,7 +30,7 @@ import {
 import { PlayerIdText } from "./ids.ts"
 import { channels as limits } from "./limits.ts"
 import { Deleted } from "./responses.ts"
-import { commonFrameErrors, MessageData } from "./rooms.ts"
+import { commonFrameErrors, MessageData, PlayerName } from "./rooms.ts"
 
 // Values ---------------------------------------------------------------------------------------
 
@@ -255,8 +255,8 @@ const Voice = {
  * Events of a channel. All members receive them in the same order. `channel_joined` replaces the whole
  * view. In a channel of more than a hundred sockets (anonymous ones included), joins and leaves come in
  * batches, at most once a second, as `channel_players`: apply `left` before `joined`, and ignore a join
- * of a known player and a leave of an unknown one. `channel_changed` reports new settings or a new
- * owner.
+ * of a known player and a leave of an unknown one. `player_updated` reports a new display name, and
+ * `channel_changed` new settings or a new owner.
  */
 export const ChannelEvent = Schema.Union([
   event("channel_joined", {
@@ -283,6 +283,7 @@ export const ChannelEvent = Schema.Union([
     joined: Schema.Array(ChannelPlayer),
     left: Schema.Array(Schema.Struct({ playerId: Schema.String, reason: ChannelLeaveReason }))
   }),
+  event("player_updated", { ...Channel, player: PlayerName }),
   event("channel_changed", { channel: ChannelSettings }),
   event("channel_self", { ...Channel, ...Voice }),
   event("channel_closed", { ...Channel, reason: ChannelCloseReason })

@@ -72,8 +72,9 @@ export type Warn = typeof Warn.Type
 export const ServerEvent = Schema.Union([
   Welcome,
   Warn,
-  ...RoomEvent.members,
-  ...ChannelEvent.members
+  // Those of channels first: their `player_updated` has one field more than that of rooms.
+  ...ChannelEvent.members,
+  ...RoomEvent.members
 ])
 export type ServerEvent = typeof ServerEvent.Type
 

@@ -114,7 +114,8 @@ ${table(["`t`", "fields"], ServerEvent.members.map(eventRow))}
 In a channel of more than ${channels.largeAudience} sockets (anonymous ones included) the service sends
 joins and leaves in batches, at most once a second: \`channel_players\` instead of
 \`channel_player_joined\` and \`channel_player_left\`. Apply \`left\` before \`joined\`. Ignore a join of
-a known player and a leave of an unknown one. \`channel_joined\` replaces the whole view; the service
+a known player and a leave of an unknown one. \`player_updated\` carries a new display name, in channels
+with the field \`channel\`. \`channel_joined\` replaces the whole view; the service
 sends it again when the channel has moved to another runner.
 
 ### Close codes

@@ -244,6 +244,9 @@ export type CloseReason = typeof CloseReason.Type
 export const SignalKind = Schema.Literals(["offer", "answer", "candidate", "restart"])
 export type SignalKind = typeof SignalKind.Type
 
+/** A player whose display name has changed. */
+export const PlayerName = Schema.Struct({ id: Schema.String, displayName: Schema.String })
+
 const event = <const T extends string, const Fields extends Schema.Struct.Fields>(
   t: T,
   fields: Fields
@@ -260,6 +263,7 @@ export const RoomEvent = Schema.Union([
   event("player_left", { playerId: Schema.String, reason: LeaveReason }),
   event("player_disconnected", { playerId: Schema.String, graceUntil: Schema.String }),
   event("player_reconnected", { playerId: Schema.String }),
+  event("player_updated", { player: PlayerName }),
   event("host_changed", {
     hostId: Schema.String,
     previousHostId: Schema.NullOr(Schema.String),

@@ -36,6 +36,7 @@ import {
   reached,
   reportOf
 } from "./model.ts"
+import { rename } from "./membership.ts"
 import { moderate } from "./moderation.ts"
 import { PendingJoins } from "./pending-joins.ts"
 import { Presence } from "./presence.ts"
@@ -114,6 +115,10 @@ export class ChannelActor {
   /** Removes a banned or deleted player, wherever its connection is. */
   removePlayer(playerId: string, reason: "banned" | "deleted"): void {
     this.#applyStep((state, now) => Result.succeed(removePlayer(state, playerId, reason, now)))
+  }
+
+  renamePlayer(playerId: string, displayName: string): void {
+    this.#applyStep((state) => Result.succeed(rename(state, playerId, displayName)))
   }
 
   close(reason: "deleted" | "feature_disabled"): void {
@@ -283,9 +288,8 @@ export class ChannelActor {
 
   #sendSnapshots(node: string, now: number): void {
     if (this.state === undefined) return
-    for (const output of this.#view.snapshots(this.state, node, now)) {
-      this.watchers.push(node, output)
-    }
+    const outputs = this.#view.snapshots(this.state, node, now)
+    for (const output of outputs) this.watchers.push(node, output)
   }
 
   #decide(command: ChannelCommand, now: number) {
@@ -332,8 +336,7 @@ export class ChannelActor {
         return
       }
       case "listen":
-        this.#joins.add(entryOf(emission, null))
-        return
+        return this.#joins.add(entryOf(emission, null))
       case "exit": {
         const { connectionId: connection, node, playerId: player } = emission
         this.#enterAll(now)
@@ -351,15 +354,13 @@ export class ChannelActor {
 
   /** Sends an event to all listeners, and to these members; null means all of them. */
   #broadcast(event: ChannelEvent, to: ReadonlyArray<string> | null = null): void {
-    const frame = JSON.stringify(event)
-    this.watchers.broadcast({ kind: "event", to, listeners: true, frame })
+    this.watchers.broadcast({ kind: "event", to, listeners: true, frame: JSON.stringify(event) })
   }
 
   #sendTo(before: ChannelState, to: ReadonlyArray<string>, event: ChannelEvent): void {
     const frame = JSON.stringify(event)
-    for (const node of nodesOf(before, to)) {
-      this.watchers.push(node, { kind: "event", to, listeners: false, frame })
-    }
+    const output: ChannelOutput = { kind: "event", to, listeners: false, frame }
+    for (const node of nodesOf(before, to)) this.watchers.push(node, output)
   }
 
   #emitPresence(emission: Extract<Emission, { readonly kind: "joined" | "left" }>): void {
@@ -372,14 +373,13 @@ export class ChannelActor {
 
   /** Sends the collected joins their snapshots, then their replies. */
   #enterAll(now: number): void {
-    for (const { node, output } of this.#joins.take(this.state, this.#view, now)) {
-      this.watchers.push(node, output)
-    }
+    const outputs = this.#joins.take(this.state, this.#view, now)
+    for (const { node, output } of outputs) this.watchers.push(node, output)
   }
 
   /** Sends the outputs of a step: at once in a small channel, after the flush window in a large one. */
   #finishStep(now: number): void {
-    const changes = this.state === undefined ? undefined : this.#presence.take(now)
+    const changes = this.state === undefined ? undefined : this.#presence.take(now, this.state)
     // Before the joins: their snapshots already contain these changes.
     if (changes !== undefined) this.#broadcast(changes)
     this.#enterAll(now)

@@ -59,6 +59,16 @@ const joinError = (
   return HashMap.size(members) >= options.maxMembers ? new ChannelFull() : undefined
 }
 
+/** Gives a member its new display name. */
+export const rename = (state: ChannelState, playerId: string, displayName: string): Decision => {
+  const member = memberOf(state, playerId)
+  if (member === undefined || member.displayName === displayName) return { state, emissions: [] }
+  const player = { id: playerId, displayName }
+  const event = { t: "player_updated", channel: state.options.name, player } as const
+  const renamed = withMember(state, { ...member, displayName })
+  return { state: renamed, emissions: [{ kind: "all", event }] }
+}
+
 const exitOf = (member: Member): ReadonlyArray<Emission> =>
   member.attachment === null ? [] : [{ kind: "exit", playerId: member.id, ...member.attachment }]
 

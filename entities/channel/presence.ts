@@ -5,7 +5,7 @@
  */
 import type { ChannelEvent, ChannelLeaveReason } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
-import { type Emission, type Member, playerView } from "./model.ts"
+import { type ChannelState, type Emission, type Member, memberOf, playerView } from "./model.ts"
 
 type Change =
   | { readonly kind: "joined"; readonly member: Member }
@@ -48,14 +48,15 @@ export class Presence {
       : this.#sentAt + limits.presenceMillis
   }
 
-  /** The combined event, if it is due. */
-  take(now: number): ChannelEvent | undefined {
+  /** The combined event, if it is due, with the members as they are by now. */
+  take(now: number, state: ChannelState | undefined): ChannelEvent | undefined {
     if (now < this.dueAt) return undefined
     const joined: Array<ReturnType<typeof playerView>> = []
     const left: Array<{ readonly playerId: string; readonly reason: ChannelLeaveReason }> = []
     for (const [playerId, change] of this.#changes) {
-      if (change.kind === "joined") joined.push(playerView(change.member))
-      else left.push({ playerId, reason: change.reason })
+      if (change.kind === "joined") {
+        joined.push(playerView((state && memberOf(state, playerId)) ?? change.member))
+      } else left.push({ playerId, reason: change.reason })
     }
     this.#changes = new Map()
     this.#sentAt = now

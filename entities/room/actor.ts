@@ -203,6 +203,12 @@ export class RoomActor {
     this.#flush()
   }
 
+  /** Gives a member its new display name. */
+  renamePlayer(playerId: string, displayName: string): void {
+    this.#decide({ t: "rename", playerId, displayName }, this.#runtime.now())
+    this.#flush()
+  }
+
   close(reason: CloseReason): void {
     this.#decide({ t: "close", reason }, this.#runtime.now())
     this.#flush()

@@ -132,6 +132,7 @@ export type RoomCommand =
       readonly replaced: boolean
     }
   | { readonly t: "seat"; readonly joiningPlayers: ReadonlyArray<JoiningPlayer> }
+  | { readonly t: "rename"; readonly playerId: string; readonly displayName: string }
   | { readonly t: "dropNode"; readonly node: string }
   /** The node attaches for the first time and knows none of its members yet. */
   | { readonly t: "expect"; readonly node: string }

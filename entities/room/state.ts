@@ -99,6 +99,17 @@ const close = (state: RoomState, reason: CloseReason): Result.Result<Decision, n
     toAll({ t: "room_closed", roomId: state.settings.id, reason })
   ])
 
+const rename = (
+  state: RoomState,
+  { displayName, playerId }: Extract<RoomCommand, { t: "rename" }>
+): Result.Result<Decision, never> => {
+  const member = state.members.get(playerId)
+  if (member === undefined || member.displayName === displayName) return decided(state)
+  return decided(withMember(state, { ...member, displayName }), [
+    toAll({ t: "player_updated", player: { id: playerId, displayName } })
+  ])
+}
+
 const lastFrameResolution = 60_000
 
 /** Records activity to the minute: most messages then leave the state, and its snapshot, unchanged. */
@@ -120,6 +131,8 @@ export const decide = (
       return seat(before, command.joiningPlayers, now)
     case "disconnect":
       return disconnect(before, command, now)
+    case "rename":
+      return rename(before, command)
     case "dropNode":
       return drop(before, command.node, now)
     case "expect":

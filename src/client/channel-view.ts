@@ -51,6 +51,13 @@ export const applyChannelEvent = (view: ChannelView, event: ChannelEvent): Chann
         event.left.map(({ playerId }) => playerId),
         event.joined
       )
+    case "player_updated":
+      return {
+        ...view,
+        members: view.members.map((member) =>
+          member.id === event.player.id ? { ...member, ...event.player } : member
+        )
+      }
     case "channel_changed":
       return { ...view, settings: event.channel }
     case "channel_self":

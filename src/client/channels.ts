@@ -53,7 +53,9 @@ const channelEvents: ReadonlySet<string> = new Set(
   ChannelEvent.members.map(({ fields }) => fields.t.literal)
 )
 
-const isChannelEvent = (event: ServerEvent): event is ChannelEvent => channelEvents.has(event.t)
+/** Rooms have a `player_updated`, too, without a channel. */
+const isChannelEvent = (event: ServerEvent): event is ChannelEvent =>
+  channelEvents.has(event.t) && "channel" in event
 
 const nameOf = ({ channel }: ChannelEvent): string =>
   typeof channel === "string" ? channel : channel.name

@@ -37,6 +37,8 @@ export const applyEvent = (room: RoomSnapshot, event: RoomEvent): RoomSnapshot =
       return change(room, event.playerId, (player) => ({ ...player, connected: false }))
     case "player_reconnected":
       return change(room, event.playerId, (player) => ({ ...player, connected: true }))
+    case "player_updated":
+      return change(room, event.player.id, (player) => ({ ...player, ...event.player }))
     case "host_changed":
       return { ...room, hostId: event.hostId }
     case "state":

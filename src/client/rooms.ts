@@ -86,7 +86,8 @@ const resumeRetry = Schedule.exponential("250 millis")
 const resumeTimeout = "20 seconds"
 const resumableErrors: ReadonlySet<string> = new Set(["unavailable", "rate_limited"])
 
-const isRoomEvent = (event: ServerEvent): event is RoomEvent => roomEvents.has(event.t)
+const isRoomEvent = (event: ServerEvent): event is RoomEvent =>
+  roomEvents.has(event.t) && !("channel" in event)
 
 const roomEvents: ReadonlySet<string> = new Set(
   RoomEvent.members.map(({ fields }) => fields.t.literal)

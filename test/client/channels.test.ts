@@ -97,6 +97,15 @@ describe("the view of a channel", () => {
     )
     assert.deepStrictEqual(ids([joined(["zoe"])]), ["zoe"])
   })
+
+  it("shows the new name of a member", () => {
+    const event = { t: "player_updated", player: { id: "ann", displayName: "New" } } as const
+    const view = applyChannelEvent(viewOf(joined(["ann", "ben"])), { ...event, channel: "lobby" })
+    assert.deepStrictEqual(
+      view.members.map(({ displayName }) => displayName),
+      ["New", player("ben").displayName]
+    )
+  })
 })
 
 const newPlayer = Effect.fnUntraced(function* (displayName: string) {

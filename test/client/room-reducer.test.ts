@@ -87,6 +87,19 @@ describe("the client's view of a room", () => {
     ])
   })
 
+  it("shows the new name of a player, and ignores one of a stranger", () => {
+    const renamed = (id: string) =>
+      after({ t: "player_updated", player: { id, displayName: "New" } }).players.map(
+        ({ displayName }) => displayName
+      )
+    const [, second] = room.players
+    assert.deepStrictEqual(renamed("ada"), ["New", second?.displayName])
+    assert.deepStrictEqual(
+      renamed("nobody"),
+      room.players.map(({ displayName }) => displayName)
+    )
+  })
+
   it("lists a player once after two joins", () => {
     assert.deepStrictEqual(idsOf(after({ t: "player_joined", player: player("ada") })), [
       "bob",

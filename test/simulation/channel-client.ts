@@ -5,7 +5,7 @@
  */
 import type { ChannelEvent } from "#rpc/channels"
 import type { Reply } from "#rpc/realtime"
-import { applyEvent, type View } from "../support/channel-harness.ts"
+import { applyEvent, type View } from "../support/channel-views.ts"
 import type { ChannelRules, Sentence } from "./channel-rules.ts"
 import type { World } from "./world.ts"
 

@@ -26,8 +26,7 @@ const isDeclared = (t: string, error: Reply["error"]): boolean => {
   return Option.isSome(decoded)
 }
 
-const isOfChannel = (event: RoomEvent | ChannelEvent): event is ChannelEvent =>
-  event.t.startsWith("channel_")
+const isOfChannel = (event: RoomEvent | ChannelEvent): event is ChannelEvent => "channel" in event
 
 export interface Request {
   readonly t: string

@@ -5,12 +5,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import {
-  ChannelEvent,
-  type ChannelPlayer,
-  type ChannelSettings,
-  type ModerateOp
-} from "#rpc/channels"
+import { ChannelEvent, type ModerateOp } from "#rpc/channels"
 import { channels as limits } from "#rpc/limits"
 import { ChannelActor } from "#entities/channel/actor"
 import {
@@ -28,6 +23,7 @@ import { defaultOptions } from "#entities/channel/options"
 import { fromRow, toRow } from "#entities/channel/snapshot"
 import type { StoredLink } from "#entities/executed-commands"
 import type { Watcher } from "#entities/watchers"
+import { applyEvent, type View } from "./channel-views.ts"
 
 /** Creation time of each channel, Unix milliseconds. */
 export const start = 1_800_000_000_000
@@ -36,51 +32,6 @@ const environmentId = "env_1"
 const name = "@club"
 
 const decodeFrame = Schema.decodeUnknownSync(Schema.fromJsonString(ChannelEvent))
-
-/** View of a channel at a client. */
-export interface View {
-  readonly settings: ChannelSettings
-  readonly members: ReadonlyMap<string, ChannelPlayer>
-  readonly canSend: boolean
-  readonly mutedUntil: string | null
-}
-
-const updateMembers = (view: View, change: (members: Map<string, ChannelPlayer>) => void): View => {
-  const members = new Map(view.members)
-  change(members)
-  return { ...view, members }
-}
-
-/** Applies an event to the view of a client; undefined when the channel has closed. */
-export const applyEvent = (view: View | undefined, event: ChannelEvent): View | undefined => {
-  if (event.t === "channel_joined") {
-    const { canSend, channel: settings, members, mutedUntil } = event
-    return { settings, members: new Map(members.map((it) => [it.id, it])), canSend, mutedUntil }
-  }
-  assert.isDefined(view, "channel_joined arrives before other events")
-  if (view === undefined) return undefined
-  switch (event.t) {
-    case "channel_player_joined":
-      assert.isFalse(view.members.has(event.player.id), "a joining player is not a member yet")
-      return updateMembers(view, (members) => members.set(event.player.id, event.player))
-    case "channel_player_left":
-      assert.isTrue(view.members.has(event.playerId), "a leaving player is a member")
-      return updateMembers(view, (members) => members.delete(event.playerId))
-    case "channel_players":
-      return updateMembers(view, (members) => {
-        for (const { playerId } of event.left) members.delete(playerId)
-        for (const player of event.joined) members.set(player.id, player)
-      })
-    case "channel_changed":
-      return { ...view, settings: event.channel }
-    case "channel_self":
-      return { ...view, canSend: event.canSend, mutedUntil: event.mutedUntil }
-    case "channel_message":
-      return view
-    case "channel_closed":
-      return undefined
-  }
-}
 
 /** Gateway of one node: its connections and members, and the events that they received. */
 export class Gateway {

@@ -62,6 +62,7 @@ export type RoomStep =
       readonly patch: JsonObject
     }
   | { readonly kind: "lock"; readonly player: string; readonly locked: boolean }
+  | { readonly kind: "rename"; readonly player: string; readonly displayName: string }
   | { readonly kind: "drop"; readonly player: string; readonly replaced: boolean }
   | { readonly kind: "dropNode"; readonly node: string }
   | { readonly kind: "wait"; readonly millis: number }
@@ -115,6 +116,14 @@ const step: fc.Arbitrary<RoomStep> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant("lock" as const), player, locked: fc.boolean() })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("rename" as const),
+      player,
+      displayName: fc.constantFrom("One", "Two")
+    })
   },
   {
     weight: 4,

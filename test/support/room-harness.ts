@@ -89,6 +89,11 @@ export const applyEvent = (view: RoomSnapshot, event: RoomEvent): RoomSnapshot |
         return { ...player, connected }
       })
     }
+    case "player_updated":
+      return updatePlayer(view, event.player.id, (player) => {
+        assert.notStrictEqual(player.displayName, event.player.displayName)
+        return { ...player, ...event.player }
+      })
     case "host_changed":
       assert.strictEqual(event.previousHostId, view.hostId)
       assert.notStrictEqual(event.hostId, view.hostId)

@@ -187,7 +187,8 @@ export const openConnection = Effect.fnUntraced(
     // From here on a ban finds the connection. Reading the status again finds one that came between the
     // first read and now; the cache makes that cheap.
     const admitted = Effect.gen(function* () {
-      const { declaredAgeBand } = yield* statusOf(player)
+      const { declaredAgeBand, displayName } = yield* statusOf(player)
+      connection.rename(displayName)
       const { audience } = (yield* configs.current(environmentId)).config
       applyAgeBand(hub, connection, audience, declaredAgeBand)
       return yield* attach(connection)

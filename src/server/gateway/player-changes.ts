@@ -1,7 +1,8 @@
 /**
  * Applies changes of players to what is alive. A banned or deleted player loses its sockets, its seat and
  * its channels at once. An ended session loses its socket, but not the seat. A player who is a child now
- * leaves the channels that players have created, and its address is hidden from peers. Each node does
+ * leaves the channels that players have created, and its address is hidden from peers. Rooms and channels
+ * show a new display name. Each node does
  * this for its own connections, rooms and channels, so a seat in its grace period is removed, too.
  */
 import { DateTime, Effect, Layer, Schema, Stream } from "effect"
@@ -82,8 +83,12 @@ const makeApply = Effect.gen(function* () {
       const presence = presenceOf(environmentId, playerId)
       return removePlayer(connections, presence, playerId, status?.banned)
     }
+    for (const actor of presenceOf(environmentId, playerId)) {
+      actor.renamePlayer(playerId, status.displayName)
+    }
     const { audience } = (yield* configs.current(environmentId)).config
     for (const connection of connections) {
+      connection.rename(status.displayName)
       applyAgeBand(hub, connection, audience, status.declaredAgeBand)
     }
     yield* Effect.forEach(connections, closeEnded, { concurrency: "unbounded", discard: true })

@@ -51,7 +51,7 @@ type EventError = typeof EventsError.Type
 
 const decodeEventError = Schema.decodeUnknownOption(EventsError)
 
-const decodeEvent = Schema.decodeUnknownSync(Schema.fromJsonString(ServerEvent))
+const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(ServerEvent))
 
 /**
  * Sends frames to the queue of an events stream, and closes its socket. A client that reads too slowly
@@ -65,7 +65,9 @@ const streamSink = (
   // A game server has one address for all the players it acts for.
   ...(isServer ? {} : { address: socket.address }),
   push: (frame: Frame) => {
-    if (Queue.offerUnsafe(queue, decodeEvent(frame.text))) return
+    const event = decodeEvent(frame.text)
+    // A runner of a later release may send an event that this one does not know.
+    if (Option.isNone(event) || Queue.offerUnsafe(queue, event.value)) return
     socket.close(closeCodes.slowConsumer, "slow_consumer", new Unavailable())
   },
   close: (code, reason, error) => socket.close(code, reason, error)

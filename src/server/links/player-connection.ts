@@ -54,7 +54,6 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   readonly connectionId: string
   readonly environmentId: EnvironmentId
   readonly playerId: PlayerId
-  readonly displayName: string
   readonly sink: FrameSink
   readonly channels = new ChannelMemberships<ChannelHandle>()
   readonly reservations: ReservationManager
@@ -82,7 +81,6 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     this.connectionId = connectionId
     this.environmentId = environmentId
     this.playerId = playerId
-    this.displayName = displayName
     this.sink = options.sink
     this.reservations = options.reservations
     this.#session = session
@@ -104,6 +102,10 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
     return this.#channelPlayer
   }
 
+  get displayName(): string {
+    return this.#channelPlayer.displayName
+  }
+
   get relayOnly(): boolean {
     return this.#restrictions.relayOnly
   }
@@ -123,6 +125,13 @@ export class PlayerConnection implements RoomSubscriber, ChannelSubscriber {
   /** The player has sent a new token. */
   renewSession(session: ConnectionSession | undefined): void {
     this.#session = session
+  }
+
+  /** The player has a new name; rooms and channels learn it where they live. */
+  rename(displayName: string): void {
+    if (this.displayName !== displayName) {
+      this.#channelPlayer = { ...this.#channelPlayer, displayName }
+    }
   }
 
   /** Sets what the player's age allows; returns what it was before. */

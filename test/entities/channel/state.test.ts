@@ -252,6 +252,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc
+      .tuple(player, fc.constantFrom("One", "Two"))
+      .map(([p, displayName]): Step => (w) => {
+        w.actor.renamePlayer(p, displayName)
+        w.flush()
+      })
+  },
+  {
+    weight: 2,
+    arbitrary: fc
       .tuple(fc.constantFrom(...ops), player, seconds)
       .map(([op, target, s]): Step => (w) => {
         w.outcome(w.actor.moderate({ op, target, ...(s === undefined ? {} : { seconds: s }) }))

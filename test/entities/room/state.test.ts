@@ -202,6 +202,8 @@ const commandOf = (room: RoomHarness, step: Exclude<RoomStep, { kind: "wait" }>)
       return { t: step.kind, playerId: step.player, patch: step.patch }
     case "lock":
       return { t: "lock", playerId: step.player, locked: step.locked }
+    case "rename":
+      return { t: "rename", playerId: step.player, displayName: step.displayName }
     case "drop": {
       const attachment = room.state.members.get(step.player)?.attachment
       const connectionId = attachment?.connectionId ?? "none"

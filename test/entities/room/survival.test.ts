@@ -330,11 +330,11 @@ const perform = (harness: ActorHarness, step: RoomStep | NetworkStep): void => {
     case "resume":
       harness.drop(step.player, true)
       return harness.join(step.player, asNode(step.node), step.kind)
-    case "seat": {
-      const node = asNode(step.node)
-      harness.actor.seat(step.players.map((player) => harness.joiningPlayer(player, node)))
+    case "seat":
+      harness.actor.seat(step.players.map((id) => harness.joiningPlayer(id, asNode(step.node))))
       return
-    }
+    case "rename":
+      return harness.actor.renamePlayer(step.player, step.displayName)
     case "drop":
       return harness.drop(step.player, step.replaced)
     case "watch":
