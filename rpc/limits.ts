@@ -12,7 +12,7 @@ export {
   matchmaking,
   playerSessions
 } from "./realtime-limits.ts"
-export { type RateWindow, rateWindows, type Throttle, throttles } from "./throttles.ts"
+export { type RateWindow, rateWindows, siteFactor, type Throttle, throttles } from "./throttles.ts"
 
 const KiB = 1024
 const MiB = 1024 * KiB

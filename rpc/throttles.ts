@@ -11,6 +11,12 @@ export interface Throttle {
   readonly seconds: number
 }
 
+/**
+ * Each limit of an IPv6 client, of one /64 network, has a wider one for the /48 around it with this many
+ * times its figure. Providers give one customer a /64 at least and a /48, 65,536 of them, at most.
+ */
+export const siteFactor = 16
+
 /** Every bucket, by name. */
 export const throttles = {
   guestPerAddress: { burst: 30, seconds: 60 },

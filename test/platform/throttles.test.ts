@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { type Throttle, throttles as limits } from "#rpc/limits"
+import { siteFactor, type Throttle, throttles as limits } from "#rpc/limits"
 import { Throttles } from "#server/platform/throttles"
 import { at, request } from "#testing/players"
 import {
@@ -41,6 +41,26 @@ layer(Node)("throttles", (it) => {
       yield* TestClock.adjust("1 hour")
       assert.strictEqual((yield* attempt(throttle, "burst", 40)).passed, 30)
       assert.strictEqual((yield* attempt(throttle, "another", 1)).passed, 1)
+    })
+  )
+
+  it.effect("limits the /48 around an IPv6 network, and refunds both", () =>
+    Effect.gen(function* () {
+      const throttles = yield* Throttles
+      const throttle = { burst: 2, seconds: 60 }
+      const key = (network: number) =>
+        `word:env_01M777:2001:db8:9:${network.toString(16)}::/64:account`
+      const one = yield* attempt(throttle, key(0), 40)
+      assert.strictEqual(one.passed, 2)
+      for (let network = 1; network < siteFactor; network += 1) {
+        assert.strictEqual((yield* attempt(throttle, key(network), 2)).passed, 2, `${network}`)
+      }
+      assert.strictEqual((yield* attempt(throttle, key(99), 2)).passed, 0)
+      const refunded = (network: number) => key(network).replace("word", "other")
+      for (let network = 0; network < 50; network += 1) {
+        yield* throttles.take(throttle, refunded(network))
+        yield* throttles.refund(refunded(network))
+      }
     })
   )
 

@@ -6,7 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { rateWindows, throttles, transfer } from "#rpc/limits"
+import { rateWindows, siteFactor, throttles, transfer } from "#rpc/limits"
 import { TestApp } from "#testing/app"
 import { type Answer, at, configure, newPlayer, request } from "#testing/players"
 import { inAppBrowser } from "../support/devices.ts"
@@ -234,6 +234,40 @@ layer(Node, { timeout: "120 seconds" })("guessing (API4, API6)", (it) => {
       const folded = yield* guessing(burst + 3, (index) => signUpFrom(forms[index % 3] ?? ""))
       assert.deepStrictEqual(folded, { "200 ok": burst, "429 rate_limited": 3 })
     })
+  )
+
+  it.effect(
+    "thousands of networks of one IPv6 /48 share 16 times the limit of one",
+    () =>
+      Effect.gen(function* () {
+        const { post } = yield* makeFixture
+        const network = (index: number) => `2001:db8:7:${index.toString(16)}::1`
+        const times = yield* sampleSize(10_000)
+        const { limit } = rateWindows.redeemPerAddress
+        const counts = yield* guessing(times, (index) =>
+          post(
+            "transfer/redeem",
+            { code: `${index}`.padStart(8, "6") },
+            undefined,
+            from(network(index))
+          )
+        )
+        const most = limit * siteFactor
+        assert.deepStrictEqual(counts, {
+          "400 invalid_code": most,
+          "429 rate_limited": times - most
+        })
+        // Another site is not affected.
+        const body = { code: "66666666" }
+        const other = yield* post("transfer/redeem", body, undefined, from("2001:db8:8::1"))
+        assert.strictEqual(other.status, 400)
+        const email = (address: string) =>
+          post("email/login", { email: "no@example.com", password }, undefined, from(address))
+        const { burst } = throttles.loginPerAccount
+        const logins = yield* guessing(burst * siteFactor + 50, (index) => email(network(index)))
+        assert.isAtMost(logins["401 invalid_credentials"] ?? 0, burst * siteFactor)
+      }),
+    600_000
   )
 
   it.effect("a forged client address in a header does not change the bucket", () =>

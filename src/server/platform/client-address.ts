@@ -12,6 +12,7 @@ type TrustedProxies = ReadonlyArray<IpNetwork.IpNetwork>
 
 const unknown = "unknown"
 const sitePrefix = 64
+const widePrefix = 48
 
 /** Parses any form of an address: `::ffff:1.2.3.4`, `[::1]:80`, `fe80::1%eth0`. */
 const parse = (text: string): NetAddress.IpAddress | undefined => {
@@ -41,6 +42,17 @@ const keyOf = (address: NetAddress.IpAddress): string =>
   NetAddress.isIpv4Address(address)
     ? NetAddress.formatIp(address)
     : IpNetwork.format(IpNetwork.fromAddressUnsafe(address, sitePrefix))
+
+/** The /64 of an IPv6 client in a key, between colons; the words of keys are no hexadecimal groups. */
+const networkForm = /(?<=^|:)(?:(?:[0-9a-f]{1,4}:){1,4}|:):\/64(?=$|:)/
+
+/** The same key for the /48 around the IPv6 client that it names; undefined if it names none. */
+export const siteKey = (key: string): string | undefined => {
+  const [network] = networkForm.exec(key) ?? []
+  if (network === undefined) return undefined
+  const { address } = IpNetwork.fromStringUnsafe(network)
+  return key.replace(network, IpNetwork.format(IpNetwork.fromAddressUnsafe(address, widePrefix)))
+}
 
 /** The client address, given the peer's address and its `X-Forwarded-For`. */
 export const resolveClientAddress = (

@@ -6,9 +6,10 @@
  */
 import { Clock, Context, Effect, Layer, Metric, Schedule, Semaphore } from "effect"
 import { RateLimited } from "#rpc/errors/codes"
-import { caches, type RateWindow, type Throttle } from "#rpc/limits"
+import { caches, type RateWindow, siteFactor, type Throttle } from "#rpc/limits"
 import { RateWindowRepository } from "#sql/rate-windows"
 import { ThrottleRepository } from "#sql/throttles"
+import { siteKey } from "./client-address.ts"
 import { makeRateWindows, rateLimited } from "./rate-windows.ts"
 import { Settings } from "./settings/settings.ts"
 
@@ -33,12 +34,18 @@ export const rateLimitedTotal = Metric.counter("svc_throttled_total", {
   incremental: true
 })
 
+const widened = (limit: Throttle | RateWindow): Throttle | RateWindow =>
+  "limit" in limit
+    ? { ...limit, limit: limit.limit * siteFactor }
+    : { ...limit, burst: limit.burst * siteFactor }
+
 export class Throttles extends Context.Service<
   Throttles,
   {
     /**
      * Takes one token from the bucket of `key`, which names the throttle and the caller; or counts the
-     * request in the sliding window of `key`.
+     * request in the sliding window of `key`. A key with the network of an IPv6 client is also limited for
+     * the /48 around it.
      */
     readonly take: (limit: Throttle | RateWindow, key: string) => Effect.Effect<void, RateLimited>
     /** Puts one token of a bucket back that was taken a moment ago: the request does not count. */
@@ -65,11 +72,22 @@ export class Throttles extends Context.Service<
       )
       const { refund, take } = makeBuckets(repository)
       const count = makeRateWindows(windows, yield* Clock.Clock)
-      const counted = (limit: Throttle | RateWindow, key: string) =>
-        Effect.tapError("limit" in limit ? count(limit, key) : take(limit, key), () =>
-          Metric.update(rateLimitedTotal, 1)
-        )
-      return Throttles.of({ take: counted, refund })
+      const takeOne = (limit: Throttle | RateWindow, key: string) =>
+        "limit" in limit ? count(limit, key) : take(limit, key)
+      return Throttles.of({
+        take: (limit, key) => {
+          const site = siteKey(key)
+          const taken = takeOne(limit, key)
+          // The narrow one first: one network alone does not empty the bucket of its neighbours.
+          const both =
+            site === undefined ? taken : Effect.andThen(taken, takeOne(widened(limit), site))
+          return Effect.tapError(both, () => Metric.update(rateLimitedTotal, 1))
+        },
+        refund: (key) => {
+          const site = siteKey(key)
+          return site === undefined ? refund(key) : Effect.andThen(refund(key), refund(site))
+        }
+      })
     })
   )
 
