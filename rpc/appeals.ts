@@ -44,9 +44,7 @@ export const Sanction = Schema.Struct({
 }).annotate({ identifier: "Sanction" })
 export type Sanction = typeof Sanction.Type
 
-const Message = textUpTo(moderation.appealMaxCharacters).check(
-  Schema.isPattern(/\S/, { message: "Expected a message that is not blank" })
-)
+const Message = textUpTo(moderation.appealMaxCharacters)
 
 const Appealed = Schema.Struct({ sanction: Sanction })
   .annotate({ identifier: "Appealed" })

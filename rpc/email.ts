@@ -48,11 +48,12 @@ export const isEmail = Schema.is(Email)
 /** A new password: 8 to 256 characters. Characters beyond the basic plane count as one. */
 export const NewPassword = Schema.String.check(
   Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters),
-  Schema.makeFilter((text: string) =>
-    [...text].length >= sessions.passwordMinCharacters
+  Schema.makeFilter((text: string) => {
+    if (!text.isWellFormed()) return "Expected no lone surrogates"
+    return [...text].length >= sessions.passwordMinCharacters
       ? undefined
       : `Expected at least ${sessions.passwordMinCharacters} characters`
-  )
+  })
 )
 
 /** An existing password that the service verifies. */

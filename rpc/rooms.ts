@@ -34,6 +34,7 @@ import {
 } from "./errors/codes.ts"
 import { exceedsDepth } from "./json.ts"
 import { http, rooms } from "./limits.ts"
+import { isStorable } from "./text.ts"
 
 const prototypeKeys: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
@@ -42,9 +43,13 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
   if (typeof value === "number" && !Number.isFinite(value)) {
     return `The number at ${path.join(".")} is too large`
   }
+  if (typeof value === "string" && !isStorable(value)) {
+    return `The text at ${path.join(".")} must not have NUL characters or lone surrogates`
+  }
   if (typeof value !== "object" || value === null) return undefined
   if (path.length > rooms.stateDepthMax) return `Expected at most ${rooms.stateDepthMax} levels`
   for (const [key, member] of Object.entries(value)) {
+    if (!isStorable(key)) return "Keys must not have NUL characters or lone surrogates"
     if (prototypeKeys.has(key)) return `The key ${[...path, key].join(".")} is not allowed`
     const inner = firstProblem(member, [...path, key])
     if (inner !== undefined) return inner
@@ -53,8 +58,8 @@ const firstProblem = (value: unknown, path: ReadonlyArray<string>): string | und
 }
 
 /**
- * A JSON object. Keys that could reach an object's prototype are refused at any depth, and so is
- * nesting beyond 32 levels.
+ * A JSON object. Keys that could reach an object's prototype are refused at any depth, and so are texts
+ * that Postgres cannot read as JSON and nesting beyond 32 levels.
  */
 export const JsonObject = Schema.Record(Schema.String, Schema.Unknown).check(
   Schema.makeFilter((members) => firstProblem(members, []))

@@ -1,35 +1,60 @@
 /** Text that people write: names, reasons, notes, appeals. */
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 
-/** Any text of up to `maxCharacters` that Postgres can store: no NUL, no lone surrogate. */
-export const textUpTo = (maxCharacters: number) =>
-  Schema.String.check(
-    Schema.isMaxLength(maxCharacters),
-    Schema.makeFilter((text) => {
-      if (!text.isWellFormed()) return "Expected text without lone surrogates"
-      return text.includes("\u0000") ? "Expected text without NUL characters" : undefined
-    })
-  )
+/** Line breaks and tabs. */
+const layout = /[\t\n\r]/gu
 
 const controlCharacters = /\p{Cc}/u
 
-/** These reorder the text around a name, so that a name could rewrite its neighbours. */
+/** These reorder the text around them, so that a text could rewrite its neighbours. */
 const bidiControls = /\p{Bidi_Control}/u
 
 /** A character that shows something: U+2800 is a blank Braille pattern. */
 const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{C}\u2800]/u
+
+/** Whether Postgres can store a text, also as JSON: no NUL, no lone surrogate. */
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes("\u0000")
+
+/** Returns why a text cannot be shown on one line, or undefined. */
+export const lineIssue = (text: string): string | undefined => {
+  if (!text.isWellFormed()) return "Expected no lone surrogates"
+  if (!visible.test(text)) return "Expected at least one visible character"
+  if (controlCharacters.test(text)) return "Expected no control characters"
+  return bidiControls.test(text) ? "Expected no bidirectional control characters" : undefined
+}
+
+/** Returns why a text cannot be shown on several lines, or undefined. */
+export const linesIssue = (text: string): string | undefined => lineIssue(text.replace(layout, " "))
+
+/**
+ * A text of several lines and up to `maxCharacters`. It shows at least one character, and has no control
+ * characters but line breaks and tabs, no bidirectional controls and no lone surrogates. It decodes to its
+ * composed form (NFC).
+ */
+export const textUpTo = (maxCharacters: number) => {
+  const Text = Schema.String.check(
+    Schema.isMaxLength(maxCharacters),
+    Schema.makeFilter((text: string) => linesIssue(text))
+  )
+  return Text.pipe(
+    Schema.decodeTo(
+      Text,
+      SchemaTransformation.transform({
+        decode: (text) => text.normalize("NFC"),
+        encode: (text) => text
+      })
+    )
+  )
+}
 
 /** The stored form of a name. */
 export const normalizeName = (text: string): string => text.normalize("NFC").trim()
 
 /** Returns why a text cannot be a name of up to `maxCharacters` code points, or undefined. */
 const nameIssue = (text: string, maxCharacters: number): string | undefined => {
-  if (!text.isWellFormed()) return "Expected text without lone surrogates"
   const name = normalizeName(text)
-  if (!visible.test(name)) return "Expected a name that is not blank"
   if ([...name].length > maxCharacters) return `Expected at most ${maxCharacters} characters`
-  if (controlCharacters.test(name)) return "Expected no control characters"
-  return bidiControls.test(name) ? "Expected no bidirectional control characters" : undefined
+  return lineIssue(name)
 }
 
 /**

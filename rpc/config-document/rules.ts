@@ -10,6 +10,7 @@ import { config } from "../limits.ts"
 import { featureDependencies } from "./features.ts"
 import { ModeFields } from "./multiplayer.ts"
 import { isLoopback } from "./origins.ts"
+import { shownTextIssues } from "./shown-texts.ts"
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -129,6 +130,7 @@ export const ruleIssues = (document: unknown, production: boolean): ReadonlyArra
     ...shareIssues(members(share)),
     ...lengthIssues(rules, "integrity.stats.rules", config.integrityRulesMax),
     ...entries(rules).flatMap(rangeIssues),
-    ...webhookIssues(members(webhook)["url"], production)
+    ...webhookIssues(members(webhook)["url"], production),
+    ...shownTextIssues(document)
   ]
 }

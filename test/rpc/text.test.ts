@@ -1,6 +1,6 @@
 /** Names and texts that people write. */
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import * as fc from "fast-check"
 import { nameFrom, nameUpTo, normalizeName, textUpTo } from "#rpc/text"
 
@@ -40,11 +40,20 @@ describe("a name", () => {
 })
 
 describe("a text", () => {
-  it("has no NUL and no lone surrogates", () => {
-    const isText = Schema.is(textUpTo(10))
-    assert.isTrue(isText("two\nlines"))
-    for (const text of ["a\u0000b", "a\udc00", "a".repeat(11)]) {
+  const Text = textUpTo(10)
+  const decode = Schema.decodeOption(Text)
+
+  it("shows a character, and has no controls but line breaks and tabs", () => {
+    const isText = Schema.is(Text)
+    assert.isTrue(isText("a\r\n\tline"))
+    const blank = ["", "\n", " \t", "\u200b"]
+    for (const text of ["a\u0000b", "a\udc00", "a\u0007", "a\u202e", "a".repeat(11), ...blank]) {
       assert.isFalse(isText(text), JSON.stringify(text))
+      assert.deepStrictEqual(decode(text), Option.none(), JSON.stringify(text))
     }
+  })
+
+  it("decodes to its composed form", () => {
+    assert.deepStrictEqual(decode("e\u0301"), Option.some("\u00e9"))
   })
 })

@@ -3,6 +3,7 @@
  */
 import { Predicate } from "effect"
 import * as fc from "fast-check"
+import { lineIssue } from "#rpc/text"
 
 /** A document that uses every field. */
 export const fullest = {
@@ -116,7 +117,9 @@ export const without = (document: unknown, path: string): unknown =>
 
 const key = fc.stringMatching(/^[a-z][a-z0-9_]{0,47}$/)
 const text = (max: number) => {
-  const one = fc.string({ minLength: 1, maxLength: max, unit: "binary" })
+  const one = fc
+    .string({ minLength: 1, maxLength: max, unit: "binary" })
+    .filter((it) => lineIssue(it) === undefined)
   const language = fc.constantFrom("en", "ja", "pt-BR", "zh-Hant", "es-419", "fil")
   return fc.oneof(one, fc.dictionary(language, one, { minKeys: 1, noNullPrototype: true }))
 }

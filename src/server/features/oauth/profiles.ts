@@ -4,7 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { email as emails, sessions } from "#rpc/limits"
-import { nameFrom } from "#rpc/text"
+import { lineIssue, nameFrom } from "#rpc/text"
 
 /** A user of a provider. */
 export const ProviderProfile = Schema.Struct({
@@ -18,17 +18,14 @@ export const ProviderProfile = Schema.Struct({
 })
 export type ProviderProfile = typeof ProviderProfile.Type
 
-const controlCharacters = /\p{Cc}/u
-
 /** Cuts a name to the limits of display names; undefined if nothing remains. */
 export const displayNameOf = (name: string | null): string | undefined =>
   nameFrom(name ?? "", sessions.displayNameMaxCharacters)
 
-/** The value if it is a text without control characters and within `max` characters, else null. */
+/** The value if it is a text that can be shown, within `max` characters, else null. */
 const textOr = (value: unknown, max: number): string | null => {
-  if (typeof value !== "string" || value === "" || value.length > max) return null
-  if (!value.isWellFormed()) return null
-  return controlCharacters.test(value) ? null : value
+  if (typeof value !== "string" || value.length > max) return null
+  return lineIssue(value) === undefined ? value : null
 }
 
 /** Apple sometimes sends booleans as text. */
