@@ -37,6 +37,16 @@ export const sessions = {
   displayNameMaxCharacters: 32
 } as const
 
+/** Guests who cannot come back. */
+export const guests = {
+  /** Default of a setting: days from the end of the last refresh token to the deletion. */
+  expiryDays: 30,
+  /** Guests that are found with one statement. */
+  expiryBatch: 100,
+  /** How long one process deletes before another one may. */
+  expiryClaimSeconds: 30 * 60
+} as const
+
 /** Email addresses and the links in mails. */
 export const email = {
   addressMaxCharacters: 254,

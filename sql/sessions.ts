@@ -161,8 +161,11 @@ const revocations = (sql: SqlClient.SqlClient) => ({
         and id = any(${[...sessionIds]}::text[]) and revoked_at is not null`
   }),
   sweep: SqlSchema.void({
-    Request: Time,
-    execute: (before) => sql`delete from sessions where expires_at < ${before}`
+    Request: Schema.Struct({ expiredBefore: Time, guestsBefore: Time }),
+    execute: ({ expiredBefore, guestsBefore }) => sql`
+      delete from sessions s
+      where s.expires_at < ${expiredBefore} and (s.expires_at < ${guestsBefore}
+        or not exists (select from players p where p.id = s.player_id and p.is_guest))`
   })
 })
 
@@ -231,8 +234,8 @@ export class SessionRepository extends Context.Service<SessionRepository>()(
         /** Revokes all sessions of a player except `kept`. */
         revokeOthers: (request: Parameters<typeof revokeOthers>[0]) =>
           orDieWithTimeout(revokeOthers(request)),
-        /** Deletes sessions that expired before a time. */
-        sweep: (before: typeof Time.Type) => Effect.orDie(sweep(before))
+        /** Deletes expired sessions; those of guests later, since they tell when the guest expires. */
+        sweep: (before: Parameters<typeof sweep>[0]) => Effect.orDie(sweep(before))
       }
     })
   }

@@ -20,6 +20,7 @@ import { SanctionRepository } from "#sql/moderation"
 import { NewsRepository } from "#sql/news"
 import { FlowRepository } from "#sql/oauth/flows"
 import { ProviderRepository } from "#sql/oauth/providers"
+import { ExpiredGuestRepository } from "#sql/player-data/expired-guests"
 import { PlayerDataRepository } from "#sql/player-data/repository"
 import { PlayerRepository } from "#sql/players"
 import { LiveRepository } from "#sql/projects/live"
@@ -70,6 +71,7 @@ import { IdentitySignIn } from "./features/oauth/identity-sign-in.ts"
 import { ProvidersHttp } from "./features/oauth/provider-handlers.ts"
 import { Providers } from "./features/oauth/providers.ts"
 import { TurnServers } from "./features/peers/turn-servers.ts"
+import { GuestExpiry } from "./features/player-data/guest-expiry.ts"
 import { PlayerDataHttp } from "./features/player-data/handlers.ts"
 import { PlayerData } from "./features/player-data/service.ts"
 import { PlayersHttp } from "./features/players/handlers.ts"
@@ -141,6 +143,7 @@ const RepositoriesLive = Layer.mergeAll(
   ManagementRepository.layer,
   MemberRepository.layer,
   NewsRepository.layer,
+  ExpiredGuestRepository.layer,
   PlayerDataRepository.layer,
   PlayerRepository.layer,
   ProjectRepository.layer,
@@ -243,6 +246,7 @@ const HandlersLive = Layer.mergeAll(
   ConfigHttp,
   DevelopersHttp,
   EmailHttp,
+  GuestExpiry,
   IdentitiesHttp,
   ModerationHttp,
   NewsHttp,

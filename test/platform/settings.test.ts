@@ -39,6 +39,7 @@ describe("settings", () => {
         turn: { urls: [], secret: undefined },
         providerUrls: { google: undefined, discord: undefined, apple: undefined, x: undefined },
         saves: { maxBytes: 1_048_576, perPlayer: 100 },
+        guestExpiryDays: 30,
         metricsToken: undefined,
         logs: { level: "Info", format: "pretty", requests: "failed" },
         traces: undefined

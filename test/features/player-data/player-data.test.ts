@@ -44,7 +44,9 @@ const tablesWithoutPlayers = [
   "provider_credentials",
   "rooms_begun",
   "runner_reports",
+  "setup_token",
   "signing_keys",
+  "sweep_claims",
   "webhook_secrets"
 ]
 

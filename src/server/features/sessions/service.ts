@@ -16,12 +16,13 @@ import {
   SessionRevoked
 } from "#rpc/errors/codes"
 import type { EnvironmentId, PlayerId, SanctionId, SessionId } from "#rpc/ids"
-import { sessions as limits } from "#rpc/limits"
+import { guests, sessions as limits } from "#rpc/limits"
 import type { Session } from "#rpc/sessions"
 import type { IdentityConflict } from "#sql/identities"
 import { SanctionRepository } from "#sql/moderation"
 import { SessionRepository } from "#sql/sessions"
 import { sweepDaily } from "#server/platform/database"
+import { Settings } from "#server/platform/settings/settings"
 import { Secrets } from "#server/platform/secrets"
 import { playerStatusOf, PlayerStatusCache } from "../players/status-cache.ts"
 import { lifetime, makeCreateSession, type SignUp } from "./create.ts"
@@ -116,7 +117,7 @@ export class Sessions extends Context.Service<
       const { createGuest, sessionView, signIn, signUp } = yield* makeCreateSession
       const random = yield* SecureRandom.SecureRandom
       const withRandom = Effect.provideService(SecureRandom.SecureRandom, random)
-      yield* sweepDaily("Sessions", repository.sweep)
+      yield* sweepSessions
       const findCurrent = makeFindCurrent(repository, secrets)
       const revoke = makeRevoke(repository, statuses)
 
@@ -178,6 +179,18 @@ export class Sessions extends Context.Service<
     })
   )
 }
+
+/** Deletes expired sessions every day; those of guests when the guests have expired, too. */
+const sweepSessions = Effect.gen(function* () {
+  const repository = yield* SessionRepository
+  const guestDays = Math.max((yield* Settings).guestExpiryDays, guests.expiryDays)
+  yield* sweepDaily("Sessions", (now) =>
+    repository.sweep({
+      expiredBefore: now,
+      guestsBefore: DateTime.subtract(now, { days: guestDays + 1 })
+    })
+  )
+})
 
 /** Revokes a session. All nodes then check the sockets of the player. */
 const makeRevoke = (

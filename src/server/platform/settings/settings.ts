@@ -158,6 +158,7 @@ const Environment = Schema.Struct({
   SVC_FEATURES: listOf(Schema.Literals(Record.keys(featureTable))),
   SVC_SAVE_MAX_BYTES: whole(1, 64 * 1024 * 1024),
   SVC_SAVES_PER_PLAYER: whole(0, 100_000),
+  SVC_GUEST_EXPIRY_DAYS: whole(0, 36_500),
   SVC_METRICS_TOKEN: Schema.optionalKey(MetricsToken),
   SVC_LOG_LEVEL: Schema.Literals(["debug", "info", "warning", "error"]),
   SVC_LOG_FORMAT: Schema.optionalKey(Schema.Literals(["json", "pretty"])),
@@ -299,6 +300,8 @@ export class Settings extends Context.Service<
     readonly providerUrls: Readonly<Record<Provider, string | undefined>>
     readonly features: ReadonlySet<FeatureName>
     readonly saves: { readonly maxBytes: number; readonly perPlayer: number }
+    /** Days after which a guest whose sessions have expired is deleted; 0: never. */
+    readonly guestExpiryDays: number
     /** Bearer token for `GET /metrics`; undefined: this machine reads in development, nobody in production. */
     readonly metricsToken: Redacted.Redacted | undefined
     readonly logs: {
@@ -365,6 +368,7 @@ export class Settings extends Context.Service<
         },
         features: new Set(env.SVC_FEATURES),
         saves: { maxBytes: env.SVC_SAVE_MAX_BYTES, perPlayer: env.SVC_SAVES_PER_PLAYER },
+        guestExpiryDays: env.SVC_GUEST_EXPIRY_DAYS,
         metricsToken: env.SVC_METRICS_TOKEN,
         logs: {
           level: logLevels[env.SVC_LOG_LEVEL],

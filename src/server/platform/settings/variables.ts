@@ -1,6 +1,6 @@
 /** Every environment variable that the service reads; `docs/operations/settings.md` lists them. */
 import { featureTable } from "#rpc/config-document/features"
-import { saves, turn } from "#rpc/limits"
+import { guests, saves, turn } from "#rpc/limits"
 
 /** Long enough that it cannot be guessed. */
 export const metricsTokenMinCharacters = 16
@@ -149,6 +149,12 @@ export const variables = {
   SVC_SAVES_PER_PLAYER: {
     default: String(saves.perPlayer),
     description: "The most cloud saves that a player may have."
+  },
+  SVC_GUEST_EXPIRY_DAYS: {
+    default: String(guests.expiryDays),
+    description:
+      "Guests whose last refresh token expired this many days ago are deleted with all their data. " +
+      "0: never."
   },
   SVC_METRICS_TOKEN: {
     description:

@@ -1,0 +1,61 @@
+/**
+ * Expiry of guests who cannot come back: their last refresh token expired some time ago. One process at
+ * a time deletes them, in batches and with all data, as a player's own deletion does.
+ */
+import { DateTime, Effect, Layer } from "effect"
+import { guests as limits } from "#rpc/limits"
+import { ExpiredGuestRepository } from "#sql/player-data/expired-guests"
+import { sweepHourly } from "#server/platform/database"
+import { Settings } from "#server/platform/settings/settings"
+import type { PlayerRef } from "../moderation/service.ts"
+import { PlayerData } from "./service.ts"
+
+const makeSweep = Effect.gen(function* () {
+  const data = yield* PlayerData
+  const repository = yield* ExpiredGuestRepository
+
+  /** A guest that could not be deleted is tried again an hour later. */
+  const remove = (guest: PlayerRef) =>
+    data.delete(guest, Effect.void).pipe(
+      Effect.as(1),
+      Effect.catchTag("player_not_found", () => Effect.succeed(0)),
+      Effect.catchCause((cause) =>
+        Effect.logWarning("Failed to delete an expired guest", cause).pipe(
+          Effect.annotateLogs({ ...guest }),
+          Effect.as(0)
+        )
+      )
+    )
+
+  const removeAll = Effect.fnUntraced(function* (expiredBefore: DateTime.Utc, until: DateTime.Utc) {
+    let after = ""
+    let removed = 0
+    while (DateTime.isLessThan(yield* DateTime.now, until)) {
+      const page = yield* repository.page({ after, expiredBefore, limit: limits.expiryBatch })
+      for (const guest of page) removed += yield* remove(guest)
+      const last = page.at(-1)
+      if (last === undefined || page.length < limits.expiryBatch) break
+      after = last.playerId
+    }
+    return removed
+  })
+
+  return Effect.fn("GuestExpiry.sweep")(function* (now: DateTime.Utc, days: number) {
+    const until = DateTime.add(now, { seconds: limits.expiryClaimSeconds })
+    if (!(yield* repository.claim({ now, until }))) return
+    const removed = yield* removeAll(DateTime.subtract(now, { days }), until).pipe(
+      Effect.ensuring(repository.release(now))
+    )
+    if (removed > 0) yield* Effect.logInfo(`Deleted ${removed} guests whose sessions had expired`)
+  })
+})
+
+/** Deletes expired guests every hour; `SVC_GUEST_EXPIRY_DAYS=0` keeps them. */
+export const GuestExpiry = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const { guestExpiryDays } = yield* Settings
+    if (guestExpiryDays === 0) return
+    const sweep = yield* makeSweep
+    yield* sweepHourly("Expired guests", (now) => sweep(now, guestExpiryDays))
+  })
+)
