@@ -17,6 +17,7 @@ import { Configs } from "#server/features/config/service"
 import { type PlayerStatus, PlayerStatusCache } from "#server/features/players/status-cache"
 import { Sessions } from "#server/features/sessions/service"
 import { applyAgeBand } from "./age-restrictions.ts"
+import { makePendingChanges } from "./pending-changes.ts"
 
 const isEnvironmentId = Schema.is(EnvironmentId)
 const isPlayerId = Schema.is(PlayerId)
@@ -103,17 +104,13 @@ export const PlayerChanges = Layer.effectDiscard(
     const hub = yield* Hub
     const statuses = yield* PlayerStatusCache
     const apply = yield* makeApply
-    const applyOrLog = (environmentId: EnvironmentId, playerId: PlayerId) =>
-      Effect.catchDefect(apply(environmentId, playerId), (defect) =>
-        Effect.annotateLogs(Effect.logError("Failed to apply a change of a player", defect), {
-          environmentId,
-          playerId
-        })
-      )
+    const applyUntilDone = yield* makePendingChanges
+    const applyToPlayer = (environmentId: EnvironmentId, playerId: PlayerId) =>
+      applyUntilDone(`${environmentId}/${playerId}`, apply(environmentId, playerId))
     const applyToAll = Effect.suspend(() =>
       Effect.forEach(
         hub.connections.all,
-        ({ environmentId, playerId }) => applyOrLog(environmentId, playerId),
+        ({ environmentId, playerId }) => applyToPlayer(environmentId, playerId),
         { concurrency, discard: true }
       )
     )
@@ -122,7 +119,7 @@ export const PlayerChanges = Layer.effectDiscard(
         if (changed === "all") return applyToAll
         const { environmentId, playerId } = changed
         return isEnvironmentId(environmentId) && isPlayerId(playerId)
-          ? applyOrLog(environmentId, playerId)
+          ? applyToPlayer(environmentId, playerId)
           : Effect.void
       }),
       Effect.forkScoped

@@ -218,4 +218,36 @@ layer(Listening, { timeout: "120 seconds", excludeTestServices: true })("a node"
       yield* ok(bob, { t: "ping" })
     })
   )
+
+  it.effect("closes a banned player's socket after the database was away at the notification", () =>
+    Effect.gen(function* () {
+      const app = yield* TestApp
+      const sql = yield* SqlClient.SqlClient
+      const ada = yield* newPlayer(app, "Ada")
+      const bob = yield* newPlayer(app, "Bob")
+      yield* sql`alter table sanctions rename to sanctions_away`
+      const [{ since } = { since: "" }] = yield* sql<{ readonly since: string }>`
+        select clock_timestamp()::text as since`
+      yield* sql`
+        select pg_notify('svc_invalidation', json_build_object(
+          'kind', 'player', 'id', environment_id || '/' || id)::text)
+        from players where id = ${ada.id}`
+      const failed = sql`
+        select pid from pg_stat_activity where datname = current_database()
+          and pid <> pg_backend_pid() and query like '%declared_age_band, s.id%' and state = 'idle'
+          and query_start > ${since}::timestamptz`
+      while ((yield* failed).length === 0) yield* Effect.yieldNow
+      yield* sql.withTransaction(
+        Effect.andThen(
+          sql`alter table sanctions_away rename to sanctions`,
+          sql`
+            insert into sanctions (id, environment_id, player_id, created_at)
+            select ${`snc_${"1".repeat(26)}`}, environment_id, id, now() from players
+            where id = ${ada.id}`
+        )
+      )
+      assert.strictEqual(yield* closedWith(ada, 4003), "player_banned")
+      yield* ok(bob, { t: "ping" })
+    })
+  )
 })

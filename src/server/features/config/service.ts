@@ -39,6 +39,7 @@ import { EnvironmentId } from "#rpc/ids"
 import { caches, config as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { Invalidation } from "#server/platform/invalidation"
+import { makeValueCache } from "#server/platform/value-cache"
 import { Settings } from "#server/platform/settings/settings"
 
 /** The current config of an environment. Version 0 is the empty config of a new environment. */
@@ -113,7 +114,7 @@ const makeConfigCache = Effect.gen(function* () {
   const repository = yield* ConfigRepository
   const invalidation = yield* Invalidation
   const changes = yield* PubSub.sliding<EnvironmentId>(changesCapacity)
-  const cached = yield* Cache.make({
+  const cached = yield* makeValueCache({
     capacity: caches.environments,
     timeToLive: cacheTtl,
     lookup: Effect.fnUntraced(function* (environmentId: EnvironmentId) {

@@ -11,6 +11,7 @@ import { caches } from "#rpc/limits"
 import { batchReads } from "#sql/batching"
 import { SanctionRepository, type PlayerStatusRow } from "#sql/moderation"
 import { Invalidation } from "#server/platform/invalidation"
+import { makeValueCache } from "#server/platform/value-cache"
 import { bannedBy, isActive } from "./active-ban.ts"
 
 /** The state of a player that authorization depends on. */
@@ -115,7 +116,7 @@ const makeCache = Effect.gen(function* () {
         new Map(found.map((row) => [row.playerId, row]))
     )
   )
-  const cached = yield* Cache.make({
+  const cached = yield* makeValueCache({
     capacity: caches.playerStatuses,
     timeToLive,
     lookup: Effect.fnUntraced(function* (key: string) {

@@ -9,6 +9,7 @@ import { EnvironmentId } from "#rpc/ids"
 import { caches } from "#rpc/limits"
 import { WebhookSecretRepository } from "#sql/stats"
 import { Invalidation } from "#server/platform/invalidation"
+import { makeValueCache } from "#server/platform/value-cache"
 import { randomSecret, Secrets } from "#server/platform/secrets"
 
 const prefix = "whsec_"
@@ -59,7 +60,7 @@ export class WebhookSecrets extends Context.Service<
         // Another node may have inserted its secret first.
         return Option.getOrElse(yield* find(environmentId), () => secret)
       })
-      const cached = yield* Cache.make({
+      const cached = yield* makeValueCache({
         capacity: caches.environments,
         timeToLive: cacheTtl,
         lookup

@@ -1,0 +1,29 @@
+/**
+ * Changes to apply to what is alive. A change that fails, as while the database is away, is repeated until
+ * it is applied: a ban or a disabled feature must not be forgotten.
+ */
+import { Effect, Schedule } from "effect"
+
+const retrySchedule = Schedule.spaced("1 second")
+
+/** Applies changes. A failed one is repeated in the background, once for each key. */
+export const makePendingChanges = Effect.gen(function* () {
+  const scope = yield* Effect.scope
+  const pending = new Set<string>()
+  return (key: string, apply: Effect.Effect<void>): Effect.Effect<void> =>
+    Effect.catchDefect(apply, (defect) => {
+      // The change that is pending reads the latest state.
+      if (pending.has(key)) return Effect.void
+      pending.add(key)
+      const repeated = Effect.catchDefect(apply, Effect.fail).pipe(
+        Effect.retry(retrySchedule),
+        Effect.ignore,
+        Effect.ensuring(Effect.sync(() => pending.delete(key)))
+      )
+      return Effect.logError("Failed to apply a change; will retry", defect).pipe(
+        Effect.annotateLogs({ of: key }),
+        Effect.andThen(Effect.forkIn(repeated, scope)),
+        Effect.asVoid
+      )
+    })
+})
