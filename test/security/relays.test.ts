@@ -10,9 +10,15 @@ import { turn } from "#rpc/limits"
 import { TurnServers } from "#server/features/peers/turn-servers"
 import { Settings } from "#server/platform/settings/settings"
 import { allocate, type Credentials, grantPeer } from "../support/turn-client.ts"
-import { hasCoturn, hasIPv6, TurnServer, turnSecret } from "../support/turn-server.ts"
+import {
+  hasCoturn,
+  hasIPv6,
+  ownRelayAddress,
+  TurnServer,
+  turnSecret
+} from "../support/turn-server.ts"
 
-const RelaysLive = Layer.unwrap(
+const ServersLive = Layer.unwrap(
   Effect.map(TurnServer, ({ port }) =>
     TurnServers.layer.pipe(
       Layer.provide(Settings.layer),
@@ -25,7 +31,10 @@ const RelaysLive = Layer.unwrap(
       )
     )
   )
-).pipe(Layer.provideMerge(TurnServer.layerShipped))
+)
+
+const RelaysLive = ServersLive.pipe(Layer.provideMerge(TurnServer.layerShipped))
+const OwnRelayLive = ServersLive.pipe(Layer.provideMerge(TurnServer.layerRelayOnly))
 
 /** The credentials that the service issued to a player `secondsAgo`. */
 const issue = Effect.fnUntraced(function* (player: string, secondsAgo = 0) {
@@ -57,7 +66,8 @@ const internal = [
   "192.168.255.255 198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1",
   "255.255.255.255",
   ":: ::1 ::2 ::127.0.0.1 ::10.0.0.1 ::ffff:10.0.0.1 ::ffff:127.0.0.1 ::ffff:169.254.169.254",
-  "64:ff9b::a00:1 64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 2001:0:a00:1:: 2001:db8::1 2002:a00:1::",
+  "::10.0.1.0 ::ffff:10.0.1.0 ::ffff:10.0.0.0 ::ffff:169.254.0.0",
+  "64:ff9b::a00:1 64:ff9b::a00:100 64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 2001:0:a00:1:: 2001:db8::1 2002:a00:1::",
   "2002:7f00:1:: 2002:c0a8:1:: fc00::1 fd12:3456::1 fe80::1 febf::1 ff02::1"
 ]
   .join(" ")
@@ -129,5 +139,27 @@ layer(RelaysLive, { timeout: "30 seconds" })("a TURN relay", (it) => {
         assert.strictEqual(yield* relayTo("9.9.9.9", yield* issue("env.many", 60)), 486)
         assert.strictEqual(yield* relayTo("9.9.9.9", yield* issue("env.another")), "granted")
       })
+  )
+})
+
+layer(OwnRelayLive, { timeout: "30 seconds" })("a TURN relay for relay-only modes", (it) => {
+  it.effect("reaches its own address and no other one on the internet", () =>
+    Effect.gen(function* () {
+      const foreign = ["9.9.9.8", "8.8.8.8", "1.0.0.1", "223.255.255.254", "10.0.0.1"]
+      const foreignV6 = hasIPv6 ? ["2606:4700::1111", "2a00::1", "fd00::1"] : []
+      for (const [index, peer] of [...foreign, ...foreignV6].entries()) {
+        const outcome = yield* relayTo(peer, yield* issue(`env.foreign${index}`))
+        assert.strictEqual(outcome, 403, peer)
+      }
+      assert.strictEqual(yield* relayTo(ownRelayAddress, yield* issue("env.own")), "granted")
+    })
+  )
+
+  it.effect.skipIf(!hasCoturn)(`ends ten minutes after its player is gone${needsCoturn}`, () =>
+    Effect.gen(function* () {
+      const { port } = yield* TurnServer
+      const relay = yield* allocate(port, yield* issue("env.gone"), { lifetime: 3600 })
+      assert.strictEqual("refused" in relay ? relay.refused : relay.lifetime, 600)
+    })
   )
 })

@@ -12,7 +12,15 @@ interface Allocation {
   readonly family?: 4 | 6
   /** What the relay carries. */
   readonly relayed?: "udp" | "tcp"
+  /** Seconds that the client asks for. */
+  readonly lifetime?: number
 }
+
+/** A response, and the attribute of the lifetime in one to an allocation. */
+interface Response {
+  readonly getAttribute: (type: number) => unknown
+}
+const lifetimeAttribute = 0x000d
 
 /** Protocol numbers of REQUESTED-TRANSPORT, and families of REQUESTED-ADDRESS-FAMILY. */
 const protocols = { udp: 17, tcp: 6 } as const
@@ -62,17 +70,26 @@ const allocationMismatch = 437
 
 /** Allocates a relay until the scope closes. */
 export const allocate = Effect.fnUntraced(
-  function* (port: number, credentials: Credentials, { family = 4, relayed = "udp" }: Allocation) {
+  function* (
+    port: number,
+    credentials: Credentials,
+    { family = 4, lifetime, relayed = "udp" }: Allocation
+  ) {
     const client = yield* open(port, credentials, relayed)
+    let granted = 0
+    client.on("success", (response: Response) => {
+      granted = Number(response.getAttribute(lifetimeAttribute))
+    })
     const outcome = yield* ask(client, () =>
       client.allocate({
         transport: protocols[relayed],
+        ...(lifetime === undefined ? {} : { lifetime }),
         ...(family === 4 ? {} : { requestedAddressFamily: families[family] })
       })
     )
     if (outcome !== "granted") return { refused: outcome }
     yield* Effect.addFinalizer(() => release(client))
-    return { client }
+    return { client, lifetime: granted }
   },
   Effect.repeat({
     until: (relay) => !("refused" in relay) || relay.refused !== allocationMismatch

@@ -33,7 +33,19 @@ export const hasIPv6 = Object.values(networkInterfaces()).some((each) =>
 )
 
 /** Which peers a relay may reach. */
-type Peers = "loopback" | "shipped"
+type Peers = "loopback" | "shipped" | "relayOnly"
+
+/** The address that stands for that of the relay where it relays to itself alone. */
+export const ownRelayAddress = "9.9.9.9"
+
+/** The options by which the compose file lets the relay reach itself alone. */
+const relayOnlyOptions = readFileSync(
+  fileURLToPath(new URL("../../compose.yaml", import.meta.url)),
+  "utf8"
+)
+  .split("\n")
+  .flatMap((line) => /^ +- (--(?:allowed|denied)-peer-ip=\S+)/.exec(line)?.[1] ?? [])
+  .map((option) => option.replace(/\$\{TURN_ADDRESS.*/, ownRelayAddress))
 
 const freeUdpPort = Effect.callback<number>((resume) => {
   const socket = createSocket("udp4")
@@ -62,6 +74,8 @@ const untilReady = (port: number) =>
     return Effect.sync(stop)
   })
 
+const shippedOptions = ["-c", shipped, ...(hasIPv6 ? ["--relay-ip=::1"] : [])]
+
 const coturnOptions: Readonly<Record<Peers, ReadonlyArray<string>>> = {
   loopback: [
     "-n",
@@ -74,7 +88,8 @@ const coturnOptions: Readonly<Record<Peers, ReadonlyArray<string>>> = {
     "--log-file=stdout",
     "--verbose"
   ],
-  shipped: ["-c", shipped, ...(hasIPv6 ? ["--relay-ip=::1"] : [])]
+  shipped: shippedOptions,
+  relayOnly: [...shippedOptions, ...relayOnlyOptions]
 }
 
 const startCoturn = Effect.fnUntraced(function* (port: number, peers: Peers) {
@@ -119,6 +134,7 @@ const shippedDenials = () => {
 
 const reachable: Readonly<Record<Peers, () => (address: string) => boolean>> = {
   loopback: () => (address) => address === relayHost,
+  relayOnly: () => (address) => relayOnlyOptions.length === 3 && address === ownRelayAddress,
   shipped: () => {
     const denied = shippedDenials()
     return (address) => {
@@ -183,6 +199,9 @@ export class TurnServer extends Context.Service<
 
   /** Relays to the peers that the shipped configuration allows. */
   static readonly layerShipped = TurnServer.#layer("shipped")
+
+  /** Relays to its own address alone, as the compose file does. */
+  static readonly layerRelayOnly = TurnServer.#layer("relayOnly")
 
   static #layer(peers: Peers) {
     return Layer.effect(
