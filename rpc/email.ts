@@ -50,7 +50,9 @@ export const NewPassword = Schema.String.check(
   Schema.isBetweenLength(sessions.passwordMinCharacters, sessions.passwordMaxCharacters),
   Schema.makeFilter((text: string) => {
     if (!text.isWellFormed()) return "Expected no lone surrogates"
-    return [...text].length >= sessions.passwordMinCharacters
+    // The check above names a text that is too short in any count.
+    const min = sessions.passwordMinCharacters
+    return text.length < min || [...text].length >= min
       ? undefined
       : `Expected at least ${sessions.passwordMinCharacters} characters`
   })

@@ -96,6 +96,7 @@ layer(Node, { timeout: "120 seconds", excludeTestServices: true })("passwords (A
           const { answer, passwords } = yield* workOf((headers) => signUp(email, password, headers))
           const issue = at(answer.body, "error", "details", "issues", 0, "path")
           assert.deepStrictEqual([answer.status, issue], [400, "password"], who)
+          assert.isUndefined(at(answer.body, "error", "details", "issues", 1), "listed once")
           assert.strictEqual(passwords, 0)
         }
         for (const password of [refused[3] ?? "", refused[4] ?? ""]) {

@@ -208,7 +208,9 @@ const dispatchKnown = <T extends FrameType, Connection extends FrameConnection>(
   const payload = decoders[t](members)
   if (Result.isFailure(payload)) {
     const issues = issuesOf(payload.failure)
-    const message = issues.map((issue) => `${issue.path}: ${issue.message}`).join("; ")
+    const message = issues
+      .map((issue) => (issue.path === "" ? issue.message : `${issue.path}: ${issue.message}`))
+      .join("; ")
     return { rid, error: new InvalidFrame({ message, details: { issues } }) }
   }
   const onReply: ReplyCallback<FrameData<T>> | undefined =
