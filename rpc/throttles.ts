@@ -48,6 +48,8 @@ export const throttles = {
   deletionPerPlayer: { burst: 10, seconds: 900 },
   /** Exports of its own data by one player. */
   exportPerPlayer: { burst: 10, seconds: secondsPerHour },
+  /** Config pushes to one environment, by all its keys and developers. */
+  configPushes: { burst: 30, seconds: 60 },
   /** Requests of one developer session (`kds_`). */
   developerApi: { burst: 600, seconds: 60 },
   /**

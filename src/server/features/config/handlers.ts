@@ -11,9 +11,11 @@ import type { ConfigPushed, FeatureState } from "#rpc/config"
 import { publicConfig } from "#rpc/config-document/definitions"
 import { featureTable } from "#rpc/config-document/features"
 import { NotFound } from "#rpc/errors/codes"
-import { http as pages } from "#rpc/limits"
+import { http as pages, throttles as limits } from "#rpc/limits"
 import { ConfigRepository } from "#sql/config"
 import { Settings } from "#server/platform/settings/settings"
+import { takeToken } from "#server/platform/throttle-guard"
+import { Throttles } from "#server/platform/throttles"
 import { Audit, type AuditEvent } from "../audit/service.ts"
 import { Configs, type CurrentConfig, etagOf, matchesVersion } from "./service.ts"
 
@@ -123,6 +125,7 @@ const makeHandlers = Effect.gen(function* () {
   const audit = yield* Audit
   const configs = yield* Configs
   const repository = yield* ConfigRepository
+  const throttles = yield* Throttles
   return {
     read: Effect.fnUntraced(function* () {
       const { environmentId } = yield* CurrentEnvironment
@@ -133,6 +136,8 @@ const makeHandlers = Effect.gen(function* () {
       const environment = yield* CurrentEnvironment
       const { environmentId, name } = environment
       const { id: pushedBy } = yield* CurrentActor
+      // The validation of a large document blocks the process for a moment.
+      yield* takeToken(throttles, limits.configPushes, `config-push:${environmentId}`)
       const ifMatch = headers["if-match"]
       const push = configs.push({
         environmentId,
