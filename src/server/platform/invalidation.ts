@@ -6,7 +6,18 @@
  * it is back, the node treats everything as changed.
  */
 import { PgClient, PgConnection } from "@effect/sql-pg"
-import { Context, Deferred, Effect, Layer, Option, Queue, Schedule, Schema, Scope } from "effect"
+import {
+  Cause,
+  Context,
+  Deferred,
+  Effect,
+  Layer,
+  Option,
+  Queue,
+  Schedule,
+  Schema,
+  Scope
+} from "effect"
 import { SqlClient } from "effect/sql"
 import { orDieWithTimeout } from "#sql/database"
 
@@ -67,7 +78,7 @@ export class Invalidation extends Context.Service<
         const { awaitAcknowledgements, acknowledge } = makeAcknowledgements(sql, publish)
         listeners.add(acknowledge)
         yield* listenForever((change) =>
-          Effect.forEach(listeners, (listener) => listener(change), { discard: true })
+          Effect.forEach(listeners, (listener) => isolate(listener(change)), { discard: true })
         )
         return Invalidation.of({
           publish,
@@ -77,6 +88,14 @@ export class Invalidation extends Context.Service<
       })
     )
 }
+
+/** A defect of one listener must not end the others, nor the session that all of them share. */
+const isolate = (applied: Effect.Effect<void>) =>
+  Effect.catchCauseIf(
+    applied,
+    (cause) => !Cause.hasInterruptsOnly(cause),
+    (cause) => Effect.logError("Failed to apply a change", cause)
+  )
 
 /**
  * Acknowledgements of all listening sessions. Postgres delivers messages in commit order, so a node
