@@ -115,8 +115,11 @@ export const projects = {
   liveMax: 500,
   /** Interval at which a node writes key usage and player visits, in one statement. */
   usageMillis: 5000,
-  /** Players that a node remembers as counted today. Beyond it, the node asks the database. */
+  /** A node writes the visits of a player once in this time. */
+  seenMillis: 300_000,
+  /** Players that a node remembers as written. Beyond it, the node asks the database. */
   seenPlayersMax: 200_000,
+  visitsPerStatement: 1000,
   /**
    * Interval at which a node reports its live rooms and channels. A report is valid for
    * `liveTrustMillis`.

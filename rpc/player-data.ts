@@ -24,6 +24,8 @@ import { RefreshToken } from "./sessions.ts"
 export const PlayerExport = Schema.Struct({
   exportedAt: Schema.String,
   player: Player,
+  /** The last visit that is stored; null before the first. */
+  lastSeenAt: Schema.NullOr(Schema.String),
   /** `signalledAgeBand` is the strictest age band that a platform has reported. */
   age: Schema.Struct({ ...AgeProfile.fields, signalledAgeBand: Schema.NullOr(AgeBand) }),
   /** `subject` is the provider's id of the player; for `email`, the address. */

@@ -139,7 +139,10 @@ export class ProjectApi extends underMember(
   )
 ) {}
 
-/** A player in a list; `lastSeenAt` is the time of the last sign-in or token refresh. */
+/**
+ * A player in a list. `lastSeenAt` is the time of the last request with a player token, or of the open
+ * socket, up to six minutes old.
+ */
 export const ListedPlayer = Schema.Struct({
   id: PlayerId,
   displayName: Schema.String,

@@ -36,7 +36,8 @@ const Signal = Schema.Struct({
 const Choices = Schema.Struct({
   signalledAgeBand: Schema.NullOr(SignalledBand),
   newsOptIn: Schema.NullOr(Schema.Boolean),
-  newsChosenAt: Schema.NullOr(Time)
+  newsChosenAt: Schema.NullOr(Time),
+  lastSeenAt: Schema.NullOr(Time)
 })
 
 const reads = (sql: SqlClient.SqlClient) => ({
@@ -44,7 +45,7 @@ const reads = (sql: SqlClient.SqlClient) => ({
     Request: Owner,
     Result: Choices,
     execute: ({ environmentId, playerId }) => sql`
-      select signalled_age_band, news_opt_in, news_chosen_at from players
+      select signalled_age_band, news_opt_in, news_chosen_at, last_seen_at from players
       where id = ${playerId} and environment_id = ${environmentId}`
   }),
   sessions: SqlSchema.findAll({

@@ -1,6 +1,7 @@
 /**
- * Usage of a project: the last use of its keys, and the number of active players per day. A player
- * counts once a day, whichever node reports it. The count stays when the player is deleted.
+ * Usage of a project: the last use of its keys, when its players were last seen, and the number of active
+ * players per day. A player counts once a day, whichever node reports it. The count stays when the player
+ * is deleted.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, SqlSchema } from "effect/sql"
@@ -8,13 +9,17 @@ import { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
 
 const Time = Schema.DateTimeUtcFromDate
 
-const Visit = Schema.Struct({ environmentId: EnvironmentId, playerId: PlayerId })
+const Visit = Schema.Struct({
+  environmentId: EnvironmentId,
+  playerId: PlayerId,
+  seenAt: Schema.DateTimeUtcFromString
+})
+export type Visit = typeof Visit.Type
+
+const visitsJson = Schema.fromJsonString(Schema.Array(Visit))
 
 /** One JSON parameter, so that the statement text does not depend on the number of visits. */
-const Visits = Schema.Struct({
-  visits: Schema.fromJsonString(Schema.Array(Visit)),
-  day: Schema.String
-})
+const Visits = Schema.Struct({ visits: visitsJson, day: Schema.String })
 
 const statements = (sql: SqlClient.SqlClient) => ({
   useKeys: SqlSchema.void({
@@ -42,24 +47,40 @@ const statements = (sql: SqlClient.SqlClient) => ({
       group by environment_id order by environment_id
       on conflict (environment_id, day) do update set players = a.players + excluded.players`
   }),
+  seePlayers: SqlSchema.void({
+    Request: visitsJson,
+    // Skips players whose rows others are changing: a later visit writes their time.
+    execute: (visits) => sql`
+      with seen as (
+        select p.id, v."seenAt" as seen_at
+        from json_to_recordset(${visits}::text::json)
+          as v("environmentId" text, "playerId" text, "seenAt" timestamptz)
+        join players p on p.id = v."playerId" and p.environment_id = v."environmentId"
+        where p.last_seen_at is null or p.last_seen_at < v."seenAt"
+        for no key update of p skip locked
+      )
+      update players p set last_seen_at = seen.seen_at from seen where p.id = seen.id`
+  }),
   sweep: SqlSchema.void({
     Request: Schema.String,
     execute: (before) => sql`delete from player_days where day < ${before}::text::date`
   })
 })
 
-/** Repository of `player_days`, `daily_actives` and the last use of `keys`. */
+/** Repository of `player_days`, `daily_actives`, and the last use of `keys` and visit of `players`. */
 export class UsageRepository extends Context.Service<UsageRepository>()(
   "sql/projects/usage/UsageRepository",
   {
     make: Effect.gen(function* () {
-      const { countPlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
+      const { countPlayers, seePlayers, sweep, useKeys } = statements(yield* SqlClient.SqlClient)
       return {
         useKeys: (keys: ReadonlyArray<KeyId>, now: typeof Time.Type) =>
           Effect.orDie(useKeys({ keys, now })),
         /** Counts each player once for a day, which is an ISO date. */
-        countPlayers: (visits: ReadonlyArray<typeof Visit.Type>, day: string) =>
+        countPlayers: (visits: ReadonlyArray<Visit>, day: string) =>
           Effect.orDie(countPlayers({ visits, day })),
+        /** Notes when players were seen. */
+        seePlayers: (visits: ReadonlyArray<Visit>) => Effect.orDie(seePlayers(visits)),
         sweep: (before: string) => Effect.orDie(sweep(before))
       }
     })

@@ -7,7 +7,7 @@ import { PlayerRow, playerColumns } from "../players.ts"
 
 const Time = Schema.DateTimeUtcFromDate
 
-/** A player; `lastSeenAt` is the time of the last sign-in or token refresh. */
+/** A player; `lastSeenAt` is some minutes old. */
 const SeenPlayer = Schema.Struct({ ...PlayerRow.fields, lastSeenAt: Time })
 export type SeenPlayer = typeof SeenPlayer.Type
 
@@ -62,8 +62,8 @@ const lastCharacter = "\u{10ffff}"
 
 const players = (sql: SqlClient.SqlClient) => {
   const seen = sql`${playerColumns(sql)},
-    coalesce((select max(s.rotated_at) from sessions s where s.player_id = p.id), p.created_at)
-      as last_seen_at`
+    greatest(p.created_at, p.last_seen_at,
+      (select max(s.rotated_at) from sessions s where s.player_id = p.id)) as last_seen_at`
   return {
     find: SqlSchema.findOneOption({
       Request: OnePlayer,

@@ -97,6 +97,7 @@ import { KeyChanges } from "./gateway/key-changes.ts"
 import { PlayerChanges } from "./gateway/player-changes.ts"
 import { RealtimeDoorLive } from "./gateway/realtime-door.ts"
 import { RpcServerLive } from "./gateway/rpc-server.ts"
+import { SeenPlayers } from "./gateway/seen-players.ts"
 import { ApiPage } from "./http/api-page.ts"
 import { CallersLive } from "./http/callers.ts"
 import { ConfigSchemaRoute } from "./http/config-schema.ts"
@@ -304,6 +305,7 @@ const EndpointsLive = Layer.mergeAll(
   PlayerChanges,
   RealtimeDoorLive,
   RpcServerLive,
+  SeenPlayers,
   serveHttp(Layer.mergeAll(Routes, MetricsRoute)).pipe(Layer.provide(ReadinessLive))
 ).pipe(
   Layer.provideMerge(Gateway.layer),

@@ -1,12 +1,13 @@
 /**
- * Usage of a project: when each key was last used, and how many players were active on a day. Each node
- * buffers usage in memory and writes it in batches every few seconds, so a request costs one set entry.
- * While the database is unreachable the buffer grows up to a bound.
+ * Usage of a project: when each key was last used, when each player was last seen, and how many players
+ * were active on a day. Each node buffers usage in memory and writes it in batches every few seconds, at
+ * most once per player and five minutes, so a request costs one look-up in a set. While the database is
+ * unreachable the buffer grows up to a bound.
  */
-import { Context, DateTime, Effect, Latch, Layer } from "effect"
+import { Array, Context, DateTime, Effect, Latch, Layer } from "effect"
 import type { EnvironmentId, KeyId, PlayerId } from "#rpc/ids"
 import { projects as limits } from "#rpc/limits"
-import { UsageRepository } from "#sql/projects/usage"
+import { UsageRepository, type Visit } from "#sql/projects/usage"
 import { sweepDaily } from "./database.ts"
 
 /** Days of per-player records; more than one, since the clocks of nodes differ. */
@@ -16,7 +17,7 @@ export class Usage extends Context.Service<
   Usage,
   {
     readonly keyUsed: (keyId: KeyId) => Effect.Effect<void>
-    /** Counts the player as active today. */
+    /** Counts the player as active today, and as seen now. */
     readonly playerSeen: (environmentId: EnvironmentId, playerId: PlayerId) => Effect.Effect<void>
     /** Writes the buffer. */
     readonly flush: Effect.Effect<void>
@@ -30,12 +31,17 @@ export class Usage extends Context.Service<
       const flush = Effect.gen(function* () {
         const now = yield* DateTime.now
         const today = DateTime.formatIsoDateUtc(now)
-        const taken = buffer.take(today)
+        const taken = buffer.take()
         const { keys, visits } = taken
         yield* Effect.onError(
           Effect.andThen(
             keys.length === 0 ? Effect.void : repository.useKeys(keys, now),
-            visits.length === 0 ? Effect.void : repository.countPlayers(visits, today)
+            Effect.forEach(
+              Array.chunksOf(visits, limits.visitsPerStatement),
+              (some) =>
+                Effect.andThen(repository.countPlayers(some, today), repository.seePlayers(some)),
+              { discard: true }
+            )
           ),
           () => Effect.sync(() => buffer.putBack(taken))
         )
@@ -56,57 +62,65 @@ export class Usage extends Context.Service<
       return Usage.of({
         keyUsed: (keyId) => Effect.sync(() => buffer.keyUsed(keyId)),
         playerSeen: (environmentId, playerId) =>
-          Effect.sync(() => buffer.playerSeen(environmentId, playerId)),
+          Effect.map(DateTime.now, (seenAt) =>
+            buffer.playerSeen({ environmentId, playerId, seenAt })
+          ),
         flush
       })
     })
   )
 }
 
-interface Visit {
-  readonly environmentId: EnvironmentId
-  readonly playerId: PlayerId
-}
+const dayMillis = 86_400_000
 
-/** Usage that is not written yet, and the players already counted today. */
+/** Usage that is not written yet, and when players were last noted. */
 class UsageBuffer {
   /** Open while there is something to write. */
   readonly nonEmpty = Latch.makeUnsafe(false)
   #keys = new Set<KeyId>()
   #visits = new Map<PlayerId, Visit>()
-  readonly #seen = new Set<PlayerId>()
-  #day = ""
+  readonly #seen = new Map<PlayerId, number>()
 
   keyUsed(keyId: KeyId): void {
     this.#keys.add(keyId)
     this.nonEmpty.openUnsafe()
   }
 
-  playerSeen(environmentId: EnvironmentId, playerId: PlayerId): void {
-    if (this.#seen.has(playerId) || this.#visits.size >= limits.seenPlayersMax) return
+  playerSeen(visit: Visit): void {
+    const { playerId, seenAt } = visit
+    const millis = DateTime.toEpochMillis(seenAt)
+    if (this.#isFresh(playerId, millis) || this.#visits.size >= limits.seenPlayersMax) return
     if (this.#seen.size >= limits.seenPlayersMax) this.#seen.clear()
-    this.#seen.add(playerId)
-    this.#visits.set(playerId, { environmentId, playerId })
+    this.#seen.set(playerId, millis)
+    this.#visits.set(playerId, visit)
     this.nonEmpty.openUnsafe()
   }
 
-  /** Takes what is buffer. On a new day everybody counts again, from the next visit. */
-  take(today: string) {
+  /** Takes what is in the buffer. */
+  take() {
     this.nonEmpty.closeUnsafe()
-    if (this.#day !== today) {
-      this.#day = today
-      this.#seen.clear()
+    const taken = {
+      keys: Array.fromIterable(this.#keys),
+      visits: Array.fromIterable(this.#visits.values())
     }
-    const taken = { keys: Array.from(this.#keys), visits: Array.from(this.#visits.values()) }
     this.#keys = new Set()
     this.#visits = new Map()
     return taken
   }
 
+  /** Whether the player was noted some minutes ago, and today. */
+  #isFresh(playerId: PlayerId, now: number): boolean {
+    const last = this.#seen.get(playerId)
+    if (last === undefined || Math.abs(now - last) >= limits.seenMillis) return false
+    return Math.floor(last / dayMillis) === Math.floor(now / dayMillis)
+  }
+
   /** Puts entries back that could not be written. */
   putBack(taken: ReturnType<UsageBuffer["take"]>): void {
     for (const keyId of taken.keys) this.#keys.add(keyId)
-    for (const visit of taken.visits) this.#visits.set(visit.playerId, visit)
+    for (const visit of taken.visits) {
+      if (!this.#visits.has(visit.playerId)) this.#visits.set(visit.playerId, visit)
+    }
     this.nonEmpty.openUnsafe()
   }
 }

@@ -1,10 +1,11 @@
 /** The dashboard's reads of an environment: players and overview. */
 import { assert, layer } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { Context, DateTime, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
 import { newId, PlayerId } from "#rpc/ids"
 import { Usage } from "#server/platform/usage"
+import { noteSeen } from "#server/gateway/seen-players"
 import { at, guest, request, type TestPlayer, type TestTarget } from "#testing/players"
 import { ask, codeOf } from "../../support/developer-requests.ts"
 import {
@@ -201,6 +202,52 @@ layer(Node)("players of an environment", (it) => {
         assert.strictEqual(answer.status, 404)
         assert.strictEqual(codeOf(answer), "player_not_found", other)
       }
+    })
+  )
+})
+
+layer(Node)("when a player was last seen", (it) => {
+  it.effect("moves with the requests of the player, but is written once in five minutes", () =>
+    Effect.gen(function* () {
+      const { see, target } = yield* setUp
+      const usage = yield* Usage
+      const ada = yield* guest(target, "Ada")
+      const lastSeen = Effect.gen(function* () {
+        yield* usage.flush
+        return at((yield* see(`players/${ada.id}`)).body, "player", "lastSeenAt")
+      })
+      const play = request(`${target.url}/v1/players/me`, {
+        headers: {
+          "x-svc-key": target.publishableKey,
+          authorization: `Bearer ${ada.accessToken}`
+        }
+      })
+      assert.strictEqual(yield* lastSeen, "1970-01-01T00:00:00.000Z")
+      yield* TestClock.adjust("4 minutes")
+      yield* play
+      assert.strictEqual(yield* lastSeen, "1970-01-01T00:00:00.000Z")
+      yield* TestClock.adjust("1 minute")
+      yield* play
+      assert.strictEqual(yield* lastSeen, "1970-01-01T00:05:00.000Z")
+    })
+  )
+
+  it.effect("moves while a connection of the player is open", () =>
+    Effect.gen(function* () {
+      const { development, see, target } = yield* setUp
+      const usage = yield* Usage
+      const { environmentId } = development
+      const { id } = yield* guest(target, "Ada")
+      const connected = [{ environmentId, playerId: PlayerId.make(id) }]
+      yield* Effect.forkScoped(noteSeen(() => connected))
+      const before = yield* DateTime.now
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("1 hour")
+      yield* usage.flush
+      const { body } = yield* see(`players/${id}`)
+      const lastSeen = DateTime.makeUnsafe(String(at(body, "player", "lastSeenAt")))
+      const minutes = (DateTime.toEpochMillis(lastSeen) - DateTime.toEpochMillis(before)) / 60_000
+      assert.isAtLeast(minutes, 54)
     })
   )
 })

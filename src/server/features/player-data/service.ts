@@ -79,6 +79,7 @@ const makeView = Effect.gen(function* () {
     const view: ExportedPlayer["view"] = {
       exportedAt: iso(yield* DateTime.now),
       player: playerView(found.value),
+      lastSeenAt: choices.lastSeenAt === null ? null : iso(choices.lastSeenAt),
       age: {
         ...ageProfileOf(audience, found.value.declaredAgeBand),
         signalledAgeBand: choices.signalledAgeBand
