@@ -108,6 +108,7 @@ import { Origins } from "./http/origins.ts"
 import { routerConfig } from "./http/routes.ts"
 import { HttpServerHandle } from "./http/server.ts"
 import { HttpServerLive } from "./http/server.ts"
+import { StartPage } from "./http/start-page.ts"
 import { RequestsLive } from "./http/validation.ts"
 import { Hub } from "./links/hub.ts"
 import { DatabaseLive } from "./platform/database.ts"
@@ -283,6 +284,7 @@ export const Routes = Layer.mergeAll(
   ConfigSchemaRoute,
   DevMailPage,
   EmailPages,
+  StartPage,
   WebSocketRoutes,
   EdgeMiddleware
 ).pipe(Layer.provide(RouteServicesLive))

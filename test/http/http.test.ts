@@ -49,7 +49,7 @@ layer(Node)("requests", (it) => {
   it.effect("answers 404 to an unknown path, and 405 with the allowed methods to a known one", () =>
     Effect.gen(function* () {
       const { key, url } = yield* setUp
-      for (const path of ["/", "/v1", "/v1/nowhere", "/v1/config/more", "/v1/%zz"]) {
+      for (const path of ["/v1", "/v1/nowhere", "/v1/config/more", "/v1/%zz"]) {
         const answer = yield* request(`${url}${path}`, { headers: key })
         assert.strictEqual(answer.status, 404, path)
         assert.deepStrictEqual(answer.body, { error: { code: "not_found", message: "Not found." } })

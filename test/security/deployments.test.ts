@@ -4,6 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { at, request } from "#testing/players"
 import { MetricsRoute } from "#server/telemetry/metrics"
 import { sendRaw } from "../support/http/raw.ts"
 import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.ts"
@@ -11,7 +12,7 @@ import { addressOfNode, nodeWith, SharedDatabase } from "../support/http/stack.t
 const Node = nodeWith({}, MetricsRoute).pipe(Layer.provideMerge(SharedDatabase.layer))
 
 /** Every page that exists in development only. */
-const pages = ["/dev/mail", "/metrics"]
+const pages = ["/", "/dev/mail", "/metrics"]
 
 /** Sends a GET with exactly these headers; returns the status of the response. */
 const statusOf = (path: string, host: string, header = "", version = "1.1") =>
@@ -83,6 +84,34 @@ layer(Node)("a development page", (it) => {
       for (const page of pages) {
         const status = yield* statusOf(page, "localhost", "Origin: http://localhost:3000")
         assert.strictEqual(status, 404, page)
+      }
+    })
+  )
+})
+
+layer(Node)("the start page", (it) => {
+  it.effect("names the keys file and links to the reference, without anything from elsewhere", () =>
+    Effect.gen(function* () {
+      const { body, headers } = yield* request(`${yield* addressOfNode}/`)
+      const html = String(body)
+      assert.match(html, /<code>[^<]+\/dev-keys\.json<\/code>/)
+      const links = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, link]) => link)
+      assert.deepStrictEqual(links, ["/docs", "/openapi.json", "/dev/mail"])
+      assert.include(headers.get("content-security-policy"), "default-src 'none'")
+    })
+  )
+})
+
+const Production = nodeWith({ NODE_ENV: "production" }).pipe(
+  Layer.provideMerge(SharedDatabase.layer)
+)
+
+layer(Production)("in production", (it) => {
+  it.effect("the start page and the mail page do not exist", () =>
+    Effect.gen(function* () {
+      for (const page of ["/", "/dev/mail"]) {
+        const { body, status } = yield* request(`${yield* addressOfNode}${page}`)
+        assert.deepStrictEqual([status, at(body, "error", "code")], [404, "not_found"], page)
       }
     })
   )

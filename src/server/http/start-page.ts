@@ -1,0 +1,64 @@
+/**
+ * `GET /` in development: what runs here, where the keys of the demo project are, and what to do next.
+ * Only browsers on this machine can read it; elsewhere, and in production, the page does not exist.
+ */
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { NotFound } from "#rpc/errors/codes"
+import { paths } from "#rpc/paths"
+import { devMailPath } from "#server/platform/mail/outbox"
+import { escapeHtml } from "#server/platform/mail/templates"
+import { Settings } from "#server/platform/settings/settings"
+import { errorResponse } from "./errors.ts"
+import { isLocalRequest } from "./local-request.ts"
+
+const policy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; " +
+  "base-uri 'none'; form-action 'none'"
+
+const style =
+  ":root{color-scheme:light dark}" +
+  "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:2rem auto;padding:0 1rem}"
+
+const linkTo = (path: string, text: string): string =>
+  `<li><a href="${path}"><code>${path}</code></a> ${text}</li>`
+
+interface StartPageOptions {
+  readonly dataDir: string
+  /** Mails are stored instead of sent. */
+  readonly storesMails: boolean
+}
+
+const pageOf = ({ dataDir, storesMails }: StartPageOptions): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Player backend</title>` +
+  `<meta name="viewport" content="width=device-width"><style>${style}</style></head><body>` +
+  `<h1>Player backend</h1><p>The service runs here in development mode.</p><ul>` +
+  linkTo(paths.docs, "is the API reference") +
+  linkTo(paths.openapi, "is the OpenAPI document") +
+  (storesMails ? linkTo(devMailPath, "shows the mails that the service has written") : "") +
+  `</ul><p>The keys of the project <code>demo</code> are in ` +
+  `<code>${escapeHtml(dataDir)}/dev-keys.json</code>.</p>` +
+  `<p>Next: <code>README.md</code>, section First game.</p></body></html>`
+
+/** The route, only in development. */
+export const StartPage = Layer.unwrap(
+  Effect.gen(function* () {
+    const { dataDir, mail, production } = yield* Settings
+    if (production) return Layer.empty
+    const page = HttpServerResponse.text(
+      pageOf({ dataDir, storesMails: mail.smtpUrl === undefined }),
+      {
+        contentType: "text/html; charset=utf-8",
+        headers: { "content-security-policy": policy, "referrer-policy": "no-referrer" }
+      }
+    )
+    const notFound = errorResponse(NotFound, new NotFound())
+    return HttpRouter.add(
+      "GET",
+      "/",
+      Effect.map(HttpServerRequest.HttpServerRequest, (request) =>
+        isLocalRequest(request) ? page : notFound
+      )
+    )
+  })
+)
